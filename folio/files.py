@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from time import sleep
 
-from folio.errors import DiskFull, FolioError
+from folio.errors import DiskFull, FolioError, command
 
 # Where the files of papers that were removed or replaced are kept, in PAPERS_DIR; ingestion skips hidden folders.
 REMOVED = ".removed"
@@ -207,7 +207,7 @@ def unusable(error: OSError) -> FolioError:
     if is_in_use(error):
         return FolioError(
             f"{error.filename or 'A file'} is open in another program, or may not be changed.",
-            "Close the other program, such as a viewer or `python serve.py`, and run the same command again.",
+            f"Close the other program, such as a viewer or `{command('serve')}`, and run the same command again.",
         )
     place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
     return FolioError(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from folio.errors import command
 from folio.paper_lists import unsure_fields
 from folio.paper_metadata import Metadata, Origin
 from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Score, Sha256, Strict, With, at
@@ -189,7 +190,9 @@ def papers_notice(without_vector: int) -> str:
     if not without_vector:
         return ""
     which = "1 paper has" if without_vector == 1 else f"{without_vector:,} papers have"
-    return f"{which} no vector of the title, abstract and headings known now. `python ingest.py` completes the ranking."
+    return (
+        f"{which} no vector of the title, abstract and headings known now. `{command('ingest')}` completes the ranking."
+    )
 
 
 def paper_details_json(paper: Paper, added: str, files: Sequence[str]) -> PaperDetailsJson:

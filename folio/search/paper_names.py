@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from folio.errors import NotKnown, UsageError
+from folio.errors import NotKnown, UsageError, command
 from folio.paper_metadata import without_version
 from folio.search.aliases import KnownBy, known_by_none
 from folio.shown_text import name_line
@@ -132,7 +132,7 @@ def unknown_paper(name: str, papers: Sequence[Paper], files: Mapping[str, Sequen
     known = {each for paper in papers for each in (*files.get(paper.id, [paper.file]), paper.title)}
     return NotKnown(
         f"No paper in the index is called “{name_line(name, _SHOWN)}”.{similar_names(name, known)}",
-        "Give its key, its file, words of its title or how its id begins: `python -m folio papers` lists them.",
+        f"Give its key, its file, words of its title or how its id begins: `{command('papers')}` lists them.",
     )
 
 

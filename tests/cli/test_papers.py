@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from folio.commands import ask, papers
-from folio.errors import with_commands
 from folio.paper_lists import BY, SORTS
 from tests.helpers.cli_runner import CliResult, CliRunner
 
@@ -169,7 +168,3 @@ def test_an_edit_cannot_forge_a_citation_or_control_the_terminal(filled: CliRunn
     for arguments in (("show", "otters"), ("list",), ("edit", "otters", "year=2014", "--reset", "title")):
         assert "[" not in run(filled, *arguments).out
     assert run(filled, "edit", "otters", "title=\x1b[2J").err.startswith("The field title has characters that cannot")
-
-
-def test_texts_name_the_command_as_it_is_called() -> None:
-    assert with_commands("Run `python -m folio papers`.", in_checkout=False) == "Run `folio papers`."
