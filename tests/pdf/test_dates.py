@@ -37,8 +37,7 @@ def test_printed_years(text: str, year: int, sure: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["They met in 1984.", "as in [Knuth 1974, p. 3]", "with 2048 nodes", "between 1990-1995 engines grew"],
+    "text", ["They met in 1984.", "as in [Knuth 1974, p. 3]", "with 2048 nodes", "between 1990-1995 engines grew"]
 )
 def test_a_number_in_the_text_is_no_date(text: str) -> None:
     assert find_year(text, "", "", "").value is None

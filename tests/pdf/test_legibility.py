@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pymupdf
@@ -13,61 +14,11 @@ from folio.pdf.legibility import Verdict, judge
 from folio.pdf.reader import read_pdf
 from folio.pdf.reading_order import Box
 from tests.helpers.exhaustive import sample
-from tests.helpers.paths import SHARED
+from tests.helpers.paths import ROOT, SHARED
 from tests.helpers.pdfs import encoded_page
 
-ENGLISH = (
-    "The curlew breeds on wet moors and in hay meadows. Its bill is long and bent down, and it takes worms from soft"
-    " ground. A pair raises one brood of four chicks each year, and both parents look after them until they can fly."
-)
-GERMAN = (
-    "Der Große Brachvogel brütet in feuchten Mooren und auf Wiesen. Sein Schnabel ist lang und nach unten gebogen."
-    " Ein Paar zieht jedes Jahr eine Brut mit vier Küken auf, und beide Eltern führen sie, bis sie fliegen können."
-)
-VIETNAMESE = (
-    "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền lợi. Mọi con người đều được tạo hoá"
-    " ban cho lý trí và lương tâm và cần phải đối xử với nhau trong tình bằng hữu."
-)
-FINNISH = (
-    "Kaikki ihmiset syntyvät vapaina ja tasavertaisina arvoltaan ja oikeuksiltaan. Heille on annettu järki ja"
-    " omatunto, ja heidän on toimittava toisiaan kohtaan veljeyden hengessä."
-)
-POLISH = (
-    "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem i"
-    " sumieniem i powinni postępować wobec innych w duchu braterstwa."
-)
-RUSSIAN = (
-    "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и должны"
-    " поступать в отношении друг друга в духе братства."
-)
-GREEK = (
-    "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με λογική"
-    " και συνείδηση, και οφείλουν να συμπεριφέρονται μεταξύ τους με πνεύμα αδελφοσύνης."
-)
-ARABIC = (
-    "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق. وقد وهبوا عقلا وضميرا وعليهم أن يعامل بعضهم بعضا بروح الإخاء."
-)
-HEBREW = (
-    "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם."
-    " כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה."
-)
-HINDI = "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है। उन्हें बुद्धि और अन्तरात्मा की देन प्राप्त है।"
-CHINESE = (
-    "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。人人有资格享有本宣言所载的一切权利"
-    "和自由，不分种族、肤色、性别、语言、宗教、政治或其他见解。"
-)
-JAPANESE = (
-    "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授けられており"
-    "、互いに同胞の精神をもって行動しなければならない。"
-)
-KOREAN = (
-    "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여"
-    "받았으며 서로 형제애의 정신으로 행동하여야 한다. 모든 사람은 권리를 가진다."
-)
-LANGUAGES = {
-    "en": ENGLISH, "de": GERMAN, "vi": VIETNAMESE, "fi": FINNISH, "pl": POLISH, "ru": RUSSIAN, "el": GREEK,
-    "ar": ARABIC, "he": HEBREW, "hi": HINDI, "zh": CHINESE, "ja": JAPANESE, "ko": KOREAN,
-}  # fmt: skip
+LANGUAGES = tomllib.loads((ROOT / "tests" / "data" / "languages.toml").read_text(encoding="utf-8"))
+ENGLISH = LANGUAGES["en"]
 
 NO_PROSE = {
     "numbers": "\n".join(f"{n} {n * 1.7:.2f} {n * n} {n / 3:.4f} ± 0.{n:02d}" for n in range(60)),

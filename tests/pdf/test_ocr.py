@@ -23,10 +23,7 @@ MOORS = [
     "The bill has a length of 15 centimetres and is bent down.",
     "A pair raises one brood of four chicks each year.",
 ]
-MARSHES = [
-    "Snipe drum with their outer tail feathers in flight.",
-    "The sound carries over 800 metres of open marsh.",
-]
+MARSHES = ["Snipe drum with their outer tail feathers in flight.", "The sound carries over 800 metres of open marsh."]
 TYPED = "Waders of the uplands were counted on 40 plots in two seasons, at dawn and in calm weather."
 
 

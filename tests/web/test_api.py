@@ -545,9 +545,7 @@ PART = b'--x\r\nContent-Disposition: form-data; name="file"%s\r\n\r\n%s\r\n'
 
 
 @pytest.mark.parametrize(
-    "part",
-    [PART % (b"", b"y" * 900_000), PART % (b'; filename="a.pdf"', b"%PDF-1.7")],
-    ids=["fields", "files"],
+    "part", [PART % (b"", b"y" * 900_000), PART % (b'; filename="a.pdf"', b"%PDF-1.7")], ids=["fields", "files"]
 )
 def test_a_form_is_one_file(client: TestClient, part: bytes) -> None:
     kind = {"Content-Type": "multipart/form-data; boundary=x"}

@@ -324,7 +324,7 @@ def test_all_that_failed_are_tried_again_or_forgotten(
             send(client, pdf(tmp_path), name)
         failed = rested(client)
     assert [(each["state"], each["error"]) for each in failed] == [
-        ("failed", "Folio failed with an internal error."),
+        ("failed", "Folio failed with an internal error.")
     ] * 2
     assert (names(app.settings.PAPERS_DIR), len(contents(app))) == ([], 2)
     send(client, TORN, "torn.pdf")
