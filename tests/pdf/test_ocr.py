@@ -185,9 +185,7 @@ def test_a_page_without_text_for_ocr_loses_only_that_page(
     assert parsed.pages[1].problem == problem
 
 
-def test_scanned_pages_are_named_all_at_once_before_any_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scanned_pages_are_all_named_before_any_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = Written({1: MOORS, 2: MARSHES})
     use(monkeypatch, written)
     path = mixed(tmp_path / "a.pdf")
