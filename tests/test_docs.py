@@ -23,6 +23,8 @@ from folio.web.request_guard import AccessRules
 from scripts.make_docs import PARSERS, pages
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # `folio COMMAND` -> the script with the same options

@@ -5,6 +5,8 @@ import pytest
 from folio.paper_groups import has_tag, is_in_collection, matches, unknown_names
 from folio.paper_metadata import NO_METADATA, Field, Metadata
 
+pytestmark = pytest.mark.fast
+
 RAFT = Metadata(
     tags=Field(("To Read", "étude"), "zotero", True), collections=Field(("Systems/Consensus/Raft",), "zotero", True)
 )

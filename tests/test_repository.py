@@ -22,6 +22,8 @@ from scripts.list_licences import is_allowed, licence
 from scripts.make_sample import OUTPUT, make_sample
 from tests.helpers.paths import ROOT
 
+pytestmark = [pytest.mark.fast, pytest.mark.environment]
+
 MODULES = sorted((ROOT / "folio").rglob("*.py"))
 
 PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

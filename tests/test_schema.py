@@ -34,6 +34,8 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture(scope="module")
 def schema() -> Draft202012Validator:

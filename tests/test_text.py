@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from folio.text import STOP_WORDS, estimate_tokens, sentence_spans, tokenize
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("text", "tokens"),

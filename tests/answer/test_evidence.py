@@ -18,6 +18,8 @@ from folio.text import estimate_tokens
 from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
 
+pytestmark = pytest.mark.fast
+
 PLENTY = 100_000
 PROSE = " ".join(f"The river runs through valley {number} below the town." for number in range(100))
 

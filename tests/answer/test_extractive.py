@@ -28,6 +28,8 @@ from folio.types import Hit, PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
 
+pytestmark = pytest.mark.fast
+
 STYLES: tuple[Style, ...] = ("plain", "report")
 RETREAT = "By how much does the Aletsch glacier retreat each year?"
 IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres."

@@ -10,6 +10,8 @@ from folio.answer.followup import NotUnderstoodError, is_followup, readings, sta
 from folio.answer_types import Answer
 from tests.helpers.factories import answer_of
 
+pytestmark = pytest.mark.fast
+
 LENGTH, LONG = "How long is the Aletsch glacier?", "The glacier is 23 kilometres long."
 ALETSCH = answer_of(LENGTH, LONG)
 

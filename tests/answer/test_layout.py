@@ -20,6 +20,8 @@ from tests.helpers.ollama_models import LLAMA
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, options, prompt_of, written
 
+pytestmark = pytest.mark.fast
+
 FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
 FORMATS: tuple[AnswerFormat, ...] = ("statements", "prose")
 EVIDENCE = {

@@ -16,6 +16,8 @@ from folio.protocols import Claim, Entailment, PromptStart, Verifier
 from tests.helpers.ollama_models import Json, Scripted
 from tests.helpers.ollama_server import OllamaStandIn
 
+pytestmark = pytest.mark.fast
+
 LLAMA = "llama3.1:8b"
 START = PromptStart("Rules of the answer.", '<evidence number="1">\nOtters eat urchins {raw}.\n</evidence>\n', 8192)
 CLAIMS = (

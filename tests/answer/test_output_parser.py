@@ -12,6 +12,8 @@ from folio.answer.citation_markers import take_markers
 from folio.answer.output_parser import LONGEST_SENTENCE, Heading, OutputParser, ParsedSentence, parse_sentences
 from tests.helpers.cpu_time import assert_linear
 
+pytestmark = pytest.mark.fast
+
 WORDS = "The cat Fig. al. 3 2. 4.5 J. end. Why? No! ... “Then ” « » ** [1] [2,3] [ (1) (2019) 。 文 | `".split()
 WORDS += ["\n\n", "\n- ", "\n", "\n| ", " |\n", "\n|---|\n", "\n```\n", "\n# ", "**\n"]
 DRAFTS = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join) | st.lists(

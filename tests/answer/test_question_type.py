@@ -7,6 +7,8 @@ import pytest
 from folio.answer.question_type import asks_for_number, gives_number, question_type
 from folio.search.question_parts import compared_things
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     "question",

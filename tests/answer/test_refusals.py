@@ -9,6 +9,8 @@ import pytest
 from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.answer_types import REFUSAL
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),

@@ -15,6 +15,8 @@ from folio.answer.output_parser import Heading, ParsedSentence
 from folio.answer.structured_output import MOST_STATEMENTS, MOST_SUPPORT, StatementParser, schema
 from folio.answer_types import REFUSAL, Style
 
+pytestmark = pytest.mark.fast
+
 FLOAT, EAT = "Otters float in rafts of kelp.", "They eat 25 urchins."
 Parts = list[ParsedSentence | Heading]
 

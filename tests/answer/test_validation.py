@@ -14,6 +14,8 @@ from folio.answer_types import REFUSAL, Evidence, RejectedSentence, Sentence
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, to_the_end
 from tests.helpers.validation import check
 
+pytestmark = pytest.mark.fast
+
 OTTERS, ICE = "Otters float in rafts of kelp. They eat 25 urchins.", "The glacier is 23 kilometres long. It melts."
 
 

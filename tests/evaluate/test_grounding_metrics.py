@@ -13,6 +13,8 @@ from folio.evaluate.statement_check import StatementOutcome
 from tests.helpers.labelled import LEFT_OUT, listed_run
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 SAMPLE = load_judged(ROOT / "benchmarks" / "judged-sample.jsonl")
 REWORDED = StatementOutcome("reworded")
 

@@ -20,6 +20,8 @@ from folio.evaluate.statement_check import Statement, StatementOutcome
 from tests.helpers.labelled import LEFT_OUT, ListedCheck, listed_run
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 SAMPLE = load_judged(ROOT / "benchmarks" / "judged-sample.jsonl")
 OUTCOMES = {
     "The colonies gained 3 kg on average in May.": StatementOutcome("left out", "numbers"),

@@ -12,6 +12,8 @@ from folio.errors import UsageError
 from folio.evaluate.labelled_answers import LabelledStatement, load_faithbench, load_judged, load_summedits
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 SAMPLE = ROOT / "benchmarks" / "judged-sample.jsonl"
 
 

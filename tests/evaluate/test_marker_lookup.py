@@ -6,6 +6,8 @@ import pytest
 
 from folio.evaluate.marker_lookup import markers_of
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("sentence", "answer", "markers"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from folio.evaluate.statement_check import (
     Statement,
     StatementCheck,
@@ -10,6 +12,8 @@ from folio.evaluate.statement_check import (
     marked_dangling,
 )
 from tests.helpers.factories import evidence_on
+
+pytestmark = pytest.mark.fast
 
 CHECK: StatementCheck = ValidatorCheck(None)
 FUR = "The fur of a sea otter has 155,000 hairs on each square centimetre."

@@ -11,6 +11,8 @@ from folio.grounding.conflicts import conflict
 from folio.grounding.grounder import Grounder, citations_of
 from tests.helpers.factories import evidence_on
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("sentence", "other", "expected"),

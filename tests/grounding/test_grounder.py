@@ -11,6 +11,8 @@ from folio.grounding.grounder import Finding, Grounder, citations_of
 from tests.grounding.test_sentences import TEXTS, evidence_anywhere
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
+pytestmark = pytest.mark.fast
+
 OTTERS, ICE = (
     "Otters float in rafts of kelp. They eat 25 urchins.",
     "The Aletsch glacier is 23 kilometres long. It melts.",

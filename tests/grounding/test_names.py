@@ -6,6 +6,8 @@ import pytest
 
 from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("text", "expected_identifiers", "expected_names"),

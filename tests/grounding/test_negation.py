@@ -7,6 +7,8 @@ import pytest
 from folio.grounding.negation import denies, is_denied, is_opposed, opposes
 from folio.grounding.words import tokens_of
 
+pytestmark = pytest.mark.fast
+
 DENIED = [
     ("X does not improve Y.", "X improves Y."),
     ("X doesn’t improve Y.", "X improves Y."),

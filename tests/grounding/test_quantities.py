@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from folio.grounding.quantities import quantities
 
+pytestmark = pytest.mark.fast
+
 
 def read(text: str) -> list[tuple[object, str]]:
     return [(pytest.approx(number.value), number.unit) for number in quantities(text)]

@@ -13,6 +13,8 @@ from folio.grounding.sentences import citation, citations, neighbours, number_se
 from folio.types import PageMap
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
+pytestmark = pytest.mark.fast
+
 
 def test_sentences_are_numbered_over_all_evidence() -> None:
     found = number_sentences(evidence_on("Otters float. They eat 25 urchins.", "The glacier is long."))

@@ -18,6 +18,8 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import hashing_app
 from tests.helpers.pdfs import image_page, save, scan
 
+pytestmark = pytest.mark.environment
+
 MOORS = [
     "The curlew breeds on wet moors and in hay meadows.",
     "The bill has a length of 15 centimetres and is bent down.",

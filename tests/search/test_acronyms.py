@@ -6,6 +6,8 @@ import pytest
 
 from folio.search.acronyms import long_form, shortened, spelled_out
 
+pytestmark = pytest.mark.fast
+
 KNOWN = {"MAC": "Message Authentication Code", "CRDT": "conflict-free replicated data type"}
 
 

@@ -12,6 +12,8 @@ from folio.search.aliases import Aliases
 from folio.types import Paper
 from tests.helpers.factories import hit_on
 
+pytestmark = pytest.mark.fast
+
 
 def paper(file: str, title: str, *authors: str) -> Paper:
     return replace(hit_on("Text.", file=file).paper, metadata=simple_metadata(title, authors))

@@ -16,6 +16,8 @@ from folio.types import Hit, Tokens
 from tests.helpers.factories import even_weights, one_page_hits
 from tests.helpers.fakes import HashingEmbedder
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "What do sea otters eat?"
 TEXTS = (
     "The glacier is long and the ice is thick.",

@@ -17,6 +17,8 @@ from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp, HashingEmbedder
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("question", "kinds"),

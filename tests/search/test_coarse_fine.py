@@ -18,6 +18,8 @@ from folio.store.library import Library
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 
+pytestmark = pytest.mark.fast
+
 PAGES = {
     "otters": "Sea otters float in rafts of kelp. They sleep there. A pup weighs two kilograms at birth.",
     "glaciers": "The Aletsch glacier is long. Its ice is nine hundred metres thick. Snow feeds it in winter.",

@@ -7,6 +7,8 @@ import pytest
 from folio.search.fusion import FusionSettings, fuse, fuse_in, fuse_ranks
 from folio.types import Candidate
 
+pytestmark = pytest.mark.fast
+
 
 def _fused(
     dense: list[tuple[int, float]], lexical: list[tuple[int, float]], weights: tuple[float, float] = (0.7, 0.3)

@@ -12,6 +12,8 @@ from folio.search.late_interaction import CONTEXT_WEIGHT, STEP, WINDOW, Matches,
 from folio.types import Tokens
 from tests.helpers.fakes import HashingEmbedder
 
+pytestmark = pytest.mark.fast
+
 EAST, NORTH, UP = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 BETWEEN = (0.6, 0.8, 0.0)  # 0.6 of the way east, 0.8 north
 WEST = (-1.0, 0.0, 0.0)

@@ -8,6 +8,8 @@ import pytest
 from folio.search.mmr import mmr
 from folio.types import Vectors
 
+pytestmark = pytest.mark.fast
+
 # Two that say the same, one between, one of its own
 VECTORS: Vectors = np.array([[1, 0], [1, 0], [0.6, 0.8], [0, 1]], dtype=np.float32)
 RELEVANCE = (0.9, 0.8, 0.7, 0.4)

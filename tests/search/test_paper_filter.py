@@ -14,6 +14,8 @@ from folio.search.paper_filter import YEARS, PaperFilter, YearRange
 from folio.sections import PaperSection, SectionMap
 from folio.types import PageMap, Paper, SourceFile
 
+pytestmark = pytest.mark.fast
+
 
 def paper(
     file: str,

@@ -12,6 +12,8 @@ from folio.search.paper_names import PaperNames, papers_named, the_paper
 from folio.types import PageMap, Paper
 from tests.helpers.factories import hit_on
 
+pytestmark = pytest.mark.fast
+
 
 def paper(file: str, title: str) -> Paper:
     return replace(hit_on("Text.", file=file).paper, metadata=simple_metadata(title))

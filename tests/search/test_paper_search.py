@@ -19,6 +19,8 @@ from folio.store.digests import text_hash
 from folio.types import PaperHit, Vectors
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, read_once
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:

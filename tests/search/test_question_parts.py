@@ -6,6 +6,8 @@ import pytest
 
 from folio.search.question_parts import MOST_PARTS, question_parts
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("question", "parts"),

@@ -13,6 +13,8 @@ from folio.types import Hit, Passage, Reading
 from tests.helpers.factories import even_weights, one_page_hits
 from tests.helpers.fakes import CoverageReranker
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "Do otters float in kelp?"
 WHOLE = SCORE_WEIGHT + 2 * MOST_ODDS
 

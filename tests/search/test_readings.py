@@ -7,6 +7,8 @@ import pytest
 from folio.search.readings import fuse_readings
 from folio.types import Candidate
 
+pytestmark = pytest.mark.fast
+
 
 def test_one_reading_keeps_its_order_and_scores() -> None:
     ranking = [Candidate(4, 0.9, 0.5, 3.0), Candidate(2, 0.4, 0.2, None)]

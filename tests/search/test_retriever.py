@@ -23,6 +23,8 @@ from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 from tests.helpers.paths import SAMPLE
 
+pytestmark = pytest.mark.fast
+
 ICE = "How long is the Aletsch glacier?"
 PASSAGES = {
     "glacier": "The Aletsch glacier is 23 kilometres long.",

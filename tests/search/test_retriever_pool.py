@@ -16,6 +16,8 @@ from folio.store.library import Library
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "What length has the Aletsch glacier?"
 
 

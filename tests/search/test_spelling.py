@@ -17,6 +17,8 @@ from folio.text import tokenize
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import WordReader, hashing_app, read_here
 
+pytestmark = pytest.mark.fast
+
 TEXT = (
     "The Google File System stores chunks. Google runs the file system. A consensus algorithm elects a leader, and"
     " simulations of the architecture measure its performance. Simulations were measured. Transformers translate."

@@ -25,6 +25,8 @@ from folio.web.request_guard import (
     Send,
 )
 
+pytestmark = pytest.mark.fast
+
 HERE = AccessRules("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"
 IN_THE_OFFICE = AccessRules("192.168.1.5", 8420, TOKEN, ("tower",))
