@@ -189,7 +189,7 @@ def test_chat_commands_and_figures_are_listed() -> None:
     assert {*ANSWERING, *NAMES} <= set(first_cells((ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")))
 
 
-def test_every_entry_of_the_log_has_its_date_and_its_four_parts() -> None:
+def test_every_log_entry_has_a_date_and_four_parts() -> None:
     entries = re.split(r"^## ", (ROOT / "LOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     dates = [re.match(r"\d{4}-\d\d-\d\d(?=: .)", entry) for entry in entries]
     assert all(dates)

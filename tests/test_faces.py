@@ -25,7 +25,7 @@ CALLED = {"dropped": "dropped_sentences"}
 OF_THE_TERMINAL = {"question", "evidence"}  # a reply has `message`; the evidence is in the citations and the hits
 
 
-def test_every_field_of_an_answer_is_in_the_schema_of_every_face() -> None:
+def test_every_face_has_every_field_of_an_answer() -> None:
     names = {CALLED.get(field.name, field.name) for field in dataclasses.fields(Answer)}
     assert names - AnswerFields.model_fields.keys() == OF_THE_TERMINAL
     for face in (AnswerJson, DeepAnswerJson, ChatReply):

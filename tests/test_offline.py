@@ -110,7 +110,7 @@ def test_with_what_is_built_in(closed: CliRunner) -> None:
 
 
 @needs_filter
-def test_built_in_models_connect_to_nothing_not_even_in_native_code(closed: CliRunner) -> None:
+def test_built_in_models_connect_to_nothing(closed: CliRunner) -> None:
     closed.settings |= {"OFFLINE_GUARD": "none", "EMBEDDER": "builtin", "LLM": "builtin"}
     ingested = closed.spawn("ingest.py")
     assert (ingested.code, ingested.err) == (0, "")

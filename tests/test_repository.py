@@ -55,9 +55,6 @@ def make(*arguments: str) -> str:
     ).stdout
 
 
-# What the import contracts in pyproject.toml cannot say of a module
-
-
 def name(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix("").as_posix()
 
@@ -89,27 +86,12 @@ def test_module_reads_and_writes_no_pickle(path: Path) -> None:
             assert node.value not in {"allow_dangerous_deserialization", *PICKLES}
 
 
-# The tasks
-
-
 def test_bare_make_lists_the_targets() -> None:
     listed = dict(re.findall(r"^make (\S+) +(\S.*)$", make(), re.MULTILINE))
     tasks = [
-        "ask",
-        "serve",
-        "test",
-        "cluster",
-        "check",
-        "bench",
-        "models",
-        "sample",
-        "schema",
-        "docs",
-        "requirements",
-        "audit",
-        "licences",
-        "clean",
-    ]
+        "ask", "serve", "test", "cluster", "check", "bench", "models", "sample", "schema", "docs", "requirements",
+        "audit", "licences", "clean",
+    ]  # fmt: skip
     assert list(listed) == ["help", *tasks]
 
 
@@ -166,9 +148,6 @@ def test_make_says_when_python_is_too_old(tmp_path: Path) -> None:
     assert raised.value.stderr.splitlines()[0].startswith("Folio needs Python 3.11 or newer")
 
 
-# The requirements
-
-
 def requirements(name: str) -> list[str]:
     """The requirements of a file, each on one line, without comments."""
     text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
@@ -204,7 +183,7 @@ def test_every_file_that_is_installed_has_a_hash(kind: str) -> None:
     assert "://" not in (ROOT / name).read_text(encoding="utf-8")  # from whichever index pip uses
 
 
-def test_torch_has_the_hashes_of_its_cuda_builds_in_a_file_of_their_own() -> None:
+def test_torch_for_cuda_has_hashes_of_its_own() -> None:
     files = ("requirements.txt", "requirements-cuda.txt")
     assert {pins(name)["torch"] for name in files} == {"2.13.0"}
     cpu, cuda = (
@@ -228,7 +207,7 @@ def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("extra", ["models", "evaluate", "postgres", "cluster"])
-def test_the_files_of_extras_hold_what_they_add_to_the_base(extra: str) -> None:
+def test_files_of_extras_hold_what_they_add(extra: str) -> None:
     base, closure, more = (pins(f"requirements{kind}.txt") for kind in ("-base", "", f"-{extra}"))
     wanted = asked_for(*PROJECT["project"]["optional-dependencies"][extra])
     assert wanted.items() <= {**base, **more}.items()
@@ -250,9 +229,6 @@ def test_only_the_tests_need_the_development_requirements() -> None:
     assert "requirements.txt" not in make("--dry-run", "models")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.findall(r"^(\w+): \$\(DEV\)", makefile, re.MULTILINE) == ["test", "check", "bench"]
-
-
-# Licences
 
 
 def about(**fields: str) -> Message:
@@ -280,7 +256,7 @@ def test_licence_of_a_package(metadata: Message, text: str, name: str, allowed: 
     assert (found, is_allowed(found)) == (name, allowed)
 
 
-def test_a_build_of_torch_for_cuda_may_bring_what_nvidia_licenses(tmp_path: Path) -> None:
+def test_torch_for_cuda_may_bring_what_nvidia_licenses(tmp_path: Path) -> None:
     """As pip would install them: a package is allowed by its name, and another with the same licence is not."""
     for name in ("nvidia_cublas", "something"):
         (tmp_path / f"{name}-1.dist-info").mkdir()
@@ -300,9 +276,6 @@ def test_a_build_of_torch_for_cuda_may_bring_what_nvidia_licenses(tmp_path: Path
 def test_every_installed_package_has_a_licence_that_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
     assert list_licences.main([]) == 0
     assert "AGPL-3.0-only: pymupdf" in capsys.readouterr().out
-
-
-# The sample paper
 
 
 def test_sample_paper_comes_out_the_same_every_time() -> None:

@@ -55,9 +55,6 @@ def read(value: BaseModel) -> dict[str, Any]:
     return found
 
 
-# The values
-
-
 def test_an_answer_in_json() -> None:
     found = answered(ANSWER)
     length, place, retreat, otherwise = found["citations"]
@@ -212,9 +209,6 @@ def test_a_line_keeps_letters_and_escapes_what_steers_a_terminal() -> None:
     assert json.loads(shown) == value.model_dump()
 
 
-# The schema
-
-
 def test_the_schema_in_docs_is_what_the_models_say() -> None:
     found = json.loads(SCHEMA.read_text(encoding="utf-8"))
     assert found == json_schema(), "make it again: make schema"
@@ -243,18 +237,13 @@ def test_answers_hold_to_the_schema(schema: Draft202012Validator, answer: Answer
     [
         {"refused": True},  # and yet there are sentences
         {"refused": True, "sentences": [], "citations": []},  # in other words than those of a refusal
-        {"refused": True, "sentences": [], "answer": REFUSAL},
-        {"sentences": []},
-        {"citations": []},
-        {"more": 1},
-        {"style": "verse"},
-        {"left_out": [{"text": "It is so."}]},
-        {"sentences": [answered(OUTCOMES)["sentences"][0] | {"outcome": "guessed"}]},
-        {"answer": None},
+        {"refused": True, "sentences": [], "answer": REFUSAL}, {"sentences": []}, {"citations": []}, {"more": 1},
+        {"style": "verse"}, {"left_out": [{"text": "It is so."}]},
+        {"sentences": [answered(OUTCOMES)["sentences"][0] | {"outcome": "guessed"}]}, {"answer": None},
         {"timings_ms": {"answer": -1}},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_is_no_answer_does_not_hold_to_the_schema(schema: Draft202012Validator, change: dict[str, Any]) -> None:
     assert not schema.is_valid(answered(ANSWER) | change)
 
@@ -262,23 +251,17 @@ def test_what_is_no_answer_does_not_hold_to_the_schema(schema: Draft202012Valida
 @pytest.mark.parametrize(
     "change",
     [
-        {"page": 0},
-        {"page": "1"},
-        {"support": 0},
-        {"support": 1.1},
-        {"paper": "otters.pdf"},
-        {"quote": ""},
-        {"start": -1},
-        {"hit": 1},
+        {"page": 0}, {"page": "1"}, {"support": 0}, {"support": 1.1}, {"paper": "otters.pdf"}, {"quote": ""},
+        {"start": -1}, {"hit": 1},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_is_no_citation_does_not_hold_to_the_schema(schema: Draft202012Validator, change: dict[str, Any]) -> None:
     found = answered(ANSWER)
     assert not schema.is_valid(found | {"citations": [found["citations"][0] | change]})
 
 
-def test_scores_have_four_decimals_and_support_stays_what_the_schema_says(schema: Draft202012Validator) -> None:
+def test_scores_have_four_decimals_and_support_stays_positive(schema: Draft202012Validator) -> None:
     for support, shown in ((1.0, 1.0), (0.99999, 0.9999), (0.62496, 0.625), (0.123449, 0.1234), (1e-9, 0.0001)):
         (sentence, *_) = ANSWER.sentences
         cited = replace(sentence.citations[0], support=support)
@@ -288,9 +271,6 @@ def test_scores_have_four_decimals_and_support_stays_what_the_schema_says(schema
     hit = replace(HITS[0], score=1 / 3, dense=2 / 3, lexical=100 / 7)
     (printed,) = read(passages_json(QUESTION, [hit], MODELS, TIMINGS))["hits"]
     assert (printed["score"], printed["dense"], printed["bm25"]) == (0.3333, 0.6667, 14.2857)
-
-
-# What the command prints
 
 
 def test_what_query_prints_holds_to_the_schema(

@@ -18,15 +18,11 @@ pytestmark = pytest.mark.fast
     ("text", "tokens"),
     [
         ("ML-KEM.KeyGen", ["ml-kem.keygen", "ml-kem", "ml", "kem", "keygen", "key", "gen"]),
-        ("SHAKE128", ["shake128", "shake", "128"]),
-        ("top-k", ["top-k", "top"]),
-        ("SHA3_256", ["sha3_256", "sha", "3", "256"]),
-        ("HTTPServer", ["httpserver", "http", "server"]),
-        ("nomic-embed-text", ["nomic-embed-text", "nomic", "emb", "text"]),
-        ("3.14", ["3.14", "3", "14"]),
-        ("8", ["8"]),
+        ("SHAKE128", ["shake128", "shake", "128"]), ("top-k", ["top-k", "top"]),
+        ("SHA3_256", ["sha3_256", "sha", "3", "256"]), ("HTTPServer", ["httpserver", "http", "server"]),
+        ("nomic-embed-text", ["nomic-embed-text", "nomic", "emb", "text"]), ("3.14", ["3.14", "3", "14"]), ("8", ["8"]),
     ],
-)
+)  # fmt: skip
 def test_a_technical_name_is_kept_whole_and_in_parts(text: str, tokens: list[str]) -> None:
     found = tokenize(text)
     assert found[0] == tokens[0]
@@ -43,13 +39,10 @@ def test_the_tokens_of_a_text_are_those_of_its_words(words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("asked", "written"),
     [
-        ("keygen", "ML-KEM.KeyGen"),
-        ("ml-kem", "ML-KEM.KeyGen"),
-        ("shake", "SHAKE128"),
-        ("128", "SHAKE128"),
+        ("keygen", "ML-KEM.KeyGen"), ("ml-kem", "ML-KEM.KeyGen"), ("shake", "SHAKE128"), ("128", "SHAKE128"),
         ("top", "top-k"),
     ],
-)
+)  # fmt: skip
 def test_a_part_finds_the_whole(asked: str, written: str) -> None:
     assert set(tokenize(asked)) <= set(tokenize(written))
 
@@ -91,15 +84,10 @@ def test_words_of_other_scripts_and_accents() -> None:
 @pytest.mark.parametrize(
     ("typed", "written"),
     [
-        ("Mongke", "Möngke"),
-        ("Erdos", "Erdős"),
-        ("Lukasiewicz", "Łukasiewicz"),
-        ("naive", "nai\u0308ve"),
-        ("Soren", "Søren"),
-        ("Angstrom", "\u212bngstr\u00f6m"),
-        ("KEYGEN", "KéyGén"),
+        ("Mongke", "Möngke"), ("Erdos", "Erdős"), ("Lukasiewicz", "Łukasiewicz"), ("naive", "nai\u0308ve"),
+        ("Soren", "Søren"), ("Angstrom", "\u212bngstr\u00f6m"), ("KEYGEN", "KéyGén"),
     ],
-)
+)  # fmt: skip
 def test_latin_letters_are_found_without_their_accents(typed: str, written: str) -> None:
     assert set(tokenize(typed)) <= set(tokenize(written))
 
@@ -140,9 +128,6 @@ def test_estimates(text: str, tokens: int) -> None:
     assert estimate_tokens(text) == tokens
 
 
-# Sentences
-
-
 def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
@@ -174,24 +159,18 @@ def sentences(text: str) -> list[str]:
         # Quotes and brackets close behind the stop
         ('He said "yes." Then left.', ['He said "yes."', "Then left."]),
         ("He said “yes.” Then left.", ["He said “yes.”", "Then left."]),
-        ("Elle a dit « oui. » Puis", ["Elle a dit « oui. »", "Puis"]),
-        ("(It holds.) Next.", ["(It holds.)", "Next."]),
+        ("Elle a dit « oui. » Puis", ["Elle a dit « oui. »", "Puis"]), ("(It holds.) Next.", ["(It holds.)", "Next."]),
         ("It holds. “So it does.” End", ["It holds.", "“So it does.”", "End"]),
         # Lists, headings, paragraphs
         ("1. First item\n2. Second item", ["1. First item", "2. Second item"]),
-        ("• one thing\n• two things", ["• one thing", "• two things"]),
-        ("- one\n- two", ["- one", "- two"]),
+        ("• one thing\n• two things", ["• one thing", "• two things"]), ("- one\n- two", ["- one", "- two"]),
         ("Introduction\n\nThe text goes on. End", ["Introduction", "The text goes on.", "End"]),
         ("1) alpha\n2) beta. Gamma", ["1) alpha", "2) beta.", "Gamma"]),
         # No final stop, no text, other scripts
-        ("No final stop", ["No final stop"]),
-        ("  \n ", []),
-        ("", []),
-        ("これは文です。次の文です。", ["これは文です。", "次の文です。"]),
-        ("这是吗？是！好", ["这是吗？", "是！", "好"]),
-        ("Это так. Да. Нет", ["Это так.", "Да.", "Нет"]),
+        ("No final stop", ["No final stop"]), ("  \n ", []), ("", []), ("これは文です。次の文です。", ["これは文です。", "次の文です。"]),
+        ("这是吗？是！好", ["这是吗？", "是！", "好"]), ("Это так. Да. Нет", ["Это так.", "Да.", "Нет"]),
     ],
-)
+)  # fmt: skip
 def test_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 

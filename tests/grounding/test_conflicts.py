@@ -59,7 +59,7 @@ def test_another_paper_is_shown_against_it_from_both_sides() -> None:
     assert against(AWAKE, AWAKE, SLEEP) == [(2, SLEEP)]
 
 
-def test_what_agrees_or_tells_of_something_else_is_not_against_it() -> None:
+def test_agreement_and_other_subjects_are_no_conflict() -> None:
     assert against(LONG, LONG, "The Aletsch glacier is about 23 km long.", "The river is 40 kilometres deep.") == []
 
 

@@ -38,9 +38,6 @@ def values(*numbers: float) -> Any:
     return pytest.approx(list(numbers), abs=1e-6)
 
 
-# Token weights
-
-
 def test_the_tokens_of_a_word_share_its_weight() -> None:
     question = "the otters' kelp"  # tokenized as: the | ott ers ' | kelp
     read = Tokens(np.eye(5, dtype=np.float32), ((0, 3), (4, 7), (7, 10), (10, 11), (12, 16)))
@@ -87,9 +84,6 @@ def test_words_are_found_by_position_whatever_separates_them() -> None:
     assert [question[start:end] for start, end in read.spans] == ["Ice", "caps", "melt"]
     asked = Query.of(question, read, {"ice": 1.0, "cap": 2.0, "melt": 5.0})
     assert asked.shares.tolist() == values(1 / 8, 2 / 8, 5 / 8)
-
-
-# Matching a passage
 
 
 def test_each_token_of_the_question_takes_its_best_match() -> None:
@@ -140,9 +134,6 @@ def test_a_sentence_has_the_tokens_that_begin_in_it() -> None:
     )
 
 
-# Windows
-
-
 @pytest.mark.parametrize("length", [1, 63, 64, 65, 79, 80, 81, 96, 97, 100, 200, 333])
 def test_every_token_is_in_some_window(length: int) -> None:
     asked = query(EAST, shares=(1.0,))
@@ -155,19 +146,16 @@ def test_every_token_is_in_some_window(length: int) -> None:
 @pytest.mark.parametrize(
     ("length", "one", "other", "together"),
     [
-        (64, 0, 63, True),
-        (65, 0, 63, True),
+        (64, 0, 63, True), (65, 0, 63, True),
         (65, 0, 64, False),  # 65 tokens apart fit into no window
         (65, 16, 64, True),  # the last window has the last token
-        (80, 16, 79, True),
-        (80, 15, 79, False),
+        (80, 16, 79, True), (80, 15, 79, False),
         (81, 31, 80, False),  # windows begin at 0, 16 and 32: 31 is in none that has 80
         (81, 32, 80, True),
         (200, 100, 147, True),  # as near as WINDOW - STEP: in one window wherever they are
-        (200, 111, 158, True),
-        (200, 111, 160, False),
+        (200, 111, 158, True), (200, 111, 160, False),
     ],
-)
+)  # fmt: skip
 def test_a_window_covers_matches_that_are_close_together(length: int, one: int, other: int, together: bool) -> None:
     asked = query(EAST, NORTH, shares=(0.5, 0.5))
     states = [UP] * length
@@ -188,9 +176,6 @@ def test_a_window_is_where_the_questions_heaviest_words_are() -> None:
 
 def test_windows_overlap_by_most_of_themselves() -> None:
     assert (WINDOW, STEP) == (64, 16)
-
-
-# Coverage by the evidence
 
 
 def test_coverage_without_evidence_is_zero() -> None:

@@ -25,7 +25,7 @@ def test_what_repeats_an_earlier_passage_comes_later() -> None:
     assert mmr(RELEVANCE, VECTORS, 0.5, 2) == [0, 3]
 
 
-def test_weight_zero_starts_with_the_most_relevant_and_then_looks_for_what_is_new() -> None:
+def test_weight_zero_looks_for_what_is_new() -> None:
     assert mmr((0.4, 0.9, 0.7, 0.8), VECTORS, 0.0, 2) == [1, 3]
 
 

@@ -25,10 +25,7 @@ pytestmark = pytest.mark.fast
         ("How does Raft, which is a protocol, work, and what is Paxos?", ()),  # a question of one word
         (
             "What do otters and seals eat in winter, and from which rocky coast do birds dive?",
-            (
-                "What do otters and seals eat in winter",
-                "from which rocky coast do birds dive",
-            ),
+            ("What do otters and seals eat in winter", "from which rocky coast do birds dive"),
         ),
         ("What is the diet of otters and of seals?", ("What is the diet of otters", "What is the diet of seals")),
         (
