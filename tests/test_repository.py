@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from email.message import Message
+from functools import cache
 from pathlib import Path
 
 import pymupdf
@@ -29,6 +30,7 @@ MODULES = sorted((ROOT / "folio").rglob("*.py"))
 PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """The top-level package of everything that a file imports, anywhere in it, by name too."""
     found: set[str] = set()
@@ -55,16 +57,6 @@ def make(*arguments: str) -> str:
     ).stdout
 
 
-def name(path: Path) -> str:
-    return path.relative_to(ROOT).with_suffix("").as_posix()
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_module_is_documented(path: Path) -> None:
-    source = path.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(source)) or not source
-
-
 def test_only_the_app_and_the_model_choice_see_the_settings() -> None:
     see = {"app", "app_settings", "model_choice"}
     assert {path.stem for path in MODULES if "config" in imported(path)} == see
@@ -75,62 +67,27 @@ def test_only_the_app_and_the_model_choice_see_the_settings() -> None:
     assert not {"folio", "scripts", "ingest", "query", "evaluate", "serve"} & imported(ROOT / "config.py")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_module_reads_and_writes_no_pickle(path: Path) -> None:
-    assert not PICKLES & imported(path)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def unpickles(tree: ast.Module) -> bool:
+    """Whether a module names a way to read or write pickles."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.keyword):
-            assert node.arg != "allow_dangerous_deserialization"
-            assert node.arg != "allow_pickle" or (isinstance(node.value, ast.Constant) and node.value.value is False)
-        elif isinstance(node, ast.Constant):
-            assert node.value not in {"allow_dangerous_deserialization", *PICKLES}
+            is_off = isinstance(node.value, ast.Constant) and node.value.value is False
+            if node.arg == "allow_dangerous_deserialization" or (node.arg == "allow_pickle" and not is_off):
+                return True
+        elif isinstance(node, ast.Constant) and node.value in {"allow_dangerous_deserialization", *PICKLES}:
+            return True
+    return False
 
 
-def test_bare_make_lists_the_targets() -> None:
-    listed = dict(re.findall(r"^make (\S+) +(\S.*)$", make(), re.MULTILINE))
-    tasks = [
-        "ask", "serve", "test", "cluster", "check", "bench", "models", "sample", "schema", "docs", "requirements",
-        "audit", "licences", "clean",
-    ]  # fmt: skip
-    assert list(listed) == ["help", *tasks]
+def test_no_module_reads_or_writes_pickles() -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+    assert [path for path, tree in trees.items() if PICKLES & imported(path) or unpickles(tree)] == []
 
 
 def test_make_names_every_phony_target_in_its_list() -> None:
     phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert phony
     assert set(phony[1].split()) - {"check-python"} == set(re.findall(r"^make (\S+)", make(), re.MULTILINE))
-
-
-def test_make_test_runs_lint_types_and_tests_and_ci_runs_make_test() -> None:
-    dry = make("--dry-run", "--no-print-directory", "test", "PYTHON=python")
-    assert [
-        line.removeprefix("python ")
-        for line in dry.splitlines()
-        if line.startswith("python -") and "version_info" not in line
-    ] == [
-        "-m ruff check .",
-        "-m mypy",
-        """-c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'""",
-        "-m pytest -n auto",
-    ]
-    ci = ROOT / ".ci" / "run"
-    assert ci.read_text(encoding="utf-8").splitlines()[-5:] == [
-        "make --no-print-directory test",
-        "make --no-print-directory cluster QUICK=1",
-        ".ci/newer-python",
-        ".ci/other-computer",
-        "exec .ci/bare .venv/bin/python",
-    ]
-    assert os.name == "nt" or os.access(ci, os.X_OK)
-
-
-def test_make_check_runs_the_same_on_the_fast_tests() -> None:
-    dry = make("--dry-run", "--no-print-directory", "check", "PYTHON=python")
-    lint = """python -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'"""
-    assert f"python -m ruff check . && python -m mypy && {lint}" in dry
-    assert 'python -m pytest -n auto -m "not slow" @tests/fast.txt' in dry
-    fast = (ROOT / "tests" / "fast.txt").read_text(encoding="utf-8").splitlines()
-    assert [path for path in fast if not (ROOT / path).exists()] == []
 
 
 def test_make_clean_keeps_papers_and_the_index() -> None:
@@ -185,14 +142,12 @@ def test_every_file_that_is_installed_has_a_hash(kind: str) -> None:
 
 def test_torch_for_cuda_has_hashes_of_its_own() -> None:
     files = ("requirements.txt", "requirements-cuda.txt")
-    assert {pins(name)["torch"] for name in files} == {"2.13.0"}
+    assert len({pins(name)["torch"] for name in files}) == 1
     cpu, cuda = (
         {one for line in requirements(name) if line.startswith("torch==") for one in re.findall("[0-9a-f]{64}", line)}
         for name in files
     )
-    assert cpu
-    assert cuda
-    assert not cpu & cuda
+    assert (bool(cpu), bool(cuda), cpu & cuda) == (True, True, set())
     assert not set(pins("requirements-cuda.txt")) & set(pins("requirements.txt")) - {"torch"}
     assert not [name for name in pins("requirements.txt") if name.startswith(("nvidia-", "cuda-", "triton"))]
 
@@ -201,8 +156,6 @@ def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
     base, closure = pins("requirements-base.txt"), pins("requirements.txt")
     assert asked_for(*PROJECT["project"]["dependencies"]).items() <= base.items()
     assert base.items() <= closure.items()
-    built_on = {"langchain", "langchain-community", "langchain-text-splitters", "langchain-ollama"}
-    assert {*built_on, "faiss-cpu", "rank-bm25", "sentence-transformers", "pymupdf", "pytest"} <= set(closure)
     assert not HEAVY & set(base)
 
 
@@ -227,8 +180,6 @@ def test_only_the_tests_need_the_development_requirements() -> None:
     assert [task for task in ("ask", "serve", "models") if "requirements-dev" in make("--dry-run", task)] == []
     assert "requirements-models" not in make("--dry-run", "ask")
     assert "requirements.txt" not in make("--dry-run", "models")
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.findall(r"^(\w+): \$\(DEV\)", makefile, re.MULTILINE) == ["test", "check", "bench"]
 
 
 def about(**fields: str) -> Message:
@@ -278,16 +229,11 @@ def test_every_installed_package_has_a_licence_that_is_allowed(capsys: pytest.Ca
     assert "AGPL-3.0-only: pymupdf" in capsys.readouterr().out
 
 
-def test_sample_paper_comes_out_the_same_every_time() -> None:
-    assert make_sample() == make_sample()
-
-
-def test_a_search_knows_the_sample_paper() -> None:
+def test_the_sample_paper_is_the_one_that_its_script_makes() -> None:
     assert sha256_file(OUTPUT) == SAMPLE_ID  # if this fails after `make sample`, put the new one there
-
-
-def test_sample_paper_is_the_one_that_its_script_makes() -> None:
-    with pymupdf.open(OUTPUT) as shipped, pymupdf.open("pdf", make_sample()) as made:
+    content = make_sample()
+    assert make_sample() == content
+    with pymupdf.open(OUTPUT) as shipped, pymupdf.open("pdf", content) as made:
         assert [page.get_text() for page in shipped] == [page.get_text() for page in made]
         assert shipped.metadata == made.metadata
         assert [page.get_label() for page in shipped] == ["1", "2", "3", "4", "5"]
