@@ -23,6 +23,8 @@ from folio.web.request_guard import AccessRules
 from scripts.make_docs import PARSERS, anchor, pages
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # `folio COMMAND` -> the script with the same options
@@ -164,7 +166,7 @@ def test_chat_commands_and_figures_are_listed() -> None:
     assert {*ANSWERING, *NAMES} <= set(first_cells((ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")))
 
 
-def test_every_entry_of_the_log_has_its_date_its_decision_and_its_four_parts() -> None:
+def test_log_entries_have_a_date_a_decision_and_four_parts() -> None:
     entries = re.split(r"^## ", (ROOT / "LOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     dates = [re.match(r"\d{4}-\d\d-\d\d(?=: .)", entry) for entry in entries]
     assert all(dates)

@@ -25,7 +25,7 @@ CALLED = {"dropped": "dropped_sentences"}
 OF_THE_TERMINAL = {"question", "evidence", "timings_ms"}  # a reply has `message` and `elapsed_ms`
 
 
-def test_every_field_of_an_answer_is_in_the_schema_of_every_face() -> None:
+def test_every_face_has_every_field_of_an_answer() -> None:
     names = {CALLED.get(field.name, field.name) for field in dataclasses.fields(Answer)}
     for face in (DeepAnswerJson, ChatReply):
         assert issubclass(face, AnswerJson)

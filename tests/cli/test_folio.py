@@ -18,6 +18,8 @@ from folio.errors import command, fetch_command
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "How long is the Aletsch glacier?"
 
 

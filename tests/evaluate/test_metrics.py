@@ -23,6 +23,8 @@ from folio.evaluate.metrics import (
     refusal_curve,
 )
 
+pytestmark = pytest.mark.fast
+
 RIGHT, WRONG, INVENTED = CitationResult(True, True), CitationResult(False, True), CitationResult(False, False)
 
 

@@ -7,6 +7,8 @@ import pytest
 from folio.paper_metadata import Field
 from folio.pdf.dates import find_year
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("text", "year", "sure"),

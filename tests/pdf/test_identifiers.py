@@ -15,6 +15,8 @@ from folio.store.fingerprint import Reading
 from folio.types import SourceFile
 from tests.helpers.pdfs import LEADING, column, save
 
+pytestmark = pytest.mark.fast
+
 STAMP = "arXiv:2301.01234v2  [cs.CL]  3 Jan 2023"
 ABSTRACT = "We build on attention (see arXiv:1706.03762) and on pretraining, arXiv:1810.04805 [cs.CL]."
 

@@ -7,6 +7,8 @@ import pytest
 from folio.paper_metadata import PersonName
 from folio.pdf.names import MARK, clean_name, compose_accents, join_lines, names_in, split_name
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("line", "found"),

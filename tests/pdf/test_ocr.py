@@ -19,6 +19,8 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import hashing_app
 from tests.helpers.pdfs import image_page, scan
 
+pytestmark = pytest.mark.environment
+
 MOORS = [
     "The curlew breeds on wet moors and in hay meadows.",
     "The bill has a length of 15 centimetres and is bent down.",

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from folio.pdf.reading_order import Box, gutters, join_paragraphs, page_text
 
+pytestmark = pytest.mark.fast
+
 _PROSE = "words enough to fill a line of {}{:02d}"
 
 

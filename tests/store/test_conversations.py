@@ -26,6 +26,8 @@ from folio.store.user_file import user_file
 from tests.helpers.answers import ANSWER, REFUSED, REPORT
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
+pytestmark = pytest.mark.fast
+
 ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (), "It is.", (), {}, "by hand")
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 

@@ -25,6 +25,8 @@ from folio.store.sqlite import SqliteDatabase
 from folio.store.tables import LIBRARY_VERSION, NAMES
 from folio.types import Chunk, Failure, NewPaper, PageMap, SourceFile, Vectors
 
+pytestmark = pytest.mark.environment
+
 TEXT = "The first page.\n\nThe second page says more.\n\nAnd the third one: ünï."
 
 

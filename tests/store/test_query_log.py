@@ -23,6 +23,8 @@ from folio.store.user_file import user_file
 from folio.types import Failure, NewPaper, PageMap, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 
+pytestmark = pytest.mark.fast
+
 ENTRY = LogEntry(
     asked="2026-01-02T03:04:05+00:00",
     question="And how long is it?",

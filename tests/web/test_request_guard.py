@@ -25,6 +25,8 @@ from folio.web.request_guard import (
     Send,
 )
 
+pytestmark = pytest.mark.fast
+
 HERE = AccessRules("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"
 BEARER = ("authorization", f"Bearer {TOKEN}")
