@@ -21,7 +21,7 @@ from folio.store.sqlite import SqliteDatabase
 from folio.store.tables import LIBRARY_VERSION, NAMES
 from folio.types import Failure
 from tests.helpers.damage import at_once, tamper
-from tests.helpers.engines import SPANS, TEXT, add, file, ids, paper, vectors
+from tests.helpers.engines import SPANS, TEXT, add, file, ids, paper
 
 CHANGED, UNLIKE, FINE_COUNT = (
     "has changed since it was written",
