@@ -1,7 +1,7 @@
 """The Ollama server: its address, its models, and how it is called.
 
-Chat uses langchain-ollama (ollama_chat.py), embedding uses Ollama's client (ollama_embedder.py). Both get
-`client_kwargs`, so that only the configured host is contacted; ollama_errors.translate translates what they raise.
+Chat uses langchain-ollama (ollama_chat.py), everything else the HTTP client of OllamaServer. Both get `client_kwargs`,
+so that only the configured host is contacted; ollama_errors.translate translates what they raise.
 """
 
 from __future__ import annotations
@@ -162,19 +162,17 @@ class OllamaServer:
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""
-        import httpx
-
         try:
-            with self._client(PROBE_READ_S, PROBE_S) as client:
-                version = client.get("/api/version").raise_for_status().json()["version"]
-        except (httpx.HTTPError, ModelError, ValueError, LookupError, TypeError, RecursionError):
+            with self.errors("its version"):
+                version = self._json("GET", "/api/version", read_s=PROBE_READ_S, connect_s=PROBE_S)["version"]
+        except ModelError:
             return None
         return version if isinstance(version, str) else None
 
     def models(self) -> dict[str, str]:
         """The digest of every model on the server, by name with tag. Raises OllamaError."""
         self._require_listening()
-        with self._errors("the list of models"):
+        with self.errors("the list of models"):
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
     def chat_models(self) -> list[str]:
@@ -196,7 +194,7 @@ class OllamaServer:
         """Whether a model can chat and runs on this server; None if the server does not say."""
         try:
             shown = self._show(name)
-            with self._errors(name):
+            with self.errors(name):
                 told = shown.get("capabilities")
                 return None if told is None else "completion" in told and not shown.get("remote_host")
         except ModelError:  # the other models are still offered
@@ -226,7 +224,7 @@ class OllamaServer:
         """The server's description of a model. Raises OllamaError, ModelMissing."""
         name, digest = self.resolve(model)
         shown = self._show(name)
-        with self._errors(model):
+        with self.errors(model):
             details: dict[str, Any] = shown.get("model_info") or {}
             capabilities = shown.get("capabilities")
             architecture = details.get("general.architecture", "")
@@ -246,17 +244,26 @@ class OllamaServer:
 
     def loaded_context(self, name: str) -> int:
         """The tokens of context that a model is loaded with; 0 if it is not loaded, or the server does not say."""
-        import httpx
-
         try:
-            with self._client(PROBE_READ_S, PROBE_S) as client:
-                running = client.get("/api/ps").raise_for_status().json()["models"]
-            return next((_length(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
-        except (httpx.HTTPError, ModelError, OSError, ValueError, LookupError, TypeError, RecursionError):
+            with self.errors(name):
+                running = self._json("GET", "/api/ps", read_s=PROBE_READ_S, connect_s=PROBE_S)["models"]
+                return next((_length(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
+        except ModelError:
             return 0
 
+    def embed(self, model: str, texts: list[str], num_ctx: int) -> list[list[float]]:
+        """The vectors of texts, as the server sends them: nothing is checked. Raises what httpx raises, see `errors`.
+
+        num_ctx: tokens. A server may be set to a smaller context than the model has, and would truncate there.
+        """
+        body: dict[str, Any] = {"model": model, "input": texts, "options": {"num_ctx": num_ctx}}
+        if self.keep_alive is not None:
+            body["keep_alive"] = self.keep_alive
+        vectors: list[list[float]] = self._json("POST", "/api/embed", body, read_s=self.timeout_s)["embeddings"]
+        return vectors
+
     def _show(self, name: str) -> dict[str, Any]:
-        with self._errors(name):
+        with self.errors(name):
             return self._json("POST", "/api/show", {"model": name})
 
     def require_local(self, model: str, capability: Capability) -> ModelInfo:
@@ -279,7 +286,7 @@ class OllamaServer:
         """
         _refuse_cloud_name(model)
         with (
-            self._errors(model),
+            self.errors(model),
             self._client(self.timeout_s) as client,
             client.stream("POST", "/api/pull", json={"model": model, "stream": True}) as response,
         ):
@@ -304,13 +311,22 @@ class OllamaServer:
         kwargs = client_kwargs(min(read_s, self.timeout_s), connect_s)
         return httpx.Client(base_url=self.url, **kwargs)
 
-    def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        with self._client(METADATA_S) as client:
+    def _json(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        read_s: float = METADATA_S,
+        connect_s: float = CONNECT_S,
+    ) -> dict[str, Any]:
+        with self._client(read_s, connect_s) as client:
             answer: dict[str, Any] = client.request(method, path, json=body).raise_for_status().json()
         return answer
 
     @contextmanager
-    def _errors(self, model: str) -> Iterator[None]:
+    def errors(self, model: str) -> Iterator[None]:
+        """Raises what goes wrong with a request, or with the shape of a reply, as ModelError."""
         import httpx
 
         try:

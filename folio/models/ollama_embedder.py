@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +12,9 @@ import numpy.typing as npt
 from folio.errors import ContextTooSmall, OllamaError
 from folio.models import ollama
 from folio.models.embedding_prefixes import MAX_TITLE, NONE, TITLE, known_prefixes, with_title
-from folio.models.ollama import ModelInfo, OllamaServer, client_kwargs
-from folio.models.ollama_errors import is_transient, translate
+from folio.models.ollama import ModelInfo, OllamaServer
+from folio.models.ollama_errors import is_transient
 from folio.types import Vectors
-
-if TYPE_CHECKING:
-    import httpx
 
 # Ollama truncates a long text unless asked not to (ollama.py), and old versions always do. So no text is sent that
 # could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
@@ -153,26 +149,9 @@ class OllamaEmbedder:
             retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_transient(error)),
             reraise=True,
         )
-        try:
-            vectors: list[list[float]] = retrying(self._request_once, texts)
-        except Exception as error:  # from tenacity, ollama or httpx
-            raise translate(error, self._model.name, self._server.url) from error
+        with self._server.errors(self._model.name):
+            vectors: list[list[float]] = retrying(self._server.embed, self._model.name, texts, self._window)
         return vectors
-
-    def _request_once(self, texts: list[str]) -> list[list[float]]:
-        # A server may be set to a smaller context than the model has, and would truncate there.
-        body: dict[str, Any] = {"model": self._model.name, "input": texts, "options": {"num_ctx": self._window}}
-        if self._server.keep_alive is not None:
-            body["keep_alive"] = self._server.keep_alive
-        vectors: list[list[float]] = self._client.post("/api/embed", json=body).raise_for_status().json()["embeddings"]
-        return vectors
-
-    @cached_property
-    def _client(self) -> httpx.Client:
-        # Not Ollama's client, which takes `true` and "1" for numbers.
-        import httpx
-
-        return httpx.Client(base_url=self._server.url, **client_kwargs(self._server.timeout_s))
 
     def _unit_rows(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
         """The vectors as rows of unit length. Raises OllamaError if they cannot be the vectors of `count` texts."""

@@ -165,7 +165,7 @@ def _work(entry: Element, client: HttpClient | None) -> Work | None:
     return Work(
         "arxiv",
         title=title,
-        authors=tuple(WorkAuthor(person(name)) for name in names if name),
+        authors=tuple(WorkAuthor(*person(name)) for name in names if name),
         year=find_year(_text(entry, "a:published")),
         abstract=_text(entry, "a:summary"),
         doi=doi.value if doi and doi.kind == "doi" else "",

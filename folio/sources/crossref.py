@@ -11,7 +11,6 @@ from urllib.parse import quote
 from pydantic import Field
 
 from folio.errors import SourceError
-from folio.paper_metadata import PersonName
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -234,7 +233,7 @@ def _full_title(titles: list[str], subtitles: list[str]) -> str:
 
 def _author(author: _Author) -> WorkAuthor | None:
     family = author.family or author.name
-    return WorkAuthor(PersonName(family, author.given), orcid(author.ORCID)) if family else None
+    return WorkAuthor(family, author.given, orcid(author.ORCID)) if family else None
 
 
 def _year(date: CrossrefDate | None) -> int | None:

@@ -279,7 +279,7 @@ def _id(link: str) -> str:
 
 
 def _author(authorship: _Authorship) -> WorkAuthor:
-    return WorkAuthor(person(authorship.author.display_name), orcid(authorship.author.orcid))
+    return WorkAuthor(*person(authorship.author.display_name), orcid(authorship.author.orcid))
 
 
 def _abstract(places: dict[str, Any]) -> str:

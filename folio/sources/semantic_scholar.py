@@ -93,7 +93,7 @@ class S2Work(WorkPart):
         return Work(
             "semanticscholar",
             title=self.title,
-            authors=tuple(WorkAuthor(person(each.name)) for each in self.authors if each.name),
+            authors=tuple(WorkAuthor(*person(each.name)) for each in self.authors if each.name),
             year=self.year,
             venue="" if is_preprint else self.venue or journal.name,
             abstract=self.abstract,

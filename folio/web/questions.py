@@ -24,6 +24,7 @@ from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store.conversations import ID_LENGTH, Conversations, Summary
 from folio.store.library import Library
 from folio.store.query_log import Feedback, LogEntry
+from folio.types import Hit
 from folio.web.paper_files import require_papers
 from folio.web.schema import (
     ChatReply,
@@ -98,22 +99,24 @@ class Questions:
         with self._retrievers.acquire() as reader:
             chosen = _select(reader.library, request)
             spelt = reader.retriever.respelled(request.query)
-            reply = {"query": request.query, "models": reader.retriever.models_in(rerank=request.use_reranker)}
-            if not reader.retriever.is_understood(spelt.question):
-                nothing = {"hits": [], "notice": NOTHING_KNOWN, "elapsed_ms": _milliseconds(began)}
-                return SearchReply.model_validate(reply | nothing)
-            hits = reader.retriever.search(
-                spelt.question,
-                request.top_k,
-                chosen.papers,
-                sections=chosen.sections,
-                rerank=request.use_reranker,
-                typed=request.query if spelt.typed else "",
-            ).hits
-            has_words = any(hit.lexical is not None for hit in hits)
-            notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
-            return SearchReply.model_validate(
-                reply | {"hits": hits, "notice": notice, "elapsed_ms": _milliseconds(began)}
+            hits, notice = tuple[Hit, ...](), NOTHING_KNOWN
+            if reader.retriever.is_understood(spelt.question):
+                hits = reader.retriever.search(
+                    spelt.question,
+                    request.top_k,
+                    chosen.papers,
+                    sections=chosen.sections,
+                    rerank=request.use_reranker,
+                    typed=request.query if spelt.typed else "",
+                ).hits
+                has_words = any(hit.lexical is not None for hit in hits)
+                notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
+            return SearchReply(
+                query=request.query,
+                hits=list(map(HitJson.model_validate, hits)),
+                notice=notice,
+                models=reader.retriever.models_in(rerank=request.use_reranker),
+                elapsed_ms=_milliseconds(began),
             )
 
     def require_answerable(self, question: ChatRequest) -> None:

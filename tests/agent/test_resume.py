@@ -397,7 +397,7 @@ def refused(desk: Desk, error: type[FolioError] = FolioError) -> str:
     "content",
     [
         *(b"", b"null", b"[]", b"{}", b"7", b'"x"', b"\xff\xfe", b"{", b"[" * 100_000, b"9" * 5000),
-        *(b'{"version": 1}', b'{"version": 1, "head": []}'),
+        *(b'{"version": 2}', b'{"version": 2, "head": []}'),
     ],
 )
 def test_a_file_that_is_no_checkpoint(desk: Desk, content: bytes) -> None:
@@ -414,7 +414,7 @@ def test_a_checkpoint_of_another_length(stopped: Desk) -> None:
     assert "is damaged" in refused(stopped)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, 1, 3, "2", None])
 def test_another_version(stopped: Desk, version: object) -> None:
     change(stopped, ["version"], version)
     assert refused(stopped) == "The deep search that was stopped was kept by another version of Folio."

@@ -504,7 +504,7 @@ def test_papers_are_named_for_citations(both: Both) -> None:
 def work(
     source: SourceName = "openalex", title: str = "On the Sleep of Otters", year: int | None = 2021, **more: Any
 ) -> Work:
-    return Work(source, title=title, authors=(WorkAuthor(PersonName("Byte", "Ada")),), year=year, **more)
+    return Work(source, title=title, authors=(WorkAuthor("Byte", "Ada"),), year=year, **more)
 
 
 def _put(library: Library, *given: Work) -> list[str]:

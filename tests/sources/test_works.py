@@ -41,7 +41,7 @@ pytestmark = pytest.mark.fast
 
 
 def work(title: str = "Otters", family: str = "Byte", year: int | None = 2021, **more: Any) -> Work:
-    return Work("openalex", title=title, authors=(WorkAuthor(PersonName(family)),), year=year, **more)
+    return Work("openalex", title=title, authors=(WorkAuthor(family, ""),), year=year, **more)
 
 
 def test_works_are_one_by_any_identifier_or_by_title_first_author_and_year() -> None:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folio.errors import StoreDamaged
-from folio.paper_metadata import PersonName
 from folio.store import citations, notices, works
 from folio.store.library import Library
 from folio.store.sqlite import MEMORY
@@ -23,7 +22,7 @@ TIME = "2026-01-02T03:04:05+00:00"
 
 
 def work(source: SourceName = "openalex", title: str = TITLE, year: int | None = 2021, **more: Any) -> Work:
-    return Work(source, title=title, authors=(WorkAuthor(PersonName("Byte", "Ada")),), year=year, **more)
+    return Work(source, title=title, authors=(WorkAuthor("Byte", "Ada"),), year=year, **more)
 
 
 @pytest.fixture
@@ -207,7 +206,7 @@ def test_a_work_is_read_as_it_was_written(given_work: Work) -> None:
     ],
 )
 def test_what_is_no_work_is_refused(written: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"work|unpack"):
+    with pytest.raises(ValueError, match="a work cannot be read"):
         from_json("openalex", written)
 
 
