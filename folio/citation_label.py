@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Literal
 
 from folio.paper_metadata import AND_OTHERS, Metadata, version_number
-from folio.shown_text import name_line, one_line
+from folio.shown_text import name_line, plain_line
+from folio.text import one_line, whole_words
 
 CitationStyle = Literal["author-year", "arxiv", "file"]
 _LONGEST_NAME = 40  # characters of a name, or of an organisation's
@@ -54,7 +55,7 @@ def _authors(metadata: Metadata) -> str:
 
 def _name(family: str) -> str:
     """A family name as a label has it; "" for one with digits, which could pass for a year, or a file's ending."""
-    name = " ".join(_QUOTES.sub("", one_line(family.replace("&", " and "))).split())
+    name = one_line(_QUOTES.sub("", plain_line(family.replace("&", " and "))))
     return "" if _IS_FILE.search(name) or any(char.isdigit() for char in name) else _shortened(name, _LONGEST_NAME)
 
 
@@ -62,7 +63,7 @@ def _short_title(metadata: Metadata) -> str:
     """The title up to its subtitle or to the end of a word."""
     if not metadata.title.sure:
         return ""
-    title = _QUOTES.sub("", one_line(metadata.title.value)).strip()
+    title = _QUOTES.sub("", plain_line(metadata.title.value)).strip()
     main = re.split(r":\s|\s[–—]\s", title)[0].strip()
     short = main if len(main.split()) > 1 else title
     return f"“{_shortened(short, _LONGEST_TITLE)}”" if short and not _IS_FILE.search(short) else ""
@@ -72,8 +73,7 @@ def _shortened(text: str, longest: int) -> str:
     """The text up to the end of a word."""
     if len(text) <= longest:
         return text
-    cut = text[:longest]
-    return f"{(cut.rpartition(' ')[0] or cut).rstrip(',;:.')}…"
+    return f"{whole_words(text, longest).rstrip(',;:.')}…"
 
 
 def with_version(label: str, arxiv: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from folio.errors import UsageError, command
 from folio.paper_metadata import FIELDS, Field, Metadata, PersonName
+from folio.text import one_line, shorten
 
 # Fields that only the library that a paper was imported from knows
 _IMPORTED = frozenset({"collections", "zotero", "bibliography"})
@@ -196,7 +197,7 @@ def _text(name: str, value: str) -> str:
 
 def _line(name: str, value: str, longest: int) -> str:
     """Text on one line. Raises UsageError if it is too long or has characters that cannot be shown."""
-    line = " ".join(unicodedata.normalize("NFC", value).split())
+    line = one_line(unicodedata.normalize("NFC", value))
     if not all(char.isprintable() or char in _JOINERS for char in line):
         raise UsageError(f"The field {name} has characters that cannot be shown.", "Type it instead of pasting it.")
     if len(line) > longest:
@@ -211,4 +212,4 @@ def _bounded(name: str, values: Sequence[Any], most: int) -> tuple[Any, ...]:
 
 
 def _quoted(text: str) -> str:
-    return f"“{text if len(text) <= 80 else text[:79] + '…'}”"
+    return f"“{shorten(text, 80)}”"

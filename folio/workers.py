@@ -20,6 +20,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from folio.errors import PaperBusy, PaperError, PaperLimit
+from folio.text import one_line
 
 if TYPE_CHECKING:
     from pebble import ProcessFuture, ProcessPool
@@ -281,7 +282,7 @@ def _ending(exit_code: int) -> str:
 
 
 def _unexpected(error: BaseException) -> PaperError:
-    message = " ".join(str(error).split())[:200]
+    message = one_line(str(error))[:200]
     return PaperError(
         f"Reading the file failed: {type(error).__name__}{': ' if message else ''}{message}.",
         "Save the file to a new PDF with another program, or leave it out of the folder.",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -17,8 +16,8 @@ from typing import Any
 from folio.answer.markup import printable
 from folio.citation_label import letters
 from folio.paper_metadata import AND_OTHERS, FIELDS, Metadata, PersonName
-from folio.shown_text import name_line, one_line
-from folio.text import STOP_WORDS
+from folio.shown_text import name_line, plain_line
+from folio.text import STOP_WORDS, fold, without_accents
 from folio.types import Paper
 
 _OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
@@ -45,9 +44,6 @@ _LATEX = str.maketrans(
 # Two of these in a row are one character in LaTeX: "--" is a dash.
 _LIGATURE = re.compile(r"([-`'])(?=\1)|([?!])(?=`)")
 # Letters that Unicode does not decompose into a base letter and a mark.
-_PLAIN_LETTERS = str.maketrans(
-    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
-)
 _TYPES = {
     "article-journal": "article", "article-magazine": "article", "article-newspaper": "article",
     "paper-conference": "inproceedings", "chapter": "incollection", "book": "book", "thesis": "phdthesis",
@@ -81,7 +77,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     title = _latex(about["title"])
     flag = _latex(paper.flag.note) if paper.flag else ""
     fields = {
-        "author": one_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
+        "author": plain_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
         "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
         _VENUES.get(entry_type, "howpublished"): _latex(about["venue"]),
         "year": str(about["year"] or ""),
@@ -124,7 +120,7 @@ def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
     found = _ENTRY.fullmatch(published.strip())
     if not found or about.title.origin != "crossref" or any(getattr(about, name).origin in _PEOPLE for name in _NAMED):
         return None
-    fields = one_line(printable(found[2])).strip().rstrip(",")
+    fields = plain_line(printable(found[2])).strip().rstrip(",")
     return (found[1].lower(), f"  {fields},\n") if _is_balanced(fields) else None
 
 
@@ -270,8 +266,7 @@ def _chosen_key(paper: Paper) -> str:
 
 def _ascii(text: str) -> str:
     """The letters and digits of a text, in lower case, without diacritics."""
-    plain = unicodedata.normalize("NFKD", text).lower().translate(_PLAIN_LETTERS)
-    return "".join(char for char in plain if char.isascii() and char.isalnum())[:100]
+    return "".join(filter(str.isascii, fold(without_accents(text))))[:100]
 
 
 # Text

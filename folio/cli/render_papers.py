@@ -11,7 +11,7 @@ from rich.text import Text
 from folio.edits import value_text
 from folio.paper_lists import By, unsure_fields
 from folio.paper_metadata import FIELDS, ORIGIN_WORDS, Field, PersonName
-from folio.shown_text import name_line, one_line, page_words, short_line
+from folio.shown_text import name_line, page_words, plain_line, short_line
 from folio.types import Paper, PaperHit
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings:
         if paper.flag:
             values["title"] = f"{paper.flag.words} · {values['title']}"
         marked = [f"{value}{_UNSURE}" if name in unsure else value for name, value in values.items()]
-        problems = ["; ".join(map(one_line, paper.problems))] if warnings else []
+        problems = ["; ".join(map(plain_line, paper.problems))] if warnings else []
         table.add_row(*map(Text, [name_line(paper.key), *marked, name_line(paper.file), *problems]))
     if papers:
         console.print(table)
@@ -105,7 +105,7 @@ def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
     if paper.problems:
         console.print("\nWarnings", style="bold")
     for problem in paper.problems:
-        console.print(Text(f"  {one_line(problem)}", style="yellow"))
+        console.print(Text(f"  {plain_line(problem)}", style="yellow"))
 
 
 def show_edit(console: Console, before: Paper, after: Paper, names: Sequence[str]) -> None:

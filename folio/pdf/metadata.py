@@ -30,7 +30,7 @@ from folio.pdf.identifiers import arxiv_id, find_doi
 from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
 from folio.pdf.page_lines import FrontPage, body_size, front_page
 from folio.pdf.publication import find_publication
-from folio.text import fold
+from folio.text import fold, one_line
 
 # Titles that programs fill in when nobody gave one.
 _NO_TITLE = re.compile(
@@ -193,7 +193,7 @@ def _tidy(text: str) -> str:
     text = unicodedata.normalize("NFC", html.unescape(text) if "&" in text else text)
     for ligature, letters in (("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬀ", "ff"), ("ﬃ", "ffi"), ("ﬄ", "ffl")):
         text = text.replace(ligature, letters)
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return one_line("".join(c if c.isprintable() else " " for c in text))
 
 
 def _title(best: _Candidate | None, pages: Sequence[PageText], given: str) -> Field[str]:
@@ -243,7 +243,7 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
             people = [_given_name_first(part) for part in parts]
         else:
             people = _BETWEEN.split(author)
-    people = [" ".join(person.split()) for person in people if person.strip() and not NOT_A_NAME.search(person)]
+    people = [one_line(person) for person in people if person.strip() and not NOT_A_NAME.search(person)]
     if people and all(" " in person for person in people):
         return tuple(dict.fromkeys(people))
     return ()  # a single word is a login, a program, or part of an organisation's name

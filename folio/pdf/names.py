@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from folio.paper_metadata import PersonName
+from folio.text import one_line
 
 # Stands in a line's text for a superscript: the sign of an affiliation or a footnote.
 MARK = "\x01"
@@ -128,7 +129,7 @@ def _at_marks(part: str) -> list[str]:
 
 def clean_name(text: str) -> str:
     """A name without marks, titles and "by"; capitals only at the beginning of words."""
-    name = " ".join(_MARKS.sub(" ", text).split()).strip(" ,;()")
+    name = one_line(_MARKS.sub(" ", text)).strip(" ,;()")
     name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a dagger that OCR took for one
     while (shorter := _HONOUR.sub("", name)) != name:
         name = shorter

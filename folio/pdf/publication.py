@@ -14,7 +14,7 @@ from typing import NamedTuple
 from folio.paper_metadata import Field
 from folio.pdf import limits
 from folio.pdf.dates import MONTH
-from folio.text import fold
+from folio.text import fold, one_line
 
 
 class Publication(NamedTuple):
@@ -93,7 +93,7 @@ _INSTITUTIONS = (re.compile(r"universit", re.I), re.compile(r"institut|laborator
 
 def find_publication(text: str, title: str, families: Sequence[str] = ()) -> Publication:
     """What the clearest line says. text: of the first pages; families: the family names of the paper's authors."""
-    lines = [" ".join(line.split()) for line in unicodedata.normalize("NFKC", text).split("\n")]
+    lines = [one_line(line) for line in unicodedata.normalize("NFKC", text).split("\n")]
     own = fold(title)
     found = [one for one in _statements(lines, families) if fold(one.venue.value) not in own]
     sure = next((one for one in found if one.venue.sure), None)

@@ -35,6 +35,7 @@ from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
+from folio.text import one_line
 from folio.types import Page, ParsedPdf
 from folio.workers import cpu_time_apart
 
@@ -424,4 +425,4 @@ def _vertical_texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:100] or type(error).__name__
+    return one_line(str(error))[:100] or type(error).__name__

@@ -23,7 +23,7 @@ from folio.search.candidate_filter import SectionFilter, kind_named
 from folio.search.paper_names import file_names, papers_named, similar_names, unknown_paper
 from folio.sections import KINDS
 from folio.shown_text import name_line
-from folio.text import plain_words
+from folio.text import one_line, plain_words
 from folio.types import Paper, SourceFile
 
 # 2014, 2010-2015, 2020-, -1999; with any dash, and spaces around it
@@ -323,7 +323,7 @@ def _is_called(name: PersonName, wanted: Sequence[str]) -> bool:
 
 def _of_venue(name: str) -> Callable[[Paper], bool]:
     """Whether the venue's name has all these words; one with a full stop may be the beginning of one."""
-    wanted = [(word, bool(stop)) for word, stop in _VENUE_WORD.findall(" ".join(name.split()))]
+    wanted = [(word, bool(stop)) for word, stop in _VENUE_WORD.findall(one_line(name))]
     wanted = [(plain, stop) for word, stop in wanted for plain in plain_words(word)]
 
     def fits(paper: Paper) -> bool:

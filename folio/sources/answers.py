@@ -26,6 +26,7 @@ from pydantic import (
 
 from folio.errors import SourceError
 from folio.paper_metadata import PersonName
+from folio.text import one_line
 
 MOST = 5000  # authors or references of a work
 _LONGEST_TEXT, _LONGEST_LINE = 50_000, 2_000  # characters
@@ -73,7 +74,7 @@ def clean(text: str, longest: int = _LONGEST_LINE) -> str:
     bare = _TAG.sub("", html.unescape(_CLOSED_BLOCK.sub(" ", html.unescape(text[: 4 * longest]))))
     whole = bare.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     shown = "".join(" " if unicodedata.category(char) == "Cc" else char for char in unicodedata.normalize("NFC", whole))
-    return " ".join(shown.split())[:longest].rstrip()
+    return one_line(shown)[:longest].rstrip()
 
 
 def _line(value: Any) -> Any:

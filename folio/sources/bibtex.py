@@ -16,6 +16,7 @@ from typing import Any
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
 from folio.sources.entries import Entry, Problem, find_arxiv, find_doi, find_url, find_year, is_arxiv, said
 from folio.sources.latex import to_text
+from folio.text import one_line
 
 LONGEST_ENTRY = 10**6  # characters
 MOST_ENTRIES = 100_000
@@ -107,7 +108,7 @@ def _read_block(
             raw.append((block.entry_type.casefold(), block.key, line, fields))
         elif isinstance(block, ParsingFailedBlock):
             reason = getattr(block.error, "abort_reason", "") or "it is not BibTeX."
-            problems.append(Problem(line, f"The entry cannot be read: {' '.join(str(reason).split())}"))
+            problems.append(Problem(line, f"The entry cannot be read: {one_line(str(reason))}"))
 
 
 def _value(written: str, strings: Mapping[str, str]) -> str:
@@ -157,7 +158,7 @@ def _entry(kind: str, key: str, line: int, fields: dict[str, str]) -> Entry:
     first = _names(authors, 1)
     doi, arxiv = _identifiers(fields)
     return Entry(
-        key=" ".join(key.split())[:200],
+        key=one_line(key)[:200],
         line=line,
         title=_title(fields),
         first_author=first[0].family if first else "",
@@ -219,7 +220,7 @@ def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
         pages=said(_pages(to_text(fields.get("pages", "")))),
         publisher=field("publisher"),
         url=said(find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", "")))),
-        citation_key=said(" ".join(key.split())[:200]),
+        citation_key=said(one_line(key)[:200]),
         tags=Field(tuple(tags), "bibliography", True) if tags else Field(()),
         collections=Field(tuple(groups), "bibliography", True) if groups else Field(()),
     )

@@ -11,6 +11,7 @@ from typing import Any
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
 from folio.sources.entries import Entry, Problem, find_arxiv, find_doi, find_url, find_year, is_arxiv, said
 from folio.sources.latex import LONGEST
+from folio.text import one_line
 
 _MARKUP = re.compile(r"</?(?:i|b|em|strong|sub|sup|sc|span)(?:\s[^<>]{0,200})?>", re.I)
 _MOST_AUTHORS = 5_000
@@ -67,7 +68,7 @@ def _text(item: Mapping[str, Any], name: str) -> str:
         value = str(value)
     if not isinstance(value, str):
         return ""
-    return " ".join(_MARKUP.sub("", value[:LONGEST]).replace("\x00", " ").split())
+    return one_line(_MARKUP.sub("", value[:LONGEST]).replace("\x00", " "))
 
 
 def _identifiers(item: Mapping[str, Any]) -> tuple[str, str]:

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from folio.text import one_line
+
 LONGEST = 20_000  # characters of a value; the rest is left out
 # Deeper than this, braces are dropped before LaTeX is read: its parser calls itself for each.
 _DEEPEST = 20
@@ -37,7 +39,7 @@ def to_text(value: str) -> str:
         for written, shown in _PUNCTUATION:
             value = value.replace(written, shown)
         value = _without_braces(value)
-    return " ".join(value.replace("\x00", " ").split())
+    return one_line(value.replace("\x00", " "))
 
 
 def _without_braces(value: str) -> str:

@@ -31,6 +31,7 @@ from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
 from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
+from folio.text import one_line
 from folio.work import Work, WorkAuthor
 
 NAME = "OpenAlex"
@@ -269,7 +270,7 @@ def read_works(text: str) -> list[Work]:
 
 def _filter_words(title: str) -> str:
     """A title as the value of a filter, where commas, bars and exclamation marks have a meaning."""
-    return " ".join("".join(char if char.isalnum() or char in "-'" else " " for char in title).split())
+    return one_line("".join(char if char.isalnum() or char in "-'" else " " for char in title))
 
 
 def _id(link: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from folio.paper_metadata import Field, Metadata, PersonName
+from folio.text import one_line
 
 # Characters of one field and of the abstract; names, tags and collections of one paper
 LONGEST, LONGEST_ABSTRACT = 2000, 20_000
@@ -85,7 +86,7 @@ def text(value: Any, longest: int = LONGEST) -> str:
         value = str(value)
     if type(value) is not str:
         return ""
-    return unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", value[: 2 * longest]).split())[:longest])
+    return unicodedata.normalize("NFC", one_line(_CONTROL.sub(" ", value[: 2 * longest]))[:longest])
 
 
 def metadata(item: Item, link: str, tags: Iterable[str] = (), collections: Iterable[str] = ()) -> Metadata:

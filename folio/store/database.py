@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from folio.errors import FolioError, StoreDamaged, StoreError, command
 from folio.store.tables import KEYS
+from folio.text import one_line
 
 T = TypeVar("T")
 # What is made from the PDFs, and what people and services said
@@ -140,7 +141,7 @@ def clause(error: BaseException) -> str:
     """An error's text, to be completed."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
-    return " ".join(str(error).split()).removesuffix(".") or type(error).__name__
+    return one_line(str(error)).removesuffix(".") or type(error).__name__
 
 
 def storable(text: str) -> str:

@@ -19,7 +19,7 @@ from folio.answer.bibliography_entries import (
     unique_keys,
 )
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
-from folio.shown_text import one_line
+from folio.shown_text import plain_line
 from folio.sources import bibtex as bibtex_reader
 from folio.sources import csl_json as csl_reader
 from folio.types import Paper
@@ -208,7 +208,7 @@ def test_whatever_a_paper_is_called_its_entry_can_be_read(words: list[str], give
     text = library_bibtex([found])
     assert [line for line in text.splitlines() if line.startswith("@")] == [text.splitlines()[0]]
     (about,) = from_bibtex(text)
-    assert about["title"] == one_line(title)
+    assert about["title"] == plain_line(title)
     assert len(about["authors"]) == 2
 
 
