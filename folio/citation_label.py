@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from folio.paper_metadata import AND_OTHERS, Metadata, version_number
+from folio.people import short_list
 from folio.shown_text import name_line, plain_line
 from folio.text import one_line, whole_words
 
@@ -48,9 +49,7 @@ def _authors(metadata: Metadata) -> str:
     names = [_name(person.family) for person in metadata.authors.value[:3] if person != AND_OTHERS]
     if not names or not all(names[:2]):
         return ""
-    if len(names) > 2 or AND_OTHERS in metadata.authors.value:
-        return f"{names[0]} et al."
-    return " & ".join(names)
+    return short_list(names, and_others=AND_OTHERS in metadata.authors.value)
 
 
 def _name(family: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from folio.errors import UsageError, command
 from folio.paper_metadata import FIELDS, Field, Metadata, PersonName
+from folio.people import split_typed_name, typed_name
 from folio.text import one_line, shorten
 
 # Fields that only the library that a paper was imported from knows
@@ -130,37 +131,18 @@ def resets(names: Iterable[str]) -> dict[str, Field[Any] | None]:
 
 
 def parse_person(text: str) -> PersonName:
-    """A name as people write it; a family name begins at its first word in lower case, or is the last word.
-
-    "Lovelace, Ada", "Ada Lovelace", "Ludwig van Beethoven" (as in BibTeX), and "{European Commission}" for a name that
-    has no parts. Raises UsageError.
-    """
-    line = _line("authors", text, LONGEST_PERSON)
-    if line.startswith("{") and line.endswith("}"):
-        family, given = line[1:-1].strip(), ""
-    elif "," in line:
-        family, given = (part.strip() for part in line.split(",", 1))
-    else:
-        words = line.split()
-        at = next((place for place, word in enumerate(words[:-1]) if place and word[0].islower()), len(words) - 1)
-        family, given = " ".join(words[at:]), " ".join(words[:at])
-    if not family or "," in given or set("{};") & set(family + given):
+    """A name as people type it (people.split_typed_name). Raises UsageError."""
+    person = split_typed_name(_line("authors", text, LONGEST_PERSON))
+    if not person.family or "," in person.given or set("{};") & set(person.family + person.given):
         remedy = 'Write "Family, Given; Family, Given", and an organisation in braces: "{European Union}".'
         raise UsageError(f"{_quoted(text)} is not the name of one author.", remedy)
-    return PersonName(family, given)
-
-
-def person_text(person: PersonName) -> str:
-    """A name as `parse_person` reads it."""
-    if person.given:
-        return f"{person.family}, {person.given}"
-    return f"{{{person.family}}}" if len(person.family.split()) > 1 else person.family
+    return person
 
 
 def value_text(value: Any) -> str:
     """A field's value as `parse_field` reads it; "" for none."""
     if isinstance(value, tuple):
-        return "; ".join(person_text(each) if isinstance(each, PersonName) else each for each in value)
+        return "; ".join(typed_name(each) if isinstance(each, PersonName) else each for each in value)
     return "" if value is None else str(value)
 
 

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from folio.edits import value_text
 from folio.paper_lists import By, unsure_fields
-from folio.paper_metadata import FIELDS, ORIGIN_WORDS, Field, PersonName
+from folio.paper_metadata import FIELDS, ORIGIN_WORDS, Field
+from folio.people import short_list
 from folio.shown_text import name_line, page_words, plain_line, short_line
 from folio.types import Paper, PaperHit
 
@@ -31,7 +32,7 @@ def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings:
     for paper in papers:
         unsure = unsure_fields(paper.metadata)
         values = {
-            "authors": _short_authors(paper.metadata.authors.value),
+            "authors": short_list([name_line(person.family, 40) for person in paper.metadata.authors.value]),
             "year": str(paper.year or ""),
             "title": name_line(paper.title),
         }
@@ -134,9 +135,3 @@ def _value(field: Field[Any]) -> str:
 def _origin(field: Field[Any]) -> str:
     is_guess = field.sure or field.origin == "cited works"
     return ORIGIN_WORDS[field.origin] if is_guess else f"{ORIGIN_WORDS[field.origin]}, not sure"
-
-
-def _short_authors(people: Sequence[PersonName]) -> str:
-    """ "Otter", "Otter & Seal", "Otter et al."."""
-    families = [name_line(person.family, 40) for person in people[:2]]
-    return f"{families[0]} et al." if len(people) > 2 else " & ".join(families)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from folio.cli.command import positive_int
 from folio.cli.parser import Parser
 from folio.errors import command
+from folio.people import short_list
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -324,16 +325,17 @@ def _show(found: Sequence[Candidate], links: dict[str, int] | None) -> None:
         is_open = "yes" if work.pdfs or work.is_open else "" if work.is_open is None else "no"
         here = each.paper or (each.path.name if each.is_here else "")
         title = f"RETRACTED: {work.title}" if work.is_retracted else work.title
-        shown = [name_line(title, 100), name_line(_authors(work), 60), str(work.year or ""), cited, is_open]
+        shown = [
+            name_line(title, 100),
+            name_line(short_list([author.name.family for author in work.authors]), 60),
+            str(work.year or ""),
+            cited,
+            is_open,
+        ]
         if links is not None:
             shown.append(str(max((links.get(mark, 0) for mark in work.marks()), default=0)))
         table.add_row(*shown, name_line(here, 60))
     output().print(table)
-
-
-def _authors(work: Work) -> str:
-    names = [author.name.family for author in work.authors]
-    return f"{names[0]} et al." if len(names) > 2 else " & ".join(names)
 
 
 def _confirmed(count: int) -> bool:

@@ -27,9 +27,10 @@ from folio.pdf.front_page import (
 )
 from folio.pdf.front_text import find_abstract
 from folio.pdf.identifiers import arxiv_id, find_doi
-from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
+from folio.pdf.names import NOT_A_NAME, compose_accents, names_in
 from folio.pdf.page_lines import FrontPage, body_size, front_page
 from folio.pdf.publication import find_publication
+from folio.people import families, split_name
 from folio.text import fold, one_line
 
 # Titles that programs fill in when nobody gave one.
@@ -267,13 +268,12 @@ def _authors(
         same = {fold(name) for name in given} == {fold(name) for name in printed}
         if same or (all(on_page) and len(given) > 1 and len(given) >= len(printed)):
             # Words of a company's name stand there, too: only who is printed as an author is one for sure.
-            printed_families = {fold(split_name(name).family) for name in printed}
-            sure = same or {fold(split_name(name).family) for name in given} == printed_families
+            printed_families = families(map(split_name, printed))
+            sure = same or families(map(split_name, given)) == printed_families
             return Field(_people(printed if same else given), "page", sure)
         if not printed:
             return Field(_people(given), "pdf metadata")
-    families = {fold(split_name(name).family) for name in printed}
-    contradicted = len(given) > 1 and any(fold(split_name(name).family) not in families for name in given)
+    contradicted = len(given) > 1 and not families(map(split_name, given)) <= families(map(split_name, printed))
     clear = bool(best and best.authors.clear and title_sure and not contradicted)
     return Field(_people(printed), "page", clear) if printed else Field(())
 

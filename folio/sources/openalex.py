@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from folio.paper_metadata import bare_arxiv
+from folio.people import split_listed_name
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -24,7 +25,6 @@ from folio.sources.answers import (
     parse_all,
     parse_json,
     parse_one,
-    person,
     unreadable,
 )
 from folio.sources.entries import find_arxiv, find_doi
@@ -280,7 +280,7 @@ def _id(link: str) -> str:
 
 
 def _author(authorship: _Authorship) -> WorkAuthor:
-    return WorkAuthor(person(authorship.author.display_name), orcid(authorship.author.orcid))
+    return WorkAuthor(split_listed_name(authorship.author.display_name), orcid(authorship.author.orcid))
 
 
 def _abstract(places: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from folio.paper_metadata import bare_arxiv
+from folio.people import split_listed_name
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -20,7 +21,6 @@ from folio.sources.answers import (
     parse_all,
     parse_json,
     parse_one,
-    person,
     unreadable,
 )
 from folio.sources.entries import find_arxiv, find_doi
@@ -93,7 +93,7 @@ class S2Work(WorkPart):
         return Work(
             "semanticscholar",
             title=self.title,
-            authors=tuple(WorkAuthor(person(each.name)) for each in self.authors if each.name),
+            authors=tuple(WorkAuthor(split_listed_name(each.name)) for each in self.authors if each.name),
             year=self.year,
             venue="" if is_preprint else self.venue or journal.name,
             abstract=self.abstract,
