@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from folio.paper_metadata import AND_OTHERS, Metadata, version_number
+from folio.identifiers import version_number
+from folio.paper_metadata import AND_OTHERS, Metadata
 from folio.people import short_list
 from folio.shown_text import name_line, plain_line
 from folio.text import one_line, whole_words

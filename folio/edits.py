@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from folio.errors import UsageError, command
+from folio.identifiers import ARXIV_ADDRESS, ARXIV_ID, DOI_ADDRESS, DOI_START
 from folio.paper_metadata import FIELDS, Field, Metadata, PersonName
 from folio.people import split_typed_name, typed_name
 from folio.text import one_line, shorten
@@ -37,15 +38,12 @@ KINDS = frozenset(
     " treaty webpage".split()
 )
 _PREFIXES = {
-    "doi": re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)", re.I),
-    "arxiv": re.compile(r"(?:https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/|arxiv:\s*)", re.I),
+    "doi": re.compile(rf"(?:{DOI_ADDRESS}|doi:\s*)", re.I),
+    "arxiv": re.compile(rf"(?:{ARXIV_ADDRESS}|arxiv:\s*)", re.I),
 }
 _FORMS = {
-    "doi": (re.compile(r"10\.\d{4,9}(?:\.\d+)*/\S+"), 'like "10.21105/jose.00013"'),
-    "arxiv": (
-        re.compile(r"(?:\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7})(?:v[1-9]\d?)?"),
-        'like "2301.01234", "2301.01234v2" or "hep-th/9901001"',
-    ),
+    "doi": (re.compile(rf"{DOI_START}\S+"), 'like "10.21105/jose.00013"'),
+    "arxiv": (re.compile(ARXIV_ID), 'like "2301.01234", "2301.01234v2" or "hep-th/9901001"'),
     "url": (re.compile(r"https?://[^\s/?#]+\S*", re.I), "beginning with https:// or http://"),
     "citation_key": (re.compile(r"""[^\s{}(),"#%~\\'=]+"""), 'one word like "ongaro2014"'),
 }

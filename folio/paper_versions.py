@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from folio.paper_metadata import Metadata, bare_arxiv, version_number
+from folio.identifiers import bare_arxiv, version_number
+from folio.paper_metadata import Metadata
 from folio.people import families
 from folio.text import fold
 from folio.types import Paper

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.files import without_ending
-from folio.paper_metadata import NO_METADATA, Metadata, without_version
+from folio.identifiers import without_version
+from folio.paper_metadata import NO_METADATA, Metadata
 from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
 from folio.shown_text import page_words
 from folio.work_notices import WorkNotice, flag

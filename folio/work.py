@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar, get_args
 
-from folio.paper_metadata import Field, Metadata, PersonName, bare_arxiv
+from folio.identifiers import OPENALEX_ID, S2_ID, bare_arxiv
+from folio.paper_metadata import Field, Metadata, PersonName
 from folio.text import fold
 
 ValueT = TypeVar("ValueT")
@@ -26,8 +27,7 @@ _TELLING = 4  # words of a title that tell a work
 # Characters of a title and of a name that works are compared by: some titles are whole abstracts, and no index of
 # PostgreSQL holds them
 _TITLE_START, _NAME_START = 300, 100
-_OPENALEX = re.compile(r"W\d{1,12}")
-_S2 = re.compile(r"[0-9a-f]{40}")
+_OPENALEX, _S2 = re.compile(OPENALEX_ID), re.compile(S2_ID)
 
 
 @dataclass(frozen=True, slots=True)

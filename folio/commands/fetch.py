@@ -20,8 +20,8 @@ from folio.people import short_list
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.identifiers import Identifier
     from folio.sources.fetching import Candidate
-    from folio.sources.identifiers import Identifier
     from folio.sources.lookup import Lookup
     from folio.sources.versions import NewVersion
     from folio.types import Paper
@@ -236,7 +236,7 @@ def _works(app: App, lookup: Lookup, arguments: argparse.Namespace) -> tuple[lis
 def _identifiers(words: Sequence[str]) -> list[Identifier]:
     """The identifiers, each once: of the command line, of files, of standard input. Raises UsageError."""
     from folio.errors import UsageError
-    from folio.sources.identifiers import parse_identifier
+    from folio.identifiers import parse_identifier
 
     written: list[str] = []
     for word in words:

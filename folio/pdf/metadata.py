@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from folio.identifiers import DOI_ADDRESS, DOI_START
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.pdf import limits
 from folio.pdf.dates import find_year
@@ -26,7 +27,7 @@ from folio.pdf.front_page import (
     title_text,
 )
 from folio.pdf.front_text import find_abstract
-from folio.pdf.identifiers import arxiv_id, find_doi
+from folio.pdf.identifiers import arxiv_id, paper_doi
 from folio.pdf.names import NOT_A_NAME, compose_accents, names_in
 from folio.pdf.page_lines import FrontPage, body_size, front_page
 from folio.pdf.publication import find_publication
@@ -58,7 +59,7 @@ _BETWEEN = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|un
 _XMP_ITEM = re.compile(r"<rdf:li[^>]{0,100}>([^<]{1,1000})</rdf:li>")
 _XMP_DOI = re.compile(
     r"(?:prism:doi|pdfx?:doi|dc:identifier)(?:>|=\")\s*(?:doi:\s*"
-    r"|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/[^<\"\s]{1,200})",
+    rf"|{DOI_ADDRESS})?({DOI_START}[^<\"\s]{{1,200}})",
     re.I,
 )
 # The least score and lead of a title that only the page gives, to be sure of it
@@ -107,7 +108,7 @@ def read_front_matter(
         title=title,
         authors=authors,
         year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end, stated),
-        doi=find_doi(said, texts),
+        doi=paper_doi(said, texts),
         arxiv=arxiv,
         venue=appeared.venue,
         kind=appeared.kind,

@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from folio.errors import NotKnown, UsageError, command
 from folio.files import without_ending
-from folio.paper_metadata import without_version
+from folio.identifiers import without_version
 from folio.search.aliases import KnownBy, known_by_none
 from folio.shown_text import name_line
 from folio.text import STOP_WORDS, one_line, plain_words

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from folio.paper_metadata import NO_METADATA, Field, Metadata, bare_arxiv, merged
+from folio.identifiers import bare_arxiv
+from folio.paper_metadata import NO_METADATA, Field, Metadata, merged
 from folio.people import is_same_family
 from folio.sources.bibliography_file import Bibliography
 from folio.sources.entries import Entry

@@ -13,8 +13,9 @@ from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
+from folio.identifiers import find_arxiv, find_doi
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
-from folio.sources.entries import Entry, Problem, find_arxiv, find_doi, find_url, find_year, is_arxiv, said
+from folio.sources.entries import Entry, Problem, find_url, find_year, is_arxiv, said
 from folio.sources.latex import to_text
 from folio.text import one_line
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from folio.files import shortened
-from folio.paper_metadata import Metadata, bare_arxiv, with_own_version
-from folio.sources.identifiers import Identifier, find_identifier
+from folio.identifiers import Identifier, bare_arxiv, find_identifier
+from folio.paper_metadata import Metadata, with_own_version
 from folio.sources.paper_match import paper_marks
 from folio.store.library import Library
 from folio.text import one_line

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-from folio.paper_metadata import bare_arxiv
+from folio.identifiers import Identifier, bare_arxiv, find_arxiv, find_doi, parse_doi
 from folio.people import split_listed_name
 from folio.sources.answers import (
     Address,
@@ -27,9 +27,7 @@ from folio.sources.answers import (
     parse_one,
     unreadable,
 )
-from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
 from folio.text import one_line
 from folio.work import Work, WorkAuthor

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz
 
-from folio.paper_metadata import Metadata, bare_arxiv
+from folio.identifiers import bare_arxiv
+from folio.paper_metadata import Metadata
 from folio.people import families
 from folio.text import fold
 from folio.types import Paper

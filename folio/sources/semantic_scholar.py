@@ -6,7 +6,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from folio.paper_metadata import bare_arxiv
+from folio.identifiers import S2_ID, Identifier, bare_arxiv, find_arxiv, find_doi, parse_doi
 from folio.people import split_listed_name
 from folio.sources.answers import (
     Address,
@@ -23,15 +23,13 @@ from folio.sources.answers import (
     parse_one,
     unreadable,
 )
-from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
 from folio.work import Work, WorkAuthor
 
 NAME = "Semantic Scholar"
 _PAGE = 100  # works in one answer
-_ID = re.compile(r"[0-9a-f]{40}")
+_ID = re.compile(S2_ID)
 _FIELDS = (
     "externalIds,title,authors,year,venue,abstract,journal,publicationTypes,citationCount,referenceCount,"
     "isOpenAccess,openAccessPdf,fieldsOfStudy"

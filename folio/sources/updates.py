@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from folio.errors import SourceError
-from folio.paper_metadata import Metadata, bare_arxiv, version_number
+from folio.identifiers import bare_arxiv, parse_doi, version_number
+from folio.paper_metadata import Metadata
 from folio.people import families
 from folio.sources import arxiv, crossref_notices, openalex, paper_match
 from folio.sources.arxiv import LatestVersion
 from folio.sources.crossref_notices import Registered
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import parse_doi
 from folio.store import notices, works
 from folio.store.database import Database
 from folio.store.library import Library

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.errors import UsageError
-from folio.sources.identifiers import parse_identifier
+from folio.identifiers import parse_identifier
 
 S2 = "204e3073870fae3d05bcbc2f6a8e263d9b72e776"
 
