@@ -21,6 +21,11 @@ from folio.paper_metadata import Field
 from folio.pdf import limits
 from folio.pdf.dates import MONTH, REFERENCES
 
+_ARCHIVES = frozenset(
+    "acc-phys adap-org alg-geom ao-sci astro-ph atom-ph bayes-an chao-dyn chem-ph cmp-lg comp-gas cond-mat cs dg-ga"
+    " funct-an gr-qc hep-ex hep-lat hep-ph hep-th math math-ph mtrl-th nlin nucl-ex nucl-th patt-sol physics plasm-ph"
+    " q-alg q-bio quant-ph solv-int stat supr-con".split()
+)
 _PRINTED_VERSION = rf"[ \t]?{ARXIV_VERSION}"
 _CATEGORY = r"\s+\[[A-Za-z.-]+\]"
 _DAY = rf"\s+\d{{1,2}}\s+(?i:{MONTH})\s+(?:19|20)\d\d\b"
@@ -76,7 +81,7 @@ def _is_plausible(identifier: str) -> bool:
     if not 1 <= month % 100 <= 12:
         return False
     if old:
-        return month <= 703 or month >= 9107
+        return old.partition(".")[0] in _ARCHIVES and (month <= 703 or month >= 9107)
     return month >= 704 and len(in_month) == (4 if month < 1501 else 5)
 
 
