@@ -43,6 +43,8 @@ ORIGIN_WORDS: dict[Origin, str] = {
 }
 # Who knows which version at arXiv a paper is, the best first
 _KNOW_VERSION: tuple[Source, ...] = ("person", "pdf", "online", "zotero", "bibliography")
+# Genres that have a type of entry of their own in BibTeX
+PHD, MASTER, TECHNICAL = "PhD thesis", "Master's thesis", "Technical report"
 _ORIGINS: tuple[str, ...] = get_args(Origin)
 
 

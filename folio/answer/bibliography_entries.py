@@ -15,8 +15,10 @@ from typing import Any
 
 from folio.answer.markup import printable
 from folio.citation_label import letters
-from folio.paper_metadata import AND_OTHERS, FIELDS, Metadata, PersonName
+from folio.paper_metadata import AND_OTHERS, FIELDS, MASTER, PHD, TECHNICAL, Metadata, PersonName
 from folio.shown_text import name_line, plain_line
+from folio.sources.entries import BIBTEX_TYPES, FROM_CSL, OF_AN_INSTITUTION
+from folio.sources.latex import to_latex
 from folio.text import STOP_WORDS, fold, without_accents
 from folio.types import Paper
 
@@ -26,30 +28,6 @@ _LONGEST_ABSTRACT = 20_000
 # Words that BibTeX would split or rearrange, as in the name of an organisation
 _SPLITTABLE = re.compile(r",|\band\b", re.I)
 _KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
-# Characters special to LaTeX, or printed differently in its OT1 font encoding. Braces need names: BibTeX counts even
-# escaped ones, so an unpaired brace would end the field in the wrong place.
-_LATEX = str.maketrans(
-    {
-        **{char: f"\\{char}" for char in "$&#_%"},
-        "\\": r"\textbackslash{}",
-        "{": r"\textbraceleft{}",
-        "}": r"\textbraceright{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-    }
-)
-# Two of these in a row are one character in LaTeX: "--" is a dash.
-_LIGATURE = re.compile(r"([-`'])(?=\1)|([?!])(?=`)")
-# Letters that Unicode does not decompose into a base letter and a mark.
-_TYPES = {
-    "article-journal": "article", "article-magazine": "article", "article-newspaper": "article",
-    "paper-conference": "inproceedings", "chapter": "incollection", "book": "book", "thesis": "phdthesis",
-    "report": "techreport", "webpage": "online", "software": "software", "dataset": "dataset", "patent": "patent",
-    "manuscript": "unpublished",
-}  # fmt: skip
 _VENUES = {
     "article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school",
     "mastersthesis": "school", "techreport": "institution",
@@ -73,7 +51,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     """
     entry_type = bibtex_type(paper.metadata)
     about = _sure(paper.metadata)
-    kind_of_report = about["genre"] not in ("", "PhD thesis", "Master's thesis", "Technical report")
+    kind_of_report = about["genre"] not in ("", PHD, MASTER, TECHNICAL)
     title = _latex(about["title"])
     flag = _latex(paper.flag.note) if paper.flag else ""
     fields = {
@@ -154,9 +132,8 @@ def library_csl_json(papers: Sequence[Paper]) -> str:
 def csl_item(paper: Paper, key: str) -> dict[str, Any]:
     """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
     about = _sure(paper.metadata)
-    of_venue = {"article": "article-journal", "inproceedings": "paper-conference"}
-    kind = about["kind"] or of_venue.get(bibtex_type(paper.metadata))
-    venue = "publisher" if kind in ("thesis", "report") else "container-title"
+    kind = about["kind"] or BIBTEX_TYPES.get(bibtex_type(paper.metadata))
+    venue = "publisher" if kind in OF_AN_INSTITUTION else "container-title"
     names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
     doubts = _doubts(paper)
     item = {
@@ -221,7 +198,7 @@ def bibtex_type(metadata: Metadata) -> str:
         if _CONFERENCE.search(about["venue"]):
             return "inproceedings"
         return "article" if about["volume"] or about["issue"] else "misc"
-    return _TYPES.get(about["kind"], "misc")
+    return FROM_CSL.get(about["kind"], "misc")
 
 
 # Keys
@@ -278,7 +255,7 @@ def _text(text: str, longest: int = _LONGEST) -> str:
 
 def _latex(text: str, longest: int = _LONGEST) -> str:
     """Text on one line, escaped for LaTeX."""
-    return _LIGATURE.sub(r"\g<0>{}", _text(text, longest).translate(_LATEX))
+    return to_latex(_text(text, longest))
 
 
 def _bibtex_name(name: PersonName) -> str:

@@ -5,11 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from folio.paper_metadata import Field, Metadata
 
+# BibTeX's types of entries -> CSL's, https://docs.citationstyles.org/en/stable/specification.html#appendix-iii-types
+BIBTEX_TYPES = {
+    "article": "article-journal", "periodical": "article-journal", "suppperiodical": "article-journal",
+    "inproceedings": "paper-conference", "conference": "paper-conference",
+    "book": "book", "mvbook": "book", "collection": "book", "mvcollection": "book", "proceedings": "book",
+    "mvproceedings": "book", "reference": "book", "booklet": "book",
+    "incollection": "chapter", "inbook": "chapter", "bookinbook": "chapter", "suppbook": "chapter",
+    "incollections": "chapter", "inreference": "chapter",
+    "phdthesis": "thesis", "mastersthesis": "thesis", "thesis": "thesis",
+    "techreport": "report", "report": "report", "manual": "report",
+    "online": "webpage", "electronic": "webpage", "www": "webpage",
+    "software": "software", "dataset": "dataset", "patent": "patent", "unpublished": "manuscript",
+}  # fmt: skip
+# CSL's types -> BibTeX's: of those that mean the same, the first
+FROM_CSL = {csl: bibtex for bibtex, csl in reversed(BIBTEX_TYPES.items())} | {
+    "article-magazine": "article",
+    "article-newspaper": "article",
+}
+OF_AN_INSTITUTION = ("thesis", "report")  # CSL's types of works whose venue is who gave them out
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _URL = re.compile(r"https?://[^\s\"<>{}|\\^`\[\]]{1,2000}")
+
+
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +58,19 @@ class Problem:
     happened: str
 
 
-def said(value: str) -> Field[str]:
+def said(value: ValueT) -> Field[ValueT]:
     """A field as a bibliography says it; one that it does not have if that is nothing."""
-    return Field(value, "bibliography", True) if value else Field("")
+    return Field(value, "bibliography", True) if value else Field(value)
+
+
+def listed(text: str, separators: str = ",;") -> tuple[str, ...]:
+    """The keywords in a field, each once."""
+    return tuple(dict.fromkeys(filter(None, map(str.strip, re.split(f"[{separators}]", text)))))
+
+
+def dashed_range(text: str) -> str:
+    """The pages in a field, with one dash: "137--150" is "137–150"."""
+    return re.sub(r"\s*[-–—‐‑−]+\s*", "–", text)
 
 
 def is_arxiv(venue: str) -> bool:
