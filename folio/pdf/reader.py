@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from folio.errors import PaperBusy, PaperError, PaperLimit
 from folio.files import open_regular
@@ -51,18 +51,19 @@ _WHEN_AGAIN = {"": "", "limit": LIMITED, "computer": UNFINISHED}
 _LAYOUT_PAGE_S = 0.5
 
 
-def read_pdf(
-    path: Path,
-    max_chars: int = limits.TEXT_CHARACTERS,
-    *,
-    layout: bool = False,
-    ocr: bool = False,
-    seconds: float = math.inf,
-    scans: Mapping[int, Scan] | None = None,
-) -> ParsedPdf:
+class ReadOptions(TypedDict, total=False):
+    """See read_content."""
+
+    layout: bool
+    ocr: bool
+    seconds: float
+    scans: Mapping[int, Scan] | None
+
+
+def read_pdf(path: Path, max_chars: int = limits.TEXT_CHARACTERS, **options: Unpack[ReadOptions]) -> ParsedPdf:
     """read_content on the bytes of a file. Raises PaperError also if it cannot be opened, or is a pipe or a device."""
     content = read_file(path)
-    return read_content(content, path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds, scans=scans)
+    return read_content(content, path.name, max_chars, **options)
 
 
 def read_file(path: Path, max_mb: float = math.inf) -> bytes:

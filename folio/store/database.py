@@ -63,9 +63,23 @@ class Database(ABC):
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement that writes once for each row of named values."""
 
-    @abstractmethod
-    def snapshot(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
         """All reads inside see the same state. Inside another snapshot or transaction, that one's state."""
+        if self.in_snapshot:
+            yield
+            return
+        self._begin_snapshot()
+        try:
+            yield
+        finally:
+            self._end_snapshot()
+
+    @abstractmethod
+    def _begin_snapshot(self) -> None: ...
+
+    @abstractmethod
+    def _end_snapshot(self) -> None: ...
 
     @property
     @abstractmethod

@@ -275,21 +275,15 @@ class SqliteDatabase(Database):
         with self._errors():
             return self._sqlite.in_transaction
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See Database."""
-        if self.in_snapshot:
-            yield
-            return
+    def _begin_snapshot(self) -> None:
         with self._errors():
             self._refresh()
             self._sqlite.execute("BEGIN")
-        try:
-            yield
-        finally:
-            if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
-                with self._errors():
-                    self._sqlite.execute("ROLLBACK")
+
+    def _end_snapshot(self) -> None:
+        if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
+            with self._errors():
+                self._sqlite.execute("ROLLBACK")
 
     @contextmanager
     def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
