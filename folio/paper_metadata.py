@@ -7,7 +7,6 @@ kept as it is, as a layer; what is shown takes every field from the first source
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, ge
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+from folio.identifiers import bare_arxiv, version_number, without_version
 
 ValueT = TypeVar("ValueT")
 
@@ -47,7 +48,8 @@ ORIGIN_WORDS: dict[Origin, str] = {
 }
 # Who knows which version at arXiv a paper is, the best first
 _KNOW_VERSION: tuple[Source, ...] = ("person", "pdf", "online", "zotero", "bibliography")
-_VERSION = re.compile(r"v\d{1,4}$", re.ASCII)
+# Genres that have a type of entry of their own in BibTeX
+PHD, MASTER, TECHNICAL = "PhD thesis", "Master's thesis", "Technical report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +148,6 @@ def simple_metadata(
     people = tuple(PersonName(family, given) for given, _, family in names)
     given_values: dict[str, Any] = {"title": title, "authors": people, "year": year, "arxiv": arxiv}
     return Metadata(**{name: Field(value, origin) for name, value in given_values.items() if value})
-
-
-def without_version(arxiv: str) -> str:
-    """An arXiv identifier without its version: "2301.01234"."""
-    return _VERSION.sub("", arxiv)
-
-
-def version_number(arxiv: str) -> int | None:
-    """The version in an arXiv identifier; None if it has none."""
-    found = _VERSION.search(arxiv)
-    return int(found.group()[1:]) if found else None
-
-
-def bare_arxiv(identifier: str) -> str:
-    """An arXiv id for comparison: without version, in lower case."""
-    return without_version(identifier).casefold()
 
 
 def to_json(metadata: Metadata) -> dict[str, dict[str, Any]]:

@@ -109,16 +109,37 @@ def _stem(word: str) -> str:
     return str(_stemmer().stemWord(word)) if word.isalpha() else word
 
 
+def without_marks(text: str) -> str:
+    """The text in lower case, in any script without diacritics and ligatures."""
+    letters = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
 def plain_words(text: str) -> list[str]:
     """The words of a text as they are typed where there are no accents: "Jürgen O'Neil" -> jurgen, o, neil."""
-    letters = unicodedata.normalize("NFKD", text).casefold()
-    return re.findall(r"\w+", "".join(letter for letter in letters if not unicodedata.combining(letter)))
+    return re.findall(r"\w+", without_marks(text))
 
 
 def fold(text: str) -> str:
     """A title or a name for comparison: letters and digits alone, without case and diacritics."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return "".join(char for char in plain if char.isalnum())
+
+
+def one_line(text: str) -> str:
+    """The text with one space for each run of white space and line breaks, and none at its ends."""
+    return " ".join(text.split())
+
+
+def shorten(text: str, longest: int) -> str:
+    """The text in at most `longest` characters; "…" stands for what is cut off."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
+def whole_words(text: str, longest: int) -> str:
+    """The beginning of a text that is longer than `longest` characters, up to the end of a word if it has a space."""
+    cut = text[:longest]
+    return cut.rpartition(" ")[0] or cut
 
 
 def coverage(weights: Mapping[str, float], tokens: Iterable[str]) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 
-from folio.paper_metadata import Field, Metadata, PersonName, bare_arxiv, read_stored, stored_form
+from folio.identifiers import OPENALEX_ID, S2_ID, bare_arxiv
+from folio.paper_metadata import Field, Metadata, PersonName, read_stored, stored_form
 from folio.text import fold
 
 SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv"]
@@ -25,8 +26,7 @@ _TELLING = 4  # words of a title that tell a work
 # Characters of a title and of a name that works are compared by: some titles are whole abstracts, and no index of
 # PostgreSQL holds them
 _TITLE_START, _NAME_START = 300, 100
-_OPENALEX = re.compile(r"W\d{1,12}")
-_S2 = re.compile(r"[0-9a-f]{40}")
+_OPENALEX, _S2 = re.compile(OPENALEX_ID), re.compile(S2_ID)
 
 
 class WorkAuthor(NamedTuple):

@@ -17,12 +17,12 @@ from folio.edits import (
     parse_edits,
     parse_field,
     parse_person,
-    person_text,
     resets,
     value_text,
 )
 from folio.errors import UsageError
 from folio.paper_metadata import Field, Metadata, PersonName, from_json, to_json
+from folio.people import typed_name
 
 THIS_YEAR = date.today().year
 
@@ -104,7 +104,7 @@ NAMES = st.text("abcÄé –'.", min_size=1, max_size=30).map(lambda text: " ".j
 
 @given(st.builds(PersonName, NAMES, st.one_of(st.just(""), NAMES)))
 def test_a_name_that_is_shown_is_read_as_it_was(person: PersonName) -> None:
-    again = parse_person(person_text(person))
+    again = parse_person(typed_name(person))
     assert again == checked_field("authors", [person]).value[0]
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folio.identifiers import without_version
 from folio.paper_metadata import (
     FIELDS,
     NO_METADATA,
@@ -23,7 +24,6 @@ from folio.paper_metadata import (
     simple_metadata,
     to_json,
     with_origin,
-    without_version,
 )
 
 PDF = simple_metadata("Proceedings Template - WORD", ("Ada B. Byte",), 1999, "2301.01234v2")

@@ -32,8 +32,8 @@ from folio.shown_text import (
     label_mark,
     mark_again,
     name_line,
-    one_line,
     plain,
+    plain_line,
     sentence_line,
     short_line,
     statement_lines,
@@ -192,7 +192,7 @@ def test_what_a_statement_says_never_begins_a_line_of_ours(text: str, outcome: O
 @given(LINES)
 def test_several_lines_keep_what_one_line_shows(text: str) -> None:
     lines = statement_lines(text)
-    assert " ".join(" ".join(lines).split()) == (one_line(text) if len(lines) > 1 else sentence_line(text))
+    assert " ".join(" ".join(lines).split()) == (plain_line(text) if len(lines) > 1 else sentence_line(text))
     assert all(line == line.rstrip() for line in lines[:-1])
 
 
@@ -281,7 +281,7 @@ def test_evidence_in_a_prompt_has_one_number_and_one_end(imitation: str, block: 
     ],
 )  # fmt: skip
 def test_other_brackets_stay(kept: str) -> None:
-    assert one_line(kept) == kept == plain(kept) == sentence_line(kept)
+    assert plain_line(kept) == kept == plain(kept) == sentence_line(kept)
 
 
 @pytest.mark.parametrize(
@@ -415,7 +415,7 @@ def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
     )
     ran = subprocess.run([node, str(program)], capture_output=True, text=True, check=True, timeout=60)
     found = json.loads(ran.stdout)
-    assert found["lines"] == [[one_line(text), sentence_line(text), name_line(text)] for text in texts]
+    assert found["lines"] == [[plain_line(text), sentence_line(text), name_line(text)] for text in texts]
     assert found["marks"] == marks
     assert found["whole"] == [[list(statement_lines(text)), short_line(text, 30)] for text in texts]
 

@@ -14,7 +14,7 @@ from folio.cli.render_papers import show_found, show_paper, show_papers
 from folio.console import output
 from folio.paper_schema import paper_details_json, paper_json
 from folio.schema import answer_json, passages_json
-from folio.shown_text import mark_again, one_line
+from folio.shown_text import mark_again, plain_line
 from folio.types import Paper, PaperHit
 from folio.web.kept_replies import as_known_now, papers_of_replies
 from folio.web.markdown_export import markdown
@@ -80,7 +80,7 @@ def test_every_kind_has_words_that_are_no_citation() -> None:
     for kind in KINDS:
         notice = WorkNotice(kind, "2021-03-04", "10.1234/n")
         assert notice.text
-        assert one_line(notice.text) == notice.text
+        assert plain_line(notice.text) == notice.text
         assert notice.note.startswith(notice.words.split()[0].capitalize())
 
 

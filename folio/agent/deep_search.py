@@ -28,7 +28,7 @@ from folio.protocols import Embedder
 from folio.search.paper_filter import EVERYTHING, Selection
 from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
-from folio.shown_text import one_line
+from folio.shown_text import plain_line
 from folio.types import Hit
 
 # How a search ended: by Ctrl-C or an error; with its budget, while it lacked something; by itself
@@ -87,7 +87,8 @@ class DeepSearch:
             return None
         if head.assessor != self._assessor.name:
             raise UsageError(
-                f"The search was begun with {one_line(head.assessor)}, and now {self._assessor.name} scores passages.",
+                f"The search was begun with {plain_line(head.assessor)}, and now {self._assessor.name} scores"
+                " passages.",
                 f"Make that ready again (`{command('doctor')}` shows how), or ask the question again.",
             )
         if self._checkpoints is not None:

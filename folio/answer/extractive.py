@@ -39,7 +39,7 @@ from folio.grounding.sentences import EvidenceSentence, citation, citations, num
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, matches
 from folio.search.question_parts import compared_things, parts_alone, questions_in, thing_in
-from folio.text import coverage, tokenize
+from folio.text import coverage, one_line, tokenize
 
 # A paper is listed for a subject if its passage answers as surely as that, and if this and the paper's own score (the
 # best paper's is near 1), with its weight, add up to so much (LOG.md).
@@ -267,7 +267,7 @@ def _title(evidence: Evidence, heading: Section) -> Sentence | None:
     if start == end:
         return None
     quote = citation(evidence, start, end, 1.0)
-    return Sentence(" ".join(quote.quote.split()), (quote,), section=heading)
+    return Sentence(one_line(quote.quote), (quote,), section=heading)
 
 
 def _each(found: Sequence[tuple[str, Excerpt]], evidence: Sequence[Evidence], heading: Section) -> list[Sentence]:

@@ -21,7 +21,7 @@ from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
 from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
-from folio.text import estimate_tokens, tokenize
+from folio.text import estimate_tokens, shorten, tokenize
 
 # Tokens that a model's chat template adds around the messages.
 TEMPLATE_TOKENS = 64
@@ -247,17 +247,13 @@ def _faults(rejected: Sequence[RejectedSentence]) -> str:
     lines: list[str] = []
     left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)
     for fault in rejected:
-        sentence = defused(_shortened(fault.text))
-        line = prompts.FAULT.format(sentence=sentence, reason=_shortened(fault.reason))
+        sentence = defused(shorten(fault.text, 200))
+        line = prompts.FAULT.format(sentence=sentence, reason=shorten(fault.reason, 200))
         left -= estimate_tokens(line) + 1
         if left < 0:
             break
         lines.append(line)
     return "\n".join(lines) or prompts.NO_SENTENCE
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def _answer_text(turn: Answer) -> str:

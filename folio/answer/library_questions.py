@@ -20,7 +20,7 @@ from folio.paper_metadata import ORIGIN_WORDS, Field
 from folio.search.paper_filter import by_author
 from folio.search.paper_names import PaperNames
 from folio.shown_text import name_line
-from folio.text import tokenize
+from folio.text import one_line, tokenize
 from folio.types import Paper
 
 # The first pages of a paper, with its first passage
@@ -93,7 +93,7 @@ class LibraryQuestion:
 
 def library_question(question: str) -> LibraryQuestion | FactsQuestion | None:
     """The question about the library that this is; None if it is one about what the papers say."""
-    plain = " ".join(question.split())
+    plain = one_line(question)
     if match := _COUNT.fullmatch(plain):
         if _IN_ALL.fullmatch(match["rest"]):
             return LibraryQuestion("all", is_count=True)
@@ -111,7 +111,7 @@ def wanted_papers(question: str) -> str:
     >>> wanted_papers("which papers deal with hazard pointers?"), wanted_papers("What does the paper say?")
     ('hazard pointers', '')
     """
-    plain = " ".join(question.split()).strip(" ?.!")
+    plain = one_line(question).strip(" ?.!")
     match = _PAPERS.fullmatch(plain)
     if match is None or library_question(plain) is not None:
         return ""
@@ -204,7 +204,7 @@ def _quoted(front: Evidence, span: Span, number: int, short: str = "") -> tuple[
     text = front.text[first - front.start : last - front.start]
     part = Evidence(number, front.paper, first, last, text, front.hits)
     quote = citation(part, start - first, end - first, 1.0)
-    said = " ".join(quote.quote.split())
+    said = one_line(quote.quote)
     at = said.find(short) if short else -1
     return part, Sentence(said, (quote,), short=(at, at + len(short)) if at >= 0 else None)
 

@@ -199,7 +199,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
     from rich.text import Text
 
     from folio.console import output
-    from folio.shown_text import one_line, plain
+    from folio.shown_text import plain, plain_line
 
     counts = Counter(outcome.status for outcome in outcomes)
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
@@ -225,7 +225,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
         if outcome.notes or outcome.status == "pruned":
             text = _note(outcome, verbose) or "Removed from the index, because its file is missing."
             style = "red" if outcome.status == "failed" else ""
-            notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
+            notes.add_row(Text(plain_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
         output().print("\nNotes:")
         output().print(notes)

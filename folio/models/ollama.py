@@ -23,7 +23,7 @@ from folio.models.ollama_errors import (
     cloud_model,
     model_missing,
     not_listening,
-    shorten,
+    server_message,
     translate,
     wrong_model,
 )
@@ -297,7 +297,7 @@ class OllamaServer:
                 part = json.loads(line)
                 if "error" in part:
                     raise ModelError(
-                        f"Ollama could not download {model}: {shorten(part['error'])}.",
+                        f"Ollama could not download {model}: {server_message(part['error'])}.",
                         "Check the name at ollama.com/library and that the server can reach the network.",
                     )
                 progress(str(part["status"]), part.get("completed") or 0, part.get("total") or 0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from folio.pdf import limits
 from folio.pdf.names import MARK, NOT_A_NAME, join_lines, names_in
 from folio.pdf.page_lines import TITLE_ABOVE, FrontPage, Line, body_size, same_size
-from folio.text import fold
+from folio.text import fold, one_line
 
 # Lines that end the block of title and authors
 _ABSTRACT = re.compile(
@@ -105,7 +105,7 @@ def title_text(lines: Sequence[Line]) -> str:
         shown = shown if MARK not in shown else line.text
         # A hyphen at the end of a line mostly belongs to a compound: titles are not broken within words.
         text += shown if not text or text.endswith("-") else f" {shown}"
-    return " ".join(text.split())
+    return one_line(text)
 
 
 def _begins_abstract(text: str) -> bool:

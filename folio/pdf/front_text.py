@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from folio.paper_metadata import Field
 from folio.pdf import limits
+from folio.text import one_line
 
 _BEGINS = re.compile(
     r"^[ \t]*(?:extended\s+)?(?:a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary)\b(?!\s+of\b)[ \t]*[\s.:—–-]*", re.I | re.M
@@ -43,4 +44,4 @@ def find_abstract(texts: Sequence[str]) -> Field[str]:
 
 def _paragraph(text: str) -> str:
     """The lines as one, with words joined that a hyphen breaks."""
-    return " ".join(re.sub(r"(?<=[a-z])[-\u00ad]\n\s*(?=[a-z])", "", text).split())
+    return one_line(re.sub(r"(?<=[a-z])[-\u00ad]\n\s*(?=[a-z])", "", text))

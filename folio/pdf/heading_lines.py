@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from folio.pdf import limits
 from folio.pdf.mupdf import pymupdf
 from folio.sections import FootnoteLines, HeadingLine, HeadingLines, OutlineEntry, Style
+from folio.text import one_line
 
 # A heading has at most this many characters and lines.
 MAX_CHARACTERS, MAX_LINES = 160, 3
@@ -111,7 +112,7 @@ def _outline(document: Any) -> Iterator[OutlineEntry]:
             if not number or number in seen or level > _MAX_DEPTH:
                 continue
             seen.add(number)
-            title = " ".join(mupdf.pdf_to_text_string(get(entry, "Title"))[: 4 * MAX_CHARACTERS].split())
+            title = one_line(mupdf.pdf_to_text_string(get(entry, "Title"))[: 4 * MAX_CHARACTERS])
             if title and len(title) <= MAX_CHARACTERS:
                 yield OutlineEntry(level, title)
             pending.append((get(entry, "Next"), level))
@@ -218,7 +219,7 @@ def _candidates(number: int, rows: Sequence[_Line], usual: tuple[float, str]) ->
         if found := _run_in(row):
             yield HeadingLine(number, found, row.first, introduces=True, is_run_in=True)
         elif is_short and is_uniform and is_apart and not _MONO.search(row.style.font) and _has_word(text):
-            yield HeadingLine(number, " ".join(text.split()), row.style, _introduces(rows, end))
+            yield HeadingLine(number, one_line(text), row.style, _introduces(rows, end))
         index = end
 
 
@@ -240,7 +241,7 @@ def _footnotes(number: int, rows: Sequence[_Line], usual: float) -> Iterator[Foo
             notes = [other for other in below if other not in large]
             taken.update(map(id, notes))
             if sum(map(len, (other.text for other in notes))) >= _NOTE_CHARACTERS:
-                yield FootnoteLines(number, tuple(" ".join(other.text.split()) for other in notes))
+                yield FootnoteLines(number, tuple(one_line(other.text) for other in notes))
 
 
 def _run_in(row: _Line) -> str:
@@ -250,7 +251,7 @@ def _run_in(row: _Line) -> str:
     is_apart = row.first[:2] != row.style[:2] or row.first.is_bold or row.first.is_italic
     if not found or len(text) < found.end() + 3 or not is_apart:
         return ""
-    begins = " ".join(row.begins.split())
+    begins = one_line(row.begins)
     if begins[0].isalpha() and begins[1:2] != ".":  # "Abstract": its dash and what follows may be set as it is
         return found.group()
     return begins if found.end() - 2 <= len(begins) <= MAX_CHARACTERS and len(begins) < len(text) else ""

@@ -30,6 +30,7 @@ from folio.pdf.raster import (
     not_clearly_visible,
     split_span,
 )
+from folio.text import one_line, shorten
 
 
 class View(Protocol):
@@ -119,11 +120,11 @@ def summarise_hidden(lines: Iterable[str], visible: str, reasons: Iterable[str])
     lines: the text left out. visible: the remaining text; what also occurs there, such as a shadow, is not counted.
     """
     visible = _letters(visible)
-    texts = [" ".join("".join(c if c.isprintable() else " " for c in line).split()) for line in lines]
+    texts = [one_line("".join(c if c.isprintable() else " " for c in line)) for line in lines]
     texts = [text for text in texts if _is_word(text) and _letters(text) not in visible]
     if not texts:
         return ""
-    excerpt = texts[0] if len(texts[0]) <= _EXCERPT else texts[0][: _EXCERPT - 1].rstrip() + "…"
+    excerpt = shorten(texts[0], _EXCERPT)
     more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
     return f'hidden text was left out: "{excerpt}"{more} ({", ".join(dict.fromkeys(reasons))})'
 
@@ -134,6 +135,7 @@ def _is_word(text: str) -> bool:
 
 
 def _letters(text: str) -> str:
+    # Not text.fold, which drops accents and ligatures: the notes that are stored would change.
     return "".join(character for character in text.casefold() if character.isalnum())
 
 

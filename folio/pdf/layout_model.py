@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from folio.pdf.mupdf import layout_parser
 from folio.pdf.raster import Rect
 from folio.pdf.reading_order import Box, join_paragraphs, page_text
+from folio.text import one_line
 
 # A line belongs to a region that covers at least this share of it.
 _MIN_OVERLAP = 0.3
@@ -138,7 +139,7 @@ def _region_text(region: Region | None, lines: _LineNumbers, blocks: Sequence[Se
     # Words broken at the end of a line are joined later, which needs the line break.
     if not mark or len(text) > _MAX_HEADING or any(row.rstrip().endswith(("-", "\xad")) for row in rows[:-1]):
         return text
-    return mark + " ".join(text.split()) if any(map(str.isalpha, text)) else text
+    return mark + one_line(text) if any(map(str.isalpha, text)) else text
 
 
 def _table(region: Region, lines: Sequence[Sequence[Letter]]) -> str:
@@ -166,7 +167,7 @@ def _table(region: Region, lines: Sequence[Sequence[Letter]]) -> str:
 
 def _cell(text: str) -> str:
     """The lines of a cell as one line. In a narrow cell, hyphens at line ends break words."""
-    return " ".join(_BROKEN.sub("", text).split()).replace("|", r"\|")
+    return one_line(_BROKEN.sub("", text)).replace("|", r"\|")
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -179,7 +179,7 @@ def _bits(first: str, second: str) -> float:
 
 
 def _fold(text: str) -> str:
-    """Lower case without accents."""
+    """Lower case without accents. Not text.without_marks, which makes two letters of a ligature."""
     if text.isascii():
         return text.lower()
     return "".join(sign for sign in unicodedata.normalize("NFD", text.casefold()) if not unicodedata.combining(sign))

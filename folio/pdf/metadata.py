@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from folio.identifiers import DOI_ADDRESS, DOI_START
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.pdf import limits
 from folio.pdf.dates import find_year
@@ -26,11 +27,12 @@ from folio.pdf.front_page import (
     title_text,
 )
 from folio.pdf.front_text import find_abstract
-from folio.pdf.identifiers import arxiv_id, find_doi
-from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
+from folio.pdf.identifiers import arxiv_id, paper_doi
+from folio.pdf.names import NOT_A_NAME, compose_accents, names_in
 from folio.pdf.page_lines import FrontPage, body_size, front_page
 from folio.pdf.publication import find_publication
-from folio.text import fold
+from folio.people import families, split_name
+from folio.text import fold, one_line
 
 # Titles that programs fill in when nobody gave one.
 _NO_TITLE = re.compile(
@@ -57,7 +59,7 @@ _BETWEEN = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|un
 _XMP_ITEM = re.compile(r"<rdf:li[^>]{0,100}>([^<]{1,1000})</rdf:li>")
 _XMP_DOI = re.compile(
     r"(?:prism:doi|pdfx?:doi|dc:identifier)(?:>|=\")\s*(?:doi:\s*"
-    r"|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/[^<\"\s]{1,200})",
+    rf"|{DOI_ADDRESS})?({DOI_START}[^<\"\s]{{1,200}})",
     re.I,
 )
 # The least score and lead of a title that only the page gives, to be sure of it
@@ -106,7 +108,7 @@ def read_front_matter(
         title=title,
         authors=authors,
         year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end, stated),
-        doi=find_doi(said, texts),
+        doi=paper_doi(said, texts),
         arxiv=arxiv,
         venue=appeared.venue,
         kind=appeared.kind,
@@ -193,7 +195,7 @@ def _tidy(text: str) -> str:
     text = unicodedata.normalize("NFC", html.unescape(text) if "&" in text else text)
     for ligature, letters in (("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬀ", "ff"), ("ﬃ", "ffi"), ("ﬄ", "ffl")):
         text = text.replace(ligature, letters)
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return one_line("".join(c if c.isprintable() else " " for c in text))
 
 
 def _title(best: _Candidate | None, pages: Sequence[PageText], given: str) -> Field[str]:
@@ -243,7 +245,7 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
             people = [_given_name_first(part) for part in parts]
         else:
             people = _BETWEEN.split(author)
-    people = [" ".join(person.split()) for person in people if person.strip() and not NOT_A_NAME.search(person)]
+    people = [one_line(person) for person in people if person.strip() and not NOT_A_NAME.search(person)]
     if people and all(" " in person for person in people):
         return tuple(dict.fromkeys(people))
     return ()  # a single word is a login, a program, or part of an organisation's name
@@ -267,13 +269,12 @@ def _authors(
         same = {fold(name) for name in given} == {fold(name) for name in printed}
         if same or (all(on_page) and len(given) > 1 and len(given) >= len(printed)):
             # Words of a company's name stand there, too: only who is printed as an author is one for sure.
-            printed_families = {fold(split_name(name).family) for name in printed}
-            sure = same or {fold(split_name(name).family) for name in given} == printed_families
+            printed_families = families(map(split_name, printed))
+            sure = same or families(map(split_name, given)) == printed_families
             return Field(_people(printed if same else given), "page", sure)
         if not printed:
             return Field(_people(given), "pdf metadata")
-    families = {fold(split_name(name).family) for name in printed}
-    contradicted = len(given) > 1 and any(fold(split_name(name).family) not in families for name in given)
+    contradicted = len(given) > 1 and not families(map(split_name, given)) <= families(map(split_name, printed))
     clear = bool(best and best.authors.clear and title_sure and not contradicted)
     return Field(_people(printed), "page", clear) if printed else Field(())
 

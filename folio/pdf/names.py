@@ -1,23 +1,16 @@
-"""Names of people as front pages write them: told apart from affiliations, split into given and family name."""
+"""Names of people as front pages write them: told apart from affiliations."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from folio.paper_metadata import PersonName
+from folio.people import PARTICLES, is_particle
+from folio.text import one_line
 
 # Stands in a line's text for a superscript: the sign of an affiliation or a footnote.
 MARK = "\x01"
 
-# Words before a family name that belong to it.
-_PARTICLES = frozenset(
-    re.findall(
-        r"\S+",
-        "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't",
-    )
-)
-_SUFFIX = re.compile(r"(?:jr|sr)\.?|ii|iii|iv", re.I)
 # Titles, degrees and memberships around a name
 _HONOUR = re.compile(r"^(?:by|prof(?:essor)?\.?|dr\.?|mr\.?|mrs\.?|ms\.?)\s+", re.I)
 _MEMBERSHIP = re.compile(
@@ -128,7 +121,7 @@ def _at_marks(part: str) -> list[str]:
 
 def clean_name(text: str) -> str:
     """A name without marks, titles and "by"; capitals only at the beginning of words."""
-    name = " ".join(_MARKS.sub(" ", text).split()).strip(" ,;()")
+    name = one_line(_MARKS.sub(" ", text)).strip(" ,;()")
     name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a dagger that OCR took for one
     while (shorter := _HONOUR.sub("", name)) != name:
         name = shorter
@@ -139,7 +132,7 @@ def clean_name(text: str) -> str:
 
 
 def _capitalised(word: str) -> str:
-    if word.lower() in _PARTICLES and len(word) > 1:
+    if word.lower() in PARTICLES and len(word) > 1:
         return word.lower()
     if word.startswith("MC") and len(word) > 4:
         return "Mc" + word[2:].capitalize()
@@ -153,10 +146,7 @@ def is_name(name: str) -> bool:
     words = name.split()
     return (
         2 <= len(words) <= 6
-        and all(
-            word.replace("\u2019", "'").lower() in _PARTICLES or (word[0].isupper() and _NAME_WORD.match(word))
-            for word in words
-        )
+        and all(is_particle(word) or (word[0].isupper() and _NAME_WORD.match(word)) for word in words)
         and sum(word[0].isupper() for word in words) >= 2
         and any(len(word.strip(".")) > 1 for word in words)
         and not ((_is_acronym(words[0]) and len(words[0]) > 2) or (len(words[-1]) > 2 and _is_acronym(words[-1])))
@@ -166,37 +156,3 @@ def is_name(name: str) -> bool:
 
 def _is_acronym(word: str) -> bool:
     return word.isalpha() and word.isupper()
-
-
-def split_name(name: str) -> PersonName:
-    """Given and family name: the family name is the last word with the particles before it, and "Jr." after it.
-
-    "Family, Given" is understood as well. A single word is a family name.
-    """
-    family, comma, given = name.partition(",")
-    if comma and given.strip() and not _SUFFIX.fullmatch(given.strip()):
-        return PersonName(family.strip(), given.strip())
-    words = name.replace(",", " ").split()
-    first = len(words) - 1
-    if first > 1 and _SUFFIX.fullmatch(words[-1]):
-        first -= 1
-    while first > 1 and words[first - 1].replace("\u2019", "'").lower() in _PARTICLES and words[first - 1].islower():
-        first -= 1
-    # "Di Cosmo", "Van Hentenryck": capital particles after a given name that is no initial
-    if first == 2 and words[1] in (
-        "Di",
-        "De",
-        "Van",
-        "Von",
-        "Le",
-        "La",
-        "El",
-        "Al",
-        "Del",
-        "Della",
-        "Den",
-        "Ter",
-        "St.",
-    ):
-        first = 1
-    return PersonName(" ".join(words[first:]), " ".join(words[:first]))

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from folio.pdf.reading_order import Box
+from folio.text import one_line
 
 # arXiv prints its number up the left margin of the first page.
 _ARXIV_STAMP = re.compile(r"arXiv:\S{6,30}\s+(?:\[[\w.-]{2,30}\]\s+)?\d{1,2} \w{3} \d{4}")
@@ -161,7 +162,7 @@ def without_lines(text: str, furniture: Sequence[str]) -> str:
 
 def _key(text: str) -> str:
     """A line's text without a page number at either end; "" if no running head could read so."""
-    words = " ".join(text.split())
+    words = one_line(text)
     head, _, tail = words.partition(" ")
     if tail and _PAGE_NUMBER.fullmatch(head):
         words = tail

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from folio.pdf import limits
+from folio.text import one_line
 
 
 def page_labels(document: Any, count: int) -> list[str]:
@@ -48,4 +49,4 @@ def _numeral(value: int, style: str) -> str:
 
 
 def _printable(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return one_line("".join(c if c.isprintable() else " " for c in text))

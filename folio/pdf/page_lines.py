@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from folio.pdf import limits
 from folio.pdf.names import MARK, compose_accents
+from folio.text import one_line
 
 # Type smaller than this share of its line's largest marks a footnote or an affiliation.
 _SUPERSCRIPT = 0.8
@@ -115,7 +116,7 @@ def _line(spans: Sequence[Mapping[str, Any]], closely: bool) -> Line:
     longest = max(spans, key=lambda span: len(span["text"])) if len(spans) > 1 else spans[0]
     whole = "".join(span["text"] for span in spans)
     if not closely:
-        text = " ".join(whole.split())
+        text = one_line(whole)
         return Line(x0, top, x1, bottom, round(longest["size"], 1), False, longest["font"], text, text)
     size = round(longest["size"], 1)
     if len(spans) > 1 and whole.upper() == whole:  # small capitals are drawn as capitals in a smaller size
@@ -132,9 +133,7 @@ def _line(spans: Sequence[Mapping[str, Any]], closely: bool) -> Line:
         named += gap + (MARK if marked and shown.strip() else shown)
     bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
     text, named = compose_accents(text), compose_accents(named)
-    return Line(
-        x0, top, x1, bottom, size, 2 * bold > len(whole), longest["font"], " ".join(text.split()), named.strip()
-    )
+    return Line(x0, top, x1, bottom, size, 2 * bold > len(whole), longest["font"], one_line(text), named.strip())
 
 
 def _printable(text: str) -> str:

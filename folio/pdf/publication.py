@@ -11,10 +11,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from folio.paper_metadata import Field
+from folio.paper_metadata import MASTER, PHD, TECHNICAL, Field
 from folio.pdf import limits
 from folio.pdf.dates import MONTH
-from folio.text import fold
+from folio.text import fold, one_line
 
 
 class Publication(NamedTuple):
@@ -93,7 +93,7 @@ _INSTITUTIONS = (re.compile(r"universit", re.I), re.compile(r"institut|laborator
 
 def find_publication(text: str, title: str, families: Sequence[str] = ()) -> Publication:
     """What the clearest line says. text: of the first pages; families: the family names of the paper's authors."""
-    lines = [" ".join(line.split()) for line in unicodedata.normalize("NFKC", text).split("\n")]
+    lines = [one_line(line) for line in unicodedata.normalize("NFKC", text).split("\n")]
     own = fold(title)
     found = [one for one in _statements(lines, families) if fold(one.venue.value) not in own]
     sure = next((one for one in found if one.venue.sure), None)
@@ -206,7 +206,7 @@ def _venue(text: str) -> str:
 def _thesis(lines: Sequence[str]) -> Publication | None:
     if not (found := _DEGREE.search(" ".join(lines)[:10_000])):
         return None
-    genre = "PhD thesis" if found["degree"].lower().startswith(("doctor", "ph")) else "Master's thesis"
+    genre = PHD if found["degree"].lower().startswith(("doctor", "ph")) else MASTER
     return Publication(_institution(lines), Field("thesis", "page", True), Field(genre, "page", True))
 
 
@@ -214,7 +214,7 @@ def _report(lines: Sequence[str]) -> Publication | None:
     found = next(filter(None, map(_REPORT.match, lines)), None)
     if not found:
         return None
-    genre = Field("Technical report", "page", True)
+    genre = Field(TECHNICAL, "page", True)
     return Publication(
         _institution(lines), Field("report", "page", True), genre, issue=Field(found["issue"], "page", True)
     )

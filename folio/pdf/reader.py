@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from folio.errors import PaperBusy, PaperError, PaperLimit
 from folio.files import open_regular
@@ -35,6 +35,7 @@ from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
+from folio.text import one_line
 from folio.types import Page, ParsedPdf
 from folio.workers import cpu_time_apart
 
@@ -50,18 +51,19 @@ _WHEN_AGAIN = {"": "", "limit": LIMITED, "computer": UNFINISHED}
 _LAYOUT_PAGE_S = 0.5
 
 
-def read_pdf(
-    path: Path,
-    max_chars: int = limits.TEXT_CHARACTERS,
-    *,
-    layout: bool = False,
-    ocr: bool = False,
-    seconds: float = math.inf,
-    scans: Mapping[int, Scan] | None = None,
-) -> ParsedPdf:
+class ReadOptions(TypedDict, total=False):
+    """See read_content."""
+
+    layout: bool
+    ocr: bool
+    seconds: float
+    scans: Mapping[int, Scan] | None
+
+
+def read_pdf(path: Path, max_chars: int = limits.TEXT_CHARACTERS, **options: Unpack[ReadOptions]) -> ParsedPdf:
     """read_content on the bytes of a file. Raises PaperError also if it cannot be opened, or is a pipe or a device."""
     content = read_file(path)
-    return read_content(content, path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds, scans=scans)
+    return read_content(content, path.name, max_chars, **options)
 
 
 def read_file(path: Path, max_mb: float = math.inf) -> bytes:
@@ -424,4 +426,4 @@ def _vertical_texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:100] or type(error).__name__
+    return one_line(str(error))[:100] or type(error).__name__

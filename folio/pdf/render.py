@@ -7,7 +7,6 @@ their letters and digits are matched, with those of the page in the order they w
 from __future__ import annotations
 
 import math
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from folio.errors import PaperError, command
 from folio.pdf.mupdf import pymupdf, unlock
+from folio.text import fold, one_line
 
 # Left, top, right and bottom, in points from the left and the top of the page as shown.
 Rect = tuple[float, float, float, float]
@@ -70,7 +70,7 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
     except PaperError:
         raise
     except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit in memory
-        reason = " ".join(str(error).split())[:100] or type(error).__name__
+        reason = one_line(str(error))[:100] or type(error).__name__
         raise PaperError(
             f"Page {page} of {path.name} cannot be drawn: {reason}.", "Open the file in a PDF reader instead."
         ) from error
@@ -86,7 +86,7 @@ def quote_boxes(page: Any, quotes: Sequence[str]) -> list[tuple[Rect, ...]]:
     () for a quote that is not on the page.
     """
     letters = _letters(page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT())
-    return [tuple(_line_boxes(page, letters, _match_pieces(_fold(quote), letters))) for quote in quotes]
+    return [tuple(_line_boxes(page, letters, _match_pieces(fold(quote), letters))) for quote in quotes]
 
 
 def _open(path: Path) -> Any:
@@ -131,7 +131,7 @@ def _letters(page: dict[str, Any]) -> _Letters:
     for number, line in enumerate(drawn):
         starts.append(len(letters))
         for character in (character for span in line["spans"] for character in span["chars"]):
-            folded = _fold(character["c"])
+            folded = fold(character["c"])
             if not folded:
                 words.add(len(letters))
             letters += folded
@@ -139,11 +139,6 @@ def _letters(page: dict[str, Any]) -> _Letters:
             boxes += [character["bbox"]] * len(folded)
     starts.append(len(letters))
     return _Letters("".join(letters), lines, boxes, words.union(starts), starts)
-
-
-def _fold(text: str) -> str:
-    """Only letters and digits, without case, accents and ligatures."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())))
 
 
 def _match_pieces(quote: str, letters: _Letters) -> list[tuple[int, int]]:

@@ -276,21 +276,15 @@ class PostgresDatabase(Database):
         idle = psycopg.pq.TransactionStatus.IDLE
         return connection is not None and not connection.closed and connection.info.transaction_status != idle
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See Database."""
-        if self.in_snapshot:
-            yield
-            return
-        with self._errors():
-            self._again(self._begin_snapshot)
-        try:
-            yield
-        finally:
-            with suppress(psycopg.Error):  # what was read was read
-                self._own.execute("COMMIT")
-
     def _begin_snapshot(self) -> None:
+        with self._errors():
+            self._again(self._begin_reading)
+
+    def _end_snapshot(self) -> None:
+        with suppress(psycopg.Error):  # what was read was read
+            self._own.execute("COMMIT")
+
+    def _begin_reading(self) -> None:
         found = "" if self._fixed else f"; {_FIND}; {_HOLD}"
         try:
             self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{found}")

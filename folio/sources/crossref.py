@@ -11,6 +11,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from folio.errors import SourceError
+from folio.identifiers import find_arxiv, parse_doi
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -27,9 +28,7 @@ from folio.sources.answers import (
     unreadable,
 )
 from folio.sources.bibtex import read as parse_bibtex
-from folio.sources.entries import find_arxiv
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import parse_doi
 from folio.text import fold
 from folio.work import Work, WorkAuthor
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from folio.answer.bibliography_entries import bibtex, csl_item, library_bibtex, library_csl_json, own_key, unique_keys
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
-from folio.shown_text import one_line
+from folio.shown_text import plain_line
 from folio.sources import bibtex as bibtex_reader
 from folio.sources import csl_json as csl_reader
 from folio.types import Paper
@@ -201,7 +201,7 @@ def test_whatever_a_paper_is_called_its_entry_can_be_read(words: list[str], give
     text = library_bibtex([found])
     assert [line for line in text.splitlines() if line.startswith("@")] == [text.splitlines()[0]]
     (about,) = from_bibtex(text)
-    assert about["title"] == one_line(title)
+    assert about["title"] == plain_line(title)
     assert len(about["authors"]) == 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, is_verbatim, pages_with, stands_on, weight
+from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold_quote, holds, is_verbatim, pages_with, stands_on, weight
 
 pytestmark = pytest.mark.fast
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.fast
     ],
 )
 def test_fold(text: str, folded: str) -> None:
-    assert fold(text) == folded
+    assert fold_quote(text) == folded
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_fold(text: str, folded: str) -> None:
     ],
 )
 def test_quote_is_long_enough_by_what_its_letters_tell(text: str, enough: bool) -> None:
-    assert (weight(fold(text)) >= MIN_QUOTE_LENGTH) is enough
+    assert (weight(fold_quote(text)) >= MIN_QUOTE_LENGTH) is enough
 
 
 @pytest.mark.parametrize(

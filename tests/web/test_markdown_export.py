@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 from folio.answer_types import SUMMARY, Answer, Section, Sentence
 from folio.schema import answer_json
-from folio.shown_text import COMMAND, one_line, statement_lines
+from folio.shown_text import COMMAND, plain_line, statement_lines
 from folio.web.markdown_export import markdown
 from tests.helpers.answers import (
     ANSWER,
@@ -197,12 +197,12 @@ def with_mark(text: str, mark: str) -> str:
 
 def shown(text: str) -> str:
     """The text as it should appear: on one line, without invisible characters."""
-    return one_line(text)
+    return plain_line(text)
 
 
 def noted(text: str) -> str:
     """A notice as it should appear: the same, with its commands as code."""
-    return COMMAND.sub(r"\1", one_line(text))
+    return COMMAND.sub(r"\1", plain_line(text))
 
 
 ATTACKS = [
