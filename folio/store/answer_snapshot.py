@@ -39,6 +39,7 @@ def snapshot_of(answer: Answer) -> str:
             "left_out": [[left.text, left.reason, left.rule] for left in answer.left_out],
             "model_failed": answer.model_failed,
             "remark": answer.remark,
+            "offers_model": answer.offers_model,
         }
     )
 
@@ -82,6 +83,7 @@ def restore(snapshot: str, library: Library) -> Answer | None:
         tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ())),
         answer.get("model_failed", False),
         answer.get("remark", ""),
+        answer.get("offers_model", False),
     )
 
 

@@ -15,6 +15,7 @@ from folio.answer_types import REFUSAL, RejectedSentence, Sentence
 from folio.errors import ContextTooSmall
 from folio.models.ollama_chat import TRIES
 from folio.protocols import Answerer
+from folio.search.question import Question
 from folio.text import estimate_tokens
 from tests.helpers.factories import answer_of, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.ollama_models import Model
@@ -39,7 +40,7 @@ def test_sentences_cite_what_holds_them_up(
     ollama_server.reply = [written(answer_format, evidence, *said)]
     answerer: Answerer = make(answer_format=answer_format)
     assert answerer.name == "llama3.1:8b (Ollama)"
-    found = list(answerer.sentences("What of it?", evidence))
+    found = list(answerer.sentences(Question("What of it?"), evidence))
     assert [told(sentence) for sentence in found] == [
         (FLOAT, [(1, FLOAT)]),
         (PARIS, []),
@@ -113,7 +114,7 @@ def test_a_sentence_is_told_before_the_model_has_ended(
     ollama_server.faults.between_pieces_s = 0.01
     answer = make(answer_format=answer_format).sentences("What?", evidence)
     assert told(next(answer)) == (FLOAT, [(1, FLOAT)])
-    answer.close()  # type: ignore[attr-defined]  # as a person stops it; nothing is left open, or a warning would fail this
+    answer.close()  # as a person stops it; nothing is left open, or a warning would fail this
 
 
 def test_what_check_cancelled_raises_ends_an_answer_that_has_no_end(make: Make, ollama_server: OllamaStandIn) -> None:
