@@ -206,6 +206,16 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return [span for span in (stripped(text, *span) for span in spans) if span[0] < span[1]]
 
 
+def sentence_tokens(text: str) -> list[list[str]]:
+    """The search tokens of each sentence of a text; all of them in a row are those of the text."""
+    return [[token for word in text[a:b].split() for token in _TOKENS_OF[word]] for a, b in sentence_spans(text)]
+
+
+def word_tokens(text: str) -> list[tuple[str, ...]]:
+    """The search tokens of each word between spaces; all of them in a row are those of the text."""
+    return [_TOKENS_OF[word] for word in text.split()]
+
+
 def _ends_here(text: str, start: int, match: re.Match[str]) -> bool:
     if match.group()[0] in "。！？":
         return True

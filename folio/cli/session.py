@@ -120,9 +120,7 @@ class ChatSession:
             search = self._deep_search() if deep or self._deep else None
             find = partial(search.find, on_event=self._show_event, resumed=resumed) if search else None
             with self._telling_how_to_go_on(search, in_chat):
-                reply = self._chat.ask(
-                    question, on_sentence, on_checking=waiting.checking, find=find, on_thinking=waiting.thinking
-                )
+                reply = self._chat.ask(question, on_sentence, on_progress=waiting.on_progress, find=find)
                 self._profile = self._profile_of(reply, search)
         if self._as_json:
             from folio.deep_schema import deep_answer_json

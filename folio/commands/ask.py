@@ -284,19 +284,16 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
     from folio.cli import render
     from folio.cli.session import say_details, write_json
     from folio.console import output, say
+    from folio.search.question import Question
+    from folio.search.retriever import SearchRequest
 
     retriever = app.retriever(library)
     app.models.announce()
     chosen = retriever.select(paper_filter(arguments))
     for question in questions:
         spelt = retriever.respelled(question)
-        found = retriever.search(
-            spelt.question,
-            arguments.top_k or app.top_k,
-            chosen.papers,
-            sections=chosen.sections,
-            typed=question if spelt.typed else "",
-        )
+        asked = Question(spelt.question, question if spelt.typed else "")
+        found = retriever.find(SearchRequest(asked, arguments.top_k or app.top_k, chosen.papers, chosen.sections))
         if arguments.json:
             from folio.schema import passages_json
 

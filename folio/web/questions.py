@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry
-from folio.answer_types import Answer
+from folio.answer_types import Answer, Checking, Thinking
 from folio.app import App
 from folio.deep_schema import EventJson, deep_answer_json, event_json, logged_trace
 from folio.errors import StoreError, UsageError
@@ -20,6 +20,8 @@ from folio.files import unusable
 from folio.schema import AnswerJson, HitJson, SentenceJson, answer_json
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_selection import select
+from folio.search.question import Question
+from folio.search.retriever import SearchRequest as PassageRequest
 from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store.conversations import ID_LENGTH, Conversations, Summary
 from folio.store.library import Library
@@ -101,13 +103,10 @@ class Questions:
             spelt = reader.retriever.respelled(request.query)
             hits, notice = tuple[Hit, ...](), NOTHING_KNOWN
             if reader.retriever.is_understood(spelt.question):
-                hits = reader.retriever.search(
-                    spelt.question,
-                    request.top_k,
-                    chosen.papers,
-                    sections=chosen.sections,
-                    rerank=request.use_reranker,
-                    typed=request.query if spelt.typed else "",
+                question = Question(spelt.question, request.query if spelt.typed else "")
+                rerank = request.use_reranker
+                hits = reader.retriever.find(
+                    PassageRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
                 ).hits
                 has_words = any(hit.lexical is not None for hit in hits)
                 notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
@@ -159,9 +158,8 @@ class Questions:
                         elapsed_ms=_milliseconds(began),
                     )
                 ),
-                lambda count: callbacks.on_checking(CheckingEvent(count=count)),
+                partial(_on_progress, callbacks, models["llm"]),
                 _find(search, callbacks) if search else None,
-                lambda: callbacks.on_thinking(ThinkingEvent(model=models["llm"])),
             )
             callbacks.check_cancelled()
             answer = self._answer_json(reply, models, search)
@@ -237,6 +235,13 @@ class Questions:
         finally:
             with self._lock:
                 self._answering.discard(conversation)
+
+
+def _on_progress(callbacks: AnswerCallbacks, model: str, part: Checking | Thinking) -> None:
+    if isinstance(part, Checking):
+        callbacks.on_checking(CheckingEvent(count=part.count))
+    else:
+        callbacks.on_thinking(ThinkingEvent(model=model))
 
 
 def _find(search: DeepSearch, callbacks: AnswerCallbacks) -> Find:

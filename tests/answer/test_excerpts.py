@@ -24,6 +24,7 @@ from folio.answer.excerpts import blocks, leans
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer_types import Evidence, Sentence
 from folio.search.late_interaction import matches
+from folio.search.question import Question
 from folio.sections import Kind, PaperSection, SectionMap
 from folio.types import Tokens
 from tests.helpers.factories import even_weights, evidence_of, evidence_on, hit_on, hits_on
@@ -285,7 +286,8 @@ def scored(question: str, *texts: str) -> list[Excerpt]:
     embedder, evidence = ContextEmbedder(1024), evidence_on(*texts)
     weights = even_weights(question)
     found = matches(embedder, question, [(piece.paper.title, piece.text) for piece in evidence], weights)
-    return scored_excerpts(embedder, question, read_blocks(WordReader(), question, evidence, found))
+    read = read_blocks(WordReader(), Question(question), evidence, found)
+    return scored_excerpts(embedder, Question(question), read)
 
 
 def test_neighbours_do_not_change_how_well_a_sentence_answers() -> None:

@@ -18,10 +18,12 @@ from folio.answer.answerability import (
     NAMES_WEIGHT,
     READ_WEIGHT,
 )
+from folio.answer.chat import Returning
 from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
 from folio.answer_types import Answer, Evidence, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
+from folio.search.question import Question
 from folio.sections import Kind, PaperSection, SectionMap
 from folio.text import sentence_spans
 from folio.types import Hit, PageMap
@@ -37,6 +39,13 @@ IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness
 
 def extractive() -> ExtractiveAnswerer:
     return ExtractiveAnswerer(HashingEmbedder(256), WordReader(), even_weights, evidence_tokens=6000)
+
+
+def confident(answerer: ExtractiveAnswerer, question: Question | str, *told: Evidence) -> tuple[list[Sentence], float]:
+    """The answer from this evidence, or else from `papers`, and how sure it is."""
+    parts = Returning(answerer.sentences(question, told or papers()))
+    sentences = list(parts)
+    return sentences, parts.returned or 0.0
 
 
 def papers() -> list[Evidence]:
@@ -197,7 +206,7 @@ def test_a_summary_has_a_part_for_each_kind_of_section() -> None:
     ]
 
 
-def exact(term_weights: Callable[[str], TermWeights]) -> ExtractiveAnswerer:
+def exact(term_weights: Callable[[Question], TermWeights]) -> ExtractiveAnswerer:
     """Over so many dimensions that words which are not alike have nothing in common."""
     return ExtractiveAnswerer(HashingEmbedder(4096), WordReader(), term_weights, evidence_tokens=6000)
 
@@ -212,8 +221,9 @@ def test_a_question_that_the_evidence_hardly_covers_is_refused(style: Style, mor
     weights = {"otter": covered**0.5, "sleep": (1 - covered) ** 0.5}  # they count by their squares
     answerer = exact(lambda question: weights)
     evidence = evidence_on("Sea otters float in rafts of kelp.", "Glaciers of the Alps retreat each year.")
-    found = list(answerer.sentences("Where do otters sleep?", evidence, style))
-    assert answerer.confidence == pytest.approx(LEAST_CONFIDENCE + more / whole, abs=1e-6)
+    parts = Returning(answerer.sentences("Where do otters sleep?", evidence, style))
+    found = list(parts)
+    assert parts.returned == pytest.approx(LEAST_CONFIDENCE + more / whole, abs=1e-6)
     first = texts(found) if style == "plain" else texts(found)[:1]  # a report goes on with what is less likely
     assert first == ([] if refused else ["Sea otters float in rafts of kelp."])
 
@@ -223,40 +233,33 @@ def test_a_follow_up_is_refused_by_all_its_readings() -> None:
     before = Answer(first, first, tuple(asked(first, evidence)), tuple(evidence))
 
     def sure(question: str) -> float:
-        alone = extractive()
-        alone.best_quote(question, evidence)
-        return alone.confidence or 0.0
+        return confident(answerer, question)[1]
 
     typed = "What thickness has it at the Konkordiaplatz?"
     meant = answerer.standalone(typed, [before])
     senses = followup.senses(typed, meant, [first])
     assert len(set(senses)) > 1
-    list(answerer.sentences(meant, evidence))
-    assert answerer.confidence == pytest.approx(min(1.0, mean(map(sure, senses)) + FOLLOWUP_MARGIN))
-    # What names its own subject is read as it stands, and so is the same question when it is asked first.
-    own = "What do sea otters of the Monterey Bay eat?"
-    for question in (answerer.standalone(own, [before]), meant):
-        list(answerer.sentences(question, evidence))
-        assert answerer.confidence == pytest.approx(sure(question))
+    _, found = confident(answerer, Question(meant, senses=tuple(senses)))
+    assert found == pytest.approx(min(1.0, mean(map(sure, senses)) + FOLLOWUP_MARGIN))
+    own = "What do sea otters of the Monterey Bay eat?"  # it is read as it stands
+    assert followup.senses(own, answerer.standalone(own, [before]), [first]) == [own]
 
 
 def test_a_number_that_no_sentence_gives_is_refused() -> None:
     words, evidence = "otters of the bay float in rafts at night", "Otters of the bay float in rafts at night. "
     assert asked(f"Do {words}?", evidence_on(evidence))
-    answerer = extractive()
-    assert not list(answerer.sentences(f"How many {words}?", evidence_on(evidence)))
-    assert answerer.confidence == 0.0
+    assert confident(extractive(), f"How many {words}?", *evidence_on(evidence)) == ([], 0.0)
     assert asked(f"How many {words}?", evidence_on(evidence.replace("Otters", "40 otters")))
 
 
 def test_with_the_built_in_model_another_subject_is_refused() -> None:
     answerer = ExtractiveAnswerer(BuiltinEmbedder(), WordReader(), even_weights, evidence_tokens=6000)
-    (eats, *_) = answerer.sentences("What does an otter eat?", papers())
+    (eats, *_), sure = confident(answerer, "What does an otter eat?")
     assert "The diet of the sea otter is made of urchins, clams and crabs." in eats.text
-    assert answerer.confidence is not None
-    assert answerer.confidence > LEAST_CONFIDENCE + 0.2
-    assert list(answerer.sentences("Who painted the ceiling of the Sistine chapel?", papers())) == []
-    assert answerer.confidence < LEAST_CONFIDENCE - 0.2
+    assert sure > LEAST_CONFIDENCE + 0.2
+    found, sure = confident(answerer, "Who painted the ceiling of the Sistine chapel?")
+    assert found == []
+    assert sure < LEAST_CONFIDENCE - 0.2
 
 
 # Two papers that do not agree

@@ -74,7 +74,7 @@ def test_a_sentence_is_told_before_the_model_has_ended(model: ScriptedModel) -> 
     model.server.faults.between_pieces_s = 0.01
     answer = model.answerer.sentences("What?", BOTH)
     assert told(next(answer)) == (FLOAT, [(1, FLOAT)])
-    answer.close()  # type: ignore[attr-defined]  # as a person stops it; nothing is left open, or a warning would fail this
+    answer.close()  # as a person stops it; nothing is left open, or a warning would fail this
 
 
 def test_a_cancellation_ends_an_answer_that_has_no_end(make: Make, ollama_server: OllamaStandIn) -> None:

@@ -15,7 +15,8 @@ from folio.answer.llm_query_writer import MOST_WORDINGS, LlmQueryWriter
 from folio.errors import ModelMissing
 from folio.models.ollama import OllamaServer
 from folio.protocols import NOTHING_WRITTEN, Written
-from folio.search.retriever import Retriever, SearchResult
+from folio.search.question import Question
+from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_server import OllamaStandIn
@@ -121,6 +122,6 @@ def test_what_is_written_finds_passages_that_the_question_does_not(tmp_path: Pat
             return {paper.file for _, paper, _ in library.read_chunks(result.ranked["fused"])}
 
         assert files(retriever.search(asked, 1)) == {"otters.pdf", "glaciers.pdf"}
-        assert files(retriever.search(asked, 1, written=False)) == {"glaciers.pdf"}
+        assert files(retriever.find(SearchRequest(Question(asked), 1, written=False))) == {"glaciers.pdf"}
         assert files(retriever.without_writer().search(asked, 1)) == {"glaciers.pdf"}
         assert len(server.bodies("/api/chat")) == 1

@@ -16,8 +16,9 @@ from folio.paper_metadata import simple_metadata
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import FusionSettings
 from folio.search.paper_filter import PaperFilter
+from folio.search.question import Question
 from folio.search.reranking import reranked
-from folio.search.retriever import Retriever
+from folio.search.retriever import Retriever, SearchRequest
 from folio.types import Hit, Paper
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
@@ -165,7 +166,7 @@ GAUGE = "On which day does a warden read the gauge?"
 def test_readings_are_embedded_in_one_call_and_their_agreement_decides(app: HashingApp, make: Make) -> None:
     retriever = make(candidates=20)
     before = len(app.hashing.queries)
-    found = retriever.search("Why every Monday?", 9, readings=[GAUGE, "Why every Monday?", ICE])
+    found = retriever.find(SearchRequest(Question("Why every Monday?"), 9, readings=[GAUGE, "Why every Monday?", ICE]))
     assert app.hashing.queries[before:] == ["Why every Monday?", GAUGE, ICE]  # each once
     alone = [
         {hit.chunk.id: hit.score for hit in make(candidates=20).search(reading, 9).hits}
@@ -177,7 +178,7 @@ def test_readings_are_embedded_in_one_call_and_their_agreement_decides(app: Hash
 
 
 def test_a_passage_gets_a_cosine_from_every_reading(make: Make) -> None:
-    found = make(candidates=1).search(ICE, 2, readings=[GAUGE])
+    found = make(candidates=1).find(SearchRequest(Question(ICE), 2, readings=[GAUGE]))
     assert sorted(named(found.hits)) == ["glacier", "warden"]
     assert all(hit.dense is not None for hit in found.hits)
     own = make(candidates=1).search(ICE, 2).ranked
@@ -186,7 +187,7 @@ def test_a_passage_gets_a_cosine_from_every_reading(make: Make) -> None:
 
 def test_the_reranker_reads_the_question_and_not_its_other_readings(make: Make) -> None:
     reranker = PrefersWord("warden", None)
-    found = make(reranker, 20).search(ICE, 1, readings=[GAUGE])
+    found = make(reranker, 20).find(SearchRequest(Question(ICE), 1, readings=[GAUGE]))
     assert (reranker.question, named(found.hits)) == (ICE, ["warden"])
 
 

@@ -11,6 +11,7 @@ from folio import workers
 from folio.answer.chat import Chat
 from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
 from folio.search.fusion import FusionSettings
+from folio.search.question import Question
 from folio.search.retriever import Retriever
 from folio.search.spelling import Respelling, respelled, surface_of
 from folio.text import tokenize
@@ -123,7 +124,7 @@ def test_a_search_and_a_chat_understand_what_was_typed(
         spelt = retriever.respelled("how long is the glacer?")
         assert spelt == Respelling("how long is the glacier?", "glacer", "glacier")
         app.hashing.queries.clear()
-        found = retriever.search(spelt.question, 1, typed="how long is the glacer?")
+        found = retriever.search(Question(spelt.question, "how long is the glacer?"), 1)
         assert app.hashing.queries == ["how long is the glacier?", "how long is the glacer?"]
         assert [hit.paper.file for hit in found.hits] == ["ice.pdf"]
         assert all(hit.lexical for hit in found.hits)
