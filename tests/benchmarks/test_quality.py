@@ -106,12 +106,6 @@ def test_both_designs_are_measured_from_the_command_line(desk: CliRunner, tmp_pa
     assert plain.asked[0].ranks["fused"] == folio.asked[0].ranks["reranked"] == {"chunk": (1,), "paper": (1,)}
 
 
-def test_it_is_a_script_too(desk: CliRunner) -> None:
-    ran = desk.spawn("benchmarks/quality.py", "--help")
-    assert (ran.code, ran.err) == (0, "")
-    assert "EVAL_SET" in ran.out
-
-
 def test_the_table_compares_folio_with_the_plain_design() -> None:
     plain = run_of({"dense": (2, None), "bm25": (1, 10), "fused": (2, 5)})
     folio = run_of({"dense": (2, None), "reranked": (1, 1)})

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, expect
 from folio.app import App
 from folio.paper_metadata import Field, Metadata
 from folio.pdf.render import Rect, quote_boxes
-from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, chromium, drop, tabs, yellow
+from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, drop, yellow
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.ollama_server import OllamaStandIn
@@ -60,12 +60,6 @@ def hostile_paper(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def ollama(browser: Browser) -> Iterator[OllamaStandIn]:
     with OllamaStandIn(dimension=64) as server:
         yield server
@@ -88,13 +82,6 @@ def live(app: App) -> Iterator[Live]:
 
 
 Open = Callable[..., Tab]
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
-    """A function that opens the page of a server."""
-    with tabs(browser) as open_tab:
-        yield lambda server, size=WIDE: open_tab(server.url, size)
 
 
 @pytest.fixture
@@ -383,23 +370,14 @@ def test_the_page_names_the_section_of_hits_citations_and_evidence(opened: Open,
     expect(tab.find("#hits")).not_to_contain_text("Journal of Ice")
 
 
-def test_what_is_typed_into_a_filter_stays_when_the_options_are_shown_anew(opened: Open, sectioned: Live) -> None:
-    tab = opened(sectioned)
-    tab.page.get_by_role("button", name="Options").click()
-    section = tab.page.get_by_label("Section", exact=True)
-    section.fill("references")
-    tab.page.evaluate("import('/assets/shared.js').then((shared) => shared.loadHealth())")
-    section.press("Enter")
-    expect(tab.find("#chosen .tag-name")).to_have_text(["Section: references"])
-    tab.page.get_by_role("button", name="Remove: Section: references").click()
-    expect(section).to_have_value("")
-
-
 def test_the_options_restrict_what_is_searched(opened: Open, sectioned: Live) -> None:
     tab = opened(sectioned, PHONE)
     tab.page.get_by_role("button", name="Options").click()
-    tab.page.get_by_label("Section", exact=True).fill("references")
-    tab.page.get_by_label("Section", exact=True).press("Enter")
+    section = tab.page.get_by_label("Section", exact=True)
+    section.fill("references")
+    # What is typed stays while the options are shown anew
+    tab.page.evaluate("import('/assets/shared.js').then((shared) => shared.loadHealth())")
+    section.press("Enter")
     expect(tab.find("#chosen .tag-name")).to_have_text(["Section: references"])
     box = tab.find("#options-panel").bounding_box()
     assert box is not None
@@ -414,6 +392,8 @@ def test_the_options_restrict_what_is_searched(opened: Open, sectioned: Live) ->
     tab.question.fill(SLOPE)
     tab.page.keyboard.press("Enter")
     expect(tab.find(".problem")).to_contain_text("No paper fits the year.")
+    tab.page.get_by_role("button", name="Remove: Section: references").click()
+    expect(section).to_have_value("")
     tab.expected("404")
 
 

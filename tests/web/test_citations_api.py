@@ -12,6 +12,7 @@ from folio.app import App
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, SONGS, UNNAMED, WATER, citing_papers, stand_in_app
 from tests.helpers.live_server import Live
 from tests.helpers.source_server import Answer, SourceServer
+from tests.helpers.web_client import NOBODY, papers_by_file, refusal
 
 NOTHING = {"known": False, "references": [], "cited_by": [], "reference_count": 0, "cited_by_count": 0}
 
@@ -23,7 +24,7 @@ def app(tmp_path: Path, server: SourceServer) -> App:
 
 def ids(client: httpx.Client) -> dict[str, str]:
     """Title -> id."""
-    return {paper["title"]: paper["id"] for paper in client.get("/papers").json()["papers"]}
+    return {paper["title"]: paper["id"] for paper in papers_by_file(client).values()}
 
 
 def listed(works: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
@@ -75,25 +76,22 @@ def test_nobody_is_asked_by_default_and_unknown_papers_are_named(app: App, serve
     with Live(app) as live, live.client() as client:
         paper = ids(client)[OTTER_TITLE]
         assert client.post(f"/papers/{paper}/citations").status_code == 403
-        assert client.get(f"/papers/{'0' * 64}/citations").status_code == 404
+        assert client.get(f"/papers/{NOBODY}/citations").status_code == 404
     with Live(app, is_online=True) as live, live.client() as client:
-        assert client.post(f"/papers/{'0' * 64}/citations").status_code == 404
+        assert client.post(f"/papers/{NOBODY}/citations").status_code == 404
         away = {"Origin": "https://example.org"}
         assert client.post(f"/papers/{paper}/citations", headers=away).status_code == 403
     assert server.asked == []
 
 
 def test_a_paper_that_no_service_has_keeps_what_is_known(app: App, server: SourceServer) -> None:
-    server.add("/openalex/works/doi:10.1234/otters", Answer(b"{"))
-    server.add("/openalex/works", Answer(b"{"))
+    for path in ("/openalex/works/doi:10.1234/otters", "/openalex/works"):
+        server.add(path, Answer(b"{"))
     with Live(app, is_online=True) as live, live.client() as client:
         paper = ids(client)[OTTER_TITLE]
         failed = client.post(f"/papers/{paper}/citations")
-        assert (failed.status_code, failed.json()["remedy"]) == (
-            502,
-            "Correct its title, or give it its DOI, with Edit.",
-        )
-        assert "No service is known to have this paper." in failed.json()["error"]
+        assert "No service is known to have this paper." in refusal(failed, 502)
+        assert failed.json()["remedy"] == "Correct its title, or give it its DOI, with Edit."
         assert client.get(f"/papers/{paper}/citations").json() == NOTHING
 
 
@@ -101,4 +99,4 @@ def test_without_an_index_there_are_no_citations(tmp_path: Path, server: SourceS
     (tmp_path / "other").mkdir()
     with Live(stand_in_app(tmp_path / "other", server)) as live, live.client() as client:
         assert client.get("/citations").json() == {"edges": []}
-        assert client.get(f"/papers/{'0' * 64}/citations").status_code in (404, 409)
+        assert client.get(f"/papers/{NOBODY}/citations").status_code in (404, 409)

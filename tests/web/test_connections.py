@@ -54,6 +54,11 @@ class Server:
     def connect(self) -> socket.socket:
         return socket.create_connection(self._listening.getsockname()[:2], timeout=LIMIT_S)
 
+    def windows(self) -> int:
+        """The number of windows that have passed for the only connection."""
+        (protocol,) = self.uvicorn.server_state.connections
+        return cast("BoundedProtocol", protocol).windows
+
 
 class Echo:
     """An app that reads the body, unless told not to, and answers with it, `pieces` times. It waits for `begins`."""
@@ -79,18 +84,18 @@ class Echo:
         await send({"type": "http.response.body", "body": b""})
 
 
+Serve = Callable[[ConnectionLimits], Server]
+
+
 @pytest.fixture
 def echo() -> Echo:
     return Echo()
 
 
 @pytest.fixture
-def serve(echo: Echo) -> Iterator[Callable[[ConnectionLimits], Server]]:
+def serve(echo: Echo) -> Iterator[Serve]:
     with ExitStack() as stack:
         yield lambda limits: stack.enter_context(Server(echo, limits))
-
-
-Serve = Callable[[ConnectionLimits], Server]
 
 
 def rest(connection: socket.socket) -> bytes:
@@ -138,25 +143,21 @@ def test_a_silent_connection_is_ended(serve: Serve) -> None:
         assert rest(silent) == b""
 
 
-@pytest.mark.parametrize("before", [b"", WHOLE], ids=["the first", "the second"])
-def test_a_head_that_drips_is_ended(serve: Serve, before: bytes) -> None:
+@pytest.mark.parametrize(
+    ("before", "piece"),
+    [
+        (HEAD, b"X: y\r\n"),
+        (WHOLE + HEAD, b"X: y\r\n"),
+        (HEAD + b"Content-Length: 1000000\r\n\r\n", b"1\r\nx\r\n"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    ],
+    ids=["the first head", "the second head", "a body", "a chunked body"],
+)
+def test_a_request_that_drips_is_ended(serve: Serve, before: bytes, piece: bytes) -> None:
     with serve(IMPATIENT).connect() as slow:
-        slow.sendall(before + HEAD)
-        received = send_until_ended(slow, b"X: y\r\n")
+        slow.sendall(before)
+        received = send_until_ended(slow, piece)
     assert status(received[received.rindex(b"HTTP/1.1") :]) == 408
-
-
-@pytest.mark.parametrize("length", [b"Content-Length: 1000000", b"Transfer-Encoding: chunked"])
-def test_a_body_that_drips_is_ended(serve: Serve, length: bytes) -> None:
-    with serve(IMPATIENT).connect() as slow:
-        slow.sendall(HEAD + length + b"\r\n\r\n")
-        assert status(send_until_ended(slow, b"1\r\nx\r\n")) == 408
-
-
-def windows(server: Server) -> int:
-    """The number of windows that have passed for the server's only connection."""
-    (protocol,) = server.uvicorn.server_state.connections
-    return cast("BoundedProtocol", protocol).windows
 
 
 def test_a_body_that_comes_steadily_is_read_for_many_windows(serve: Serve) -> None:
@@ -164,7 +165,7 @@ def test_a_body_that_comes_steadily_is_read_for_many_windows(serve: Serve) -> No
     with server.connect() as client:
         client.sendall(HEAD + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
         until(lambda: server.uvicorn.server_state.tasks)
-        while windows(server) < 3:
+        while server.windows() < 3:
             client.sendall(b"3e8\r\n" + b"x" * 1000 + b"\r\n")
             time.sleep(0.002)
         client.sendall(b"0\r\n\r\n")
@@ -176,7 +177,7 @@ def test_a_client_whose_body_waits_for_the_app_is_not_ended(serve: Serve, echo: 
     server = serve(IMPATIENT)
     with server.connect() as client:
         client.sendall(HEAD + b"Connection: close\r\nContent-Length: 100000\r\n\r\n" + b"x" * 99_999)
-        until(lambda: server.uvicorn.server_state.tasks and windows(server) >= 3)
+        until(lambda: server.uvicorn.server_state.tasks and server.windows() >= 3)
         client.sendall(b"x")
         echo.begins.set()
         assert status(rest(client)) == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
 from tests.helpers.source_records import arxiv_entry, arxiv_feed, openalex_list, openalex_work, s2_work
 from tests.helpers.source_server import Answer, SourceServer, json_answer
+from tests.helpers.web_client import events_in, refusal
 
 SOLAR = "The cells of the roof turn twenty percent of the light into electricity."
 UNCLOSED = "<img src=x onerror=window.ran=true"  # closed tags are taken out when it comes
@@ -45,14 +45,10 @@ def offered(server: SourceServer, folder: Path, number: int, title: str) -> None
     server.add(f"/files/{number}", Answer(made.read_bytes()))
 
 
-def events(response: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
-    assert response.headers["content-type"].startswith("text/event-stream"), response.text
-    blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in response.text.split("\r\n\r\n")]
-    return [(block["event"], json.loads(block["data"])) for block in blocks if "event" in block]
-
-
 def fetch(client: httpx.Client, *ids: str) -> list[tuple[str, dict[str, Any]]]:
-    return events(client.post("/papers/fetch", json={"ids": ids}))
+    response = client.post("/papers/fetch", json={"ids": ids})
+    assert response.headers["content-type"].startswith("text/event-stream"), response.text
+    return events_in(response.text)
 
 
 # Off
@@ -95,13 +91,10 @@ def test_a_server_that_is_off_looks_up_and_connects_to_nothing_outside(desk: Cli
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("arguments", "settings"), [(["--online"], {}), ([], {"ONLINE": "true"})])
-def test_the_server_is_opened_by_an_option_or_a_setting(
-    desk: CliRunner, server: SourceServer, arguments: list[str], settings: dict[str, str]
-) -> None:
-    desk.settings |= {"SOURCES_STAND_IN": server.url, **settings}
+def test_the_server_goes_online_by_a_setting(desk: CliRunner, server: SourceServer) -> None:
+    desk.settings |= {"SOURCES_STAND_IN": server.url, "ONLINE": "true"}
     server.add("/openalex/works", json_answer(openalex_list(openalex_work(21, "Solar Cells", "Ada Byte"))))
-    with Served(desk, *arguments) as served:
+    with Served(desk) as served:
         health = served.client.get("/health").json()
         assert (health["online"], health["network"].split(":")[0]) == (True, "On")
         reply = served.client.get("/discover", params={"query": "solar cells"}).json()
@@ -150,9 +143,7 @@ def test_works_are_found_with_what_is_here_of_them(app: App, server: SourceServe
         assert part in asked.parameters["filter"]
 
 
-def test_an_identifier_finds_its_work_and_one_that_is_here_is_marked(
-    app: App, server: SourceServer, tmp_path: Path
-) -> None:
+def test_a_work_that_is_in_the_library_is_marked(app: App, server: SourceServer, tmp_path: Path) -> None:
     entry = Answer(arxiv_feed(arxiv_entry("2101.00001v2", "Glaciers of the Alps", "Ada Ice")))
     for asked in ("2101.00001", "2101.00001v2"):
         server.add("/arxiv/query", entry, parameters={"id_list": asked})
@@ -172,14 +163,15 @@ def test_an_identifier_finds_its_work_and_one_that_is_here_is_marked(
 def test_where_a_service_fails_the_next_is_asked_and_the_reply_says_so(app: App, server: SourceServer) -> None:
     server.add("/openalex/works", Answer(b"{"))
     server.add("/semanticscholar/paper/search", json_answer({"total": 1, "data": [s2_work(1, "One", "Ada Byte")]}))
+    unreadable = "OpenAlex sent something that cannot be read."
     with Live(app, is_online=True) as live, live.client() as client:
         reply = client.get("/discover", params={"query": "solar"}).json()
         assert [work["title"] for work in reply["works"]] == ["One"]
-        assert reply["notices"] == ["OpenAlex sent something that cannot be read. Semantic Scholar is asked instead."]
-        refused = client.get("/discover", params={"query": "cells", "source": "openalex"})
-        assert (refused.status_code, refused.json()["error"]) == (502, "OpenAlex sent something that cannot be read.")
+        assert reply["notices"] == [f"{unreadable} Semantic Scholar is asked instead."]
+        only = client.get("/discover", params={"query": "cells", "source": "openalex"})
+        assert refusal(only, 502) == unreadable
         counted = client.get("/discover", params={"query": "cells", "source": "arxiv", "min_cited": 1})
-        assert (counted.status_code, counted.json()["error"]) == (400, "arXiv does not count citations.")
+        assert refusal(counted, 400) == "arXiv does not count citations."
 
 
 WRONG: list[dict[str, Any]] = [
@@ -213,9 +205,7 @@ def test_pages_of_other_sites_cause_no_search(app: App, server: SourceServer) ->
 # Fetching
 
 
-def test_papers_are_fetched_one_after_the_other_and_each_failure_is_named(
-    app: App, server: SourceServer, tmp_path: Path
-) -> None:
+def test_papers_are_fetched_in_turn_and_each_failure_is_named(app: App, server: SourceServer, tmp_path: Path) -> None:
     for number, title in enumerate(("First Cells", "Second Cells", "Third Cells"), 21):
         offered(server, tmp_path, number, title)
     server.add("/files/22", Answer(b"<!doctype html><title>Are you a robot?</title>"))

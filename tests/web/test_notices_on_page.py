@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from folio.store.library import Library
 from folio.store.work_rows import Notice
 from folio.work import Work
 from folio.work_notices import NoticeKind
-from tests.helpers.browser import PHONE, Tab, chromium
+from tests.helpers.browser import PHONE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
 
@@ -24,12 +24,6 @@ pytestmark = pytest.mark.slow
 QUESTION = "How many hairs does the fur of a sea otter have?"
 SAID = "RETRACTED 2021-03-04 (doi:10.1234/notice)"
 WARNING = f"Warning: this answer cites otters.pdf: {SAID}."
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -54,25 +48,20 @@ def note(library: Path, file: str, kind: NoticeKind) -> None:
 
 
 @pytest.fixture
-def tab(browser: Browser, live: Live) -> Iterator[Tab]:
-    found = Tab(browser, live.url, PHONE)
-    yield found
-    found.close()
+def tab(opened: Callable[..., Tab], live: Live) -> Tab:
+    return opened(live, PHONE)
 
 
 def test_an_answer_from_a_retracted_paper_says_so(tab: Tab) -> None:
     turn = tab.ask(QUESTION)
     expect(turn.locator(".warnings p")).to_have_text([WARNING])
-    warning, sentences = turn.locator(".warnings").bounding_box(), turn.locator(".sentences").bounding_box()
-    assert warning is not None
-    assert sentences is not None
-    assert warning["y"] + warning["height"] <= sentences["y"]  # above the answer
+    above = "(turn) => turn.querySelector('.warnings').getBoundingClientRect().bottom"
+    assert turn.evaluate(f"{above} <= turn.querySelector('.sentences').getBoundingClientRect().top")
     chip = turn.locator(".sentences .chip").first
     expect(chip.locator("strong")).to_have_text("RETRACTED")
     assert "otters.pdf, RETRACTED p.1" in (chip.text_content() or "")
     expect(turn.locator(".sources .flag").first).to_have_text(SAID)
-    assert tab.scrolls_sideways() == []
-    assert tab.inaccessible() == []
+    assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
     turn.get_by_role("button", name="Copy", exact=True).click()
     expect(tab.find("#toast")).to_have_text("Answer copied.")
     copied = tab.page.evaluate("navigator.clipboard.readText()").splitlines()
