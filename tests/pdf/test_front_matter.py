@@ -141,7 +141,9 @@ WRONG_LABELS = ("rescience-zenodo.5657320.pdf",)
 def _verdicts(labels: Path, folder: Path) -> list[Verdict]:
     found = [json.loads(line) for line in labels.read_text(encoding="utf-8").splitlines()]
     found = [label for label in found if label["file"] not in WRONG_LABELS]
-    return [verdict for label in sample(found) for verdict in compare(label, read_real(folder / label["file"]))]
+    return [
+        verdict for label in sample(found, every=6) for verdict in compare(label, read_real(folder / label["file"]))
+    ]
 
 
 @pytest.mark.slow

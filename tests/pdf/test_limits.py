@@ -97,7 +97,7 @@ if __name__ == "__main__":
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_one_file_does_not_fill_the_memory_of_the_main_process(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
-    bomb(tmp_path / "papers" / "bomb.pdf", 200, prefix=3 * 10**6, author=10**6)
+    bomb(tmp_path / "papers" / "bomb.pdf", 100, prefix=6 * 10**6, author=10**6)
     save(tmp_path / "papers" / "good.pdf", [[(72, 90, BODY)]])
     script = tmp_path / "ingest.py"
     script.write_text(_INGEST)

@@ -1,9 +1,10 @@
-"""Connections that hold the server: silent, slow, many, or with heads that are too long. Over real sockets."""
+"""Connections that hold the server: silent, slow, many, or with heads that are too long; and events of a request."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 import threading
 import time
@@ -14,11 +15,14 @@ from typing import Literal, Self, cast
 
 import pytest
 import uvicorn
+from anyio import CapacityLimiter
 
 from folio.web.api import make_web
 from folio.web.connections import BoundedProtocol, ConnectionLimits
 from folio.web.request_guard import ALWAYS, AccessRules, ASGIApp, Receive, Scope, Send
+from folio.web.schema import SavedEvent
 from folio.web.server import make_config
+from folio.web.sse import EventStream, RequestThreads
 from tests.helpers.fakes import hashing_app
 from tests.helpers.live_server import LIMIT_S, until
 
@@ -291,3 +295,42 @@ def test_a_body_that_cannot_be_read_after_the_response_ends_the_connection(
 def send_all(connection: socket.socket, data: bytes) -> None:
     with suppress(OSError):  # the server has ended it
         connection.sendall(data)
+
+
+# Events of a request
+
+
+def events_of(work: Callable[[EventStream], None]) -> list[str]:
+    """The kinds of events that a client gets of a request with this work."""
+
+    async def read() -> list[str]:
+        stream = EventStream(RequestThreads())
+        return [sent["event"] async for sent in stream.run(lambda: work(stream), CapacityLimiter(1))]
+
+    return asyncio.run(read())
+
+
+def ends_after_its_client_left(stream: EventStream) -> None:
+    stream.cancel()
+    stream.send("done", SavedEvent(file="a.pdf"))  # goes nowhere
+
+
+def fails(_: EventStream) -> None:
+    raise RuntimeError("a bug with a name")
+
+
+@pytest.mark.parametrize(
+    ("work", "sent", "logged"),
+    [
+        (ends_after_its_client_left, [], []),
+        (fails, ["error"], ["A request failed: RuntimeError: a bug with a name"]),
+        (lambda _: None, ["error"], ["A request failed: its work ended without a result."]),
+    ],
+    ids=["the client left", "a bug", "no result"],
+)
+def test_a_failed_request_is_logged_with_its_reason(
+    caplog: pytest.LogCaptureFixture, work: Callable[[EventStream], None], sent: list[str], logged: list[str]
+) -> None:
+    with caplog.at_level(logging.ERROR, "folio.web.sse"):
+        assert events_of(work) == sent
+    assert [record.getMessage() for record in caplog.records] == logged
