@@ -132,7 +132,7 @@ def test_spans_are_of_the_text_that_was_given() -> None:
     assert (other.text, other.page, other.start, other.end) == (f"On Otters\n\n{OTTERS[0]}", 1, 0, len(OTTERS[0]))
 
 
-def test_a_title_that_the_text_begins_with_is_not_put_before_it_again() -> None:
+def test_a_title_is_not_repeated_before_its_text() -> None:
     design = PlainDesign.from_texts([("a", "On the fur of otters", f"On the fur\nof otters\n\n{OTTERS[0]}")], hashing())
     assert design.chunks[0].page_content == f"On the fur\nof otters\n\n{OTTERS[0]}"
 

@@ -34,7 +34,7 @@ QUESTIONS = (
 PAPERS = EvalSet("small", Path("small.jsonl"), QUESTIONS)
 
 
-def test_a_hit_counts_for_what_a_chunk_of_the_same_text_counts_for(tmp_path: Path) -> None:
+def test_a_hit_counts_like_a_chunk_of_the_same_text(tmp_path: Path) -> None:
     app = shelf(tmp_path)
     with closing(app.open_library()) as library:
         judge = RelevanceJudge(PAPERS, library)

@@ -98,7 +98,7 @@ def test_it_writes_no_answers(server: VerifierServer) -> None:
     assert httpx.post(f"{server.url}/api/chat", content=b"{", trust_env=False).status_code == 400
 
 
-def test_it_errs_as_often_as_it_is_told_and_always_alike() -> None:
+def test_the_error_rates_are_those_requested_and_reproducible() -> None:
     labels = [(f"Claim number {n} holds.", "supported" if n % 2 else "false") for n in range(2000)]
     verifier = ScriptedVerifier(labels, sensitivity=0.85, specificity=0.8, seed=7)
     says_yes = {text: (verifier.probability_of_yes(text) or 0) > 0.5 for text, _ in labels}
@@ -114,7 +114,7 @@ def test_it_errs_as_often_as_it_is_told_and_always_alike() -> None:
     assert any(other.probability_of_yes(text) != verifier.probability_of_yes(text) for text, _ in labels[:10])
 
 
-def test_faults_of_the_command_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_of_the_command_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert scripted_verifier.main([str(tmp_path / "absent.jsonl")]) == 2
     assert "absent.jsonl cannot be read" in capsys.readouterr().err
     with VerifierServer(ScriptedVerifier([])) as running:

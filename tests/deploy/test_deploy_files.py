@@ -93,7 +93,7 @@ def test_every_image_has_a_version() -> None:
     assert all(re.fullmatch(r"[\w./-]+:[A-Za-z.]*\d+[.-]\d+[.-][\w.-]+", image) for image in others)
 
 
-def test_the_balancer_alone_can_be_reached_and_from_this_computer_alone() -> None:
+def test_only_the_balancer_can_be_reached_and_only_locally() -> None:
     ports = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert ports == {"balancer": ["127.0.0.1:8420:8420"]}
     outside = {name for name, service in SERVICES.items() if "outside" in service["networks"]}

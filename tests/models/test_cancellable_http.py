@@ -198,7 +198,7 @@ def test_a_reply_nested_without_end_is_no_reply(call: str) -> None:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_an_error_is_read_as_utf_8_whatever_the_server_calls_it(call: str) -> None:
+def test_an_error_is_always_read_as_utf_8(call: str) -> None:
     headers = {"Content-Type": "application/json; charset=zlib"}
     with endless_server('{"error": "zu groß"}'.encode(), status=400, headers=headers) as url:
         error = refusal(call, url)

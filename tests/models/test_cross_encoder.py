@@ -82,7 +82,7 @@ def test_a_cross_encoder_scores_as_sentence_transformers_does(
     assert scores_without([*TORCH, "onnx"], folder, tmp_path / "onnx") == found  # the graph is built once
 
 
-def test_the_quantised_graph_is_used_if_it_is_accurate_and_the_exact_one_if_not(
+def test_the_quantised_graph_is_used_only_if_it_is_accurate(
     cross_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = CrossEncoder(cross_encoder, NAME, otherwise="", check_pairs=module.CHECK_PAIRS)
@@ -138,7 +138,7 @@ def test_a_graph_is_built_without_torch(cross_encoder: Path, tmp_path: Path) -> 
     assert scores_without(TORCH, cross_encoder, tmp_path / "onnx") == scores(cross_encoder)
 
 
-def test_what_is_not_installed_is_named_with_the_command_that_installs_it(cross_encoder: Path, tmp_path: Path) -> None:
+def test_a_missing_package_is_named_with_the_command_that_installs_it(cross_encoder: Path, tmp_path: Path) -> None:
     assert scores_without(["onnx"], cross_encoder, tmp_path / "onnx") == [
         "ModelMissing",
         f"The cross-encoder in {cross_encoder} has not been prepared yet, which needs the package onnx.",

@@ -314,7 +314,7 @@ def test_threads_share_one_embedder(embedder: BuiltinEmbedder) -> None:
 
 
 @pytest.mark.parametrize("name", SHA256)
-def test_a_missing_or_changed_file_is_named_and_a_repaired_one_loads(tmp_path: Path, name: str) -> None:
+def test_a_missing_or_changed_file_is_named(tmp_path: Path, name: str) -> None:
     folder = shutil.copytree(FOLDER, tmp_path / "model")
     embedder = BuiltinEmbedder(folder)
     (folder / name).unlink()

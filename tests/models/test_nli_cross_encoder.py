@@ -141,7 +141,7 @@ def test_a_model_of_something_else_is_refused(tmp_path: Path, names: tuple[str, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_long_premise_is_read_in_parts_and_the_best_one_counts(models: dict[str, Path], kind: str) -> None:
+def test_the_best_part_of_a_long_premise_counts(models: dict[str, Path], kind: str) -> None:
     model = CrossEncoder(models[kind], NAME, otherwise="", check_pairs=CHECK_PAIRS).load()
     assert isinstance(model, OnnxPairs)
     statement = "otter c eats kelp."

@@ -62,7 +62,7 @@ def test_base_url(hosts: tuple[str, ...], url: str) -> None:
 @pytest.mark.parametrize(
     "host", ["", "1.2.3.4", "1.2.3.4:5678", "http://1.2.3.4", "https://host/path", "host:1/path/", "[::1]:56"]
 )
-def test_base_url_is_what_the_ollama_client_makes_of_a_host(host: str) -> None:
+def test_base_url_agrees_with_the_ollama_client(host: str) -> None:
     with ollama.Client(host) as client, ollama.Client(base_url(host)) as ours:
         assert ours._client.base_url == client._client.base_url
 
@@ -142,7 +142,7 @@ def test_many_chat_models_are_asked_about_at_once(ollama_server: OllamaStandIn) 
     assert monotonic() - began < 0.2 * 32 / 2  # one after the other would take all of that
 
 
-def test_chat_models_of_an_old_server_are_told_by_their_names(ollama_server: OllamaStandIn) -> None:
+def test_chat_models_of_an_old_server_are_recognised_by_name(ollama_server: OllamaStandIn) -> None:
     ollama_server.version = "0.6.3"
     server = OllamaServer(ollama_server.url)
     assert server.chat_models() == ["llama3.1:8b"]
@@ -186,7 +186,7 @@ def test_a_length_that_no_model_has_is_not_known(said: str, monkeypatch: pytest.
     assert (info.context_length, info.embedding_length, info.num_ctx) == (None, None, None)
 
 
-def test_the_weights_are_told_by_their_own_digests(ollama_server: OllamaStandIn) -> None:
+def test_weights_are_identified_by_their_digests(ollama_server: OllamaStandIn) -> None:
     server = OllamaServer(ollama_server.url)
 
     def described(model: Model) -> tuple[str, str]:
@@ -283,7 +283,7 @@ def test_pull(ollama_server: OllamaStandIn) -> None:
         server.pull("all-minilm", lambda *_: None)
 
 
-def test_only_the_configured_host_is_contacted_and_no_key_is_sent(
+def test_only_the_configured_host_is_contacted_without_a_key(
     ollama_server: OllamaStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with OllamaStandIn() as other:

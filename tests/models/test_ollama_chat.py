@@ -143,7 +143,7 @@ def test_a_failure_before_the_first_piece_is_tried_again(
 
 
 @pytest.mark.parametrize("ending", ["error", "cut"])
-def test_a_failure_after_the_first_piece_is_an_error_at_once(
+def test_a_failure_during_a_reply_is_an_error_at_once(
     model: ChatModel, ollama_server: OllamaStandIn, ending: Any
 ) -> None:
     ollama_server.reply = [Scripted("Because it", ending=ending), "Because it is so."]
@@ -155,7 +155,7 @@ def test_a_failure_after_the_first_piece_is_an_error_at_once(
     assert len(ollama_server.bodies("/api/chat")) == 1
 
 
-def test_a_killed_runner_is_told_with_what_helps(model: ChatModel, ollama_server: OllamaStandIn) -> None:
+def test_a_killed_runner_is_reported_with_a_remedy(model: ChatModel, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = [Scripted("Because", ending="error")]
     with pytest.raises(ModelFailed) as caught:
         ended(model)
@@ -230,7 +230,7 @@ def test_a_server_that_gives_no_log_probabilities(model: ChatModel, ollama_serve
 @pytest.mark.parametrize(
     ("thinker", "think", "predicted"), [(None, None, 32), (QWEN3, False, 32), (GPT_OSS, "low", 32 + LOW_ROOM)]
 )
-def test_a_model_that_thinks_is_told_how_much(
+def test_a_thinking_model_is_sent_its_level(
     ollama_server: OllamaStandIn, opened: Open, thinker: Model | None, think: Any, predicted: int
 ) -> None:
     assert write(opened(thinker)) == "Because."
@@ -248,7 +248,7 @@ def test_a_server_that_refuses_the_field_is_asked_without_it(
     assert [body.get("think") for body in ollama_server.bodies("/api/chat")] == [refused[0], None, None]
 
 
-def test_a_model_that_thinks_whatever_it_is_told_gets_room(ollama_server: OllamaStandIn, opened: Open) -> None:
+def test_a_model_that_always_thinks_gets_room(ollama_server: OllamaStandIn, opened: Open) -> None:
     model = opened(replace(QWEN3, name="stubborn:8b", takes_levels_only=True))
     pieces = list(model.stream("", "Why?", context=model.context_for(3000), longest=100))
     assert "".join(str(piece.content) for piece in pieces) == "Because."
@@ -310,7 +310,7 @@ def test_a_reply_without_a_thought_and_without_words_is_empty(ollama_server: Oll
     assert [write(model).strip() for _ in range(2)] == ["", ""]
 
 
-def test_a_failure_in_the_middle_of_a_thought_is_an_error_at_once(ollama_server: OllamaStandIn, opened: Open) -> None:
+def test_a_failure_during_a_thought_is_an_error_at_once(ollama_server: OllamaStandIn, opened: Open) -> None:
     model = opened(QWEN3, "on")
     ollama_server.reply = [Scripted("Because", ending="error")]
     with pytest.raises(ModelFailed):
@@ -351,13 +351,13 @@ def test_a_context_that_no_model_has_is_not_taken(loaded: str) -> None:
         assert ChatModel(OllamaServer(url, 5.0), LLAMA, largest=131072).context_for(3000) == 4096
 
 
-def test_a_list_of_loaded_models_without_end_is_none() -> None:
+def test_an_endless_list_of_loaded_models_is_ignored() -> None:
     with endless_server(b"[" * 200_000) as url:
         assert OllamaServer(url, 5.0).loaded_context(LLAMA) == 0
 
 
 @pytest.mark.parametrize("garbage", ["html", "json", "list"])
-def test_a_server_that_does_not_say_what_is_loaded_is_asked_for_the_smallest(
+def test_without_a_loaded_context_the_smallest_is_requested(
     ollama_server: OllamaStandIn, opened: Open, garbage: Any
 ) -> None:
     model = opened()

@@ -228,7 +228,7 @@ def test_passing_errors_are_tried_again_but_not_for_ever(ollama_server: OllamaSt
         assert len(ollama_server.bodies("/api/embed")) == before + retries + 1  # a failed batch ends the work
 
 
-def test_a_runner_that_is_killed_while_it_embeds_is_tried_again(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_a_runner_killed_while_embedding_is_tried_again(ollama_server: OllamaStandIn, make: Make) -> None:
     faults = ollama_server.faults
     faults.status, faults.error = 400, 'do embedding request: Post "http://127.0.0.1:36123/embedding": EOF'
     faults.fails = 2
@@ -285,7 +285,7 @@ def test_a_silent_server_is_an_error_after_the_timeout(ollama_server: OllamaStan
     assert len(ollama_server.embedded()) == 1
 
 
-def test_a_missing_a_cloud_or_a_chat_model_is_refused_at_once(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_an_unusable_model_is_refused_at_once(ollama_server: OllamaStandIn, make: Make) -> None:
     embedder = make()
     del ollama_server.models["nomic-embed-text:latest"]
     ollama_server.models["far:latest"] = replace(LLAMA, name="far:latest", remote_host="https://far.example")

@@ -50,7 +50,7 @@ def test_an_empty_cache_has_no_graph(tmp_path: Path, weights: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_changed_bytes_are_noticed_and_a_new_file_time_alone_is_no_change(tmp_path: Path, weights: Path) -> None:
+def test_only_changed_bytes_count_as_a_change(tmp_path: Path, weights: Path) -> None:
     cached = save(tmp_path / "cache", weights)
     os.utime(weights, (1, 1))
     assert cached.hash_sources([weights]) != cached.sources

@@ -130,7 +130,7 @@ def test_doubtful_authors_are_not_sure(tmp_path: Path, lines: list[Set], title: 
     assert not _read(tmp_path, lines, {"title": title, "author": author}).authors.sure
 
 
-def test_an_abstract_without_an_end_is_none() -> None:
+def test_an_abstract_without_an_end_is_ignored() -> None:
     assert find_abstract(["Abstract\n" + "words that never end " * 1000]) == Field("")
 
 

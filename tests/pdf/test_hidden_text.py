@@ -62,7 +62,7 @@ class _Page:
         return find_hidden(spans, self.view, lambda: self.pictures)
 
 
-def test_clear_text_is_seen_in_the_first_check_and_signs_need_none() -> None:
+def test_clear_text_passes_the_first_check() -> None:
     span, page = _span(), _Page()
     assert page.write(span).find(span) == {}
     assert page.looks == [0.5]
@@ -124,7 +124,7 @@ def test_letters_are_hidden_in_the_colour_of_their_background(ground: Colour, co
     assert _Page(ground).write(span).find(span) == ({0: reason} if reason else {})
 
 
-def test_text_under_a_box_is_covered_unless_the_program_may_lack_its_letters() -> None:
+def test_text_under_a_box_is_covered() -> None:
     span = _span()
     assert _Page().write(span).paint((10, 10, 190, 40), (240, 240, 240)).find(span) == {0: "covered"}
     assert _Page().find(_span(text="铺地砖无牌")) == {}
@@ -135,13 +135,13 @@ def test_nearly_transparent_letters() -> None:
     assert _Page().write(span._replace(colour=(250, 250, 250))).find(span) == {0: "in the colour of its background"}
 
 
-def test_letters_filled_with_a_pattern_are_seen_and_unfilled_ones_are_not() -> None:
+def test_letters_filled_with_a_pattern_are_visible() -> None:
     cut = _span(solid=0)
     assert _Page().write(_span(colour=(200, 40, 40))).find(cut) == {}
     assert _Page().find(cut) == {0: "not drawn"}
 
 
-def test_the_text_layer_of_a_scan_is_kept_and_so_is_its_stamp() -> None:
+def test_the_text_layer_and_the_stamp_of_a_scan_are_kept() -> None:
     ocr, blank = _span(painted=0), _span((20, 60, 180, 72), painted=0)
     scan = _Page((210, 210, 205)).write(_span()).picture((0, 0, 200, 100))
     assert scan.find(ocr, blank) == {1: "invisible"}

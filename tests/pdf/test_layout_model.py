@@ -56,7 +56,7 @@ def written(found: Sequence[Region], *blocks: Sequence[Box]) -> str:
 # The text of regions
 
 
-def test_headings_are_marked_and_regions_come_in_the_order_of_the_model() -> None:
+def test_regions_follow_the_order_of_the_model() -> None:
     found = [
         Region("title", (0, 0, 400, 20)),
         Region("section-header", (200, 40, 400, 60)),
@@ -232,7 +232,7 @@ def test_a_rotated_page_is_read_by_the_fast_parser(paper: Path, tmp_path: Path) 
     assert pages[1] == read_pdf(tmp_path / "turned.pdf").pages[1]
 
 
-def test_pages_out_of_time_are_read_by_the_fast_parser_and_named(paper: Path) -> None:
+def test_pages_out_of_time_are_read_by_the_fast_parser(paper: Path) -> None:
     parsed = read_pdf(paper, layout=True, seconds=0)
     assert [page.text for page in parsed.pages] == [page.text for page in read_pdf(paper).pages]
     assert {page.problem for page in parsed.pages} == {"read without its layout: no time was left"}
@@ -259,7 +259,7 @@ def test_a_page_on_which_the_model_fails_keeps_its_text(paper: Path, monkeypatch
 # In the store
 
 
-def test_a_store_made_by_the_fast_parser_refuses_until_it_is_rebuilt(paper: Path, tmp_path: Path) -> None:
+def test_a_store_of_the_fast_parser_must_be_rebuilt(paper: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "run_guarded", read_here)
         hashing_app(tmp_path, PAPERS_DIR=paper.parent).run()

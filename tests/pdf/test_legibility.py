@@ -115,7 +115,7 @@ def test_encoded_pages_are_read_by_ocr(tmp_path: Path, monkeypatch: pytest.Monke
     assert "curlew" in parsed.pages[3].text
 
 
-def test_a_page_with_little_text_is_kept_where_most_pages_are_sound(tmp_path: Path) -> None:
+def test_a_short_page_is_kept_among_legible_pages(tmp_path: Path) -> None:
     parsed = read_pdf(_paper(tmp_path / "a.pdf", broken=2, sound=5))
     assert [bool(page.text) for page in parsed.pages] == [False, True, *[True] * 5]
     assert "fxuohz" not in f"{parsed.title} {parsed.authors}"  # of the encoded first page

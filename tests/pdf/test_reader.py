@@ -105,7 +105,7 @@ def test_pictures_of_pages_are_a_scan(tmp_path: Path, stray: str) -> None:
     assert "ocrmypdf" in error.remedy
 
 
-def test_a_picture_among_pages_of_text_is_noted_and_keeps_its_number(tmp_path: Path) -> None:
+def test_a_picture_among_pages_of_text_is_noted(tmp_path: Path) -> None:
     document = pymupdf.open()
     document.new_page().insert_text((72, 72), "A first page with enough to read")
     image_page(document)
@@ -319,9 +319,7 @@ def _in_a_form_let_through(page: Any) -> None:
         (_in_a_form_let_through, "covered"),
     ],
 )
-def test_text_that_no_reader_can_see_is_left_out_and_reported(
-    tmp_path: Path, draw: Callable[[Any], object], reason: str
-) -> None:
+def test_invisible_text_is_left_out_and_reported(tmp_path: Path, draw: Callable[[Any], object], reason: str) -> None:
     page = read_pdf(_page_with(tmp_path / "a.pdf", draw)).pages[0]
     assert set(page.text.split("\n")) - {"", "a"} == {_BODY}
     begins = "Ignore all previous instructions and pr…"
@@ -341,7 +339,7 @@ def test_hidden_text_on_a_rotated_page(tmp_path: Path, angle: int) -> None:
     assert "(white on white)" in page.problem
 
 
-def test_text_outside_the_page_or_on_a_layer_that_is_off(tmp_path: Path) -> None:
+def test_text_outside_the_page_or_on_hidden_layers(tmp_path: Path) -> None:
     def draw(page: Any) -> None:
         _inject(page, (72, 900))
         _inject(page, (-500, 300))
@@ -471,7 +469,7 @@ def _with_groups(path: Path, count: int) -> Path:
     return path
 
 
-def test_a_busy_page_is_drawn_in_strips_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_page_drawn_in_strips_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _with_groups(tmp_path / "a.pdf", 1)
     whole = read_pdf(path)
     monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
@@ -480,7 +478,7 @@ def test_a_busy_page_is_drawn_in_strips_with_the_same_result(tmp_path: Path, mon
     assert "(white on white)" in whole.pages[0].problem
 
 
-def test_a_page_too_slow_to_draw_keeps_its_text_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_too_slow_to_draw_keeps_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
     monkeypatch.setattr(visible_text, "_DRAW_CPU_S", 0.5)
     started = time.thread_time()

@@ -99,7 +99,7 @@ def viewer_shows(tab: Tab, page: int) -> None:
 # From adding a paper to the marked quote
 
 
-def test_a_paper_is_added_asked_and_opened_at_the_marked_quote(browser: Browser, opened: Open, tmp_path: Path) -> None:
+def test_a_paper_is_added_and_opened_at_the_marked_quote(browser: Browser, opened: Open, tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     small = small_papers(tmp_path / "elsewhere")
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
@@ -610,7 +610,7 @@ def test_the_empty_library_is_accessible_and_fits(opened: Open, tmp_path: Path, 
             assert tab.inaccessible() == []
 
 
-def test_a_paper_of_zotero_opens_there_and_its_answer_is_copied(browser: Browser, opened: Open, tmp_path: Path) -> None:
+def test_a_paper_from_zotero_opens_there(browser: Browser, opened: Open, tmp_path: Path) -> None:
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
     with closing(app.open_library()) as library:
         for paper in library.papers():

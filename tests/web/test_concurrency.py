@@ -56,9 +56,7 @@ def test_a_disconnected_client_cancels_its_answer(live: Live, ollama_server: Oll
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-def test_a_client_that_leaves_before_the_first_token_frees_its_slot(
-    live: Live, ollama_server: OllamaStandIn, path: str
-) -> None:
+def test_leaving_before_the_first_token_frees_the_slot(live: Live, ollama_server: OllamaStandIn, path: str) -> None:
     ollama_server.faults.first_byte_s, ollama_server.faults.paths = 10 * LIMIT_S, ("/api/chat",)
     with live.client() as client:
         conversation = client.post("/chat", json={"message": LENGTH}).json()["conversation"]
@@ -115,9 +113,7 @@ def test_a_queued_paper_is_read_even_if_its_client_disconnects(
         until(lambda: len(client.get("/papers").json()["papers"]) == 4)
 
 
-def test_a_page_that_renders_forever_delays_neither_other_requests_nor_shutdown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_rendering_delays_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     monkeypatch.setattr(visible_text, "_FILE_PIXELS", 0)
     app = hashing_app(tmp_path, LLM="builtin", PARSE_TIMEOUT_S=10 * LIMIT_S)

@@ -176,7 +176,7 @@ def test_a_body_that_comes_steadily_is_read_for_many_windows(serve: Serve) -> No
         assert status(rest(client)) == 200
 
 
-def test_a_client_whose_body_waits_for_the_app_is_not_ended(serve: Serve, echo: Echo) -> None:
+def test_a_client_waiting_for_the_app_is_not_ended(serve: Serve, echo: Echo) -> None:
     echo.begins = threading.Event()
     server = serve(IMPATIENT)
     with server.connect() as client:
@@ -280,7 +280,7 @@ def test_what_cannot_be_read_is_refused(
     assert capfd.readouterr().err == ""
 
 
-def test_a_body_that_cannot_be_read_after_the_response_ends_the_connection(
+def test_an_unreadable_rest_of_a_body_ends_the_connection(
     serve: Serve, echo: Echo, capfd: pytest.CaptureFixture[str]
 ) -> None:
     echo.reads = False

@@ -67,7 +67,7 @@ def deep(client: TestClient, message: str, **more: Any) -> dict[str, Any]:
     return ask(client, message, **{"mode": "deep", **more})
 
 
-def test_a_stream_tells_the_steps_of_the_search_and_then_the_answer(client: TestClient) -> None:
+def test_a_stream_has_the_search_steps_before_the_answer(client: TestClient) -> None:
     sent = ask_streamed(client, BOTH, mode="deep")
     kinds = [kind for kind, _ in sent]
     steps = kinds.index("retrieved")
@@ -91,7 +91,7 @@ def test_a_quick_answer_and_a_greeting_have_no_trace(client: TestClient) -> None
     assert deep(client, "Hello!")["trace"] is None
 
 
-def test_a_stored_conversation_has_the_trace_and_its_export_a_line(client: TestClient) -> None:
+def test_a_stored_conversation_has_the_search_trace(client: TestClient) -> None:
     first = deep(client, LENGTH)
     second = deep(client, SLEEP, mode="quick", conversation=first["conversation"])
     path = f"/conversations/{first['conversation']}"
@@ -129,7 +129,7 @@ def test_filters_and_the_number_of_passages_hold_for_the_search(client: TestClie
     assert len(reply["hits"]) == 1
 
 
-def test_the_model_of_the_request_scores_and_what_it_writes_is_text_alone(client: TestClient) -> None:
+def test_the_requested_model_scores_and_writes_plain_text(client: TestClient) -> None:
     trace = deep(client, LENGTH, model=MODEL)["trace"]
     assert trace["assessor"] == f"{MODEL} (Ollama)"
     assert trace["calls"] > 0

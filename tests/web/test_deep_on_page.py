@@ -94,7 +94,7 @@ def switch_on(tab: Tab) -> None:
     expect(tab.find("#deep-note")).to_be_visible()
 
 
-def test_a_deep_search_is_a_timeline_that_opens_and_is_kept(tab: Tab) -> None:
+def test_a_deep_search_is_a_stored_timeline(tab: Tab) -> None:
     switch_on(tab)
     tab.reload()
     expect(tab.page.get_by_role("switch", name="Deep search")).to_be_checked()  # remembered

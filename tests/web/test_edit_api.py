@@ -44,7 +44,7 @@ def edit(client: TestClient, paper: str, **fields: Any) -> dict[str, Any]:
     return json_of(client.patch(f"/papers/{paper}", json=fields))
 
 
-def test_every_field_says_where_it_comes_from_and_whether_it_is_sure(client: TestClient, otters: str) -> None:
+def test_every_field_has_its_origin_and_whether_it_is_sure(client: TestClient, otters: str) -> None:
     found = client.get(f"/papers/{otters}").json()
     assert found["fields"].keys() == set(FIELDS)
     assert found["fields"]["title"] == {"value": "On Sea Otters", "origin": "pdf metadata", "sure": False}

@@ -94,7 +94,7 @@ def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
     expect(otters(tab).get_by_role("button", name="Edit : On Sea Otters")).to_be_focused()
 
 
-def test_an_edited_title_is_shown_by_answers_given_before_and_after(tab: Tab) -> None:
+def test_an_edited_title_is_shown_by_old_and_new_answers(tab: Tab) -> None:
     tab.open("#ask")
     first = tab.ask("How do sea otters sleep?")
     conversation = tab.page.evaluate("location.hash")

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from folio import workers
 from folio.app import App
 from folio.ingest.progress import Outcome
 from folio.web.paper_files import PaperFiles, Upload
@@ -16,6 +17,7 @@ from tests.helpers import offline_guard
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, SONGS, UNNAMED, WATER, citing_papers, stand_in_app
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
+from tests.helpers.fakes import read_here
 from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
@@ -28,6 +30,11 @@ UNCLOSED = "<img src=x onerror=window.ran=true"  # closed tags are taken out whe
 HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
 OFF = "Off: this Folio asks no service on the internet."
 START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
+
+
+@pytest.fixture(autouse=True)
+def read_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
 
 
 @pytest.fixture
@@ -69,7 +76,7 @@ def test_by_default_nothing_is_asked(app: App, server: SourceServer) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_off_looks_up_and_connects_to_nothing_outside(desk: CliRunner) -> None:
+def test_an_offline_server_connects_to_nothing_outside(desk: CliRunner) -> None:
     """It would end at once: the guard lets it speak to this computer alone, where it looks for Ollama."""
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "CONTACT_EMAIL": "me@example.org"}
@@ -160,7 +167,7 @@ def test_a_work_that_is_in_the_library_is_marked(app: App, server: SourceServer,
     assert (again["paper"], again["file"]) == (paper["id"], "2101.00001 Glaciers of the Alps.pdf")
 
 
-def test_where_a_service_fails_the_next_is_asked_and_the_reply_says_so(app: App, server: SourceServer) -> None:
+def test_a_failing_service_is_replaced_by_the_next(app: App, server: SourceServer) -> None:
     server.add("/openalex/works", Answer(b"{"))
     server.add("/semanticscholar/paper/search", json_answer({"total": 1, "data": [s2_work(1, "One", "Ada Byte")]}))
     unreadable = "OpenAlex sent something that cannot be read."
@@ -243,7 +250,7 @@ def test_papers_are_fetched_in_turn_and_each_failure_is_named(app: App, server: 
     assert (same["status"], same["paper"]["id"], done["unchanged"]) == ("unchanged", paper["id"], 1)
 
 
-def test_a_paper_that_is_removed_while_it_is_added_costs_no_other(
+def test_removing_a_paper_during_a_fetch_costs_no_other_paper(
     app: App, server: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number, title in ((21, "First Cells"), (22, "Second Cells")):
@@ -266,9 +273,7 @@ def test_a_paper_that_is_removed_while_it_is_added_costs_no_other(
     assert sent[-1] == ("done", {"added": 1, "unchanged": 0, "failed": 1})
 
 
-def test_a_client_that_leaves_ends_the_downloads_and_what_is_whole_stays(
-    app: App, server: SourceServer, tmp_path: Path
-) -> None:
+def test_a_client_that_leaves_ends_its_downloads(app: App, server: SourceServer, tmp_path: Path) -> None:
     for number, title in enumerate(("First Cells", "Second Cells", "Third Cells"), 21):
         offered(server, tmp_path, number, title)
     server.add("/files/22", HALF)

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from folio import workers
 from tests.helpers.browser import PHONE, WIDE, Tab, sizes
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
+from tests.helpers.fakes import read_here
 from tests.helpers.live_server import Live, until
 from tests.helpers.source_records import openalex_list, openalex_work
 from tests.helpers.source_server import Answer, SourceServer, json_answer
@@ -22,6 +24,11 @@ RUN = "window.ran=true"
 HOSTILE = f"Otters <img src=x onerror={RUN} \u202e and"  # a tag that is closed is taken out when it comes
 HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
 Open = Callable[..., Tab]
+
+
+@pytest.fixture(autouse=True)
+def read_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
 
 
 def offered(server: SourceServer, number: int, title: str, author: str = "Ada Byte", **more: Any) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_outcomes_are_marked() -> None:
     assert left_out in exported
 
 
-def test_a_reworded_statement_of_a_summary_has_its_quote_in_its_item() -> None:
+def test_a_reworded_summary_statement_keeps_its_quote_in_its_item() -> None:
     summary = replace(OUTCOMES, sentences=tuple(replace(said, section=SUMMARY) for said in OUTCOMES.sentences))
     found = [token.type for token in GFM.parse(markdown("Ice", [reply(summary)]).split("### Sources")[0])]
     assert found.count("bullet_list_open") == 1

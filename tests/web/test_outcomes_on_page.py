@@ -87,7 +87,7 @@ def test_reworded_statements_are_marked_above_their_quotes(tab: Tab, turn: Locat
     assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
 
 
-def test_a_quote_in_place_of_a_statement_and_lines_are_shown_so(turn: Locator) -> None:
+def test_a_replaced_statement_and_its_lines_are_shown(turn: Locator) -> None:
     expect(turn.locator(".sentence").nth(2).locator("p")).to_have_text(
         ["In place of a statement that the papers do not support:", f"{IS_THICK} {ALETSCH}, p. 2: open the page"]
     )
@@ -110,7 +110,7 @@ def test_what_was_left_out_is_behind_a_disclosure(tab: Tab, turn: Locator) -> No
     assert tab.inaccessible() == []
 
 
-def test_an_answer_is_copied_with_its_marks_and_saved_as_it_was(tab: Tab, turn: Locator) -> None:
+def test_an_answer_is_copied_and_saved_with_its_marks(tab: Tab, turn: Locator) -> None:
     turn.get_by_role("button", name="Copy", exact=True).click()
     expect(tab.find("#toast")).to_have_text("Answer copied.")
     copied = tab.page.evaluate("navigator.clipboard.readText()")

@@ -139,7 +139,7 @@ def test_no_name_is_cut(show: Open) -> None:
 # What was asked
 
 
-def test_a_filter_belongs_to_its_conversation_and_a_refusal_names_it(show: Open) -> None:
+def test_a_filter_belongs_to_its_conversation(show: Open) -> None:
     tab = show(WIDE, "#library")
     paper(tab, "otters.pdf").get_by_role("button", name="Ask this paper").click()
     turn = tab.ask(LENGTH)
@@ -160,7 +160,7 @@ def test_a_filter_belongs_to_its_conversation_and_a_refusal_names_it(show: Open)
     expect(tab.find("#chosen")).to_be_hidden()
 
 
-def test_a_remark_is_shown_at_once_and_when_it_is_opened_again(show: Open) -> None:
+def test_a_remark_is_shown_at_once_and_after_a_reload(show: Open) -> None:
     tab = show()
     turn = tab.ask("How many papers are there?")
     said = turn.locator(".remark")
@@ -326,7 +326,7 @@ def test_a_problem_is_shown_where_the_button_is(show: Open) -> None:
 # What the page says
 
 
-def test_what_is_said_of_models_keys_and_commands(show: Open) -> None:
+def test_models_keys_and_commands_are_described(show: Open) -> None:
     tab = show()
     views = tab.find(".views a").count()
     expect(tab.find(".keys kbd").nth(1)).to_have_text(f"Alt+1 … {views}")

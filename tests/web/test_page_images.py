@@ -35,7 +35,7 @@ def test_a_page_looks_the_same_as_from_page_png(renderer: PageImages, path: Path
     assert renderer.picture(view).found == (True, False)
 
 
-def test_a_picture_is_cached_until_others_are_used_and_a_failure_is_not(renderer: PageImages, path: Path) -> None:
+def test_pictures_are_cached_and_failures_are_not(renderer: PageImages, path: Path) -> None:
     first, second, third = (PageView(path, 1, (), dpi) for dpi in (36, 37, 38))
     shown = [renderer.picture(view) for view in (first, second, first, third)]
     path.unlink()

@@ -128,7 +128,7 @@ def test_another_site_is_refused(served: Served, method: str, headers: dict[str,
     assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
-def test_an_address_in_the_request_line_does_not_bypass_the_host_check(served: Served) -> None:
+def test_the_request_line_does_not_bypass_the_host_check(served: Served) -> None:
     for request in (
         f"GET http://127.0.0.1:{served.port}/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
         "GET /health HTTP/1.0\r\n\r\n",
@@ -173,7 +173,7 @@ def test_what_serving_imports_is_there_before_the_page_is_announced(ready: CliRu
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
 @pytest.mark.parametrize("is_typed", [True, False], ids=["typed", "from the environment"])
-def test_only_who_typed_the_token_at_a_terminal_sees_it_there(ready: CliRunner, *, is_typed: bool) -> None:
+def test_only_a_typed_token_is_shown_at_the_terminal(ready: CliRunner, *, is_typed: bool) -> None:
     import pty
 
     mine, its = pty.openpty()
@@ -190,7 +190,7 @@ def test_only_who_typed_the_token_at_a_terminal_sees_it_there(ready: CliRunner, 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_on_all_interfaces_with_a_token_that_no_list_of_processes_shows(ready: CliRunner, tmp_path: Path) -> None:
+def test_a_token_file_keeps_the_token_out_of_the_process_list(ready: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     with Served(ready, "--host", "0.0.0.0", "--token-file", str(tmp_path / "token")) as served:
         name = socket.gethostname()

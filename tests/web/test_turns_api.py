@@ -92,7 +92,7 @@ def test_an_answer_outlives_the_paper_that_was_asked(tmp_path: Path) -> None:
             service.questions.ask(asked, RemovesThePaper())
 
 
-def test_an_edited_paper_has_its_new_name_in_answers_given_before(client: TestClient) -> None:
+def test_an_edited_paper_has_its_new_name_in_old_answers(client: TestClient) -> None:
     otters = papers_by_file(client)["otters.pdf"]["id"]
     reply = ask(client, SLEEP, papers=[otters], mode="deep")
     assert reply["citations"][0]["shown"].startswith("[otters.pdf p.")
@@ -116,7 +116,7 @@ def test_an_edited_paper_has_its_new_name_in_answers_given_before(client: TestCl
     assert client.get(path).json()["turns"] == [reply]
 
 
-def test_a_question_of_a_program_is_listed_once_it_is_followed_up(client: TestClient) -> None:
+def test_a_programs_question_is_listed_after_a_follow_up(client: TestClient) -> None:
     once, page = ask(client, SLEEP), ask(client, SLEEP, listed=True)
 
     def listed() -> list[str]:

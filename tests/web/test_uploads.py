@@ -193,7 +193,7 @@ def test_the_events_end_when_nothing_waits(client: TestClient, embedder: GatedEm
     assert again.count("event: ") == again.count("event: done") == 1
 
 
-def test_what_was_added_is_dropped_once_it_was_told(
+def test_added_uploads_are_dropped_once_shown(
     client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send(client, pdf_of())
@@ -220,7 +220,7 @@ def test_what_was_added_is_dropped_once_it_was_told(
     ],
     ids=["empty", "short", "HTML", "late", "too large", "too large in pieces", "text", "JSON"],
 )  # fmt: skip
-def test_what_is_no_pdf_or_too_large_is_refused_and_leaves_nothing(
+def test_a_refused_upload_leaves_nothing(
     client: TestClient, app: HashingApp, content: bytes | list[bytes], kind: str, status: int, happened: str
 ) -> None:
     sent = content if isinstance(content, bytes) else iter(content)
@@ -319,7 +319,7 @@ def test_all_that_failed_are_tried_again_or_forgotten(
     assert contents(app) == []
 
 
-def test_a_file_that_was_damaged_in_the_queue_is_not_added(client: TestClient, app: HashingApp) -> None:
+def test_a_file_damaged_in_the_queue_is_not_added(client: TestClient, app: HashingApp) -> None:
     with indexes.writing(app.store_folder):
         send(client, pdf_of())
         (content,) = contents(app)
@@ -329,7 +329,7 @@ def test_a_file_that_was_damaged_in_the_queue_is_not_added(client: TestClient, a
     assert sorted(papers_by_file(client)) == []
 
 
-def test_a_paper_keeps_its_file_though_the_indexes_were_not_written(
+def test_an_added_paper_keeps_its_file_if_indexing_fails(
     client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -500,7 +500,7 @@ def test_what_another_server_cancels_does_not_come_back(
     assert (rested(client), contents(app), sorted(papers_by_file(client))) == ([], [], [])
 
 
-def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: HashingApp) -> None:
+def test_a_file_that_crashes_the_server_is_given_up(start: Start, app: HashingApp) -> None:
     with indexes.writing(app.store_folder):
         client = start()
         send(client, pdf_of())
@@ -518,7 +518,7 @@ def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: Ha
 
 @pytest.mark.usefixtures("linking")
 @pytest.mark.parametrize("then", ["cancelled", "failed", "too often", "added"])
-def test_what_a_killed_server_put_among_the_papers_is_taken_back(
+def test_a_file_placed_by_a_killed_server_is_taken_back(
     start: Start,
     app: HashingApp,
     embedder: GatedEmbedder,
@@ -617,7 +617,7 @@ def test_a_killed_server_loses_no_upload(desk: CliRunner) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_waits_and_leaves_no_part_of_it(desk: CliRunner) -> None:
+def test_ctrl_c_keeps_waiting_uploads(desk: CliRunner) -> None:
     long = long_pdf(desk, 12)
     with Served(desk) as served:
         send(served.client, long, "long.pdf")

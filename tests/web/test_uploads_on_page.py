@@ -12,6 +12,7 @@ from threading import Event
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
+from folio import workers
 from folio.app import App
 from folio.store import indexes
 from folio.web.upload_queue import Record, UploadQueue
@@ -19,7 +20,8 @@ from folio.web.upload_schema import UploadJson
 from tests.helpers.browser import PHONE, WIDE, Tab, drop
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
-from tests.helpers.live_server import LIMIT_S, Live, builtin_app, until
+from tests.helpers.fakes import hashing_app, read_here
+from tests.helpers.live_server import LIMIT_S, Live, until
 from tests.helpers.serve_process import Served
 
 pytestmark = pytest.mark.slow
@@ -28,9 +30,11 @@ TORN = b"%PDF-1.7\nthe rest of it was lost"
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> App:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
+    """No paper yet; what is added is read and embedded at once."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
     (tmp_path / "papers").mkdir()
-    return builtin_app(tmp_path, tmp_path / "papers")
+    return hashing_app(tmp_path, LLM="builtin", RERANKER="builtin")
 
 
 @pytest.fixture
@@ -100,9 +104,7 @@ def test_files_survive_a_reload_of_the_tab(live: Live, show: Open, tmp_path: Pat
     expect(tab.find("#chosen")).to_contain_text("The Third")
 
 
-def test_a_second_tab_shows_the_same_and_waits_for_another_process(
-    app: App, live: Live, show: Open, tmp_path: Path
-) -> None:
+def test_a_second_tab_shows_the_same_uploads(app: App, live: Live, show: Open, tmp_path: Path) -> None:
     tab = show(live)
     other = tab.context.new_page()
     other.goto(f"{live.url}/#library")
@@ -120,7 +122,7 @@ def test_a_second_tab_shows_the_same_and_waits_for_another_process(
         expect(page.locator("#papers > li")).to_have_count(3)
 
 
-def test_a_file_has_one_line_even_if_its_reply_is_late(
+def test_a_file_has_one_line_despite_a_late_reply(
     live: Live, show: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = Event()
