@@ -21,6 +21,7 @@ from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, drop, yellow
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.page import clipboard, viewer_shows
 from tests.helpers.paths import SAMPLE
 from tests.helpers.pdfs import save
 
@@ -87,13 +88,6 @@ Open = Callable[..., Tab]
 @pytest.fixture
 def tab(opened: Open, live: Live) -> Tab:
     return opened(live)
-
-
-def viewer_shows(tab: Tab, page: int) -> None:
-    """Waits until this page is named and rendered."""
-    expect(tab.find("#page-name")).to_contain_text(f"p. {page} of ")
-    expect(tab.find("#picture")).to_have_attribute("alt", re.compile(f"^Page {page} of "))
-    expect(tab.find("#sheet")).not_to_have_class(re.compile("waiting"))
 
 
 # From adding a paper to the marked quote
@@ -271,15 +265,14 @@ def test_a_conversation_is_continued_stored_exported_and_deleted(tab: Tab) -> No
 def test_a_citation_is_copied_as_text_and_as_bibtex(tab: Tab) -> None:
     tab.ask(LOST_POWER).locator(".chip").first.click()
     viewer_shows(tab, 3)
-    clipboard = "navigator.clipboard.readText()"
     tab.page.get_by_role("button", name="Copy citation").click()
     expect(tab.find("#toast")).to_have_text("Citation copied.")
-    copied = tab.page.evaluate(clipboard)
+    copied = clipboard(tab)
     assert copied.startswith("“A paper lands in the library in one transaction, whole or not at all.")
     assert copied.endswith("How Folio Answers: Page-True Evidence from a Folder of Papers. folio-sample.pdf, p. 3.")
     tab.page.get_by_role("button", name="Copy BibTeX").click()
     expect(tab.find("#toast")).to_have_text("BibTeX entry copied.")
-    entry = tab.page.evaluate(clipboard)
+    entry = clipboard(tab)
     assert "\n@misc{" in entry  # below what is not sure
     assert "title = {" in entry
     assert entry.count("{") == entry.count("}")
@@ -628,7 +621,7 @@ def test_a_paper_from_zotero_opens_there(browser: Browser, opened: Open, tmp_pat
         expect(tab.find("#toast")).to_have_text("Zotero note copied.")
         read = "navigator.clipboard.read().then(([item]) => item.getType('text/html')).then((blob) => blob.text())"
         assert f'<a href="{link}1">' in tab.page.evaluate(read)
-        assert "rafts of kelp" in tab.page.evaluate("navigator.clipboard.readText()")
+        assert "rafts of kelp" in clipboard(tab)
         answer.locator(".chip").first.click()
         viewer_shows(tab, 1)
         in_zotero = tab.find("#open-zotero")

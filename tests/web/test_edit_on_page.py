@@ -13,6 +13,7 @@ from folio.store.library import Library
 from tests.helpers.browser import PHONE, WIDE, Tab, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.page import clipboard
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +108,7 @@ def test_an_edited_title_is_shown_by_old_and_new_answers(tab: Tab) -> None:
     expect(tab.find("#viewer-title")).to_have_text("Kelp Rafts of the Pacific")
     tab.page.get_by_role("button", name="Copy BibTeX").click()
     expect(tab.find("#toast")).to_have_text("BibTeX entry copied.")
-    assert "{Kelp Rafts of the Pacific}" in tab.page.evaluate("navigator.clipboard.readText()")
+    assert "{Kelp Rafts of the Pacific}" in clipboard(tab)
     tab.page.get_by_role("button", name="Close page").click()
     second = tab.ask("What is the diet of the sea otter?")
     expect(second.locator(".sources")).to_contain_text("Kelp Rafts of the Pacific")

@@ -21,6 +21,7 @@ from folio.work_notices import NoticeKind
 from tests.helpers.browser import PHONE, Tab, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.page import clipboard
 from tests.helpers.paths import ROOT
 from tests.helpers.scripted_answerer import (
     FALSE,
@@ -113,7 +114,7 @@ def test_what_was_left_out_is_behind_a_disclosure(tab: Tab, turn: Locator) -> No
 def test_an_answer_is_copied_and_saved_with_its_marks(tab: Tab, turn: Locator) -> None:
     turn.get_by_role("button", name="Copy", exact=True).click()
     expect(tab.find("#toast")).to_have_text("Answer copied.")
-    copied = tab.page.evaluate("navigator.clipboard.readText()")
+    copied = clipboard(tab)
     golden = (ROOT / "tests" / "data" / "golden" / "copied-answer.txt").read_text(encoding="utf-8")
     assert copied.startswith(golden)
     streamed = turn.locator(".sentences").inner_html(), turn.locator(".legend").inner_html()
@@ -250,7 +251,7 @@ def test_an_answer_from_a_retracted_paper_says_so(opened: Callable[..., Tab], no
     assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
     turn.get_by_role("button", name="Copy", exact=True).click()
     expect(tab.find("#toast")).to_have_text("Answer copied.")
-    copied = tab.page.evaluate("navigator.clipboard.readText()").splitlines()
+    copied = clipboard(tab).splitlines()
     assert copied[0] == WARNING
     assert f"   {RETRACTED}" in copied
     tab.reload()  # the saved answer

@@ -17,6 +17,7 @@ from folio.app import App
 from tests.helpers.browser import PHONE, WIDE, Tab, yellow
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, ingest
+from tests.helpers.page import clipboard, viewer_shows
 from tests.helpers.pdfs import Spot, save
 
 pytestmark = pytest.mark.slow
@@ -74,10 +75,6 @@ def paper(tab: Tab, name: str) -> Locator:
     return tab.find("#papers > li").filter(has_text=name)
 
 
-def copied(tab: Tab) -> str:
-    return str(tab.page.evaluate("navigator.clipboard.readText()"))
-
-
 # Names
 
 
@@ -105,9 +102,9 @@ def test_an_edit_reaches_chips_copies_and_the_open_page(show: Open) -> None:
         expect(turn.locator(".sources")).not_to_have_attribute("open", "")
         turn.get_by_role("button", name="Copy", exact=True).click()
         expect(tab.find("#toast")).to_have_text("Answer copied.")
-        assert "[Otter 2014, p. 1]" in copied(tab)
-        assert "1. Kelp Rafts, otters.pdf, p. 1" in copied(tab)
-        assert "On Sea Otters" not in copied(tab)
+        assert "[Otter 2014, p. 1]" in clipboard(tab)
+        assert "1. Kelp Rafts, otters.pdf, p. 1" in clipboard(tab)
+        assert "On Sea Otters" not in clipboard(tab)
         turn.get_by_role("button", name="Good answer").click()
         expect(turn.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
     finally:
@@ -213,12 +210,6 @@ def search(tab: Tab, words: str) -> None:
 # The page of a paper
 
 
-def shown_page(tab: Tab, page: int) -> None:
-    expect(tab.find("#page-name")).to_contain_text(f"p. {page} of ")
-    expect(tab.find("#picture")).to_have_attribute("alt", re.compile(f"^Page {page} of "))
-    expect(tab.find("#sheet")).not_to_have_class(re.compile("waiting"))
-
-
 def on_yellow(tab: Tab, app: App, page: int) -> str:
     """The words of a page of the paper on herons that are marked in its picture."""
     marked = yellow(tab.picture())
@@ -235,17 +226,17 @@ def test_every_page_of_a_passage_is_marked_and_pointed_to(show: Open, app: App) 
     hit = tab.find("#hits > li").first
     expect(hit.locator(".source")).to_have_text("Herons of the Delta, pp. 1–2")
     hit.locator(".source").click()
-    shown_page(tab, 1)
+    viewer_shows(tab, 1)
     assert on_yellow(tab, app, 1).endswith("it strikes in less than a tenth of a second.")
     tab.page.get_by_role("button", name="Next page").click()
-    shown_page(tab, 2)
+    viewer_shows(tab, 2)
     assert on_yellow(tab, app, 2).startswith("heron then carries the eel to the bank, and there it turns the eel")
     assert "quote marked" in (tab.find("#picture").get_attribute("alt") or "")
 
     tab.open("#ask")
     turn = tab.ask("How long does the grey heron of the delta wait for its prey?")
     turn.locator(".sentence .chip").first.click()
-    shown_page(tab, 1)
+    viewer_shows(tab, 1)
     rows, columns = np.nonzero(yellow(tab.picture()))
     picture_width = yellow(tab.picture()).shape[1]
     assert columns.min() / picture_width * PAGE > RIGHT - 5  # the quote is in the right column
