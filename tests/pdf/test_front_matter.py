@@ -130,7 +130,7 @@ def test_doubtful_authors_are_not_sure(tmp_path: Path, lines: list[Set], title: 
     assert not _read(tmp_path, lines, {"title": title, "author": author}).authors.sure
 
 
-def test_an_abstract_without_an_end_is_none() -> None:
+def test_an_abstract_without_an_end_is_ignored() -> None:
     assert find_abstract(["Abstract\n" + "words that never end " * 1000]) == Field("")
 
 
@@ -141,7 +141,9 @@ WRONG_LABELS = ("rescience-zenodo.5657320.pdf",)
 def _verdicts(labels: Path, folder: Path) -> list[Verdict]:
     found = [json.loads(line) for line in labels.read_text(encoding="utf-8").splitlines()]
     found = [label for label in found if label["file"] not in WRONG_LABELS]
-    return [verdict for label in sample(found) for verdict in compare(label, read_real(folder / label["file"]))]
+    return [
+        verdict for label in sample(found, every=6) for verdict in compare(label, read_real(folder / label["file"]))
+    ]
 
 
 @pytest.mark.slow
