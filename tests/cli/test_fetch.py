@@ -10,6 +10,7 @@ import pytest
 
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.sources import unpaywall
+from folio.sources.clock import SystemClock
 from folio.store.indexes import LIBRARY
 from folio.store.library import Library
 from folio.types import Paper
@@ -53,7 +54,7 @@ def papers(desk: CliRunner) -> dict[str, Paper]:
         return {paper.file: paper for paper in library.papers()}
 
 
-def test_papers_come_by_identifier_and_a_second_run_asks_nobody(online: CliRunner, offers: SourceServer) -> None:
+def test_papers_come_by_identifier_once(online: CliRunner, offers: SourceServer) -> None:
     named = ("arXiv:2101.00001", f"https://doi.org/{OTTER_DOI}")
     ran = online.fetch("--yes", *named)
     assert (ran.code, "Traceback" in ran.err) == (0, False)
@@ -115,7 +116,7 @@ def test_each_failure_is_a_line_and_the_rest_comes(online: CliRunner, offers: So
     assert [path.name for path in online.papers.iterdir()] == ["2101.00001 Glaciers of the Alps.pdf"]
 
 
-def test_where_the_open_copy_fails_unpaywall_is_asked_for_another(online: CliRunner, offers: SourceServer) -> None:
+def test_unpaywall_is_asked_where_the_open_copy_fails(online: CliRunner, offers: SourceServer) -> None:
     offers.add("/files/otters", Answer(b"gone", 410))
     copies = [{"url_for_pdf": f"{offers.url}/files/{name}"} for name in ("otters", "copy")]
     offers.add(f"/unpaywall/{OTTER_DOI}", json_answer({"doi": OTTER_DOI, "is_oa": True, "oa_locations": copies}))
@@ -130,15 +131,20 @@ def test_where_the_open_copy_fails_unpaywall_is_asked_for_another(online: CliRun
 def test_where_one_service_fails_the_next_is_asked(online: CliRunner, server: SourceServer) -> None:
     server.add("/openalex/works/doi:10.1000/x", Answer(b"{"))
     server.add("/semanticscholar/paper/DOI:10.1000/x", Answer(b'{"paperId": 7}'))
-    server.add(
-        "/crossref/works/10.1000/x", json_answer(crossref(crossref_work("10.1000/x", "Sea Life", ("Al", "Fin"))))
-    )
+    sea_life = crossref(crossref_work("10.1000/x", "Sea Life", ("Al", "Fin")))
+    server.add("/crossref/works/10.1000/x", json_answer(sea_life))
     ran = online.fetch("--dry-run", "10.1000/x")
     assert (ran.code, "Sea Life" in ran.out) == (0, True)
     assert ran.err.splitlines() == [
         "OpenAlex sent something that cannot be read.",
         "Semantic Scholar sent something that cannot be read.",
     ]
+    server.add("/openalex/works", Answer(status=403))
+    answer = {"total": 1, "offset": 0, "data": [s2_work(3, "Otter Songs", "Eve Otter")]}
+    server.add("/semanticscholar/paper/search", json_answer(answer))
+    ran = online.fetch("--dry-run", "--search", "otter songs")
+    assert "OpenAlex answers 403 (it refuses). Semantic Scholar is asked instead." in ran.err
+    assert "Otter Songs" in ran.out
 
 
 def test_a_search_is_shown_and_fetched(online: CliRunner, offers: SourceServer) -> None:
@@ -157,17 +163,6 @@ def test_a_search_is_shown_and_fetched(online: CliRunner, offers: SourceServer) 
     assert list(papers(online)) == ["10.1234_otters Otters at Sea.pdf"]
 
 
-def test_a_search_goes_on_at_semantic_scholar(online: CliRunner, server: SourceServer) -> None:
-    server.add("/openalex/works", Answer(status=403))
-    answer = {"total": 1, "offset": 0, "data": [s2_work(3, "Otter Songs", "Eve Otter")]}
-    server.add("/semanticscholar/paper/search", json_answer(answer))
-    ran = online.fetch("--dry-run", "--search", "otter songs")
-    assert "OpenAlex answers 403 (it refuses). Semantic Scholar is asked instead." in ran.err
-    assert "Otter Songs" in ran.out
-    refused = online.fetch("--search", "x", "--source", "arxiv", "--min-cited", "3")
-    assert (refused.code, "arXiv does not count citations." in refused.err) == (2, True)
-
-
 def test_arxiv_is_searched_page_by_page(online: CliRunner, server: SourceServer) -> None:
     pages = [
         [arxiv_entry(f"2101.{n:05}v1", f"Paper {n}", "A B") for n in range(start, start + 100)] for start in (0, 100)
@@ -183,17 +178,25 @@ def test_arxiv_is_searched_page_by_page(online: CliRunner, server: SourceServer)
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
-        ("2101.00001", "--metadata"),
-        ("otters",),
-        ("--search", " "),
-        ("--search", "!?", "--source", "arxiv"),
-        ("--since", "2020", "2101.00001"),
-        ("--search", "x", "2101.00001"),
+        "",
+        "2101.00001 --metadata",
+        "otters",
+        "--search=",
+        "--search !? --source arxiv",
+        "--search x --source arxiv --min-cited 3",  # arXiv does not count citations
+        "--since 2020 2101.00001",
+        "--search x 2101.00001",
+        "--updates --search x",
+        "--keep-versions --search x",
+        "--expand cites --search x",
+        "--expand cites --depth 4",
+        "--expand cites --cap 5000",
+        "--expand cites --source arxiv",
+        "--depth 2 --metadata",
     ],
 )
-def test_what_cannot_be_done_is_said(online: CliRunner, server: SourceServer, arguments: tuple[str, ...]) -> None:
-    ran = online.fetch(*arguments)
+def test_options_that_cannot_be_fetched_with(online: CliRunner, server: SourceServer, arguments: str) -> None:
+    ran = online.fetch(*arguments.split())
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 2
     assert server.asked == []
@@ -277,9 +280,7 @@ def interrupted(*_: object) -> tuple[str, ...]:
     raise KeyboardInterrupt
 
 
-def test_a_first_run_that_was_killed_while_it_made_the_library_costs_nothing(
-    online: CliRunner, offers: SourceServer
-) -> None:
+def test_an_empty_library_of_a_killed_run_is_no_obstacle(online: CliRunner, offers: SourceServer) -> None:
     online.store.mkdir()
     (online.store / LIBRARY).touch()
     ran = online.fetch("--yes", "2101.00001")
@@ -287,7 +288,10 @@ def test_a_first_run_that_was_killed_while_it_made_the_library_costs_nothing(
     assert list(papers(online)) == ["2101.00001 Glaciers of the Alps.pdf"]
 
 
-def test_a_download_that_is_cut_leaves_nothing(online: CliRunner, offers: SourceServer) -> None:
+def test_a_download_that_is_cut_leaves_nothing(
+    online: CliRunner, offers: SourceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: None)  # between attempts
     offers.add("/files/otters", Answer(b"%PDF-1.7 half", length=10**5))
     ran = online.fetch("--yes", OTTER_DOI)
     assert ran.code == 1

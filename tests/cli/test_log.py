@@ -9,34 +9,38 @@ import pytest
 
 from folio.commands import log
 from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import small_papers
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn
 
 HAIRS = "How many hairs does the fur of a sea otter have on each square centimetre of skin?"
 OPERA = "Which bank lent the money for the opera in Vienna?"
 GAUGE = "When was the gauge in the river Massa built?"
-
-
-class _Log:
-    """The command as a script."""
-
-    @staticmethod
-    def main(arguments: list[str]) -> int:
-        return log.main(arguments)
+BUILTIN = {"EMBEDDER": "builtin", "LLM": "builtin"}
 
 
 def run(desk: CliRunner, *arguments: str) -> CliResult:
-    return desk._here(_Log, arguments)
+    return desk._here(log, arguments)
+
+
+@pytest.fixture(scope="module")
+def rated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of an index of two papers, and three questions: one rated good, a refusal rated good, one rated bad."""
+    folder = tmp_path_factory.mktemp("rated")
+    with pytest.MonkeyPatch.context() as patch:
+        desk = CliRunner(folder, patch, settings=BUILTIN)
+        small_papers(desk.papers)
+        assert desk.ingest().code == 0
+        for question, rating in ((HAIRS, "good"), (OPERA, "good"), (GAUGE, "bad")):
+            assert desk.query(question).code == 0
+            assert desk.query("--feedback", rating).code == 0
+    return folder
 
 
 @pytest.fixture
-def rated(filled: CliRunner) -> CliRunner:
-    """An index of two papers, and three questions: one rated good, a refusal rated good, one rated bad."""
-    filled.settings["LLM"] = "builtin"
-    for question, rating in ((HAIRS, "good"), (OPERA, "good"), (GAUGE, "bad")):
-        assert filled.query(question).code == 0
-        assert filled.query("--feedback", rating).code == 0
-    return filled
+def rated(rated_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CliRunner:
+    """A desk over that index, to look at and not to change."""
+    return CliRunner(rated_folder, monkeypatch, capsys, settings={**BUILTIN, "QUERY_LOG": "false"})
 
 
 def test_questions_are_listed_with_their_rating_newest_first(rated: CliRunner) -> None:
@@ -135,7 +139,7 @@ def grading(messages: list[Json]) -> str:
     return json.dumps({"reason": "About otters." if likes else "No otters.", "grade": 3 if likes else 0})
 
 
-def test_the_model_grades_rated_answers_and_its_agreement_is_told(rated: CliRunner) -> None:
+def test_the_model_grades_rated_answers(rated: CliRunner) -> None:
     with OllamaStandIn(dimension=64, reply=grading) as server:
         rated.settings["OLLAMA_HOST"] = server.url
         ran = rated.evaluate("--judge")

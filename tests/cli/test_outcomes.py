@@ -77,8 +77,6 @@ def test_what_was_left_out_is_shown_where_it_is_asked_for(scripted: CliRunner) -
     file = scripted.folder / "questions.txt"
     file.write_text(f"{QUESTION}\n{QUESTION}\n", encoding="utf-8")
     assert scripted.query("--batch", str(file), "--show-dropped").out.count(LEFT_OUT) == 2
-    refused = scripted.query("--show-dropped", "--doctor")
-    assert (refused.code, refused.err.splitlines()[0]) == (2, "--show-dropped and --doctor cannot be combined.")
 
 
 def test_a_chat_shows_what_was_left_out_of_the_last_answer(scripted: CliRunner) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.helpers.cli_runner import CliRunner
 
 
@@ -27,17 +25,3 @@ def test_one_object_for_each_query(ready: CliRunner) -> None:
 def test_filters_choose_among_them(ready: CliRunner) -> None:
     found = ready.query("--papers", "--json", "--paper", "otters", "glacier").object
     assert [paper["file"] for paper in found["papers"]] == ["otters.pdf"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "happened"),
-    [
-        (["--papers"], "--papers needs words to look for."),
-        (["--papers", "x", "--sources"], "--papers and --sources cannot be combined."),
-        (["--papers", "x", "--style", "report"], "--style and --papers cannot be combined."),
-    ],
-)
-def test_what_it_cannot_do_is_told(ready: CliRunner, arguments: list[str], happened: str) -> None:
-    ran = ready.query(*arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert happened in ran.err

@@ -6,30 +6,16 @@ from typing import Any
 
 import pytest
 
-from folio.commands import ask, papers
-from folio.errors import with_commands
-from folio.paper_lists import BY, SORTS
+from folio.commands import papers
 from tests.helpers.cli_runner import CliResult, CliRunner
 
 
-class _Papers:
-    """The command as a script."""
-
-    @staticmethod
-    def main(arguments: list[str]) -> int:
-        return papers.main(arguments)
-
-
 def run(desk: CliRunner, *arguments: str) -> CliResult:
-    return desk._here(_Papers, arguments)
+    return desk._here(papers, arguments)
 
 
 def shown(desk: CliRunner, name: str) -> dict[str, Any]:
     return run(desk, "show", name, "--json").object
-
-
-def test_the_choices_are_those_of_the_selection() -> None:
-    assert (ask.BY, papers._SORTS) == (BY, SORTS)  # the command's --help imports nothing
 
 
 def test_papers_are_listed(ready: CliRunner) -> None:
@@ -81,7 +67,6 @@ def test_a_folder_is_no_file_to_export_to(ready: CliRunner) -> None:
     ("arguments", "happened"),
     [
         (["list", "--year", "now"], "“now” is not a year or a range of years."),
-        (["list", "--year", "2020-2010"], "The years “2020-2010” end before they begin."),
         (["list", "--section", "intro"], "No section is called “intro”."),
         (["list", "--author", "Walrus"], "No paper in the index is by “Walrus”."),
         (["list", "--tag", "walrus"], "No paper in the index has the tag “walrus”."),
@@ -147,7 +132,7 @@ def test_an_edit_is_told_and_seen_everywhere_at_once(filled: CliRunner) -> None:
     assert run(filled, "list", "--json", "--year", "2014").object["title"] == "Kelp Rafts of the Pacific"
 
 
-def test_edits_are_reset_one_by_one_or_all(filled: CliRunner) -> None:
+def test_edits_are_reset_and_fields_emptied(filled: CliRunner) -> None:
     assert run(filled, "edit", "otters", "title=A", "year=2014", "doi=10.1000/a").code == 0
     ran = run(filled, "edit", "otters", "--reset", "title")
     assert "A (edited) → On Sea Otters (from the file's metadata, not sure)" in " ".join(ran.out.split())
@@ -155,13 +140,10 @@ def test_edits_are_reset_one_by_one_or_all(filled: CliRunner) -> None:
     again = run(filled, "edit", "otters", "--reset", "all", "--json").object
     assert (again["title"], again["year"], again["doi"]) == ("On Sea Otters", None, "")
     assert run(filled, "edit", "otters", "--reset", "all").out.splitlines() == ["otters.pdf", "Nothing has changed."]
-    assert filled.ingest("--verify").code == 0
-
-
-def test_a_field_can_be_emptied(filled: CliRunner) -> None:
     assert run(filled, "edit", "otters", "title=").code == 0
     assert shown(filled, "otters")["fields"]["title"] == {"value": "", "origin": "person", "sure": True}
     assert run(filled, "show", "otters").out.splitlines()[0] == "otters.pdf"
+    assert filled.ingest("--verify").code == 0
 
 
 def test_an_edit_cannot_forge_a_citation_or_control_the_terminal(filled: CliRunner) -> None:
@@ -169,7 +151,3 @@ def test_an_edit_cannot_forge_a_citation_or_control_the_terminal(filled: CliRunn
     for arguments in (("show", "otters"), ("list",), ("edit", "otters", "year=2014", "--reset", "title")):
         assert "[" not in run(filled, *arguments).out
     assert run(filled, "edit", "otters", "title=\x1b[2J").err.startswith("The field title has characters that cannot")
-
-
-def test_texts_name_the_command_as_it_is_called() -> None:
-    assert with_commands("Run `python -m folio papers`.", in_checkout=False) == "Run `folio papers`."

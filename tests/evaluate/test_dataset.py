@@ -199,10 +199,7 @@ def test_texts_with_one_answer_a_question(tmp_path: Path) -> None:
     loaded = dataset.load(path)
     gold = Gold("15", None, "urchins", text.rindex("urchins"))
     assert loaded.documents == (Document("15", "On Otters", text),)
-    assert loaded.questions == (
-        Question("1", "Eat?", "", True, "urchins", (gold,)),
-        Question("2", "Fly?", "", False),
-    )
+    assert loaded.questions == (Question("1", "Eat?", "", True, "urchins", (gold,)), Question("2", "Fly?", "", False))
 
 
 # BEIR

@@ -29,12 +29,7 @@ def test_a_good_answer_says_where_the_answer_is_and_a_good_refusal_that_there_is
     made = questions_from_log([(8, REFUSED), (3, GOOD)], FILES)
     assert made.questions == (
         Question(
-            "q3",
-            "How long is the Aletsch glacier?",
-            "logged",
-            True,
-            QUOTE,
-            (Gold("alps/renamed.pdf", 3, QUOTE),),
+            "q3", "How long is the Aletsch glacier?", "logged", True, QUOTE, (Gold("alps/renamed.pdf", 3, QUOTE),)
         ),
         Question("q8", "Who lent the money?", "logged", answerable=False),
     )

@@ -362,11 +362,7 @@ def test_identifiers_and_addresses_have_their_form_or_are_left_out(odd: str) -> 
     """Nothing comes out of an answer that cannot be stored, shown or read again."""
     doi, link = f"10.1234/{odd}", f"https://arxiv.org/pdf/{odd}"
     of_openalex = openalex_work(
-        7,
-        "A",
-        doi=doi,
-        referenced_works=["https://openalex.org/W8", odd, doi],
-        best_oa_location={"pdf_url": link},
+        7, "A", doi=doi, referenced_works=["https://openalex.org/W8", odd, doi], best_oa_location={"pdf_url": link}
     )
     of_s2 = s2_work(7, "A", DOI=doi, ArXiv=odd) | {"openAccessPdf": {"url": link}}
     of_crossref = crossref_work(
