@@ -203,9 +203,7 @@ def test_another_computer_is_refused(elsewhere: CliRunner, ollama_server: Ollama
     assert ollama_server.requests == []
 
 
-def test_another_computer_that_is_allowed_is_named_each_time(
-    elsewhere: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_an_allowed_other_computer_is_named_each_time(elsewhere: CliRunner, ollama_server: OllamaStandIn) -> None:
     elsewhere.settings["ALLOW_REMOTE_OLLAMA"] = "true"
     notice = f"Questions and passages go to {elsewhere.settings['OLLAMA_HOST']}, another computer."
     for command in ([QUESTION], ["--sources", QUESTION], ["--doctor"]):

@@ -176,21 +176,6 @@ def test_grading_needs_the_local_model_and_rated_answers(rated: CliRunner, ready
         assert ran.err.startswith("The log has no ")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["set.jsonl", "--from-log"], "--from-log and a set of questions cannot be combined."),
-        (["--from-log", "-n", "3"], "--from-log and -n cannot be combined."),
-        (["set.jsonl", "--judge", "--no-answers"], "--judge and --no-answers cannot be combined."),
-        (["--judge", "--json", "run.json"], "--json needs a set of questions."),
-    ],
-)
-def test_options_that_make_no_sense(ready: CliRunner, arguments: list[str], said: str) -> None:
-    ran = ready.evaluate(*arguments)
-    assert ran.code == 2
-    assert ran.err.startswith(said)
-
-
 def test_what_was_graded_before_the_model_failed_is_shown(filled: CliRunner) -> None:
     filled.settings["LLM"] = "builtin"
     for question in (HAIRS, GAUGE):

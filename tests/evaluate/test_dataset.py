@@ -61,31 +61,24 @@ def test_a_question_a_line(tmp_path: Path) -> None:
     assert loaded == EvalSet(f"{tmp_path.name}-dev", tmp_path / "dev.jsonl", (diet, seals))
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("covidqa/dev.json", "covidqa-dev"),
-        ("questions/dev.jsonl", "questions-dev"),
-        ("questions/dev_followups.json", "questions-dev_followups"),
-        ("squad/Train-v2.0.json", "squad-Train-v2.0"),
-        ("mine/questions.jsonl", "mine-questions"),
-        ("benchmarks/sample.jsonl", "sample"),
-        ("papers/devices.jsonl", "devices"),
-    ],
-)
-def test_set_is_called_by_its_folder_too_where_its_file_tells_little(tmp_path: Path, file: str, name: str) -> None:
-    (tmp_path / file).parent.mkdir()
-    assert dataset.load(written(tmp_path / file, DIET)).name == name
-
-
-def test_file_in_the_working_folder_is_called_by_that_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "covidqa").mkdir()
+def test_a_set_is_called_by_its_file_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {
+        "covidqa/dev.json": "covidqa-dev",
+        "questions/dev.jsonl": "questions-dev",
+        "questions/dev_followups.json": "questions-dev_followups",
+        "squad/Train-v2.0.json": "squad-Train-v2.0",
+        "mine/questions.jsonl": "mine-questions",
+        "benchmarks/sample.jsonl": "sample",
+        "papers/devices.jsonl": "devices",
+    }
+    for file, name in names.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        assert dataset.load(written(tmp_path / file, DIET)).name == name
     monkeypatch.chdir(tmp_path / "covidqa")
-    written(Path("dev.jsonl"), DIET)
-    assert dataset.load(Path("dev.jsonl")).name == "covidqa-dev"
+    assert dataset.load(Path("dev.json")).name == "covidqa-dev"
 
 
-def test_an_array_over_many_lines_is_the_same_as_a_question_a_line(tmp_path: Path) -> None:
+def test_an_array_is_read_as_a_question_a_line(tmp_path: Path) -> None:
     rows = [DIET, {**DIET, "id": "q2"}]
     array = tmp_path / "array.json"
     array.write_text("\ufeff" + json.dumps(rows, indent=2), encoding="utf-8")
@@ -98,15 +91,12 @@ def test_page_and_quote_are_optional(tmp_path: Path) -> None:
     assert question.gold == (Gold("otters.pdf"), Gold("ice.pdf"))
 
 
-@pytest.mark.parametrize(
-    ("said", "every"),
-    [({}, False), ({"type": "multi"}, True), ({"every": True}, True), ({"type": "multi", "every": False}, False)],
-)
-def test_every_gold_paper_is_needed_where_the_type_or_the_entry_says_so(
-    tmp_path: Path, said: dict[str, Any], every: bool
-) -> None:
-    (question,) = dataset.load(written(tmp_path / "a.jsonl", {**DIET, "gold": [OTTERS, ICE], **said})).questions
-    assert question.every == every
+def test_every_gold_paper_is_needed_where_type_or_entry_says_so(tmp_path: Path) -> None:
+    multi = {"type": "multi"}
+    for more, every in (({}, False), (multi, True), ({"every": True}, True), ({**multi, "every": False}, False)):
+        entry = {**DIET, "gold": [OTTERS, ICE], **more}
+        (question,) = dataset.load(written(tmp_path / "a.jsonl", entry)).questions
+        assert question.every == every
 
 
 def test_what_a_question_needs() -> None:
@@ -149,7 +139,7 @@ def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
 # Conversations
 
 
-def test_every_turn_after_the_first_is_a_question_with_its_history(tmp_path: Path) -> None:
+def test_each_later_turn_is_a_question_with_its_history(tmp_path: Path) -> None:
     turns = [
         {"question": "What do otters eat?", "gold": [OTTERS]},
         {"question": "And seals?", "answerable": False},

@@ -53,7 +53,7 @@ def test_recall_is_the_share_of_what_is_needed() -> None:
     assert recall((5,), 5) == 1
 
 
-def test_reciprocal_rank_is_of_the_first_or_of_the_last_where_every_one_is_needed() -> None:
+def test_reciprocal_rank_of_the_first_or_the_last_needed() -> None:
     assert reciprocal_rank((4, 2, None), every=False) == 1 / 2
     assert reciprocal_rank((4, 2), every=True) == 1 / 4
     assert reciprocal_rank((4, None), every=True) == 0
@@ -70,7 +70,7 @@ def test_ndcg_by_hand() -> None:
     assert ndcg(tuple(range(1, 13)), (1.0,) * 12, 10) == pytest.approx(1)
 
 
-def test_one_passage_that_has_two_things_is_no_better_than_the_best() -> None:
+def test_a_passage_with_two_things_is_no_better_than_the_best() -> None:
     assert ndcg((1, 1), (1.0, 1.0), 10) == 1
     assert ndcg((2, 2), (1.0, 1.0), 10) == pytest.approx(2 / log2(3) / (1 + 1 / log2(3)))
     assert ndcg((2, 2), (1.0, 1.0), 10) > ndcg((2, 3), (1.0, 1.0), 10)
@@ -151,7 +151,7 @@ def test_citations_without_a_gold_page_are_neither_right_nor_wrong() -> None:
     assert known == {"citation_rate": 1, "quote_fidelity": 1, "answerable_refused": 0}
 
 
-def test_what_is_shown_is_counted_of_all_answerable_questions_and_its_words_of_the_answers() -> None:
+def test_gold_shown_and_answer_words_are_counted() -> None:
     asked = [
         answered(True, AnswerResult(False, 1, 1, gold_shown=True, words=80)),
         answered(True, AnswerResult(False, 1, 1, gold_shown=False, words=120)),
@@ -206,7 +206,7 @@ def test_interval_of_a_share_is_that_of_the_normal_approximation() -> None:
     assert high == pytest.approx(0.75 + half, abs=0.005)
 
 
-def test_interval_is_the_same_every_time_and_leaves_out_questions_without_a_part() -> None:
+def test_interval_leaves_out_questions_without_a_part() -> None:
     known = figure(1, 0, 1, 1, 0)
     padded = Figure(np.array([1, 0, 0, 1, 1, 0, 0.0]), np.array([1, 1, 0, 1, 1, 1, 0.0]))
     assert interval(known) == interval(known) == interval(padded)
