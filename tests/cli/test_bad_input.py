@@ -210,7 +210,7 @@ def test_a_folder_of_bad_files_alone(desk: CliRunner) -> None:
     is_unharmed(desk)
 
 
-def test_a_bad_file_that_is_given_by_name_is_read_again(kept: CliRunner) -> None:
+def test_a_bad_file_given_by_name_is_read_again(kept: CliRunner) -> None:
     bad = kept.folder / "bad.pdf"
     bad.write_text("no")
     assert kept.ingest(str(bad)).code == 1

@@ -105,7 +105,7 @@ def test_an_ingest_then_a_change_a_copy_and_a_loss(desk: CliRunner) -> None:
     assert desk.ingest("--verify") == CliResult(0, SOUND, "")
 
 
-def test_a_rebuild_follows_a_renamed_pdf_and_refuses_to_lose_one(desk: CliRunner) -> None:
+def test_a_rebuild_follows_a_renamed_pdf(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.ingest()
     renamed = desk.papers / "renamed.pdf"
@@ -362,7 +362,7 @@ def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
     assert len(notices) == 4
 
 
-def test_a_chat_need_not_say_how_it_understood_a_follow_up(ready: CliRunner) -> None:
+def test_a_chat_can_hide_how_it_understood_a_question(ready: CliRunner) -> None:
     ready.settings["SHOW_UNDERSTOOD"] = "false"
     ran = ready.query(typed=f"{LENGTH}\nHow thick is it?\n/quit\n")
     assert IS_THICK in ran.out

@@ -18,8 +18,15 @@ from tests.helpers.ollama_server import OllamaStandIn
 BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
 
 
-def test_without_a_model_each_step_is_a_line(filled: CliRunner) -> None:
-    asked = filled.query("--deep", BOTH)
+@pytest.fixture
+def shared(ready: CliRunner) -> CliRunner:
+    """The index that all tests ask, with built-in models."""
+    ready.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
+    return ready
+
+
+def test_without_a_model_each_step_is_a_line(shared: CliRunner) -> None:
+    asked = shared.query("--deep", BOTH)
     assert asked.code == 0
     assert "23 kilometres" in asked.out
     assert "urchins, clams and crabs" in asked.out
@@ -29,8 +36,8 @@ def test_without_a_model_each_step_is_a_line(filled: CliRunner) -> None:
     assert any(line.startswith("Search ended: ") for line in lines)
 
 
-def test_json_has_the_trace_and_quotes_of_the_evidence(filled: CliRunner) -> None:
-    printed = filled.query("--deep", "--json", BOTH)
+def test_json_has_the_trace_and_quotes_of_the_evidence(shared: CliRunner) -> None:
+    printed = shared.query("--deep", "--json", BOTH)
     assert "Papers for" not in printed.err
     answer = printed.object
     Draft202012Validator(json_schema()).validate(answer)
@@ -42,42 +49,42 @@ def test_json_has_the_trace_and_quotes_of_the_evidence(filled: CliRunner) -> Non
     assert {citation["file"] for citation in answer["citations"]} == {"otters.pdf", "alps/glaciers.pdf"}
     texts = {evidence["number"]: evidence["text"] for evidence in answer["evidence"]}
     assert all(citation["quote"] in texts[citation["evidence"]] for citation in answer["citations"])
-    again = filled.query("--deep", "--json", BOTH).object
+    again = shared.query("--deep", "--json", BOTH).object
     assert (again["answer"], again["evidence"]) == (answer["answer"], answer["evidence"])
-    plain = filled.query("--json", BOTH).object
+    plain = shared.query("--json", BOTH).object
     assert "trace" not in plain
     assert {piece["file"] for piece in plain["evidence"]} <= {piece["file"] for piece in answer["evidence"]}
     assert answer["citations"][0]["quote"] == plain["citations"][0]["quote"]
 
 
-def test_a_refusal_names_the_passages_of_that_search(filled: CliRunner) -> None:
+def test_a_refusal_names_the_passages_of_that_search(shared: CliRunner) -> None:
     opera = "Which bank lent the money for the opera in Vienna?"
-    asked = filled.query("--deep", opera)
+    asked = shared.query("--deep", opera)
     assert asked.out == "Not found in the provided papers.\n"
     hint = asked.err.splitlines()[-1]
     assert hint.startswith("The closest passages are in ")
     assert hint.endswith("; --show-evidence shows them.")
-    assert filled.query(opera).err.splitlines()[-1].endswith("; --sources shows them.")
-    assert "/sources shows them." in filled.query(typed=f"/deep {opera}\n").err
-    shown = filled.query("--deep", "--show-evidence", opera)
+    assert shared.query(opera).err.splitlines()[-1].endswith("; --sources shows them.")
+    assert "/sources shows them." in shared.query(typed=f"/deep {opera}\n").err
+    shown = shared.query("--deep", "--show-evidence", opera)
     assert "shows them" not in shown.err
     named = hint.removeprefix("The closest passages are in ").partition(" p")[0]
     assert named in shown.out
-    assert filled.query("--deep", "--json", opera).object["evidence_profile"] is None
+    assert shared.query("--deep", "--json", opera).object["evidence_profile"] is None
 
 
-def test_two_processes_give_the_same_bytes(filled: CliRunner) -> None:
+def test_two_processes_give_the_same_bytes(shared: CliRunner) -> None:
     question = f"{BOTH.rstrip('?')}, and how thick is the fur of a walrus?"
-    spawned = filled.spawn("query.py", "--deep", "--json", question, more={"PYTHONHASHSEED": "1"})  # here it is another
-    here = filled.query("--deep", "--json", question)
+    spawned = shared.spawn("query.py", "--deep", "--json", question, more={"PYTHONHASHSEED": "1"})  # here it is another
+    here = shared.query("--deep", "--json", question)
     first, second = (
         re.sub(r'"(seconds|timings_ms)": ?([\d.]+|\{.*?\})', "", ran.out, flags=re.S) for ran in (spawned, here)
     )
     assert first == second
 
 
-def test_in_a_chat_only_the_question_after_deep_is_deep(filled: CliRunner) -> None:
-    chat = filled.query(typed=f"/deep {BOTH}\n/sources\nHow thick is the Aletsch glacier?\n/deep\n")
+def test_in_a_chat_only_the_question_after_deep_is_deep(shared: CliRunner) -> None:
+    chat = shared.query(typed=f"/deep {BOTH}\n/sources\nHow thick is the Aletsch glacier?\n/deep\n")
     assert chat.code == 0
     assert chat.err.count("Search ended: ") == 1
     assert "800 metres" in chat.out
@@ -97,14 +104,14 @@ def profile_of(text: str) -> list[str]:
     return text.partition("About the evidence\n")[2].partition("\nSources\n")[0].strip().splitlines()
 
 
-def test_the_profile_of_the_evidence_follows_the_answer(filled: CliRunner) -> None:
-    asked = filled.query("--deep", BOTH)
+def test_the_profile_of_the_evidence_follows_the_answer(shared: CliRunner) -> None:
+    asked = shared.query("--deep", BOTH)
     lines = profile_of(asked.out)
     assert any(line.startswith("2 statements from 2 papers; ") for line in lines), lines
     assert "Age: 2 papers without a sure year." in lines
-    assert profile_of(filled.query("--deep", BOTH).out) == lines
-    assert "About the evidence" not in filled.query(BOTH).out
-    printed = filled.query("--deep", "--json", BOTH).object["evidence_profile"]
+    assert profile_of(shared.query("--deep", BOTH).out) == lines
+    assert "About the evidence" not in shared.query(BOTH).out
+    printed = shared.query("--deep", "--json", BOTH).object["evidence_profile"]
     assert printed["age"] == {"years": [], "unknown": 2}
     assert printed["basis"]["papers"] == 2
 
@@ -135,7 +142,7 @@ def test_a_report_has_sections_on_its_evidence(rivals: CliRunner) -> None:
     assert "says otherwise" in asked.out  # the answer itself shows both sides, so no section repeats them
 
 
-def test_quotes_of_the_profile_stand_on_their_pages_and_are_sources(rivals: CliRunner) -> None:
+def test_quotes_of_the_profile_stand_on_their_pages(rivals: CliRunner) -> None:
     answer = rivals.query("--deep", "--json", WHY).object
     Draft202012Validator(json_schema()).validate(answer)
     profile = answer["evidence_profile"]
@@ -146,10 +153,10 @@ def test_quotes_of_the_profile_stand_on_their_pages_and_are_sources(rivals: CliR
 
 
 @pytest.fixture
-def with_model(filled: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
+def with_model(shared: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     ollama_server.reply = model
-    filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "VERIFIER": "none", "DEEP_CALLS": "20"}
-    return filled
+    shared.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "VERIFIER": "none", "DEEP_CALLS": "20"}
+    return shared
 
 
 def test_a_model_answers_from_passages_scored_above_zero(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
@@ -203,7 +210,7 @@ def test_a_model_groups_quotes_and_none_of_its_words_show(rivals: CliRunner, oll
     assert (spent["compared_by"], spent["calls"]) == ("", 0)
 
 
-def test_a_model_that_is_gone_is_an_error_of_two_lines(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
+def test_a_missing_model_is_an_error_without_traceback(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
     ollama_server.models.clear()
     asked = with_model.query("--deep", BOTH)
     assert asked.code != 0

@@ -211,7 +211,7 @@ def test_in_a_chat_it_goes_on_in_a_new_conversation(with_model: CliRunner, model
     assert "There is no deep search to go on with." in chat.err
 
 
-def test_a_chat_with_other_options_does_not_go_on_with_it(builtin: CliRunner) -> None:
+def test_a_chat_with_other_options_does_not_resume(builtin: CliRunner) -> None:
     stopped(builtin)
     chat = builtin.query("--style", "report", typed="/resume\n")
     assert "asked with other options" in chat.err

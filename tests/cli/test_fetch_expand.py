@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -10,12 +9,10 @@ import pytest
 from folio.commands import papers
 from folio.paper_metadata import Field, Metadata, PersonName, without_version
 from folio.store import citations, notices, works
-from folio.store.indexes import LIBRARY
-from folio.store.library import Library
 from folio.work import Work
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.desk_library import describe, opened, papers_of
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
-from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.source_records import (
     arxiv_entry,
     arxiv_feed,
@@ -38,11 +35,8 @@ def online(online: CliRunner) -> CliRunner:
     write_pdf(online.papers / "otters.pdf", OTTERS, OTTER_TITLE)
     write_pdf(online.papers / "glaciers.pdf", GLACIERS, ICE_TITLE)
     assert online.ingest().code == 0
-    with closing(Library(online.store / LIBRARY)) as library:
-        for paper in library.papers():
-            title, doi = (OTTER_TITLE, OTTER_DOI) if paper.file == "otters.pdf" else (ICE_TITLE, ICE_DOI)
-            said = Metadata(title=Field(title, "page", True), doi=Field(doi, "page", True))
-            set_pdf_metadata(library, paper.id, said)
+    describe(online, "otters.pdf", title=OTTER_TITLE, doi=OTTER_DOI)
+    describe(online, "glaciers.pdf", title=ICE_TITLE, doi=ICE_DOI)
     return online
 
 
@@ -87,7 +81,7 @@ def test_cited_works_are_ranked_by_links_then_citations(online: CliRunner, graph
     asked = len(graph.asked)
     assert online.fetch("--expand", "cites", "--dry-run").out == ran.out
     assert len(graph.asked) == asked  # the cache
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         assert library.database.query("SELECT count(*) FROM works") == [(0,)]
 
 
@@ -95,9 +89,9 @@ def test_citations_are_kept(online: CliRunner, graph: SourceServer) -> None:
     ran = online.fetch("--expand", "cites")
     assert ran.code == 2
     assert "Nobody can be asked whether to download these." in ran.err
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         database = library.database
-        ids = {paper.file: paper.id for paper in library.papers()}
+        ids = {file: paper.id for file, paper in papers_of(online).items()}
         otters, ice = (works.of_paper(database, ids[file])[0] for file in ("otters.pdf", "glaciers.pdf"))
         assert (otters.work.doi, otters.work.openalex) == (OTTER_DOI, "W1")
         assert citations.references_of(database, otters.id) == ["openalex W2", "openalex W3", "openalex W4"]
@@ -127,7 +121,7 @@ def test_what_cites_the_papers(online: CliRunner, graph: SourceServer) -> None:
     ran = online.fetch("--expand", "cited-by", "--dry-run")
     assert table(ran.out) == [["Six", "1"]]
     assert online.fetch("--expand", "cited-by", "--yes", "otters").code == 1  # no PDF is known
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         (otters,) = works.with_mark(library.database, "openalex W1")
         (six,) = works.with_mark(library.database, "openalex W6")
         assert citations.citing(library.database, otters.id) == [six.id]
@@ -144,8 +138,8 @@ def test_found_works_are_fetched_and_then_here(online: CliRunner, graph: SourceS
     again = online.fetch("--expand", "cites", "glaciers", "--yes")
     assert (again.code, len(graph.asked)) == (0, asked)
     assert "All of them are in the index." in again.out
-    with closing(Library(online.store / LIBRARY)) as library:
-        ids = {paper.file: paper.id for paper in library.papers()}
+    with opened(online) as library:
+        ids = {file: paper.id for file, paper in papers_of(online).items()}
         edges = {(ids["glaciers.pdf"], ids["W4 Four Kinds of Water.pdf"])}
         assert edges <= set(citations.library_edges(library.database))
 
@@ -168,9 +162,8 @@ def test_other_services_are_asked_where_openalex_fails(online: CliRunner, server
 
 
 def test_papers_without_identifier_are_found_by_title(online: CliRunner, graph: SourceServer) -> None:
-    with closing(Library(online.store / LIBRARY)) as library:
-        for paper in library.papers():
-            set_pdf_metadata(library, paper.id, Metadata(title=Field(paper.title, "page", True)))
+    for file, paper in papers_of(online).items():
+        describe(online, file, title=paper.title)
     graph.add("/crossref/works", json_answer(crossref_list(crossref_work(ICE_DOI, ICE_TITLE, ("Ada", "Ice")))))
     ran = online.fetch("--expand", "cites", "glaciers", "--dry-run")
     assert [row[0] for row in table(ran.out)] == ["Four"]
@@ -205,14 +198,13 @@ def test_questions_go_to_what_a_paper_cites(online: CliRunner, graph: SourceServ
 
 def kept(desk: CliRunner, file: str) -> list[Work]:
     """What sources say of a paper's work."""
-    with closing(Library(desk.store / LIBRARY)) as library:
-        (paper,) = (paper for paper in library.papers() if paper.file == file)
-        return [view for one in works.of_paper(library.database, paper.id) for view in one.said.values()]
+    with opened(desk) as library:
+        known = works.of_paper(library.database, papers_of(desk)[file].id)
+        return [view for one in known for view in one.said.values()]
 
 
 def metadata(desk: CliRunner, file: str) -> Metadata:
-    with closing(Library(desk.store / LIBRARY)) as library:
-        return next(paper.metadata for paper in library.papers() if paper.file == file)
+    return papers_of(desk)[file].metadata
 
 
 def test_an_identifier_that_is_here_is_described_again(online: CliRunner, graph: SourceServer) -> None:
@@ -228,7 +220,7 @@ def test_an_identifier_that_is_here_is_described_again(online: CliRunner, graph:
     assert metadata(online, "otters.pdf").year == Field(2019, "openalex", True)
     assert metadata(online, "otters.pdf").authors == Field((PersonName("Otter", "Cy"),), "openalex", True)
     assert [view.openalex for view in kept(online, "otters.pdf")] == ["W1"]
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         found = notices.of_papers(library.database, [paper.id for paper in library.papers()])
         assert [[each.kind for each in of_one] for of_one in found.values()] == [["retraction"]]
     assert online.ingest("--verify").code == 0
@@ -246,10 +238,8 @@ def test_another_version_of_a_paper_is_said_to_be_here(online: CliRunner, graph:
 
 
 def test_a_publication_is_preferred_to_its_preprint(online: CliRunner, server: SourceServer) -> None:
-    with closing(Library(online.store / LIBRARY)) as library:
-        for paper in library.papers():
-            said = Metadata(title=Field(OTTER_TITLE, "page", True), arxiv=Field("2001.00001", "page", True))
-            set_pdf_metadata(library, paper.id, said if paper.file == "otters.pdf" else Metadata())
+    describe(online, "otters.pdf", title=OTTER_TITLE, arxiv="2001.00001")
+    describe(online, "glaciers.pdf")
     entry = arxiv_entry("2001.00001v3", OTTER_TITLE, "Cy Otter", year=2019, doi=OTTER_DOI)
     server.add("/arxiv/query", Answer(arxiv_feed(entry)), parameters={"id_list": "2001.00001"})
     journal = crossref_work(OTTER_DOI, f"{OTTER_TITLE}.", ("Cy", "Otter"), year=2021)
@@ -295,7 +285,7 @@ def test_ctrl_c_stores_nothing(online: CliRunner, graph: SourceServer, monkeypat
         ran = online.fetch("--expand", "cites", "--yes")
     assert ran.code == 130
     assert "Stopped. Nothing was stored; the answers so far are kept for a day." in ran.err
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         assert library.database.query("SELECT count(*) FROM citations") == [(0,)]
 
 

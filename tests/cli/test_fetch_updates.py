@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,9 @@ from folio.commands import ingest as ingest_command
 from folio.commands import papers as papers_command
 from folio.paper_metadata import Field, Metadata
 from folio.sources import versions
-from folio.store.indexes import LIBRARY
-from folio.store.library import Library
-from folio.types import Paper
 from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.desk_library import describe, opened, papers_of
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
-from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.scripted_answerer import every_outcome, script_answers
 from tests.helpers.source_records import (
     arxiv_entry,
@@ -46,23 +42,12 @@ def otters(online: CliRunner) -> CliRunner:
     """Two papers in the index; one has a DOI, nothing can be asked about the other."""
     small_papers(online.papers)
     assert online.ingest().code == 0
-    say_of(online, "otters.pdf", doi=Field(DOI, "page", True), title=Field("On Sea Otters", "page", True))
+    describe(online, "otters.pdf", doi=DOI, title="On Sea Otters")
     return online
 
 
-def say_of(desk: CliRunner, file: str, **fields: Any) -> None:
-    """What the PDF is to have said of itself."""
-    with closing(Library(desk.store / LIBRARY)) as library:
-        set_pdf_metadata(library, papers(desk)[file].id, Metadata(**fields))
-
-
-def papers(desk: CliRunner) -> dict[str, Paper]:
-    with closing(Library(desk.store / LIBRARY)) as library:
-        return {paper.file: paper for paper in library.papers()}
-
-
 def notices(desk: CliRunner, file: str = "otters.pdf") -> list[str]:
-    return [notice.text for notice in papers(desk)[file].notices]
+    return [notice.text for notice in papers_of(desk)[file].notices]
 
 
 def forget_answers(desk: CliRunner) -> None:
@@ -169,7 +154,7 @@ def test_a_doi_of_another_work_brings_no_notice(otters: CliRunner, server: Sourc
         ran.err.split()
     )
     assert notices(otters) == []
-    assert papers(otters)["otters.pdf"].flag is None
+    assert papers_of(otters)["otters.pdf"].flag is None
 
 
 def test_crossref_is_asked_one_by_one_after_a_refusal(otters: CliRunner, server: SourceServer) -> None:
@@ -186,8 +171,8 @@ def test_crossref_is_asked_one_by_one_after_a_refusal(otters: CliRunner, server:
 def test_a_models_answer_is_flagged_too(
     otters: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    title = Field("The Aletsch Glacier", "page", True)
-    say_of(otters, "alps/glaciers.pdf", doi=Field("10.1234/ice", "page", True), title=title)
+    title = "The Aletsch Glacier"
+    describe(otters, "alps/glaciers.pdf", doi="10.1234/ice", title=title)
     record = crossref_work("10.1234/ice", "The Aletsch Glacier", ("Ada", "Ice"))
     record = with_updates(record, "updated-by", crossref_update(NOTICE, "retraction", 2021, 3, 4))
     server.add("/crossref/works", json_answer(crossref_list(record)))
@@ -229,7 +214,7 @@ def first(online: CliRunner, server: SourceServer) -> CliRunner:
     """The first version of a paper in the index, fetched, and edited since; arXiv has the second by now."""
     offer_version(server, online.folder, 1, *GLACIERS)
     assert online.fetch("--yes", "2101.00001").code == 0
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         (paper,) = library.papers()
         library.set_metadata(paper.id, "person", Metadata(year=Field(1999, "person", True)))
     forget_answers(online)
@@ -245,10 +230,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def versions_of(desk: CliRunner) -> list[str]:
     """The arXiv ids of the papers in the index."""
-    return sorted(paper.arxiv for paper in papers(desk).values())
+    return sorted(paper.arxiv for paper in papers_of(desk).values())
 
 
-def test_a_newer_version_replaces_the_old_one_and_the_old_file_is_kept(first: CliRunner, server: SourceServer) -> None:
+def test_a_newer_version_replaces_the_old_one(first: CliRunner, server: SourceServer) -> None:
     before = contents(first.papers)
     dry = first.fetch("--updates", "--dry-run")
     assert dry.out.splitlines()[1].split() == [*FILE.split(), *"version 2, here: version 1 2024-01-02".split()]
@@ -256,13 +241,13 @@ def test_a_newer_version_replaces_the_old_one_and_the_old_file_is_kept(first: Cl
     assert (asked_nobody.code, "Add --yes." in asked_nobody.err) == (0, True)
     assert contents(first.papers) == before
     assert notices(first, FILE) == ["Newer version 2101.00001v2 of 2024-01-02"]
-    assert papers(first)[FILE].flag is None
+    assert papers_of(first)[FILE].flag is None
     ran = first.fetch("--updates", "--yes")
     assert ran.code == 0
     kept = ".removed/2101.00001 Glaciers of the Alps v1.pdf"
     assert f"{FILE}: version 2 replaces version 1. The old file is kept: {kept}." in " ".join(ran.out.split())
     assert contents(first.papers) == {FILE: (first.folder / "made" / "v2.pdf").read_bytes(), kept: before[FILE]}
-    (paper,) = papers(first).values()
+    (paper,) = papers_of(first).values()
     assert (paper.arxiv, paper.year, paper.title) == ("2101.00001v2", 1999, "Glaciers of the Alps")
     assert paper.notices == ()
     assert "22.6 kilometres" in first.query("How long is the Aletsch glacier?").out
@@ -274,11 +259,11 @@ def test_both_versions_are_kept_and_told_apart(first: CliRunner, server: SourceS
     ran = first.fetch("--updates", "--yes", "--keep-versions")
     assert ran.code == 0
     assert "is in the index beside" in ran.out
-    found = papers(first)
+    found = papers_of(first)
     assert sorted(found) == [FILE, "2101.00001v2 Glaciers of the Alps.pdf"]
     assert [paper.label for paper in found.values()] == ["Ice & Snow 1999 v1", "Ice & Snow 2021 v2"]
     assert [paper.key for paper in found.values()] == ["arXiv:2101.00001v1", "arXiv:2101.00001v2"]
-    with closing(Library(first.store / LIBRARY)) as library:
+    with opened(first) as library:
         assert library.papers_by_id([paper.id for paper in found.values()]) == list(found.values())
     assert "newer versions: 0." in first.fetch("--updates").out
     assert not (first.papers / ".removed").exists()
@@ -290,12 +275,12 @@ def test_the_newest_of_several_versions_is_replaced(first: CliRunner, server: So
     assert first.fetch("--updates", "--yes", "--keep-versions").code == 0
     copy = write_pdf(first.papers / "copy.pdf", [*GLACIERS, "A copy with another page."])
     assert first.ingest().code == 0
-    say_of(first, copy.name, arxiv=Field("2101.00001v2", "page", True))
+    describe(first, copy.name, arxiv="2101.00001v2")
     forget_answers(first)
     offer_version(server, first.folder, 3, "The Aletsch glacier has a length of 22 kilometres.", *GLACIERS[1:])
     assert first.fetch("--updates", "--yes").code == 0
     assert versions_of(first) == [f"2101.00001v{number}" for number in (1, 2, 3)]
-    assert papers(first)[FILE].arxiv == "2101.00001v1"
+    assert papers_of(first)[FILE].arxiv == "2101.00001v1"
     assert "newer versions: 0." in first.fetch("--updates").out
 
 
@@ -332,23 +317,23 @@ def test_a_file_outside_the_folder_of_papers_stays_its_owners(first: CliRunner, 
     assert ran.code == 0
     assert "alps.pdf is not in the papers' folder" in " ".join(ran.out.split())
     assert mine.read_bytes() == before
-    assert sorted(papers(first)) == ["2101.00001v2 Glaciers of the Alps.pdf", "alps.pdf"]
+    assert sorted(papers_of(first)) == ["2101.00001v2 Glaciers of the Alps.pdf", "alps.pdf"]
 
 
 def test_a_version_that_cannot_be_read_changes_nothing(first: CliRunner, server: SourceServer) -> None:
     server.add("/pdf/2101.00001v2", Answer(b"%PDF-1.7\nnothing that can be read\n%%EOF\n"))
-    before, known = contents(first.papers), papers(first)
+    before, known = contents(first.papers), papers_of(first)
     ran = first.fetch("--updates", "--yes")
     assert (ran.code, "version 2 could not be read. Version 1 stays." in ran.err) == (1, True)
     assert contents(first.papers) == before
-    assert {file: paper.id for file, paper in papers(first).items()} == {file: p.id for file, p in known.items()}
+    assert {file: paper.id for file, paper in papers_of(first).items()} == {file: p.id for file, p in known.items()}
     assert first.ingest().code == 0
     server.add("/pdf/2101.00001v2", Answer(b"<!doctype html><title>Are you a robot?</title>"))
     assert first.fetch("--updates", "--yes").code == 1
     assert contents(first.papers) == before
 
 
-def test_a_file_in_the_place_of_a_new_version_is_not_overwritten(first: CliRunner, server: SourceServer) -> None:
+def test_a_file_in_the_new_versions_place_stays(first: CliRunner, server: SourceServer) -> None:
     mine = write_pdf(first.papers / "2101.00001v2 Glaciers of the Alps.pdf", OTTERS)
     before = contents(first.papers)
     ran = first.fetch("--updates", "--yes", "--keep-versions")
@@ -368,7 +353,7 @@ def interrupted(*_: object) -> int:
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_leaves_the_old_version_or_the_new_one_whole(
+def test_ctrl_c_leaves_one_version_whole(
     first: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(first.papers)
@@ -383,7 +368,7 @@ def test_ctrl_c_leaves_the_old_version_or_the_new_one_whole(
     assert versions_of(first) == ["2101.00001v1"]
     assert "23 kilometres" in first.query("How long is the Aletsch glacier?").out
     assert first.ingest().code == 0
-    (paper,) = papers(first).values()
+    (paper,) = papers_of(first).values()
     assert (paper.arxiv, paper.year) == ("2101.00001v2", 1999)
     assert before[FILE] in contents(first.papers / ".removed").values()
 

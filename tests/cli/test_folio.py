@@ -39,8 +39,15 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith("usage: folio ")
 
 
-SCRIPTS = {"ingest.py": ingest.main, "query.py": query.main, "serve.py": serve.main, "evaluate.py": evaluate.main}
-COMMANDS = {f"folio {name}": partial(run, prog=f"folio {name}") for name, (run, _) in folio.COMMANDS.items()}
+SCRIPTS: dict[str, Callable[[list[str]], int]] = {
+    "ingest.py": ingest.main,
+    "query.py": query.main,
+    "serve.py": serve.main,
+    "evaluate.py": evaluate.main,
+}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    f"folio {name}": partial(run, prog=f"folio {name}") for name, (run, _) in folio.COMMANDS.items()
+}
 
 
 @pytest.mark.parametrize("name", [*SCRIPTS, *COMMANDS])

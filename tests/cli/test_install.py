@@ -47,7 +47,7 @@ def test_the_wheel_is_named_and_needs_nothing_heavy(wheel: Path) -> None:
     assert [line for line in needed if heavy.match(line)] == []
 
 
-def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_exactly_the_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
         assert opened.read("folio/_config.py") == (ROOT / "config.py").read_bytes()

@@ -99,25 +99,19 @@ def test_the_search_of_a_deep_answer_is_in_the_log(filled: CliRunner, tmp_path: 
     assert "Searched in" not in run(filled, "show", "3").out
 
 
-def test_control_characters_of_a_question_are_not_printed(filled: CliRunner) -> None:
-    filled.settings["LLM"] = "builtin"
-    assert filled.query("What is \x1b[31mred\x07 here?").code == 0
-    for arguments in (("list",), ("show",), ("export",)):
-        out = run(filled, *arguments).out
-        assert "\x1b" not in out
-        assert "\x07" not in out
-
-
-def test_an_empty_log(filled: CliRunner) -> None:
-    assert run(filled).out == "0 of 0 questions in the log; 0 rated good, 0 rated bad.\n"
-    assert run(filled, "export").out == ""
-    for arguments, said in ((("show",), "The log has no question."), (("show", "4"), "The log has no question 4.")):
-        ran = run(filled, *arguments)
-        assert (ran.code, ran.err.splitlines()[0]) == (2, said)
-
-
-def test_without_an_index_there_is_no_log(desk: CliRunner) -> None:
+def test_an_empty_log_and_one_with_control_characters(desk: CliRunner) -> None:
     assert run(desk).err.startswith("There is no index at ")
+    small_papers(desk.papers)
+    desk.settings |= BUILTIN
+    assert desk.ingest().code == 0
+    assert run(desk).out == "0 of 0 questions in the log; 0 rated good, 0 rated bad.\n"
+    assert run(desk, "export").out == ""
+    for arguments, error in ((("show",), "The log has no question."), (("show", "4"), "The log has no question 4.")):
+        ran = run(desk, *arguments)
+        assert (ran.code, ran.err.splitlines()[0]) == (2, error)
+    assert desk.query("What is \x1b[31mred\x07 here?").code == 0
+    for arguments in (("list",), ("show",), ("export",)):
+        assert not {"\x1b", "\x07"} & set(run(desk, *arguments).out)
 
 
 def test_rated_answers_become_a_set_that_can_be_asked(rated: CliRunner, tmp_path: Path) -> None:

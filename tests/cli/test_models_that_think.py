@@ -20,7 +20,8 @@ def thinker(request: pytest.FixtureRequest, filled: CliRunner, ollama_server: Ol
 def with_model(desk: CliRunner, server: OllamaStandIn, model: Model) -> CliRunner:
     server.models[model.name] = model
     server.reply = loose_reply
-    desk.settings |= {"LLM": "ollama", "OLLAMA_HOST": server.url, "LLM_MODEL": model.name}
+    ollama = {"LLM": "ollama", "OLLAMA_HOST": server.url, "LLM_MODEL": model.name}
+    desk.settings |= {"EMBEDDER": "builtin", **ollama}
     return desk
 
 
@@ -57,9 +58,9 @@ DEEP_LATER = f"{LENGTH}\n/deep {LENGTH}\nHow many kilometres is it?\n/quit\n"
 
 @pytest.mark.parametrize(("typed", "tells"), [(DEEP_FIRST, True), (DEEP_LATER, True), (DEEP_LATER, False)])
 def test_a_chat_asks_everything_with_one_context(
-    filled: CliRunner, ollama_server: OllamaStandIn, typed: str, tells: bool
+    ready: CliRunner, ollama_server: OllamaStandIn, typed: str, tells: bool
 ) -> None:
-    asked = with_model(filled, ollama_server, LLAMA)
+    asked = with_model(ready, ollama_server, LLAMA)
     ollama_server.reply = rewriting_reply
     if not tells:  # an old server does not say what is loaded
         ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/ps",), "json"
@@ -69,8 +70,8 @@ def test_a_chat_asks_everything_with_one_context(
     assert len(ollama_server.loads) == 1
 
 
-def test_a_loaded_context_is_used_where_it_is_enough(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
-    asked = with_model(filled, ollama_server, LLAMA)
+def test_a_loaded_context_is_used_where_it_is_enough(ready: CliRunner, ollama_server: OllamaStandIn) -> None:
+    asked = with_model(ready, ollama_server, LLAMA)
     ollama_server.loaded[LLAMA.name], ollama_server.contexts[LLAMA.name] = LLAMA, 4096
     assert STATEMENT in asked.query(LENGTH).out
     assert ollama_server.loads == []
@@ -78,9 +79,9 @@ def test_a_loaded_context_is_used_where_it_is_enough(filled: CliRunner, ollama_s
     assert ollama_server.loads == [(LLAMA.name, 8192)]
 
 
-def test_a_model_found_to_think_is_loaded_once_more(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
+def test_a_model_found_to_think_is_loaded_once_more(ready: CliRunner, ollama_server: OllamaStandIn) -> None:
     stubborn = replace(QWEN3, name="stubborn:8b", architecture="stubborn", takes_levels_only=True)
-    asked = with_model(filled, ollama_server, stubborn)
+    asked = with_model(ready, ollama_server, stubborn)
     found = asked.query("--json", LENGTH).object
     assert found["answer"].startswith(STATEMENT)
     assert found["sentences"][0]["verified_by"] == "stubborn:8b (Ollama)"
@@ -88,9 +89,9 @@ def test_a_model_found_to_think_is_loaded_once_more(filled: CliRunner, ollama_se
     assert len(ollama_server.loads) <= 2
 
 
-def test_a_thought_alone_is_said_with_what_to_do(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
+def test_a_model_that_only_thinks_is_named_with_the_remedy(ready: CliRunner, ollama_server: OllamaStandIn) -> None:
     endless = replace(QWEN3, thought=" ".join(f"thought{n}" for n in range(6000)))
-    asked = with_model(filled, ollama_server, endless)
+    asked = with_model(ready, ollama_server, endless)
     asked.settings["THINK"] = "on"
     ran = asked.query(LENGTH)
     assert "23 kilometres" in ran.out

@@ -70,7 +70,7 @@ def test_every_outcome_on_a_pipe(scripted: CliRunner) -> None:
     assert "2 unsupported sentences were left out. --show-dropped shows them.\n" in ran.err
 
 
-def test_what_was_left_out_is_shown_where_it_is_asked_for(scripted: CliRunner) -> None:
+def test_show_dropped_lists_what_was_left_out(scripted: CliRunner) -> None:
     ran = scripted.query("--show-dropped", QUESTION)
     assert ran.out.endswith(LEFT_OUT)
     assert ran.err.endswith("2 unsupported sentences were left out.\n")
@@ -79,7 +79,7 @@ def test_what_was_left_out_is_shown_where_it_is_asked_for(scripted: CliRunner) -
     assert scripted.query("--batch", str(file), "--show-dropped").out.count(LEFT_OUT) == 2
 
 
-def test_a_chat_shows_what_was_left_out_of_the_last_answer(scripted: CliRunner) -> None:
+def test_a_chat_lists_what_was_left_out(scripted: CliRunner) -> None:
     ran = scripted.query(typed=f"/dropped\n{QUESTION}\n/dropped\n")
     assert ran.out.endswith(LEFT_OUT)
     assert ran.out.count("Left out") == 1

@@ -247,7 +247,7 @@ def test_pictures_of_papers_with_one_name_have_their_own(screen: Screen) -> None
 # Files that are not where they were
 
 
-def test_a_missing_file_is_named_and_the_first_that_is_there_opened(
+def test_a_missing_file_is_named_and_the_next_opened(
     screen: Screen, otters: SourceFile, glaciers: SourceFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path(otters.path).unlink()
@@ -288,9 +288,7 @@ def test_a_paper_that_has_left_the_index(screen: Screen, otters: SourceFile) -> 
     assert err == ["otters #1.pdf is no longer in the index.", "Add its PDF again: python ingest.py FILE."]
 
 
-def test_a_copy_is_opened_where_the_first_file_is_gone_or_has_changed(
-    screen: Screen, otters: SourceFile, glaciers: SourceFile
-) -> None:
+def test_a_copy_is_opened_for_a_file_gone_or_changed(screen: Screen, otters: SourceFile, glaciers: SourceFile) -> None:
     screen.program("evince")
     copy = screen.folder / "copy.pdf"
     copy.write_bytes(Path(otters.path).read_bytes())

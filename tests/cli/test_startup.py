@@ -55,10 +55,10 @@ def test_help_imports_no_package(desk: CliRunner, script: str) -> None:
 
 
 @pytest.fixture
-def small(filled: CliRunner) -> CliRunner:
+def small(ready: CliRunner) -> CliRunner:
     """A desk with two papers, embedded by the built-in model."""
-    filled.settings["RERANKER"] = "auto"
-    return filled
+    ready.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "auto"}
+    return ready
 
 
 def test_sources_import_what_searches_and_nothing_else(small: CliRunner) -> None:

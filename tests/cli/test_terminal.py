@@ -244,7 +244,7 @@ def test_ctrl_c_ends_a_single_question_quietly(slow: CliRunner) -> None:
     assert (code, "Traceback" in rest) == (130, False)
 
 
-def test_ctrl_c_ends_the_drawing_of_a_page_that_takes_for_ever(desk: CliRunner) -> None:
+def test_ctrl_c_ends_the_drawing_of_an_endless_page(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
     desk.ingest()

@@ -201,7 +201,7 @@ def test_an_ingest_takes_a_collection_or_a_tag(shelf: Shelf) -> None:
     assert (without.code, without.err.splitlines()[1]) == (2, "Add --zotero.")
 
 
-def test_the_same_pdf_of_two_items_is_described_by_the_first(shelf: Shelf) -> None:
+def test_a_pdf_of_two_items_is_described_by_the_first(shelf: Shelf) -> None:
     made = shelf.zotero
     content = (made.folder / "storage" / shelf.otters_key / "otters.pdf").read_bytes()
     twin = made.attach(made.item(title="A Twin"), "storage:twin.pdf", content)

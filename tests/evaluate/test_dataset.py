@@ -91,7 +91,7 @@ def test_page_and_quote_are_optional(tmp_path: Path) -> None:
     assert question.gold == (Gold("otters.pdf"), Gold("ice.pdf"))
 
 
-def test_every_gold_paper_is_needed_where_type_or_entry_says_so(tmp_path: Path) -> None:
+def test_every_gold_paper_may_be_needed(tmp_path: Path) -> None:
     multi = {"type": "multi"}
     for more, every in (({}, False), (multi, True), ({"every": True}, True), ({**multi, "every": False}, False)):
         entry = {**DIET, "gold": [OTTERS, ICE], **more}
@@ -252,7 +252,7 @@ def test_a_malformed_set_is_told_by_file_and_line(tmp_path: Path, content: str, 
     assert raised.value.remedy == "Correct this line; docs/evaluation-set.md shows the format."
 
 
-def test_a_set_that_is_not_there_is_empty_or_no_text(tmp_path: Path) -> None:
+def test_a_set_that_is_missing_empty_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.jsonl cannot be read: No such file"):
         dataset.load(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n")

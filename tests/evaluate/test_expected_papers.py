@@ -82,7 +82,7 @@ def test_one_paper_needs_no_list(tmp_path: Path) -> None:
         assert question == Question("7", "Why?", "", True, "", (Gold("1706.03762v5"),))
 
 
-def test_a_list_inside_an_object_and_a_line_each_are_the_same(tmp_path: Path) -> None:
+def test_a_list_in_an_object_is_read_like_lines(tmp_path: Path) -> None:
     entries = [ATTENTION, {"query": "Who sang?", "answerable": False, "paper": "a"}]  # what it is about
     asked = read(tmp_path, entries)
     assert [(question.id, question.answerable) for question in asked] == [("q1", True), ("q2", False)]

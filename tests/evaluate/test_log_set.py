@@ -25,7 +25,7 @@ GOOD = LogEntry(
 REFUSED = replace(GOOD, standalone_question="Who lent the money?", answer=REFUSAL, sources=())
 
 
-def test_a_good_answer_says_where_the_answer_is_and_a_good_refusal_that_there_is_none() -> None:
+def test_good_answers_become_gold_and_good_refusals_unanswerable() -> None:
     made = questions_from_log([(8, REFUSED), (3, GOOD)], FILES)
     assert made.questions == (
         Question(
@@ -36,7 +36,7 @@ def test_a_good_answer_says_where_the_answer_is_and_a_good_refusal_that_there_is
     assert (made.bad, made.without_gold) == ((), ())
 
 
-def test_what_is_not_rated_or_has_no_page_is_left_out_and_named() -> None:
+def test_unrated_answers_are_left_out_and_named() -> None:
     def asks(question: str, **others: object) -> LogEntry:
         return replace(GOOD, standalone_question=question, **others)  # type: ignore[arg-type]
 

@@ -70,7 +70,7 @@ def test_ndcg_by_hand() -> None:
     assert ndcg(tuple(range(1, 13)), (1.0,) * 12, 10) == pytest.approx(1)
 
 
-def test_a_passage_with_two_things_is_no_better_than_the_best() -> None:
+def test_a_passage_with_two_targets_gains_no_more() -> None:
     assert ndcg((1, 1), (1.0, 1.0), 10) == 1
     assert ndcg((2, 2), (1.0, 1.0), 10) == pytest.approx(2 / log2(3) / (1 + 1 / log2(3)))
     assert ndcg((2, 2), (1.0, 1.0), 10) > ndcg((2, 3), (1.0, 1.0), 10)
@@ -92,7 +92,7 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
         assert ours == pytest.approx(ndcg_score([grades], [scores], k=10))
 
 
-def test_figures_of_a_ranking_are_means_over_the_questions_with_gold() -> None:
+def test_figures_are_means_over_questions_with_gold() -> None:
     asked = [found(1), found(3), found(None), found(15), QuestionResult("no gold", "", False, False)]
     assert values(asked) == {
         "recall@1": 1 / 4,
@@ -212,7 +212,7 @@ def test_interval_leaves_out_questions_without_a_part() -> None:
     assert interval(known) == interval(known) == interval(padded)
 
 
-def test_interval_of_equal_values_and_of_one_question_is_a_point() -> None:
+def test_interval_of_equal_values_is_a_point() -> None:
     assert interval(figure(0.5, 0.5, 0.5)) == (0.5, 0.5)
     assert interval(figure(0.25)) == (0.25, 0.25)
     with pytest.raises(ValueError, match="without questions"):

@@ -206,7 +206,7 @@ def test_a_quote_keeps_the_words_of_the_page() -> None:
     assert question_writer.find_quote("a " * 81, "a " * 90) == ""
 
 
-def test_a_reply_may_come_in_a_frame_and_its_quotes_in_either_order(library: Library) -> None:
+def test_a_reply_in_a_frame_with_reversed_quotes(library: Library) -> None:
     def backwards(rules: str, prompt: str) -> str:
         written = json.loads(model(rules, prompt))
         return f"Here it is:\n```json\n{json.dumps({**written, 'quotes': written['quotes'][::-1]})}\n```"

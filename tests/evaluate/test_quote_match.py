@@ -56,7 +56,7 @@ def test_quote_is_long_enough_by_what_its_letters_tell(text: str, enough: bool) 
         ("", False),
     ],
 )
-def test_text_holds_a_quote_or_most_of_it_from_either_end(text: str, held: bool) -> None:
+def test_a_text_has_most_of_a_quote(text: str, held: bool) -> None:
     assert holds(text, "abcdefghij") is held
 
 
@@ -64,14 +64,14 @@ def test_no_text_holds_an_empty_quote() -> None:
     assert not holds("abc", "")
 
 
-def test_text_stands_on_a_page_by_a_run_of_sixty_characters() -> None:
+def test_a_run_of_sixty_characters_is_on_a_page() -> None:
     run = "".join(f"{number:03d}" for number in range(20))
     assert len(run) == 60
     assert stands_on(f"before{run}after", f"other{run}words")
     assert not stands_on(f"before{run[:59]}after", f"other{run[:59]}words")
 
 
-def test_short_text_stands_on_a_page_whole_or_not_at_all() -> None:
+def test_a_short_text_is_on_a_page_whole() -> None:
     assert stands_on("short", "ashorttext")
     assert not stands_on("shorter", "ashorttext")
     assert not stands_on("", "ashorttext")

@@ -83,7 +83,7 @@ def test_a_page_that_only_the_chunk_claims_does_not_count(library: Library, otte
     assert judge.ranks(targets, [second]) == {"chunk": (None,), "page": (None,), "paper": (1,)}
 
 
-def test_hit_on_the_page_without_the_quote_counts_by_page_alone(library: Library, tmp_path: Path) -> None:
+def test_a_hit_without_the_quote_counts_by_page(library: Library, tmp_path: Path) -> None:
     first, second = OTTERS[0].split("centimetre of skin.")
     ids = put(library, write_pdf(tmp_path / "otters.pdf", [OTTERS[0]]), [second.strip(), first.strip()], (0,))
     judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
@@ -134,7 +134,7 @@ def test_gold_without_a_quote_has_fewer_units(library: Library, otters: list[int
     assert judge.ranks(targets, otters) == {"paper": (1,)}
 
 
-def test_paper_in_a_folder_is_known_by_its_last_name_too(library: Library, glaciers: list[int]) -> None:
+def test_a_paper_in_a_folder_has_its_bare_name(library: Library, glaciers: list[int]) -> None:
     judge, targets, faults = judged(library, asks(Gold("glaciers.pdf", 3, GAUGE)))
     assert faults == []
     assert judge.ranks(targets, glaciers)["chunk"] == (3,)
@@ -170,7 +170,7 @@ def test_a_question_without_gold_has_no_targets(library: Library, otters: list[i
     assert RelevanceJudge(papers_set(question), library).targets(question) == (Targets(), [])
 
 
-def test_a_missing_file_is_reported_and_the_indexed_pages_are_used(library: Library, tmp_path: Path) -> None:
+def test_indexed_pages_stand_in_for_a_missing_file(library: Library, tmp_path: Path) -> None:
     ids = put(library, tmp_path / "gone.pdf", OTTERS, (0, len(OTTERS[0]) + 2))
     judge, targets, _ = judged(library, asks(Gold("gone.pdf", 2, SHELLS)))
     assert judge.ranks(targets, ids)["page"] == (2,)
@@ -198,7 +198,7 @@ def citation(library: Library, start: int, quote: str) -> Citation:
     return Citation(paper, start, start + len(quote), quote, 1, 1.0)
 
 
-def test_a_citation_is_right_if_its_quote_is_on_a_gold_page(library: Library, tmp_path: Path) -> None:
+def test_a_citation_is_right_on_a_gold_page(library: Library, tmp_path: Path) -> None:
     changed = (OTTERS[0], OTTERS[1].replace("a stone", "a spoon"))
     put(library, write_pdf(tmp_path / "otters.pdf", OTTERS), changed, (0, len(OTTERS[0]) + 2))
     judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))

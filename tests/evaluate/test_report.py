@@ -167,7 +167,7 @@ def coloured(seen: Pixels, *colour: int) -> npt.NDArray[np.bool_]:
     return near[:, :, 0] & near[:, :, 1] & near[:, :, 2]
 
 
-def test_picture_has_its_size_and_bars_as_high_as_the_figures() -> None:
+def test_a_picture_has_bars_as_high_as_the_figures() -> None:
     png = picture(ranked_run())
     assert struct.unpack(">II", png[16:24]) == (WIDTH * DPI, HEIGHT * DPI)
     seen = pixels(png)

@@ -224,7 +224,7 @@ def test_a_failed_question_is_recorded_and_the_run_continues(library: Library, t
     assert load(tmp_path / "run.json") == run
 
 
-def test_three_failures_in_a_row_end_a_run_and_results_are_kept(library: Library) -> None:
+def test_three_failures_in_a_row_end_a_run(library: Library) -> None:
     failing = FailingRetriever("b", "d", "e", "f", bm25=[])
     run = ask(library, failing, *lettered("abcdefgh"))
     assert [question.id for question in run.asked] == ["a", "c"]

@@ -43,7 +43,7 @@ def work(title: str = "Otters", family: str = "Byte", year: int | None = 2021, *
     return Work("openalex", title=title, authors=(WorkAuthor(PersonName(family)),), year=year, **more)
 
 
-def test_works_are_one_by_any_identifier_or_by_title_first_author_and_year() -> None:
+def test_works_are_grouped_by_identifier_or_title_author_year() -> None:
     preprint = work("Otters: a survey", arxiv="2101.00001v2")
     same_version = work("Renamed", "Other", arxiv="2101.00001v5")
     journal = work("Otters -- A Survey", doi="10.1/x")

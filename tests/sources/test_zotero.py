@@ -136,7 +136,7 @@ def test_editors_stand_where_no_author_does(made: MadeZotero) -> None:
     assert _read(made).attachments[0].metadata.authors.value == (PersonName("Lovelace", "Ada"),)
 
 
-def test_what_is_in_the_trash_or_no_pdf_is_left_out(made: MadeZotero) -> None:
+def test_trash_and_other_files_are_left_out(made: MadeZotero) -> None:
     kept = made.attach(made.item(title="Kept"))
     trashed = made.attach(made.item(title="Trashed"))
     made.trash(made.id_of(trashed))
@@ -359,7 +359,7 @@ def test_a_damaged_file_is_one_sentence_and_what_to_do(made: MadeZotero, how: st
 
 
 @pytest.mark.parametrize("kind", ["read", "open"])
-def test_a_copy_that_cannot_be_read_says_nothing_of_the_library(made: MadeZotero, kind: str) -> None:
+def test_an_unreadable_copy_is_no_damage_of_the_library(made: MadeZotero, kind: str) -> None:
     made.attach(made.item(title="T"))
     made.save()
     with sqlite_faults(kind, 0, 10**9), pytest.raises(FolioError, match="cannot be read there") as found:
@@ -386,7 +386,7 @@ def test_databases_of_other_programs_and_versions(tmp_path: Path) -> None:
 
 def test_two_thousand_items_take_seconds(made: MadeZotero) -> None:
     collections = [made.collection(f"c{number}") for number in range(50)]
-    about = {"date": "2014-01-02 2014", "publicationTitle": "Nature", "volume": "1"}
+    about: dict[str, Any] = {"date": "2014-01-02 2014", "publicationTitle": "Nature", "volume": "1"}
     for number in range(2000):
         creators = [("author", "Given", f"Family{number}"), ("author", "Other", "Name")]
         place = collections[number % 50]

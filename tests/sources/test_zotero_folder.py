@@ -43,7 +43,7 @@ def test_app_data_says_where_windows_keeps_profiles(tmp_path: Path) -> None:
     assert find_data_folder(None, computer).path == chosen
 
 
-def test_a_given_folder_has_the_base_folder_of_the_profile_that_uses_it(tmp_path: Path) -> None:
+def test_a_given_folder_has_its_profiles_base_folder(tmp_path: Path) -> None:
     default, other = _library(tmp_path / "Zotero"), _library(tmp_path / "Other")
     profiles = tmp_path / ".zotero" / "zotero"
     _profile(profiles / "a", baseAttachmentPath='"/of/default"')
@@ -53,7 +53,7 @@ def test_a_given_folder_has_the_base_folder_of_the_profile_that_uses_it(tmp_path
     assert find_data_folder(other, computer).attachments == Path("/of/other")
 
 
-def test_a_folder_that_is_switched_off_or_relative_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_switched_off_or_relative_is_not_used(tmp_path: Path) -> None:
     default, off = _library(tmp_path / "Zotero"), _library(tmp_path / "Off")
     profiles = tmp_path / ".zotero" / "zotero"
     _profile(profiles / "a", dataDir=f'"{off}"', useDataDir="false")
