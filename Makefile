@@ -1,7 +1,7 @@
 # Folio's tasks. Bare `make` lists them.
 #
-# The first task that needs it makes .venv and installs requirements-base.txt into it, again only when that file changes.
-# `make models` adds requirements-models.txt; `make test` and `make check` add everything.
+# The first task that needs it makes .venv and installs requirements/base.txt into it, again only when that file changes.
+# `make models` adds requirements/cross-encoders.txt; `make test` and `make check` add everything.
 # To use an environment that you have already, name its interpreter; nothing is then installed:
 #
 #     make ask PYTHON=python
@@ -16,14 +16,14 @@ ifeq ($(origin PYTHON),command line)
 READY := check-python
 MODELS := check-python
 DEV := check-python
-CLUSTER := check-python
+RAY := check-python
 BASE := $(PYTHON)
 else
 PYTHON := .venv/bin/python
 READY := .venv/.installed
 MODELS := .venv/.installed-models
 DEV := .venv/.installed-dev
-CLUSTER := .venv/.installed-cluster
+RAY := .venv/.installed-ray
 BASE := $(PYTHON3)
 endif
 # The files are whole closures: pip need not look for what else their packages require.
@@ -33,7 +33,7 @@ PIP_AUDIT := pip-audit==2.10.1
 LINT_IMPORTS := $(PYTHON) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-logo"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help ask serve test cluster check bench models sample schema docs requirements audit licences clean check-python
+.PHONY: help ask serve test ray check bench models sample schema docs requirements audit licences clean check-python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,13 +53,13 @@ test: $(DEV) ## Run everything that CI runs: ruff, strict types, imports, all te
 	@$(PYTHON) -m pytest -n auto
 
 # Apart from the others, so that these show that Folio needs none of its packages on one computer.
-cluster: $(CLUSTER) ## Run the tests of `ingest --on ray`, with the packages of requirements-cluster.txt; QUICK=1: most
+ray: $(RAY) ## Run the tests of `ingest --on ray`, with the packages of requirements/ray.txt; QUICK=1: most
 	@$(PYTHON) -m pytest -n auto $(if $(QUICK),-m "not slow") tests/shared/test_ray_ingest.py tests/shared/test_paper_worker.py
 
 # What runs on one core is beside the tests; these are in front, so that Ctrl-C reaches them.
-check: $(DEV) ## Run the quick part of that, about a minute: ruff, strict types, imports, the tests of tests/fast.txt
+check: $(DEV) ## Run the quick part of that, 45 seconds: ruff, strict types, imports, the tests marked as fast
 	@{ $(PYTHON) -m ruff check . && $(PYTHON) -m mypy && $(LINT_IMPORTS) >/dev/null; } & static=$$!; \
-	$(PYTHON) -m pytest -n auto -m "not slow" @tests/fast.txt; tests=$$?; \
+	$(PYTHON) -m pytest -n auto -m "fast and not slow"; tests=$$?; \
 	wait $$static && exit $$tests
 
 bench: $(DEV) ## Compare the speed with the plain design's, most of an hour: make bench PAPERS=folder ARTICLES=file
@@ -102,28 +102,28 @@ check-python:
 	@$(BASE) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	{ echo "Folio needs Python 3.11 or newer, and '$(BASE)' is not. Try: make PYTHON3=python3.12" >&2; exit 1; }
 
-.venv/.installed: requirements-base.txt | check-python
+.venv/.installed: requirements/base.txt | check-python
 	@echo "Installing the packages that Folio needs into .venv, about 640 MB; this takes a minute or two the first time." >&2
 	@$(PYTHON3) -m venv .venv
-	@$(PIP) -r requirements-base.txt
+	@$(PIP) -r requirements/base.txt
 	@touch $@
 
-.venv/.installed-models: requirements-models.txt .venv/.installed
-	@$(PIP) -r requirements-models.txt
+.venv/.installed-models: requirements/cross-encoders.txt .venv/.installed
+	@$(PIP) -r requirements/cross-encoders.txt
 	@touch $@
 
 # For Linux, requirements.txt has torch's CPU build; where pip finds PyPI's, that and what it brings is installed first.
-.venv/.installed-dev: requirements.txt requirements-cuda.txt requirements-dev.txt .venv/.installed
+.venv/.installed-dev: requirements.txt requirements/cuda.txt requirements/postgres.txt requirements/development.txt .venv/.installed
 	@echo "Installing everything that the tests use into .venv; this takes some minutes the first time." >&2
 	@torch="$$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt)"; \
 	[ "$$(uname)" != Linux ] \
 	|| .venv/bin/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --no-deps --report - "$$torch" \
 	   | grep -q '+cpu' \
-	|| $(PIP) -r requirements-cuda.txt
+	|| $(PIP) -r requirements/cuda.txt
 	@$(PIP) -r requirements.txt
-	@$(PIP) -r requirements-dev.txt
+	@$(PIP) -r requirements/postgres.txt -r requirements/development.txt
 	@touch $@
 
-.venv/.installed-cluster: requirements-cluster.txt .venv/.installed-dev
-	@$(PIP) -r requirements-cluster.txt
+.venv/.installed-ray: requirements/ray.txt .venv/.installed-dev
+	@$(PIP) -r requirements/ray.txt
 	@touch $@

@@ -68,12 +68,12 @@ class Settings(BaseSettings):
     PAPERS_DIR: Path = DATA / "papers"
     """The folder of PDFs that an ingest reads, subfolders included."""
     VECTORSTORE_DIR: Path = DATA / "vectorstore"
-    """The index: `library.sqlite`; `user.sqlite` with what people said, and its daily copies; and the FAISS and BM25
+    """The index: `library.sqlite`; `user.sqlite` with what you wrote, and its daily copies; and the FAISS and BM25
     files derived from them."""
     INGESTED_JSON: Path = DATA / "ingested.json"
     """A list of what is in the index, for people to read."""
     CACHE_DIR: Path = DATA / "cache"
-    """Where `folio fetch` and the page keep the answers of the services that they asked, for a day."""
+    """Where `folio fetch` and the page cache the answers of services on the internet, for a day."""
     MODELS_DIR: Path = DATA / "models"
     """Where `make models` puts the cross-encoders. Its subfolder `onnx/` caches the graphs built from model weights."""
 
@@ -82,15 +82,15 @@ class Settings(BaseSettings):
     """`local` keeps the library in VECTORSTORE_DIR; `postgres` keeps it in PostgreSQL, where any number of computers
     ingest, ask and serve at once (docs/scale.md); VECTORSTORE_DIR then has this computer's FAISS and BM25 files."""
     DATABASE_URL: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
-    """With STORE=postgres, the database as libpq takes it: `postgresql://user@host/name?sslmode=verify-full`; the
+    """With STORE=postgres, the database, as libpq takes it: `postgresql://user@host/name?sslmode=verify-full`; the
     password may be in it or in `~/.pgpass`. Papers, their PDFs and questions are sent there. Not read from the
     checkout's `.env`."""
     SEARCH: Literal["auto", "local", "server"] = "auto"
-    """With STORE=postgres, what searches: `local`, FAISS and BM25 files of this computer, which follow the database;
-    `server`, the server, in tables of its own (extension `vector`). `auto`: the server from a million passages on."""
+    """With STORE=postgres, where the search runs: `local`, in FAISS and BM25 files on this computer, which follow the
+    database; `server`, in the database (extension `vector`). `auto`: on the server from a million passages on."""
     RAY_ADDRESS: str = ""
     """With `ingest.py --on ray`, the cluster that reads and embeds papers: `host:port`. This computer must be a part of
-    it; papers are sent there. Empty: a Ray of its own on this computer. Not read from the checkout's `.env`."""
+    it; papers are sent there. Empty: Ray on this computer alone. Not read from the checkout's `.env`."""
 
     # Models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
@@ -102,13 +102,13 @@ class Settings(BaseSettings):
     """The reranker. `auto` uses the cross-encoder if its files are on this computer, otherwise the built-in reranker;
     `none` keeps the order of the fused scores."""
     VERIFIER: Literal["auto", "llm", "crossencoder", "none"] = "auto"
-    """What judges whether the cited sentences say what a model wrote. `llm` asks a model on Ollama one question about
-    each statement; `crossencoder` uses NLI_MODEL, without a server; `none` leaves it to the rules about numbers and
-    names. `auto` uses Ollama if that writes the answers, otherwise the cross-encoder if its files are on this
+    """What judges whether the cited sentences support what a model wrote. `llm` asks a model on Ollama one question
+    about each statement; `crossencoder` uses NLI_MODEL, without a server; `none` leaves it to the rules about numbers
+    and names. `auto` uses Ollama if it writes the answers, otherwise the cross-encoder if its files are on this
     computer."""
     STRICT: bool = False
-    """Whether answers show only what is quoted: `true` leaves out what a model says in its own words, even where the
-    papers support it."""
+    """Whether answers show quotes only: `true` leaves out what a model says in its own words, even if the papers
+    support it."""
     SHOW_UNDERSTOOD: bool = True
     """Whether the answer to a follow-up says how it was understood ("Understood as: ...")."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
@@ -125,27 +125,26 @@ class Settings(BaseSettings):
     EMBED_MODEL: str = "nomic-embed-text"
     """The embedding model on Ollama."""
     EMBED_QUERY_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
-    """What EMBED_MODEL reads before a question. `auto` takes what its makers say, for the models that Folio knows, and
-    nothing for others; `none` is nothing; anything else is used to the letter, in quotes if it ends in a space:
+    """Text that EMBED_MODEL gets before a question. `auto` takes what the model's makers specify, for models that Folio
+    knows, and nothing for others; `none` is nothing; anything else is used as it is, in quotes if it ends in a space:
     `"query: "`."""
     EMBED_PASSAGE_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
-    """The same before a passage; `{title}` in it is the title of its paper. Another one needs a new index."""
+    """The same before a passage; `{title}` stands for the title of its paper. A change needs a new index."""
     LLM_MODEL: str = "llama3.1:8b"
     """The chat model on Ollama."""
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or the path of a folder: absolute, or
     beginning with a dot."""
     THINK: Literal["auto", "off", "low", "on"] = "auto"
-    """Whether models on Ollama think before they write, if they can. `auto` and `off` tell them not to, which takes a
-    fraction of the time; `low` lets them think a little, `on` as much as they do by themselves. gpt-oss always thinks,
-    and little unless this is `on`. A thought has room of its own beside ANSWER_TOKENS: 2,048 tokens, or 4,096 with
-    `on`."""
+    """Whether models on Ollama that can think do so before they write. `auto` and `off` tell them not to, which takes a
+    fraction of the time; `low` lets them think a little, `on` as much as they like. gpt-oss always thinks, and little
+    unless this is `on`. A thought may take 2,048 tokens beside ANSWER_TOKENS, or 4,096 with `on`."""
     KEEP_ALIVE: Annotated[str, Field(pattern=r"^(-?[0-9]+|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)?$")] = ""
     """How long Ollama keeps a model loaded after a request: `30m`, `2h`, a number of seconds, or `-1` for always.
-    Empty: as Ollama is set, which is five minutes by default."""
+    Empty: Ollama's own setting, five minutes by default."""
     VERIFIER_MODEL: str = ""
-    """The model on Ollama that judges statements. Empty: the chat model, which has already read the evidence and so
-    answers soonest. `bespoke-minicheck` is made for this."""
+    """The model on Ollama that judges statements. Empty: the chat model, which is fastest because it has already read
+    the evidence. `bespoke-minicheck` is made for this task."""
     NLI_MODEL: str = "cross-encoder/nli-MiniLM2-L6-H768"
     """The cross-encoder that judges statements, named as CROSS_ENCODER is: a model with the labels entailment, neutral
     and contradiction, or one that says whether a text supports a sentence."""
@@ -162,7 +161,7 @@ class Settings(BaseSettings):
     """What happens to pages that are images. `auto` reads them with Tesseract or RapidOCR if one is installed; `off`
     leaves them out."""
     INDEX: Literal["single", "dual"] = "single"
-    """What has vectors. `single`: passages; `dual`: longer passages, and in each of them fine ones of a few sentences,
+    """What is embedded. `single`: passages; `dual`: longer passages, and in each of them fine ones of a few sentences,
     which find what a long passage only mentions. Takes effect with `--rebuild`."""
     CHUNK_SIZE: Count = 1500
     """Maximum characters in a passage (a chunk): two or three paragraphs, enough to answer from alone. Passages end
@@ -177,8 +176,8 @@ class Settings(BaseSettings):
     TOP_K_CANDIDATES: Count = 20
     """Passages taken from FAISS, and as many from BM25, before they are fused and reranked."""
     DUAL_CANDIDATES: Count = 50
-    """With INDEX=dual, passages and as many fine passages taken from FAISS. Of those that come out of the fusion, as
-    many are reranked as with INDEX=single."""
+    """With INDEX=dual, the number of passages, and of fine passages, taken from FAISS. As many are reranked as with
+    INDEX=single."""
     TOP_K: Count = 4
     """Passages kept as evidence for an answer."""
     DENSE_WEIGHT: Weight = 0.7
@@ -188,45 +187,45 @@ class Settings(BaseSettings):
     FUSION: Literal["weighted", "rrf"] = "weighted"
     """How the two rankings become one: `weighted` adds scores, `rrf` is reciprocal rank fusion."""
     RRF_K: Count = 60
-    """With FUSION=rrf, the constant that is added to each rank: the larger, the less the first places count."""
+    """With FUSION=rrf, the constant added to each rank: the larger, the less the first places count."""
     RETRIEVAL_MODE: Literal["hybrid", "dense", "lexical"] = "hybrid"
-    """What finds passages: both rankings, the embedding's alone or BM25's alone."""
+    """What ranks passages: both searches, the embeddings alone or BM25 alone."""
     MIN_HITS: Annotated[int, Field(ge=0), NotEndless] = 0
-    """With RETRIEVAL_MODE=lexical, the passages that BM25 must find: with fewer, the search is hybrid."""
+    """With RETRIEVAL_MODE=lexical, the fewest passages that BM25 must find; with fewer, the search is hybrid."""
     QUERY_VARIANTS: Literal["off", "llm", "hyde"] = "off"
-    """What is searched besides a question. `llm`: other wordings by LLM_MODEL on Ollama; `hyde`: a passage that
-    LLM_MODEL writes as an answer, for passages like it. A search in rounds (`--deep`) has other words of its own."""
+    """What is searched in addition to the question. `llm`: other wordings from LLM_MODEL on Ollama; `hyde`: a made-up
+    answer from LLM_MODEL, to find passages like it. A search in rounds (`--deep`) rephrases by itself."""
     VARIANTS_SECONDS: Seconds = 20
-    """With QUERY_VARIANTS=llm or hyde, seconds that LLM_MODEL has; then a question is searched as it is."""
+    """With QUERY_VARIANTS=llm or hyde, seconds that LLM_MODEL may take; after that, the question is searched as it
+    is."""
     MMR_LAMBDA: Weight = 1.0
-    """How much a passage's relevance counts against its likeness to better passages (maximal marginal relevance): 1
-    leaves the order as it is, less spreads the evidence over more that differs."""
+    """Weight of a passage's relevance against its similarity to better passages (maximal marginal relevance): 1 leaves
+    the order as it is, less gives more varied evidence."""
 
     # Deep answers (`--deep`)
     SEARCH_PAPERS: Count = 8
     """Papers that one search of a deep answer finds; a later search may take the next ones."""
     EVIDENCE_K: Count = 10
-    """Passages that a deep answer scores in a round, and the most that it is made from."""
+    """Passages that a deep answer scores in a round; also the most that it is made from."""
     MIN_CONTEXTS: Count = 3
-    """Passages of relevance 5 or more that are enough; a question with several parts needs one for each part, too."""
+    """Passages of relevance 5 or more that are enough to stop searching; each part of a question needs one, too."""
     ROUNDS: Count = 3
-    """Searches of a deep answer, at most."""
+    """Maximum number of searches for a deep answer."""
     DEEP_MMR_LAMBDA: Weight = 1.0
-    """How a deep answer chooses the passages that it scores: `1` takes the best, less takes passages that say
-    different things."""
+    """How a deep answer chooses the passages that it scores: `1` takes the best, less takes more varied ones."""
     PARALLEL: Annotated[int, Field(ge=1, le=32)] = 4
     """Passages that a model on Ollama scores at once. The server may take fewer: OLLAMA_NUM_PARALLEL."""
     DEEP_CALLS: Count = 60
-    """Calls of a model that a deep answer may take to search, at most; the answer itself is not counted."""
+    """Maximum number of model calls of a deep search; the answer itself is not counted."""
     DEEP_SECONDS: Seconds = 600
-    """Seconds that a deep answer may search, at most; then it is made from what was found."""
+    """Maximum seconds of a deep search; then the answer is made from what was found."""
 
     # Citations
     CITATION_STYLE: Literal["author-year", "numbered", "arxiv", "file"] = "author-year"
-    """What citations name a paper by. `author-year`: `[Ongaro & Ousterhout 2014, p. 6]`, or a short title where no
-    author is sure; `numbered`: `[1]`, the number of the page in the answer's list of sources, in the terminal and in
-    exported Markdown (the page names papers as `author-year` does); `arxiv`: `[arXiv:2301.01234 p.7]`, or the file;
-    `file`: `[otters.pdf p.7]`. Where neither author nor title is sure, `author-year` cites as `arxiv` does."""
+    """How citations name a paper. `author-year`: `[Ongaro & Ousterhout 2014, p. 6]`, or a short title where no author
+    is sure; `numbered`: `[1]`, the number of the page in the answer's list of sources, in the terminal and in exported
+    Markdown (the page names papers as `author-year` does); `arxiv`: `[arXiv:2301.01234 p.7]`, or the file; `file`:
+    `[otters.pdf p.7]`. Where neither author nor title is sure, `author-year` cites as `arxiv` does."""
 
     # Privacy, the PDF viewer and the server
     QUERY_LOG: bool = True
@@ -238,21 +237,22 @@ class Settings(BaseSettings):
     FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
     PUBLIC_URL: Annotated[str, Field(pattern=r"^(https?://[a-z0-9.-]+(:[0-9]{1,5})?)?$")] = ""
-    """Where people open the page of `serve.py` if a balancer stands in front of it, without a path:
-    `https://papers.example.org`. Requests for this address are then accepted, with a token all the same."""
+    """The address at which people open the page if a balancer stands in front of `serve.py`, without a path:
+    `https://papers.example.org`. Requests for it are accepted, with a token all the same."""
 
-    # Papers from the internet: for `folio fetch`, and for the page where it may use it
+    # Papers from the internet
     ONLINE: bool = False
     """Whether the page and the API of `serve.py` may search OpenAlex, Semantic Scholar and arXiv for papers and
     download them, as `serve.py --online` allows for one start. `folio fetch` is allowed to anyway. Not read from the
     checkout's `.env`."""
     CONTACT_EMAIL: Annotated[str, Field(exclude=True, pattern=r"^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$")] = ""
-    """Your mail address, which the services are told. OpenAlex and Crossref answer sooner then; Unpaywall is only asked
-    with one. Empty: nobody is told."""
+    """Your mail address, which is sent to the services. OpenAlex and Crossref answer faster with it; Unpaywall is asked
+    only with it. Empty: none is sent."""
     OPENALEX_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """A key for OpenAlex, if you have one."""
     S2_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
-    """A key for Semantic Scholar, if you have one. Without it, all who have none share its answers, and often wait."""
+    """A key for Semantic Scholar, if you have one. Without it, you share a rate limit with everyone who has none, and
+    often wait."""
     SOURCES_STAND_IN: str = ""
     """The address of a server on this computer that stands in for all services, for tests: `http://127.0.0.1:8000`."""
 

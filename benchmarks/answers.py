@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from folio.answer.chat import Chat
 from folio.answer_types import Answer
 from folio.app import App
-from folio.cli.command import command, positive_int
+from folio.cli.command import positive_int, run_command
 from folio.commands import evaluate
 from folio.commands.evaluation_output import spread
 from folio.console import output, progress_bar, say
@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--limit", type=positive_int, metavar="N", help="at most N questions of a set")
     arguments = parser.parse_args(argv)
-    return command(lambda app: _run(app, arguments))
+    return run_command(lambda app: _run(app, arguments))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio.app import App
-from folio.cli.command import command, positive_int
+from folio.cli.command import positive_int, run_command
 from folio.commands import evaluate, evaluation_output
 from folio.console import output, progress_bar
 from folio.errors import UsageError
@@ -210,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=positive_int, metavar="N", help="ask the first N questions")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="save both runs here, for evaluate.py --compare")
     arguments = parser.parse_args(argv)
-    return command(lambda app: compare(app, arguments))
+    return run_command(lambda app: compare(app, arguments))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from folio.answer_types import Style
 from folio.app_settings import AppSettings, Place
-from folio.errors import OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
+from folio.errors import FIRST_INGEST, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
 from folio.files import write_json
 from folio.ingest.store import LocalStore, Store
 from folio.model_choice import ModelChoice, prefix_of
@@ -355,7 +355,7 @@ class App(AppSettings):
         if not library.chunk_count():
             raise StoreMissing(
                 f"The index at {self.backend.place} has no papers yet.",
-                "Put PDFs into papers/ and run `python ingest.py`, which also says why a file could not be read.",
+                f"{FIRST_INGEST}, which also says why a file could not be read.",
             )
 
     def retriever_over(

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from folio.errors import with_commands
 from folio.shown_text import one_line
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def _console(*, stderr: bool) -> Console:
 
 def say(text: str) -> None:
     """Print a notice on standard error."""
-    errors().print(one_line(with_commands(text)), style="dim")
+    errors().print(one_line(text), style="dim")
 
 
 @contextmanager

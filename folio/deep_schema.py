@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from folio.deep_types import DeepEvent, DeepTrace, EvidenceScored, PapersFound, SearchAgain
+from folio.deep_types import DeepEvent, DeepTrace, EvidenceScored, PapersFound, SearchAgain, SearchEnded
 from folio.evidence_profile import EvidenceProfile
-from folio.profile_schema import EvidenceProfileJson, profile_json
+from folio.profile_schema import EvidenceProfileJson
 from folio.schema import AnswerJson
-from folio.schema_parts import Count, PageRange, Sha256, Strict
+from folio.schema_parts import Count, PageRange, Sha256, Strict, With, at
 
 # Characters of events that the log keeps of one trace. One of three rounds has some 60,000.
 MOST_LOGGED = 200_000
@@ -19,7 +19,7 @@ MOST_LOGGED = 200_000
 class PaperFoundJson(Strict):
     """A paper that a search found."""
 
-    paper: Sha256
+    paper: Annotated[Sha256, at("id")]
     file: str
     title: str
 
@@ -39,17 +39,17 @@ class EvidenceEventJson(Strict):
     event: Literal["evidence"] = "evidence"
     part: str
     """The part of the question that it was read for."""
-    paper: Sha256
-    file: str
-    title: str
-    pages: PageRange
-    text: str
+    paper: Annotated[Sha256, at("hit", "paper", "id")]
+    file: Annotated[str, at("hit", "paper", "file")]
+    title: Annotated[str, at("hit", "paper", "title")]
+    pages: Annotated[PageRange, at("hit", "pages")]
+    text: Annotated[str, at("hit", "text")]
     """The passage."""
-    page_breaks: list[Count] = Field(default_factory=list)
+    page_breaks: Annotated[list[Count], at("hit", "page_breaks")] = Field(default_factory=list)
     """Where in its text each page after the first begins, in Unicode code points."""
-    relevance: Annotated[int, Field(ge=0, le=10)] | None
+    relevance: Annotated[Annotated[int, Field(ge=0, le=10)] | None, at("assessment", "relevance")]
     """0 is dropped; null if it could not be scored."""
-    summary: str
+    summary: Annotated[str, at("assessment", "summary")]
     """A model's, in its own words and not checked; empty without one."""
 
 
@@ -72,6 +72,12 @@ class SearchEndedEventJson(Strict):
 
 
 EventJson = PapersEventJson | EvidenceEventJson | SearchAgainEventJson | SearchEndedEventJson
+_EVENTS: dict[type[DeepEvent], type[EventJson]] = {
+    PapersFound: PapersEventJson,
+    EvidenceScored: EvidenceEventJson,
+    SearchAgain: SearchAgainEventJson,
+    SearchEnded: SearchEndedEventJson,
+}
 
 
 class TraceJson(Strict):
@@ -99,19 +105,12 @@ class DeepAnswerJson(AnswerJson):
 
 def deep_answer_json(answer: AnswerJson, trace: DeepTrace, profile: EvidenceProfile | None = None) -> DeepAnswerJson:
     """An answer with its trace and its profile."""
-    shown = profile_json(profile) if profile else None
-    return DeepAnswerJson(**dict(answer), trace=trace_json(trace), evidence_profile=shown)
+    return DeepAnswerJson.model_validate({**dict(answer), "trace": trace_json(trace), "evidence_profile": profile})
 
 
 def trace_json(trace: DeepTrace) -> TraceJson:
     """How the evidence of an answer was found."""
-    return TraceJson(
-        assessor=trace.assessor,
-        rounds=trace.rounds,
-        calls=trace.calls,
-        seconds=trace.seconds,
-        events=[event_json(event) for event in trace.events],
-    )
+    return TraceJson.model_validate(With(trace, events=[event_json(event) for event in trace.events]))
 
 
 def logged_trace(trace: DeepTrace, most: int = MOST_LOGGED) -> dict[str, Any]:
@@ -138,21 +137,4 @@ def from_log(written: dict[str, Any] | None) -> TraceJson | None:
 
 def event_json(event: DeepEvent) -> EventJson:
     """One event of a deep search."""
-    if isinstance(event, PapersFound):
-        papers = [PaperFoundJson(paper=paper.id, file=paper.file, title=paper.title) for paper in event.papers]
-        return PapersEventJson(query=event.query, papers=papers)
-    if isinstance(event, EvidenceScored):
-        return EvidenceEventJson(
-            part=event.part,
-            paper=event.hit.paper.id,
-            file=event.hit.paper.file,
-            title=event.hit.paper.title,
-            pages=event.hit.pages,
-            text=event.hit.text,
-            page_breaks=list(event.hit.page_breaks),
-            relevance=event.assessment.relevance,
-            summary=event.assessment.summary,
-        )
-    if isinstance(event, SearchAgain):
-        return SearchAgainEventJson(how=event.how, why=event.why, queries=list(event.queries))
-    return SearchEndedEventJson(why=event.why)
+    return _EVENTS[type(event)].model_validate(event)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from folio.errors import UsageError
+from folio.errors import UsageError, command
 from folio.paper_metadata import FIELDS, Field, Metadata, PersonName
 
 # Fields that only the library that a paper was imported from knows
@@ -68,7 +68,7 @@ def parse_edits(changes: Sequence[str], reset: Sequence[str]) -> dict[str, Field
             raise UsageError(f"The field {name} is given twice.", "Give it once.")
         found[name] = field
     if not found:
-        raise UsageError("No change is given.", "Give one: `python -m folio papers edit otters.pdf year=2014`.")
+        raise UsageError("No change is given.", f"Give one: `{command('papers edit otters.pdf year=2014')}`.")
     return found
 
 

@@ -29,26 +29,41 @@ FolioError                 exit code 1
 
 from __future__ import annotations
 
-import re
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-# An installed Folio has no scripts, but the command `folio`.
 _IN_CHECKOUT = Path(__file__).resolve().parents[1].joinpath("ingest.py").is_file()
-_INSTALLED = (
-    ("into papers/ and run `python ingest.py`", "into a folder and run `folio ingest FOLDER`"),
-    (r"python (ingest|serve|evaluate|fetch)\.py", r"folio \1"),
-    (r"python query\.py --doctor", "folio doctor"),
-    (r"python query\.py", "folio ask"),
-    ("python -m folio", "folio"),
+# A checkout's packages need not be installed, so it may have no command `folio`, but it has these scripts.
+_BY_SCRIPTS = _IN_CHECKOUT and Path(sys.argv[0]).stem != "folio"
+_SCRIPTS = {
+    "ask": "query.py",
+    "doctor": "query.py --doctor",
+    "evaluate": "evaluate.py",
+    "fetch": "fetch.py",
+    "ingest": "ingest.py",
+    "serve": "serve.py",
+}
+
+
+def command(line: str, *, by_scripts: bool = _BY_SCRIPTS) -> str:
+    """A command of `folio` as it is typed where this program runs.
+
+    >>> command("ingest --rebuild", by_scripts=False), command("ingest --rebuild", by_scripts=True)
+    ('folio ingest --rebuild', 'python ingest.py --rebuild')
+    """
+    name, space, arguments = line.partition(" ")
+    if not by_scripts:
+        return f"folio {line}"
+    return f"python {_SCRIPTS[name]}{space}{arguments}" if name in _SCRIPTS else f"python -m folio {line}"
+
+
+# What to do where there is no index yet; without its full stop
+FIRST_INGEST = (
+    f"Put PDFs into papers/ and run `{command('ingest')}`"
+    if _BY_SCRIPTS
+    else f"Put PDFs into a folder and run `{command('ingest FOLDER')}`"
 )
-
-
-def with_commands(text: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
-    """A text that names commands, as they are called here: `python ingest.py` is `folio ingest` once installed."""
-    for script, command in () if in_checkout else _INSTALLED:
-        text = re.sub(script, command, text)
-    return text
 
 
 def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
@@ -57,15 +72,12 @@ def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
 
 
 def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
-    """The command that installs packages which a part of Folio needs: "models", "evaluate", "torch" or "cluster"."""
+    """The command that installs what a part of Folio needs. extra: its name in pyproject.toml."""
     if not in_checkout:
         return f"pip install 'folio-papers[{extra}]'"
-    files = {
-        "cluster": "requirements-cluster.txt",
-        "evaluate": "requirements-evaluate.txt",
-        "torch": "requirements.txt",
-    }
-    return f"pip install -r {files[extra]}" if extra in files else f"make {extra}"
+    if extra == "cross-encoders":
+        return "make models"
+    return "pip install -r requirements.txt" if extra == "torch" else f"pip install -r requirements/{extra}.txt"
 
 
 def require_packages(extra: str, what: str, *names: str) -> None:
@@ -85,7 +97,7 @@ class FolioError(Exception):
     def __init__(self, happened: str, remedy: str) -> None:
         super().__init__(happened)
         self.happened = happened
-        self.remedy = with_commands(remedy)
+        self.remedy = remedy
 
     def __reduce__(self) -> tuple[type[FolioError], tuple[str, str]]:
         # Errors cross from the parsing workers to the main process.
@@ -129,7 +141,7 @@ class StoreDamaged(StoreError):
 
 
 class IndexDamaged(StoreError):
-    def __init__(self, happened: str, remedy: str = "Run `python ingest.py --repair`.") -> None:
+    def __init__(self, happened: str, remedy: str = f"Run `{command('ingest --repair')}`.") -> None:
         super().__init__(happened, remedy)
 
 

@@ -12,10 +12,10 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
-from pathlib import Path, PurePath
+from pathlib import Path
 from time import sleep
 
-from folio.errors import DiskFull, FolioError
+from folio.errors import DiskFull, FolioError, command
 
 # Where the files of papers that were removed or replaced are kept, in PAPERS_DIR; ingestion skips hidden folders.
 REMOVED = ".removed"
@@ -207,7 +207,7 @@ def unusable(error: OSError) -> FolioError:
     if is_in_use(error):
         return FolioError(
             f"{error.filename or 'A file'} is open in another program, or may not be changed.",
-            "Close the other program, such as a viewer or `python serve.py`, and run the same command again.",
+            f"Close the other program, such as a viewer or `{command('serve')}`, and run the same command again.",
         )
     place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
     return FolioError(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.")
@@ -228,10 +228,3 @@ def no_device(name: str) -> str:
 def shortened(name: str, longest: int) -> str:
     """The beginning of a file's name, no more than so many bytes."""
     return name.encode(errors="replace")[:longest].decode(errors="ignore")
-
-
-def without_ending(name: str) -> str:
-    """A file's name without its ending, its folders before it: "seas/otters". One of dots alone keeps it: "..pdf"."""
-    path = PurePath(name)
-    left = path.name.removesuffix(path.suffix)
-    return (path.parent / left if left.strip(".") else path).as_posix()

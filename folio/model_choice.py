@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.deep_types import Assessor, DeepLimits
-from folio.errors import ModelMissing, OllamaError, fetch_command, with_commands
+from folio.errors import ModelMissing, OllamaError, command, fetch_command
 from folio.models.cross_encoder import CrossEncoderReranker
 from folio.models.model_files import find_model
 from folio.models.nli_cross_encoder import NliVerifier
@@ -97,7 +97,7 @@ class ModelChoice:
     @property
     def better(self) -> list[str]:
         """What would give better answers, for the models used so far."""
-        return [with_commands(text) for text in dict.fromkeys(self._stand_ins.values())]
+        return list(dict.fromkeys(self._stand_ins.values()))
 
     def announce(self) -> None:
         """Say once a day for each index, in one line, that built-in models are in use and how to get better ones."""
@@ -106,7 +106,7 @@ class ModelChoice:
         if not ways or not is_first_today(self.settings.VECTORSTORE_DIR):
             return
         way = "start Ollama" if any(way.startswith("start Ollama") for way in ways) else "; ".join(ways)
-        doctor = with_commands("`python query.py --doctor`")
+        doctor = f"`{command('doctor')}`"
         self.notice(f"Using built-in models. For better answers, {way} ({doctor} shows how).")
 
     # Ollama's models
@@ -157,7 +157,7 @@ class ModelChoice:
             choice = "ollama" if made_with == "ollama" or (not made_with and self._ollama_embeds()) else "builtin"
             if made_with == "builtin":
                 pull = f"run `ollama pull {self.settings.EMBED_MODEL}`"
-                self._stand_ins["the embedder"] = f"{pull} and `python ingest.py --rebuild`"
+                self._stand_ins["the embedder"] = f"{pull} and `{command('ingest --rebuild')}`"
         if choice == "ollama":
             return self._ollama_embedder()
         return self.meaning

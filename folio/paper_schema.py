@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator
+
+from folio.errors import command
 from folio.paper_lists import unsure_fields
-from folio.paper_metadata import FIELDS, Origin, PersonName
-from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
+from folio.paper_metadata import Metadata, Origin
+from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Score, Sha256, Strict, With, at
 from folio.sections import Kind
 from folio.types import Paper, PaperHit
+
+
+def _unsure(known: object) -> object:
+    return unsure_fields(known) if isinstance(known, Metadata) else known
 
 
 class PaperJson(Strict):
@@ -22,22 +29,22 @@ class PaperJson(Strict):
     title: str
     authors: list[str]
     year: int | None
-    venue: str
+    venue: Annotated[str, at("metadata", "venue", "value")]
     """The journal, the conference, the university."""
-    doi: str
+    doi: Annotated[str, at("metadata", "doi", "value")]
     arxiv: str
-    tags: list[str]
-    collections: list[str]
+    tags: Annotated[list[str], at("metadata", "tags", "value")]
+    collections: Annotated[list[str], at("metadata", "collections", "value")]
     """Their paths: "Systems/Consensus"."""
-    unsure: list[str]
+    unsure: Annotated[list[str], BeforeValidator(_unsure), at("metadata")]
     """Which of title, authors, year, venue and doi nobody is sure of."""
-    pages: Count
+    pages: Annotated[Count, at("page_count")]
     chunks: Count
     added: str
     """ISO time in UTC."""
     problems: list[str]
     """Problems found when the file was read."""
-    notice: NoticeJson | None = None
+    notice: Annotated[NoticeJson | None, at("flag")] = None
     """That it was retracted, corrected or the like; null if nothing is known."""
 
 
@@ -46,9 +53,9 @@ class PaperMatchJson(Strict):
 
     label: str
     """What citations call it: "Ongaro & Ousterhout 2014", or its key where that is not sure."""
-    score: float
+    score: Score
     """The score that ranks the papers."""
-    bm25: float | None
+    bm25: Annotated[float | None, at("lexical")]
     """BM25 of its title, abstract, headings, authors and venue; null if they have none of the query's words."""
     dense: float | None
     """Cosine of these to the query; null if the paper has no vector yet."""
@@ -150,7 +157,7 @@ class PaperDetailsJson(PaperJson):
 
     files: list[str]
     """The names of all its files."""
-    fields: FieldsJson
+    fields: Annotated[FieldsJson, at("metadata")]
     sections: list[SectionJson]
     notices: list[NoticeJson]
     """Everything that became of it after it came out, newer versions too; the gravest first."""
@@ -158,22 +165,24 @@ class PaperDetailsJson(PaperJson):
 
 def paper_json(paper: Paper, added: str) -> PaperJson:
     """added: ISO time in UTC."""
-    return PaperJson(**_summary(paper, added))
+    return PaperJson.model_validate(With(paper, added=added))
+
+
+def listed_paper_json(paper: Paper, added: str) -> ListedPaperJson:
+    """The same for a list that a query may have ranked."""
+    return ListedPaperJson.model_validate(With(paper, added=added))
 
 
 def found_paper_json(hit: PaperHit, added: str) -> ListedPaperJson:
     """A paper that a query found. added: ISO time in UTC."""
     passage = hit.passage
-    match = PaperMatchJson(
+    match = With(
+        hit,
         label=hit.paper.label or hit.paper.cited_as,
-        score=round(hit.score, 4),
-        bm25=hit.lexical,
-        dense=hit.dense,
-        words=list(hit.words),
         pages=passage.pages if passage else None,
         section=passage.section if passage else "",
     )
-    return ListedPaperJson(**_summary(hit.paper, added), match=match)
+    return ListedPaperJson.model_validate(With(hit.paper, added=added, match=match))
 
 
 def papers_notice(without_vector: int) -> str:
@@ -181,57 +190,18 @@ def papers_notice(without_vector: int) -> str:
     if not without_vector:
         return ""
     which = "1 paper has" if without_vector == 1 else f"{without_vector:,} papers have"
-    return f"{which} no vector of the title, abstract and headings known now. `python ingest.py` completes the ranking."
+    return (
+        f"{which} no vector of the title, abstract and headings known now. `{command('ingest')}` completes the ranking."
+    )
 
 
 def paper_details_json(paper: Paper, added: str, files: Sequence[str]) -> PaperDetailsJson:
     """added: ISO time in UTC. files: the names of its files."""
-    return PaperDetailsJson(**details(paper, added, files))
+    return PaperDetailsJson.model_validate(details(paper, added, files))
 
 
-def details(paper: Paper, added: str, files: Sequence[str]) -> dict[str, Any]:
-    """The fields of a PaperDetailsJson."""
-    sections = [
-        SectionJson(
-            level=section.level,
-            number=section.number,
-            title=section.title,
-            kind=section.kind,
-            pages=paper.pages.pages_of(section.start, section.end),
-        )
-        for section in paper.sections.headed
-    ]
-    notices = [notice_json(notice) for notice in paper.notices]
-    fields = FieldsJson.model_validate({name: _field(getattr(paper.metadata, name)) for name in FIELDS})
-    return {**_summary(paper, added), "files": list(files), "fields": fields, "sections": sections, "notices": notices}
-
-
-def _summary(paper: Paper, added: str) -> dict[str, Any]:
-    return {
-        "id": paper.id,
-        "key": paper.key,
-        "file": paper.file,
-        "title": paper.title,
-        "authors": list(paper.authors),
-        "year": paper.year,
-        "venue": paper.metadata.venue.value,
-        "doi": paper.metadata.doi.value,
-        "arxiv": paper.arxiv,
-        "tags": list(paper.metadata.tags.value),
-        "collections": list(paper.metadata.collections.value),
-        "unsure": list(unsure_fields(paper.metadata)),
-        "pages": paper.page_count,
-        "chunks": paper.chunks,
-        "added": added,
-        "problems": list(paper.problems),
-        "notice": notice_json(paper.flag),
-    }
-
-
-def _field(field: Any) -> dict[str, Any]:
-    value = field.value
-    if isinstance(value, tuple):
-        value = [
-            {"family": each.family, "given": each.given} if isinstance(each, PersonName) else each for each in value
-        ]
-    return {"value": value, "origin": field.origin, "sure": field.sure}
+def details(paper: Paper, added: str, files: Sequence[str], **more: Any) -> With:
+    """What a PaperDetailsJson is built from. more: other attributes."""
+    pages_of = paper.pages.pages_of
+    sections = [With(section, pages=pages_of(section.start, section.end)) for section in paper.sections.headed]
+    return With(paper, added=added, files=files, sections=sections, **more)

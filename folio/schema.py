@@ -10,20 +10,24 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.answer_types import (
-    REFUSAL,
-    Answer,
-    Evidence,
-    Outcome,
-    Quote,
-    Sentence,
-    Style,
-    shown_citation,
-    warnings,
-)
+from folio.answer_types import REFUSAL, Answer, Outcome, Quote, Style, shown_citation, warnings
 from folio.citation_label import sure_venue, sure_year
 from folio.paper_lists import By
-from folio.schema_parts import Count, FromOne, NoticeJson, PageRange, Sha256, Strict, notice_json
+from folio.schema_parts import (
+    DIGITS,
+    Count,
+    FromOne,
+    NoticeJson,
+    PageRange,
+    PaperFile,
+    PaperId,
+    PaperNotice,
+    PaperTitle,
+    Score,
+    Strict,
+    With,
+    at,
+)
 from folio.types import Hit, Paper
 from folio.zotero_link import open_page
 
@@ -34,36 +38,20 @@ Span = Annotated[
     tuple[Count, FromOne], Field(description="Start and end in the text of the sentence, in Unicode code points.")
 ]
 
-_DIGITS = 4  # of a score, behind the point
-
 
 def _rounded_support(support: float) -> float:
     """Rounded, but never to 0, and to 1 only for a verbatim sentence."""
-    least = 10**-_DIGITS
-    return support if support == 1 else min(max(round(support, _DIGITS), least), 1 - least)
+    least = 10**-DIGITS
+    return support if support == 1 else min(max(round(support, DIGITS), least), 1 - least)
 
 
-Score = Annotated[float, AfterValidator(lambda score: round(score, _DIGITS))]
 Support = Annotated[float, Field(gt=0, le=1), AfterValidator(_rounded_support)]
-
-
-def _copied(model: type[BaseModel], source: object, **given: Any) -> dict[str, Any]:
-    """What a model is made from: each field of the source that has its name, but for those that are given.
-
-    A field that the source does not have is an AttributeError, so that none can be forgotten.
-    """
-    return {**{name: getattr(source, name) for name in model.model_fields if name not in given}, **given}
-
-
-def _said_of(paper: Paper) -> dict[str, Any]:
-    """What is said of a paper wherever something stands in it."""
-    return {"paper": paper.id, "file": paper.file, "title": paper.title, "notice": notice_json(paper.flag)}
 
 
 class QuoteJson(Strict):
     """A quote from a paper and its place."""
 
-    paper: Sha256
+    paper: PaperId
     file: str
     """File name, as shown to people."""
     title: str
@@ -77,9 +65,9 @@ class QuoteJson(Strict):
     """Label printed on the page, such as "iv" or "127"; its number if the file states none."""
     quote: Annotated[str, Field(min_length=1)]
     """Verbatim, with the line breaks of the page."""
-    start: Count
+    start: Annotated[Count, at("offsets", 0)]
     """Start of the quote in the text of its page, in characters."""
-    end: FromOne
+    end: Annotated[FromOne, at("offsets", 1)]
     """End of the quote in the text of its page."""
     shown: str
     """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters.pdf p.7]"; of a paper that
@@ -94,11 +82,7 @@ class QuoteJson(Strict):
     @model_validator(mode="before")
     @classmethod
     def _from_quote(cls, value: Any) -> Any:
-        if not isinstance(value, Quote):
-            return value
-        start, end = value.offsets
-        about = {**_said_of(value.paper), **cited_as(value.paper, value.page)}
-        return _copied(cls, value, start=start, end=end, **about)
+        return With(value, **cited_as(value.paper, value.page)) if isinstance(value, Quote) else value
 
 
 def cited_as(paper: Paper, page: int) -> dict[str, Any]:
@@ -110,7 +94,7 @@ def cited_as(paper: Paper, page: int) -> dict[str, Any]:
         "year": sure_year(paper.metadata),
         "shown": shown_citation(paper, page),
         "zotero": open_page(paper.metadata.zotero.value, page),
-        "notice": notice_json(paper.flag),
+        "notice": paper.flag,
     }
 
 
@@ -160,49 +144,39 @@ class EvidenceJson(Strict):
     """Text given to the answerer, which cites it by number."""
 
     number: FromOne
-    paper: Sha256
-    file: str
-    title: str
+    paper: PaperId
+    file: PaperFile
+    title: PaperTitle
     pages: PageRange
     score: Score
     """Score of the best passage that it was built from."""
     text: str
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
-    notice: NoticeJson | None = None
+    notice: PaperNotice = None
     """That the paper was retracted, corrected or the like; null if nothing is known."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_evidence(cls, value: Any) -> Any:
-        return _copied(cls, value, **_said_of(value.paper)) if isinstance(value, Evidence) else value
 
 
 class HitJson(Strict):
     """A passage found for the question."""
 
-    paper: Sha256
-    file: str
-    title: str
+    paper: PaperId
+    file: PaperFile
+    title: PaperTitle
     pages: PageRange
     score: Score
     """The score that ranks the passages."""
     dense: Score | None
     """Cosine to the question; null if dense search did not find the passage."""
-    bm25: Score | None
+    bm25: Annotated[Score | None, at("lexical")]
     """BM25 score; null if BM25 did not find the passage."""
     text: str
     page_breaks: list[Count] = Field(default_factory=list)
     """Where in its text each page after the first begins, in Unicode code points."""
     section: str = ""
     """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
-    notice: NoticeJson | None = None
+    notice: PaperNotice = None
     """That the paper was retracted, corrected or the like; null if nothing is known."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_hit(cls, value: Any) -> Any:
-        return _copied(cls, value, bm25=value.lexical, **_said_of(value.paper)) if isinstance(value, Hit) else value
 
 
 # What holds between the fields of a refusal and of an answer.
@@ -219,20 +193,23 @@ _REFUSED_OR_CITED: JsonDict = {
 }
 
 
-class AnswerFields(Strict):
-    """What every face has of an answer: the terminal's JSON, the web API, the page, exports, and conversations as they
-    are kept. A face adds fields in a subclass; tests/test_faces.py says where each of these is shown."""
+class AnswerJson(Strict):
+    """An answer, a remark or a refusal. A refusal has a fixed wording. A remark and a refusal cite nothing."""
+
+    # Every face has these fields; one that has more, or does not send some, is a subclass. tests/test_faces.py says
+    # where each of them is shown.
+    model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
 
     standalone_question: str
     """The question rewritten so that it stands alone."""
     style: Style
-    answer: str
+    answer: Annotated[str, at("text")]
     """The sentences joined, the remark, or the fixed refusal."""
     refused: bool
     remark: str = ""
     """Folio's own words in place of an answer, such as to a greeting; else empty. Nothing is cited then."""
     sentences: list[SentenceJson]
-    dropped_sentences: Count
+    dropped_sentences: Annotated[Count, at("dropped")]
     """Number of the model's sentences that nothing supports and that are not shown."""
     left_out: list[LeftOutJson] = Field(default_factory=list)
     """Those sentences, in the order in which the model wrote them; empty for an answer of an older Folio."""
@@ -247,13 +224,6 @@ class AnswerFields(Strict):
     hits: list[HitJson]
     """Passages found, best first."""
     models: Models
-
-
-class AnswerJson(AnswerFields):
-    """An answer, a remark or a refusal. A refusal has a fixed wording. A remark and a refusal cite nothing."""
-
-    model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
-
     question: str
     evidence: list[EvidenceJson]
     """The evidence given to the answerer, by number."""
@@ -319,22 +289,8 @@ def answer_json(
     answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
 ) -> AnswerJson:
     """An answer as the object that `--json` prints."""
-    fields = _copied(
-        AnswerJson,
-        answer,
-        answer=answer.text,
-        dropped_sentences=answer.dropped,
-        warnings=list(warnings(cited.paper for cited in answer.citations).values()),
-        hits=hits,
-        models=models,
-        timings_ms=timings_ms,
-    )
-    return AnswerJson.model_validate(fields, from_attributes=True)
-
-
-def sentence_json(sentence: Sentence) -> SentenceJson:
-    """One sentence of an answer, as in `answer_json`."""
-    return SentenceJson.model_validate(sentence, from_attributes=True)
+    said = list(warnings(cited.paper for cited in answer.citations).values())
+    return AnswerJson.model_validate(With(answer, warnings=said, hits=hits, models=models, timings_ms=timings_ms))
 
 
 def passages_json(
@@ -347,11 +303,6 @@ def passages_json(
 
 def counts_json(by: By, counts: Sequence[tuple[str, int]]) -> PaperCountsJson:
     return PaperCountsJson(by=by, counts=[PaperCountJson(value=value, papers=number) for value, number in counts])
-
-
-def quote_json(quote: Quote) -> QuoteJson:
-    """A quote and its place."""
-    return QuoteJson.model_validate(quote)
 
 
 def line(value: BaseModel) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from folio.work_notices import MARKS
-
 REWORDED_SIGN = "≈"  # before a statement in a model's own words
+# After a name in a citation: what became of the paper (papers' notices, most grave first)
+NOTICE_MARKS = ("RETRACTED", "WITHDRAWN", "REMOVED", "PARTLY RETRACTED", "CONCERN")
 LONGEST_NAME = 200  # characters of a title, a name or a file name
 _LONGEST_KEY = 100  # of the name in a citation
 
@@ -177,7 +177,7 @@ def mark_again(shown: str, page: int, flag: str | None = None) -> str:
     label, comma, _ = shown.removeprefix("[").rpartition(", p. ")
     make = label_mark if comma and shown.endswith(f", p. {page}]") else citation_mark
     name = label if make is label_mark else shown.removeprefix("[").rpartition(" p.")[0]
-    had = next((word for word in MARKS if name.endswith(f", {word}")), "")
+    had = next((word for word in NOTICE_MARKS if name.endswith(f", {word}")), "")
     return make(name.removesuffix(f", {had}") if had else name, page, had if flag is None else flag)
 
 

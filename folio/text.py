@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
+from pathlib import PurePath
 from typing import Any
 
 VERSION = 2  # of tokenize; an index made with another is made again
@@ -208,3 +209,10 @@ def stripped(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[end - 1].isspace():
         end -= 1
     return start, end
+
+
+def without_ending(name: str) -> str:
+    """A file's name without its ending, its folders before it: "seas/otters". One of dots alone keeps it: "..pdf"."""
+    path = PurePath(name)
+    left = path.name.removesuffix(path.suffix)
+    return (path.parent / left if left.strip(".") else path).as_posix()

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from folio.files import without_ending
 from folio.paper_metadata import NO_METADATA, Metadata, without_version
 from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
 from folio.shown_text import page_words
+from folio.text import without_ending
 from folio.work_notices import WorkNotice, flag
 
 Vectors = npt.NDArray[np.float32]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from folio.shown_text import NOTICE_MARKS
 from folio.work import SourceName
 
 # The gravest first
@@ -36,14 +37,14 @@ _WORDS: dict[NoticeKind, str] = {
     "new-version": "Newer version",
 }
 # In a citation, where there is little room: a correction is told with the sources
-_SHORT: dict[NoticeKind, str] = {
-    "retraction": "RETRACTED",
-    "withdrawal": "WITHDRAWN",
-    "removal": "REMOVED",
-    "partial-retraction": "PARTLY RETRACTED",
-    "expression-of-concern": "CONCERN",
-}
-MARKS = frozenset(_SHORT.values())
+_MARKED: tuple[NoticeKind, ...] = (
+    "retraction",
+    "withdrawal",
+    "removal",
+    "partial-retraction",
+    "expression-of-concern",
+)
+_SHORT: dict[NoticeKind, str] = dict(zip(_MARKED, NOTICE_MARKS, strict=True))
 _TAKEN_BACK = ("retraction", "withdrawal", "removal")
 _NO_FLAG: tuple[NoticeKind, ...] = ("reinstatement", "new-version")
 # Said by no service: what another paper of the library is to this one (paper_versions.py). These are never stored.

@@ -1,8 +1,8 @@
-"""Write the requirements files, with hashes, from pyproject.toml: `make requirements`.
+"""Write requirements.txt and requirements/*.txt, with hashes, from pyproject.toml: `make requirements`.
 
 uv resolves for every system and Python at once, and takes the hash of every file from the package index. Versions that
 the files have are kept, except with --upgrade. PyPI's torch for Linux is a CUDA build: it and what it brings are in
-requirements-cuda.txt. requirements.txt has the CPU build for Linux, which pip must be able to find on this computer.
+requirements/cuda.txt. requirements.txt has the CPU build for Linux, which pip must be able to find on this computer.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "pyproject.toml"
-WHOLE, BASE, MODELS, EVALUATE, CUDA, DEV, POSTGRES, CLUSTER = (
-    ROOT / f"requirements{kind}.txt"
-    for kind in ("", "-base", "-models", "-evaluate", "-cuda", "-dev", "-postgres", "-cluster")
+WHOLE = ROOT / "requirements.txt"
+# The parts that pyproject.toml and the Makefile name, and PyPI's torch
+BASE, CROSS_ENCODERS, EVALUATE, POSTGRES, RAY, DEVELOPMENT, CUDA = (
+    ROOT / "requirements" / f"{part}.txt"
+    for part in ("base", "cross-encoders", "evaluate", "postgres", "ray", "development", "cuda")
 )
-EVERYTHING = ("--extra=models", "--extra=torch", "--extra=evaluate")
+EVERYTHING = ("--extra=cross-encoders", "--extra=torch", "--extra=evaluate")
 CUDA_PACKAGES = re.compile(r"(nvidia|cuda|triton)\b")
 # For no system that Folio runs on
 UNUSED = "sys_platform == 'emscripten'"
@@ -64,7 +66,7 @@ def hashes_by_system(torch: str, folder: Path) -> tuple[str, str]:
         cpu = hashlib.file_digest(file, "sha256").hexdigest()
     linux = set(cuda_hashes(pin, folder))
     found = re.findall(r"sha256:([0-9a-f]{64})", torch)
-    return with_hashes(pin, [cpu, *(one for one in found if one not in linux)]), with_hashes(pin, sorted(linux))
+    return with_hashes(pin, [cpu, *(one for one in found if one not in linux | {cpu})]), with_hashes(pin, sorted(linux))
 
 
 def cuda_hashes(pin: str, folder: Path) -> list[str]:
@@ -97,24 +99,28 @@ def main() -> None:
     upgrade = parser.parse_args().upgrade
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pytest = re.search(r"\bpytest==[^\"]+", PROJECT.read_text(encoding="utf-8"))
-        assert pytest
-        also = folder / "also.in"  # the one package of the tests that requirements.txt lists
-        also.write_text(pytest[0], encoding="utf-8")
-        whole = compile_requirements([*EVERYTHING, str(also)], [WHOLE, CUDA], upgrade)
+        project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
+        tests = folder / "tests.in"  # the one package of the tests that requirements.txt lists
+        development = project["dependency-groups"]["development"]
+        tests.write_text(next(one for one in development if one.startswith("pytest>")), encoding="utf-8")
+        build = folder / "build.in"  # a test builds the package
+        build.write_text("\n".join(project["build-system"]["requires"]), encoding="utf-8")
+        whole = compile_requirements([*EVERYTHING, str(tests)], [WHOLE, CUDA], upgrade)
         whole["torch"], cuda_torch = hashes_by_system(whole["torch"], folder)
         cuda = {package: entry for package, entry in whole.items() if CUDA_PACKAGES.match(package)}
         whole = without(whole, cuda)
         write(WHOLE, whole)
         write(CUDA, {**cuda, "torch": cuda_torch})
+        needed = [*EVERYTHING, "--extra=postgres", "--group=development", str(build)]
+        packages = compile_requirements(needed, [WHOLE, CUDA, POSTGRES, DEVELOPMENT], upgrade)
     base = compile_requirements([], [WHOLE])
     write(BASE, base)
-    for extra, file in (("models", MODELS), ("evaluate", EVALUATE)):
-        write(file, without(compile_requirements([f"--extra={extra}"], [WHOLE]), base))
-    dev = compile_requirements([*EVERYTHING, "--group=dev"], [WHOLE, CUDA, DEV], upgrade)
-    write(DEV, without(dev, whole, cuda))
-    write(POSTGRES, without(compile_requirements(["--extra=postgres"], [WHOLE, DEV]), base))
-    write(CLUSTER, without(compile_requirements(["--extra=cluster"], [WHOLE, CLUSTER], upgrade), base))
+    for file in (CROSS_ENCODERS, EVALUATE):
+        write(file, without(compile_requirements([f"--extra={file.stem}"], [WHOLE]), base))
+    postgres = without(compile_requirements(["--extra=postgres"], [WHOLE, POSTGRES], upgrade), base)
+    write(POSTGRES, postgres)
+    write(DEVELOPMENT, without(packages, whole, cuda, postgres))
+    write(RAY, without(compile_requirements(["--extra=ray"], [WHOLE, RAY], upgrade), base))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
-"""Write the generated parts of docs/ again: `make docs`.
+"""Write the generated parts of docs/ and LOG.md again: `make docs`.
 
-A generated part is between two comments, `<!-- generated: NAME -->` and `<!-- end -->`. It comes from the code: the
-module docstrings, the import contracts in pyproject.toml, config.py and the commands' parsers.
+A generated part is between two comments, `<!-- generated: NAME -->` and `<!-- end -->`. It comes from the import
+contracts in pyproject.toml, config.py, the commands' parsers and the headings of LOG.md.
 tests/test_docs.py fails while a page is out of date.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import re
 import sys
 import tomllib
@@ -40,27 +39,6 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
 
 
 # docs/architecture.md
-
-
-def modules() -> str:
-    """Every package and module of folio/ with the first line of its docstring; the root first, then by name."""
-    package = ROOT / "folio"
-    folders = sorted({path.parent for path in package.rglob("*.py")}, key=lambda folder: (folder != package, folder))
-    parts = []
-    for folder in folders:
-        files = sorted(path for path in folder.glob("*.py") if path.name != "__init__.py")
-        lines = [f"- `{path.relative_to(ROOT).as_posix()}`: {_summary(path)}" for path in files]
-        about = folder / "__init__.py"
-        intro = ast.get_docstring(ast.parse(about.read_text(encoding="utf-8"))) or ""
-        heading = f"### {folder.relative_to(ROOT).as_posix()}/"
-        parts.append("\n\n".join(filter(None, [heading, intro, "\n".join(lines)])))
-    return "\n\n".join(parts)
-
-
-def _summary(path: Path) -> str:
-    """The first paragraph of a module's docstring, on one line."""
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(docstring.partition("\n\n")[0].split())
 
 
 def imports() -> str:
@@ -166,11 +144,28 @@ def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells)
 
 
+# LOG.md
+
+
+def log_index() -> str:
+    """Every entry of the log as a link, by year and day."""
+    heading = re.compile(r"^## (\d{4})-(\d\d-\d\d): (.+)$", re.MULTILINE)
+    years: dict[str, list[str]] = {}
+    for year, day, title in heading.findall((ROOT / "LOG.md").read_text(encoding="utf-8")):
+        years.setdefault(year, []).append(f"- {day} [{title}](#{anchor(f'{year}-{day}: {title}')})")
+    return "\n\n".join(f"**{year}**\n\n" + "\n".join(lines) for year, lines in years.items())
+
+
+def anchor(heading: str) -> str:
+    """The anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
-    "modules": ("docs/architecture.md", modules),
     "imports": ("docs/architecture.md", imports),
     "graph": ("docs/architecture.md", drawn),
     "settings": ("docs/settings.md", settings),
+    "log-index": ("LOG.md", log_index),
     **{name: ("docs/commands.md", partial(options, name)) for name in PARSERS},
 }
 

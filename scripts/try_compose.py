@@ -4,9 +4,9 @@
     python scripts/try_compose.py --papers FOLDER      with more PDFs than the sample and the made-up ones
     python scripts/try_compose.py --only rolling_restart full_volume
 
-It needs Docker with Compose and the packages of requirements-dev.txt; for `full_volume` root on Linux, which mounts a
-small volume. The stack has its own project, folder and port, and is removed at the end. Ollama is left out, so that
-answers come from the built-in models in a moment. It takes about fifteen minutes.
+It needs Docker with Compose and the packages of requirements/development.txt; for `full_volume` root on Linux, which
+mounts a small volume. The stack has its own project, folder and port, and is removed at the end. Ollama is left out, so
+that answers come from the built-in models in a moment. It takes about fifteen minutes.
 
 "Acknowledged" is what a client was told: an answer with status 200 must be in its conversation from then on, and a
 paper that was listed must stay.

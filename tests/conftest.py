@@ -58,6 +58,18 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+# Markers of whole files
+_FILE_MARKERS = ("environment", "fast")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import the files that lack the marker which a run asks for first: that takes longer than the run."""
+    marker = config.getoption("markexpr").partition(" ")[0]
+    if marker not in _FILE_MARKERS or not collection_path.match("test_*.py"):
+        return None
+    return f"pytest.mark.{marker}" not in collection_path.read_text(encoding="utf-8") or None
+
+
 _ENVIRONMENT = {name: os.environ.get(name) for name in HUB_AND_TRACING}
 
 

@@ -73,14 +73,14 @@ except Exception as error:
 """
 
 
-def test_an_import_that_failed_in_the_background_tells_the_question_why() -> None:
+def test_a_failed_background_import_tells_the_question_why() -> None:
     """A second import of LangChain failed with "cannot import name 'RunTree' from 'langsmith'", whatever was wrong."""
     ran = subprocess.run([sys.executable, "-c", FAILS_ONCE], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout == "RuntimeError the import was disturbed\n"
 
 
 @pytest.mark.skipif(find_spec("socks") is not None, reason="PySocks is installed")
-def test_a_warning_that_requests_ignores_ends_no_import_in_a_thread() -> None:
+def test_a_warning_of_requests_ends_no_import() -> None:
     """Under pytest's filters alone, as they are for a thread that was importing when the last test ended."""
     sys.modules.pop("urllib3.contrib.socks", None)
     with pytest.raises(ImportError, match="socks"):

@@ -19,7 +19,7 @@ from campaign.run import Result, done_in, seeds, table
 from tests.helpers.paths import ROOT
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at its processes in /proc")
-TRIALS = 10  # of the slice: about ten seconds of one core
+TRIALS = 8  # of the slice: each kind at least once, in about eight seconds of one core
 
 
 def campaign(*arguments: object, sabotage: str = "") -> subprocess.CompletedProcess[str]:

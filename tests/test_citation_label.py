@@ -34,8 +34,7 @@ def about(families: Sequence[str] = (), year: int | None = None, title: str = ""
         (about(["Ongaro"], 2014), "Ongaro 2014"),
         (about(["Ongaro", "Ousterhout"], 2014), "Ongaro & Ousterhout 2014"),
         (about(["Ghemawat", "Gobioff", "Leung"], 2003), "Ghemawat et al. 2003"),
-        (about(["Ghemawat", "et al."], 2003), "Ghemawat et al. 2003"),
-        (about(["van der Berg"]), "van der Berg"),
+        (about(["Ghemawat", "et al."], 2003), "Ghemawat et al. 2003"), (about(["van der Berg"]), "van der Berg"),
         (about(["李"], 2020), "李 2020"),
         (about(["World Health Organization and All of Its Many Parts"]), "World Health Organization and All of…"),
         (replace(about(["Ongaro"]), year=Field(2014, "file date")), "Ongaro"),
@@ -43,13 +42,10 @@ def about(families: Sequence[str] = (), year: int | None = None, title: str = ""
         (about(title="In Search of a Thing " + "Word " * 9), "“In Search of a Thing Word Word Word Word Word…”"),
         (about(title="Raft: A Consensus Algorithm"), "“Raft: A Consensus Algorithm”"),
         (about(title="The Raft Algorithm: A Longer Story of All of It"), "“The Raft Algorithm”"),
-        (about(["Ongaro"], 2014, "A Title", sure=False), ""),
-        (about(year=2014), ""),
+        (about(["Ongaro"], 2014, "A Title", sure=False), ""), (about(year=2014), ""),
         (about(["Ongaro.pdf"], 2014), ""),  # what ends like a file would pass for a citation of one
-        (about(["Ongaro", "raft.PDF "]), ""),
-        (about(title="raft v2.pdf", year=2014), ""),
-        (about(title="The .pdf Format"), "“The .pdf Format”"),
-        (Metadata(), ""),
+        (about(["Ongaro", "raft.PDF "]), ""), (about(title="raft v2.pdf", year=2014), ""),
+        (about(title="The .pdf Format"), "“The .pdf Format”"), (Metadata(), ""),
     ],
 )  # fmt: skip
 def test_a_label(metadata: Metadata, label: str) -> None:

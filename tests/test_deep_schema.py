@@ -21,7 +21,7 @@ def test_a_trace_comes_back_from_the_log_as_it_was() -> None:
     assert from_log(logged_trace(TRACE)) == trace_json(TRACE)
 
 
-def test_of_a_long_trace_the_log_keeps_why_it_ended_and_the_first_events() -> None:
+def test_the_log_shortens_a_long_trace() -> None:
     events = EVENTS[:3] * 2000 + EVENTS[3:]
     kept = from_log(logged_trace(DeepTrace(events, "built in", 2, 0, 1.5)))
     assert kept is not None

@@ -9,7 +9,8 @@ from threading import Event, Thread, Timer
 import pytest
 
 from folio import files
-from folio.files import discard, is_in_use, no_device, remove, replace, unusable, without_ending
+from folio.files import discard, is_in_use, no_device, remove, replace, unusable
+from folio.text import without_ending
 from tests.helpers.windows import install, is_bad_name
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the double of Windows stands on Linux")
@@ -18,15 +19,11 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the double of 
 @pytest.mark.parametrize(
     ("name", "left"),
     [
-        ("otters.pdf", "otters"),
-        ("seas/otters.pdf", "seas/otters"),
-        ("seas.old/otters v1.2.PDF", "seas.old/otters v1.2"),
-        ("otters", "otters"),
-        (".pdf", ".pdf"),
-        ("..pdf", "..pdf"),
-        ("seas/...pdf", "seas/...pdf"),
+        ("otters.pdf", "otters"), ("seas/otters.pdf", "seas/otters"),
+        ("seas.old/otters v1.2.PDF", "seas.old/otters v1.2"), ("otters", "otters"), (".pdf", ".pdf"),
+        ("..pdf", "..pdf"), ("seas/...pdf", "seas/...pdf"),
     ],
-)
+)  # fmt: skip
 def test_a_name_without_its_ending(name: str, left: str) -> None:
     assert without_ending(name) == left
 
@@ -81,7 +78,7 @@ def test_what_windows_does_not_let_go_stays_until_it_does(tmp_path: Path, monkey
 
 
 @needs_linux
-def test_a_file_is_replaced_as_soon_as_its_reader_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_replaced_once_its_reader_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old").write_text("old")
     (tmp_path / "new").write_text("new")
     install(monkeypatch)

@@ -19,6 +19,8 @@ from tests.helpers.cross_encoders import save_cross_encoder
 from tests.helpers.ollama_models import LLAMA, NOMIC
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
+pytestmark = pytest.mark.environment
+
 
 def settings(folder: Path, **chosen: str) -> Settings:
     return Settings(_env_file=None, MODELS_DIR=folder, **chosen)  # type: ignore[call-arg,arg-type]

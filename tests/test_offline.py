@@ -54,7 +54,6 @@ def closed(desk: CliRunner, guard: Path) -> Iterator[CliRunner]:
     small_papers(desk.papers)
     shutil.copy(SAMPLE, desk.papers)
     desk.settings |= {**TRAPS, "PYTHONPATH": str(guard), "OFFLINE_GUARD": "loopback", "RERANKER": "auto"}
-    desk.settings["MODELS_DIR"] = str(desk.folder / "models")  # nothing is there yet
     yield desk
     assert list((desk.folder / "home").rglob("*")) == []  # no cache, no id of this computer, no log to be sent later
 
@@ -101,20 +100,22 @@ def answered(ran: CliResult) -> dict[str, Any]:
     return ran.object
 
 
-def test_with_what_is_built_in(closed: CliRunner) -> None:
-    assert closed.spawn("ingest.py").code == 0
+@needs_filter
+def test_built_in_models_connect_to_nothing(closed: CliRunner) -> None:
+    """Not even in native code; the models' graph is made by the first command."""
+    closed.settings["MODELS_DIR"] = str(closed.folder / "models")
+    built_in = {"OFFLINE_GUARD": "none", "EMBEDDER": "builtin", "LLM": "builtin"}
+    ingested = closed.spawn("ingest.py", more=built_in)
+    assert (ingested.code, ingested.err) == (0, "")
+    answered(closed.spawn("query.py", "--json", QUESTION, more=built_in))
+
+
+def test_without_a_server_everything_stays_here(closed: CliRunner) -> None:
+    assert closed.ingest().code == 0
     found = answered(closed.spawn("query.py", "--json", QUESTION))
     assert found["models"]["embedder"] == "all-MiniLM-L6-v2 (built in)"
     doctor = closed.spawn("query.py", "--doctor")
     assert (doctor.code, doctor.err) == (0, "")
-
-
-@needs_filter
-def test_built_in_models_connect_to_nothing_not_even_in_native_code(closed: CliRunner) -> None:
-    closed.settings |= {"OFFLINE_GUARD": "none", "EMBEDDER": "builtin", "LLM": "builtin"}
-    ingested = closed.spawn("ingest.py")
-    assert (ingested.code, ingested.err) == (0, "")
-    answered(closed.spawn("query.py", "--json", QUESTION))
 
 
 def test_with_ollama(closed: CliRunner, ollama_server: OllamaStandIn) -> None:

@@ -88,7 +88,7 @@ def version(path: Path, said: str, *more: str) -> None:
     save(path, [[(72.0, y, text) for y, text in lines]], metadata={"title": TITLE, "author": "Ann Otter; Bo Seal"})
 
 
-def test_the_newer_version_is_answered_from_and_the_older_one_is_known_as_such(desk: CliRunner) -> None:
+def test_questions_are_answered_from_the_newer_version(desk: CliRunner) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
     version(desk.papers / "2101.01234v1.pdf", OLD)
     version(desk.papers / "2101.01234v2.pdf", NEW)
@@ -108,7 +108,7 @@ def test_the_newer_version_is_answered_from_and_the_older_one_is_known_as_such(d
     assert "1200 urchins" in desk.query(question, "--no-log").out
 
 
-def test_an_older_version_answers_under_no_filter_and_in_no_deep_search_unless_it_is_named(desk: CliRunner) -> None:
+def test_an_older_version_answers_only_if_named(desk: CliRunner) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
     version(desk.papers / "2101.01234v1.pdf", OLD)
     version(desk.papers / "2101.01234v2.pdf", NEW)
@@ -125,9 +125,7 @@ def test_an_older_version_answers_under_no_filter_and_in_no_deep_search_unless_i
     assert "1200 urchins" in desk.query(question, "--no-log", *both).out
 
 
-def test_two_files_with_one_doi_say_so_and_a_paper_that_prints_the_doi_of_another_is_left_alone(
-    desk: CliRunner,
-) -> None:
+def test_two_files_with_one_doi_say_so(desk: CliRunner) -> None:
     desk.settings["EMBEDDER"] = "builtin"
     version(desk.papers / "a.pdf", OLD, "https://doi.org/10.1234/otters")
     version(desk.papers / "b.pdf", NEW, "https://doi.org/10.1234/otters")

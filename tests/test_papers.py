@@ -1,6 +1,6 @@
-"""The whole tool on real papers: some of ../shared/papers are read, and ten questions are asked of them.
+"""The whole tool on real papers: some of ../shared/papers are read, and five questions are asked of them.
 
-With EXHAUSTIVE=1 all 55 papers are read.
+With EXHAUSTIVE=1 all 55 papers are read, and ten questions asked.
 
 Each question was written from a page that was read, and names the paper and that page. None stands in any set of
 questions that the search was measured with.
@@ -33,7 +33,7 @@ from tests.helpers.paths import SHARED
 
 PAPERS = SHARED / "papers"
 
-QUESTIONS = [
+ALL_QUESTIONS = [
     ("How can students use ThermoState without installing software on their computers?", "jose.00033.pdf", 3),
     ("Which labs make up the second part of the Liverpool Geographic Data Science module?", "jose.00042.pdf", 2),
     ("How long did each session of the FAIR_Bioinfo training course last?", "jose.00068.pdf", 3),
@@ -48,6 +48,7 @@ QUESTIONS = [
     ("How does a zero trust enterprise let a visiting service technician access the internet?",
      "NIST.SP.800-207.pdf", 34),
 ]  # fmt: skip
+QUESTIONS = ALL_QUESTIONS if EXHAUSTIVE else ALL_QUESTIONS[::2]
 # How many may be answered from another page with the built-in models alone: what was reached when this was written.
 WRONG = 1
 
@@ -92,7 +93,7 @@ def test_every_paper_is_read_and_nothing_is_done_twice(store: Path, capsys: pyte
     assert ingest.main(["--verify"]) == 0
 
 
-@pytest.mark.parametrize(("style", "count"), [("plain", len(QUESTIONS)), ("report", 3)])
+@pytest.mark.parametrize(("style", "count"), [("plain", len(QUESTIONS)), ("report", 2)])
 def test_questions_are_answered_from_the_page_that_was_read(
     store: Path, capsys: pytest.CaptureFixture[str], style: str, count: int
 ) -> None:

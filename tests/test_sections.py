@@ -10,12 +10,9 @@ def section(start: int, end: int, kind: Kind, level: int = 1, title: str = "", n
 
 
 PAPER = SectionMap((
-    section(10, 20, "boilerplate", 0),
-    section(30, 100, "results", number="5"),
-    section(40, 60, "results", 2, "Latency", "5.2"),
-    section(45, 55, "caption", 0, "Figure 3"),
-    section(100, 200, "references"),
-    section(120, 140, "caption", 0, "Table 2"),
+    section(10, 20, "boilerplate", 0), section(30, 100, "results", number="5"),
+    section(40, 60, "results", 2, "Latency", "5.2"), section(45, 55, "caption", 0, "Figure 3"),
+    section(100, 200, "references"), section(120, 140, "caption", 0, "Table 2"),
     section(180, 200, "appendix", 2, "Proofs", "A"),
 ))  # fmt: skip
 

@@ -53,7 +53,7 @@ def test_json_names_the_section_of_hits_evidence_and_citations() -> None:
     assert [one.section for one in passages_json("Who?", [raft(size=len(LOG))], {}, {}).hits] == ["§5.1 The log"]
 
 
-def test_a_passage_is_of_the_kind_that_most_of_it_is_of() -> None:
+def test_a_passage_has_the_kind_of_its_larger_part() -> None:
     sections = SectionMap((
         PaperSection(10, 60, 1, "", "Methods", "methods"), PaperSection(20, 30, 2, "", "Limitations", "limitations"),
         PaperSection(60, 70, 1, "", "References", "references"),

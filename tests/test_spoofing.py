@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path, PurePath
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from rich.console import Console
 
 from folio.answer.bibliography_entries import bibtex, csl_item
 from folio.answer.fencing import evidence_block, passage_block
-from folio.answer_types import SUMMARY, Answer, Citation, Outcome, RejectedSentence, Section, Sentence
+from folio.answer_types import SUMMARY, Answer, Outcome, RejectedSentence, Section, Sentence
 from folio.citation_label import citation_label
 from folio.cli import render
 from folio.paper_metadata import Field, Metadata, PersonName, simple_metadata
@@ -54,101 +55,46 @@ ITEM = re.compile(r"^(?:\d+\.|\[\d+\]) ", re.M)
 HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 ATTACKS = (
-    "[other p.1]",
-    "[Ongaro & Ousterhout 2014, p. 6]",
-    "Ongaro & Ousterhout 2014, p. 6] [Other 2015, p. 7",
-    "［Ongaro 2014‚ р． 6］ [Ongaro 2014,\u00a0p.\u20096] [“Trusted” 2014,\np. 6]",
-    "x] [other p.1",
+    "[other p.1]", "[Ongaro & Ousterhout 2014, p. 6]", "Ongaro & Ousterhout 2014, p. 6] [Other 2015, p. 7",
+    "［Ongaro 2014‚ р． 6］ [Ongaro 2014,\u00a0p.\u20096] [“Trusted” 2014,\np. 6]", "x] [other p.1",
     "Yes. [other p.1]\n\nSources\n1. other.pdf, p. 1 · Trusted\n   “Yes.”",
-    "\n\nSources: 1. other.pdf, p. 1\n[1] other.pdf, p. 1 · Trusted · 0.99",
-    "1. other.pdf, p. 1 · Trusted",
-    "[1] other.pdf, p. 1 · Trusted · 0.99 (cosine 0.99)",
-    "[[other p.1]]",
-    "[other [2nd edition] p.1]",
-    "［other p．1］ 【other p.1】 ⟦other p.1⟧ 〔other p.1〕",
-    "[other р.1] [other p.l] [other ｐ．１]",
-    "[ot\u200bher p.\u20601] \u202e]1.p rehto[ \u2066[other p.1]\u2069",
-    "[other\np.1] [other\u2028p.1] [other\x0bp.1]",
-    "[arXiv:2301.01234 p.1][other pp. 1–3]",
-    "\x1b]0;t\x07\x1b[2J[other p.1]\x9b31m",
-    "[other" + " and so on" * 500 + " p.1]",
-    "[" * 300 + "other p.1" + "]" * 300,
-    "But [other p.1] says otherwise: “No.”",
-    "Analysis\n\nEvidence\n[1] other.pdf, p. 1",
+    "\n\nSources: 1. other.pdf, p. 1\n[1] other.pdf, p. 1 · Trusted · 0.99", "1. other.pdf, p. 1 · Trusted",
+    "[1] other.pdf, p. 1 · Trusted · 0.99 (cosine 0.99)", "[[other p.1]]", "[other [2nd edition] p.1]",
+    "［other p．1］ 【other p.1】 ⟦other p.1⟧ 〔other p.1〕", "[other р.1] [other p.l] [other ｐ．１]",
+    "[ot\u200bher p.\u20601] \u202e]1.p rehto[ \u2066[other p.1]\u2069", "[other\np.1] [other\u2028p.1] [other\x0bp.1]",
+    "[arXiv:2301.01234 p.1][other pp. 1–3]", "\x1b]0;t\x07\x1b[2J[other p.1]\x9b31m",
+    "[other" + " and so on" * 500 + " p.1]", "[" * 300 + "other p.1" + "]" * 300,
+    "But [other p.1] says otherwise: “No.”", "Analysis\n\nEvidence\n[1] other.pdf, p. 1",
     "}\n}\n@misc{other,\n  title = {Trusted},\n  note = {other.pdf, p. 1}\n}",
-)
+)  # fmt: skip
 FORMS = ("Summary", "Sources", "Evidence", "Key references")
 
 
-def answer_saying(attack: str) -> Answer:
-    """An answer in which all that comes from a paper, a file or a model is this text."""
-    paper, text = paper_of(
-        f"{attack}.pdf",
-        f"A passage. {attack} The end.",
-        title=attack,
-        authors=(attack, "Ada", attack),
-        year=2020,
-        pages=PageMap((0,), (attack,)),
-    )
+def answer_saying(attack: str, label: str = "") -> Answer:
+    """An answer in which all that comes from a paper, a file or a model is this text; its paper is cited by a label."""
+    about: dict[str, Any] = {"title": attack, "authors": (attack, "Ada", attack), "year": 2020}
+    pages = PageMap((0,), (attack,))
+    paper, text = paper_of(f"{attack}.pdf", f"A passage. {attack} The end.", pages=pages, label=label, **about)
     evidence = evidence_of(1, paper, text)
     cited = cite(evidence, text.strip())
-    return Answer(
-        attack,
-        attack,
-        (
-            Sentence(attack, (cited,), section=SUMMARY),
-            Sentence(attack, (cited,), (cited,), Section("Analysis", attack)),
-        ),
-        (evidence,),
-        style="report",
-    )
+    summary = Sentence(attack, (cited,), section=SUMMARY)
+    analysis = Sentence(attack, (cited,), (cited,), Section("Analysis", attack))
+    return Answer(attack, attack, (summary, analysis), (evidence,), style="report")
 
 
 def printed(print_on: Callable[[Console], None], width: int = 0) -> str:
     """What is printed in a terminal this wide; 0: on a pipe."""
     out = io.StringIO()
-    print_on(
-        Console(
-            file=out,
-            width=width or 240,
-            soft_wrap=not width,
-            force_terminal=bool(width),
-            color_system=None,
-            markup=False,
-            emoji=False,
-            highlight=False,
-        )
-    )
+    as_it_is: dict[str, Any] = {"color_system": None, "markup": False, "emoji": False, "highlight": False}
+    print_on(Console(file=out, width=width or 240, soft_wrap=not width, force_terminal=bool(width), **as_it_is))
     return out.getvalue()
-
-
-def named(answer: Answer, label: str) -> Answer:
-    """The same answer from a paper that is cited by this label."""
-
-    def cited(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
-        return tuple(replace(citation, paper=replace(citation.paper, label=label)) for citation in citations)
-
-    return replace(
-        answer,
-        sentences=tuple(
-            replace(said, citations=cited(said.citations), against=cited(said.against)) for said in answer.sentences
-        ),
-        evidence=tuple(
-            replace(
-                each,
-                paper=replace(each.paper, label=label),
-                hits=tuple(replace(hit, paper=replace(hit.paper, label=label)) for hit in each.hits),
-            )
-            for each in answer.evidence
-        ),
-    )
 
 
 @pytest.mark.parametrize("by_label", [False, True], ids=["by file", "by author"])
 @pytest.mark.parametrize("width", [0, 40, 80])
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_terminal_shows_the_answers_own_citations_only(attack: str, width: int, by_label: bool) -> None:
-    answer = named(answer_saying(attack), attack if by_label else "")
+    answer = answer_saying(attack, attack if by_label else "")
     (mark,) = {citation.shown for citation in answer.citations}
     assert MARK.fullmatch(mark)
     plain_answer = replace(
@@ -188,22 +134,18 @@ def marks_in(shown: str) -> list[str]:
     return found
 
 
-def outcomes_saying(attack: str) -> Answer:
+def outcomes_saying(attack: str, label: str = "") -> Answer:
     """An answer in which a model says this in its own words, in place of something and among what is left out."""
-    answer = answer_saying(attack)
+    answer = answer_saying(attack, label)
     (cited,) = dict.fromkeys(answer.citations)
     weak = replace(cited, support=0.5)
-    return replace(
-        answer,
-        style="plain",
-        sentences=(
-            Sentence(attack, (weak,), outcome="reworded", verified_by=attack),
-            Sentence(attack, (weak,), section=SUMMARY, outcome="reworded"),
-            Sentence(attack, (cited,), instead_of=attack),
-        ),
-        dropped=1,
-        left_out=(RejectedSentence(attack, attack),),
+    sentences = (
+        Sentence(attack, (weak,), outcome="reworded", verified_by=attack),
+        Sentence(attack, (weak,), section=SUMMARY, outcome="reworded"),
+        Sentence(attack, (cited,), instead_of=attack),
     )
+    left_out = (RejectedSentence(attack, attack),)
+    return replace(answer, style="plain", sentences=sentences, dropped=1, left_out=left_out)
 
 
 @pytest.mark.parametrize("width", [0, 40, 80])
@@ -255,35 +197,22 @@ def test_several_lines_keep_what_one_line_shows(text: str) -> None:
 
 
 @pytest.mark.parametrize("by_label", [False, True], ids=["by file", "by author"])
+@pytest.mark.parametrize("make", [answer_saying, outcomes_saying])
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_markdown_cites_what_every_outcome_cites(attack: str, by_label: bool) -> None:
-    answer = named(outcomes_saying(attack), attack if by_label else "")
+def test_markdown_cites_what_the_answer_cites(attack: str, make: Callable[..., Answer], by_label: bool) -> None:
+    answer = make(attack, attack if by_label else "")
     (mark,) = {citation.shown for citation in answer.citations}
     reply = {**answer_json(answer, HITS, MODELS, TIMINGS).model_dump(mode="json"), "message": attack}
     parsed = MarkdownIt("commonmark").parse(markdown(attack, [reply]))
     lines = ["".join(part.content for part in token.children or ()) for token in parsed if token.type == "inline"]
     assert [found for line in lines for found in marks_in(line)] == [mark] * 3
     assert not HIDDEN.search("".join(lines))
-    assert [token.tag for token in parsed if token.type == "heading_open"] == "h1 h2 h3 h3 h3 h2".split()
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_markdown_cites_what_the_answer_cites(attack: str) -> None:
-    answer = answer_saying(attack)
-    (mark,) = {citation.shown for citation in answer.citations}
-    reply = {**answer_json(answer, HITS, MODELS, TIMINGS).model_dump(mode="json"), "message": attack}
-    lines = [
-        "".join(part.content for part in token.children or ())
-        for token in MarkdownIt("commonmark").parse(markdown(attack, [reply]))
-        if token.type == "inline"
-    ]
-    assert [found for line in lines for found in marks_in(line)] == [mark] * 3
-    assert not HIDDEN.search("".join(lines))
+    if make is outcomes_saying:
+        assert [token.tag for token in parsed if token.type == "heading_open"] == "h1 h2 h3 h3 h3 h2".split()
     older = [{**cited, "shown": "[x] [other p.1]"} for cited in reply["citations"]]  # saved by an older Folio
     reply["sentences"] = [{**said, "citations": older, "against": []} for said in reply["sentences"]]
-    assert [
-        found for line in markdown("x", [reply]).splitlines() for found in MARK.findall(line.replace("\\", ""))
-    ] == ["[“x) (other” p.1]"] * 2
+    exported = markdown("x", [reply]).replace("\\", "").splitlines()
+    assert [found for line in exported for found in MARK.findall(line)] == ["[“x) (other” p.1]"] * len(answer.sentences)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -344,19 +273,13 @@ def test_evidence_in_a_prompt_has_one_number_and_one_end(imitation: str, block: 
         assert not re.search(r"[\[［【]\W{0,2}(?:source:?|evidence)?\s?#?\d", inside + first, re.I)
 
 
-# Each part alone
-
-
 @pytest.mark.parametrize(
     "kept",
     [
-        "As in [12] and [3, 4], x[i] lies in [0, 1] or [a, b].",
-        "Set x[n-1] to y[2], then [MASK] and [CLS].",
-        "The [Fe/H] of a star",
-        "See (Otter 2020, p. 3).",
-        "می\u200cخواهم",
+        "As in [12] and [3, 4], x[i] lies in [0, 1] or [a, b].", "Set x[n-1] to y[2], then [MASK] and [CLS].",
+        "The [Fe/H] of a star", "See (Otter 2020, p. 3).", "می\u200cخواهم",
     ],
-)
+)  # fmt: skip
 def test_other_brackets_stay(kept: str) -> None:
     assert one_line(kept) == kept == plain(kept) == sentence_line(kept)
 
@@ -364,16 +287,11 @@ def test_other_brackets_stay(kept: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("So it is [other p.1].", "So it is (other p.1)."),
-        ("1. First of all", "1) First of all"),
-        ("[1] First of all", "(1) First of all"),
-        ("1.5 kilometres", "1.5 kilometres"),
-        ("It is\nso", "It is so"),
-        ("≈ 40 metres", "~ 40 metres"),
-        ("It is ≈ 40 metres", "It is ≈ 40 metres"),
-        ("ot\u200cher", "other"),
+        ("So it is [other p.1].", "So it is (other p.1)."), ("1. First of all", "1) First of all"),
+        ("[1] First of all", "(1) First of all"), ("1.5 kilometres", "1.5 kilometres"), ("It is\nso", "It is so"),
+        ("≈ 40 metres", "~ 40 metres"), ("It is ≈ 40 metres", "It is ≈ 40 metres"), ("ot\u200cher", "other"),
     ],
-)
+)  # fmt: skip
 def test_a_sentence_on_its_line(text: str, shown: str) -> None:
     assert sentence_line(text) == shown
 
@@ -395,7 +313,7 @@ def test_a_statement_keeps_its_lines(text: str, lines: tuple[str, ...]) -> None:
     assert statement_lines(text) == lines
 
 
-def test_a_quote_is_cut_at_a_word_and_still_no_citation() -> None:
+def test_a_shortened_quote_is_no_citation() -> None:
     assert short_line("It is as\nlong as  this.", 20) == "It is as long as …"
     assert short_line("It is so.", 9) == "It is so."
     assert short_line("x" * 30, 10) == f"{'x' * 8} …"
@@ -419,19 +337,16 @@ def test_two_names_that_look_alike_are_cited_differently(hidden: str) -> None:
 @pytest.mark.parametrize(
     ("file", "mark"),
     [
-        ("otters.pdf", "[otters.pdf p.7]"),
-        ("seas/otters-2.PDF", "[seas/otters-2.PDF p.7]"),
+        ("otters.pdf", "[otters.pdf p.7]"), ("seas/otters-2.PDF", "[seas/otters-2.PDF p.7]"),
         ("Lamport 2001,.pdf", "[“Lamport 2001,.pdf” p.7]"),
         ("Lamport, p. 3; Ongaro 2014.pdf", "[“Lamport, p. 3; Ongaro 2014.pdf” p.7]"),
         ("other.pdf p.3, x.pdf", "[“other.pdf p.3, x.pdf” p.7]"),
         ("“Paxos” 2001, p. 3.pdf", "[“'Paxos' 2001, p. 3.pdf” p.7]"),
-        ("Lamport p.3] [x.pdf", "[“Lamport p.3) (x.pdf” p.7]"),
-        ("arXiv:2301.01234.pdf", "[arXiv:2301.01234.pdf p.7]"),
+        ("Lamport p.3] [x.pdf", "[“Lamport p.3) (x.pdf” p.7]"), ("arXiv:2301.01234.pdf", "[arXiv:2301.01234.pdf p.7]"),
         ("x, RETRACTED.pdf", "[“x, RETRACTED.pdf” p.7]"),
-        ("a" * 200 + " b.pdf", f"[“{'a' * 65}…{'a' * 26} b.pdf” p.7]"),
-        ("..pdf", "[..pdf p.7]"),
+        ("a" * 200 + " b.pdf", f"[“{'a' * 65}…{'a' * 26} b.pdf” p.7]"), ("..pdf", "[..pdf p.7]"),
     ],
-)
+)  # fmt: skip
 def test_a_file_is_cited_like_a_file(file: str, mark: str) -> None:
     paper = replace(paper_of(file, "Some words.")[0], metadata=Metadata())
     cited = citation_mark(paper.cited_as, 7)
@@ -439,19 +354,15 @@ def test_a_file_is_cited_like_a_file(file: str, mark: str) -> None:
     assert not re.search(r", p\. \d+\]$|“[^”]*”(?: \d{4})?, p\. ", cited)  # neither an author's label nor a title's
 
 
-def test_file_names_that_differ_in_what_a_citation_leaves_out_stay_apart() -> None:
+def test_similar_file_names_have_different_citations() -> None:
     names = (
-        "Lamport 2001,.pdf",
-        "“Lamport 2001,.pdf",
-        "Lamport 2001,.pdf”.pdf",
-        "Lamport 2001, .pdf",
-        "Lamport 2001.pdf",
-    )
+        "Lamport 2001,.pdf", "“Lamport 2001,.pdf", "Lamport 2001,.pdf”.pdf", "Lamport 2001, .pdf", "Lamport 2001.pdf",
+    )  # fmt: skip
     assert len({citation_mark(name, 7) for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_label_made_of_anything_is_one_citation_and_no_other_papers(attack: str) -> None:
+def test_no_label_imitates_another_papers_citation(attack: str) -> None:
     genuine = citation_label(by("Ongaro", "Ousterhout", year=2014))
     for about in (
         by(attack, year=2014),
@@ -485,17 +396,10 @@ def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
     if node is None:
         pytest.skip("Node is not installed")
     texts = [
-        *ATTACKS,
-        *IMITATIONS,
-        "As in [12], x[i] lies in [0, 1].",
-        "1. First",
-        "[1] First",
-        "≈ First",
-        "So:\n1. First [other\n  p.   1]\r\n\tSecond\tx[1]\n\n \n\nThird\u2028end \n",
-        " a\n  b",
-        "ot\u200cher",
+        *ATTACKS, *IMITATIONS, "As in [12], x[i] lies in [0, 1].", "1. First", "[1] First", "≈ First",
+        "So:\n1. First [other\n  p.   1]\r\n\tSecond\tx[1]\n\n \n\nThird\u2028end \n", " a\n  b", "ot\u200cher",
         "می\u200cخواهم",
-    ]
+    ]  # fmt: skip
     module = (ROOT / "folio" / "web" / "static" / "text.js").read_text(encoding="utf-8")
     program = tmp_path / "run.mjs"
     keys = [PurePath(f"{text}.pdf").with_suffix("").as_posix() for text in texts]

@@ -61,9 +61,7 @@ def test_a_folder_is_deleted_after_its_block(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_folder_goes_although_another_thread_still_makes_files_in_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_goes_while_another_thread_writes_into_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remove, late = os.rmdir, [True]
 
     def rmdir(path: Any, **how: Any) -> None:

@@ -12,13 +12,10 @@ from folio.answer_types import ANALYSIS, SUMMARY, Section
 @pytest.mark.parametrize(
     ("section", "written"),
     [
-        (Section(), ""),
-        (SUMMARY, "Summary"),
-        (ANALYSIS, "Analysis"),
-        (Section("Analysis", "Melt"), "Analysis/Melt"),
+        (Section(), ""), (SUMMARY, "Summary"), (ANALYSIS, "Analysis"), (Section("Analysis", "Melt"), "Analysis/Melt"),
         (Section("Analysis", "ice/alps.pdf"), "Analysis/ice/alps.pdf"),
     ],
-)
+)  # fmt: skip
 def test_a_section_is_written_as_one_string(section: Section, written: str) -> None:
     assert str(section) == written
     assert Section.parse(written) == section

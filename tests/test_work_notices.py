@@ -38,10 +38,7 @@ def answer_from(paper: Paper) -> tuple[Answer, Evidence, Citation]:
     return Answer("How long?", "How long?", (Sentence(LENGTH, (citation,)),), (evidence,)), evidence, citation
 
 
-# Which one counts
-
-
-def test_the_gravest_and_latest_comes_first_and_what_two_services_say_once() -> None:
+def test_the_gravest_and_latest_notice_comes_first() -> None:
     by_openalex = WorkNotice("retraction", source="openalex")
     later = replace(CORRECTED, dated="2016", link="10.1234/other")
     twice = replace(RETRACTED, dated="")
@@ -51,7 +48,7 @@ def test_the_gravest_and_latest_comes_first_and_what_two_services_say_once() -> 
     assert ordered([by_openalex, withdrawn]) == (withdrawn,)
 
 
-def test_a_retraction_that_was_undone_is_no_flag_and_one_after_that_is() -> None:
+def test_an_undone_retraction_is_no_flag() -> None:
     undone = WorkNotice("reinstatement", "2022-01-01", "10.1234/back")
     assert flag([RETRACTED, undone]) is None
     assert flag([RETRACTED, undone, CORRECTED]) == CORRECTED
@@ -87,9 +84,6 @@ def test_every_kind_has_words_that_are_no_citation() -> None:
         assert notice.note.startswith(notice.words.split()[0].capitalize())
 
 
-# On citations
-
-
 def test_a_citation_has_the_mark() -> None:
     for notice, shown in ((RETRACTED, "[Ice & Berg 2021, RETRACTED, p. 1]"), (CORRECTED, "[Ice & Berg 2021, p. 1]")):
         assert answer_from(noted(notice))[2].shown == shown
@@ -107,7 +101,7 @@ def test_a_mark_is_put_and_taken_away_again() -> None:
         assert mark_again(marked, 1) == marked
 
 
-def test_a_warning_stands_above_for_what_may_not_be_relied_on() -> None:
+def test_a_grave_notice_leads_to_a_warning() -> None:
     said = "Warning: this answer cites Ice & Berg 2021: RETRACTED 2021-03-04 (doi:10.1234/notice)."
     assert warnings([noted(RETRACTED), noted(CORRECTED)]) == {ICE_PAPER.id: said}
     assert warnings([noted(CORRECTED)]) == warnings([ICE_PAPER]) == {}
@@ -166,9 +160,6 @@ def test_a_bibliography_has_the_notice() -> None:
     assert "  note = {Retracted: 2021-03-04, doi:10.1234/notice. alps/ice.pdf},\n" in bibtex(paper)
     assert str(csl_item(paper, "k")["note"]).startswith("Retracted: 2021-03-04, doi:10.1234/notice")
     assert "Retracted" not in bibtex(ICE_PAPER)
-
-
-# Answers of earlier days
 
 
 def test_a_kept_reply_says_what_is_known_now() -> None:

@@ -215,7 +215,7 @@ def test_ctrl_c_just_before_a_wait_stops_the_workers() -> None:
     assert time.monotonic() - began < 25
 
 
-def test_a_future_of_the_callers_own_is_told_of_while_no_item_is_done() -> None:
+def test_the_callers_own_future_wakes_it() -> None:
     own: list[Future[None]] = [Future()]
     own[0].set_result(None)
     results = run_guarded(
@@ -226,9 +226,6 @@ def test_a_future_of_the_callers_own_is_told_of_while_no_item_is_done() -> None:
     assert list(results) == [Finished("sleep 1", "SLEEP 1"), Finished("item 1", "ITEM 1")]
 
 
-# A worker that stays
-
-
 @pytest.fixture
 def worker() -> Iterator[PersistentWorker[str, str]]:
     worker = PersistentWorker(work, timeout_s=1.5, memory_mb=512)
@@ -236,7 +233,7 @@ def worker() -> Iterator[PersistentWorker[str, str]]:
     worker.close()
 
 
-def test_a_worker_that_stays_does_one_item_after_the_other_in_one_process(worker: PersistentWorker[str, str]) -> None:
+def test_a_persistent_worker_is_one_process(worker: PersistentWorker[str, str]) -> None:
     first, second = worker.run("who"), worker.run("who")
     assert first == second
     assert int(first) != os.getpid()
@@ -250,16 +247,11 @@ def test_many_threads_may_wait_for_a_worker_that_stays(worker: PersistentWorker[
 @pytest.mark.parametrize(
     ("item", "happened"),
     [
-        ("abort", "SIGABRT"),
-        ("kill", "killed"),
-        ("sleep 60", "longer than 1.5 s"),
-        ("refuse", "torn"),
+        ("abort", "SIGABRT"), ("kill", "killed"), ("sleep 60", "longer than 1.5 s"), ("refuse", "torn"),
         ("fail", "no such"),
     ],
-)
-def test_what_goes_wrong_is_told_and_the_next_item_is_done(
-    worker: PersistentWorker[str, str], item: str, happened: str
-) -> None:
+)  # fmt: skip
+def test_an_error_is_told_and_the_next_item_done(worker: PersistentWorker[str, str], item: str, happened: str) -> None:
     with pytest.raises(PaperError, match=happened):
         worker.run(item)
     assert worker.run("next") == "NEXT"
@@ -273,7 +265,7 @@ def test_a_worker_that_stays_is_gone_when_it_is_closed() -> None:
         os.kill(pid, 0)
 
 
-def test_a_worker_that_hangs_is_gone_when_it_is_closed_and_nobody_waits_on() -> None:
+def test_closing_ends_a_hanging_worker_and_its_waiters() -> None:
     worker = PersistentWorker(work, timeout_s=600, memory_mb=512)
     pid = int(worker.run("who"))
     with ThreadPoolExecutor(2) as threads:

@@ -4,6 +4,8 @@ import pytest
 
 from folio.zotero_link import checked, open_page, open_pdf
 
+pytestmark = pytest.mark.fast
+
 
 def test_links_of_the_users_library_and_of_groups() -> None:
     assert open_pdf("library/items/ABCD2345") == "zotero://open-pdf/library/items/ABCD2345"

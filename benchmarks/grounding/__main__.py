@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.grounding import answers, report, run
-from folio.cli.command import command, positive_int
+from folio.cli.command import positive_int, run_command
 from folio.cli.parser import Parser
 from folio.commands.evaluation_output import (
     report_failures,
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    return command(lambda app: _measure(app, arguments))
+    return run_command(lambda app: _measure(app, arguments))
 
 
 def _measure(app: App, arguments: argparse.Namespace) -> int:

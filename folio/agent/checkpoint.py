@@ -19,7 +19,7 @@ from folio.agent.state import DeepState
 from folio.agent.state_json import Lookup, UsedIds, from_json, to_json
 from folio.answer_types import Style
 from folio.deep_types import DeepEvent, EvidenceScored
-from folio.errors import StoreError, UsageError
+from folio.errors import StoreError, UsageError, command
 from folio.files import open_regular, unusable, write_private
 from folio.search.retriever import Retriever
 
@@ -27,7 +27,7 @@ VERSION = 1
 # Of a file that is read. One of three rounds with a model has 24 kB.
 MOST_BYTES = 16 * 2**20
 MOST_EVIDENCE = 1000  # passages for one answer
-AGAIN = 'Ask the question again: python query.py --deep "What is ...?"'
+AGAIN = "Ask the question again: " + command('ask --deep "What is ...?"')
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def read(path: Path) -> Checkpoint:
     except FileNotFoundError as error:
         raise UsageError(
             "There is no deep search to go on with.",
-            "Only one that was stopped is kept, and none with QUERY_LOG=false or --no-log."
-            ' Ask one: python query.py --deep "What is ...?"',
+            "Only one that was stopped is kept, and none with QUERY_LOG=false or --no-log. Ask one: "
+            + command('ask --deep "What is ...?"'),
         ) from error
     except OSError as error:
         raise unusable(error) from error

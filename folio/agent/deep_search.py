@@ -23,7 +23,7 @@ from folio.deep_types import (
     OnEvent,
     SearchEnded,
 )
-from folio.errors import ModelError, UsageError
+from folio.errors import ModelError, UsageError, command
 from folio.protocols import Embedder
 from folio.search.paper_filter import EVERYTHING, Selection
 from folio.search.retriever import Retriever, SearchResult
@@ -88,7 +88,7 @@ class DeepSearch:
         if head.assessor != self._assessor.name:
             raise UsageError(
                 f"The search was begun with {one_line(head.assessor)}, and now {self._assessor.name} scores passages.",
-                "Make that ready again (`python query.py --doctor` shows how), or ask the question again.",
+                f"Make that ready again (`{command('doctor')}` shows how), or ask the question again.",
             )
         if self._checkpoints is not None:
             self._checkpoints.begin(head)

@@ -18,7 +18,7 @@ from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import CLOSEST, Answer, Evidence, Sentence, SourceNumbers, Style
 from folio.background import IMPORTING, SharedResult, run_in_background
-from folio.errors import UsageError
+from folio.errors import UsageError, command
 from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
@@ -157,7 +157,7 @@ class Chat:
         """
         question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not question:
-            raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
+            raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
         self._clock, self._on_hits, self._find = Stopwatch(), on_hits, find or self.search
         self._found = SearchResult((), {}, {})
         if remark := REMARKS.get(question_type(question).kind):

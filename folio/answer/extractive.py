@@ -33,7 +33,7 @@ from folio.answer.short_answer import has_type, meets_conditions, short_answer
 from folio.answer.title_page import title_span
 from folio.answer.whole_paper import OF_THE_WHOLE, SUMMARY_PARTS, kinds_of
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
-from folio.errors import with_commands
+from folio.errors import command
 from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
@@ -48,8 +48,8 @@ LEAST_OF_PAPER, PAPER_WEIGHT, LEAST_WITH_SCORE = 0.5, 0.5, 0.86
 MOST_OF_A_NAME = 0.5
 # Excerpts for each part of a question that one paper answers whole
 MOST_OF_ONE_PAPER = 2
-WITHOUT_MODEL = with_commands(
-    "These are passages as they stand in the papers. With a chat model on Ollama (`python query.py --doctor` shows"
+WITHOUT_MODEL = (
+    f"These are passages as they stand in the papers. With a chat model on Ollama (`{command('doctor')}` shows"
     " how), Folio answers in sentences and cites these."
 )
 

@@ -35,7 +35,7 @@ def up_to(most: int) -> Callable[[str], int]:
 positive_int = up_to(10**9)
 
 
-def command(run: Callable[[App], int]) -> int:
+def run_command(run: Callable[[App], int]) -> int:
     """Run a command with the current settings; errors become two lines and an exit code."""
     # The ollama package creates a client at import, with the proxies of the environment, and fails for a SOCKS proxy.
     # Folio uses no proxy. A program that needs its proxies calls folio.app.connect, which leaves them alone.
@@ -80,7 +80,7 @@ def run_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None, 
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
         words.insert(0, default)
     arguments = parser.parse_args(words)
-    return command(lambda app: arguments.run(app, arguments))
+    return run_command(lambda app: arguments.run(app, arguments))
 
 
 def _write_utf8() -> None:

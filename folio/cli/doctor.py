@@ -10,7 +10,7 @@ from rich.text import Text
 
 from folio.app import App
 from folio.console import output
-from folio.errors import FolioError, StoreError, fetch_command, with_commands
+from folio.errors import FIRST_INGEST, FolioError, StoreError, command, fetch_command
 from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
@@ -40,7 +40,7 @@ def show_doctor(app: App) -> int:
         table.add_row(
             Text(f"{mark} {row.what}", style=style),
             Text(one_line(row.found), overflow="fold"),
-            Text(one_line(with_commands(row.fix)), overflow="fold"),
+            Text(one_line(row.fix), overflow="fold"),
         )
     output().print(table)
     broken = [row for row in rows if row.needed and not row.ready]
@@ -154,9 +154,9 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
     counts = library.counts()
     papers, chunks, failed = counts["papers"], library.chunk_count(), counts["failures"]
     found = f"{counted(papers, 'paper')}, {chunks:,} passages in {app.backend.place}"
-    yield Row("index", found, papers > 0, "" if papers else "Put PDFs into papers/ and run `python ingest.py`", True)
+    yield Row("index", found, papers > 0, "" if papers else FIRST_INGEST, True)
     if failed:
-        yield Row("unreadable files", f"{failed} could not be read", False, "Run `python ingest.py` to see why")
+        yield Row("unreadable files", f"{failed} could not be read", False, f"Run `{command('ingest')}` to see why")
     if not papers:
         return
     try:
@@ -167,5 +167,5 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
     except FolioError as error:
         yield Row("built with", error.happened, False, error.remedy, needed=True)
     lagging = app.backend.index_faults(library)
-    fix = "Run `python ingest.py --repair`" if lagging else ""
+    fix = f"Run `{command('ingest --repair')}`" if lagging else ""
     yield Row("FAISS and BM25", "; ".join(lagging) or "up to date", not lagging, fix)

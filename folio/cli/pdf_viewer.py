@@ -18,7 +18,7 @@ from rich.text import Text
 from folio import workers
 from folio.answer.bibliography import CitedPage
 from folio.console import complain, output, say
-from folio.errors import PaperError, PaperLimit, UsageError
+from folio.errors import PaperError, PaperLimit, UsageError, command
 from folio.files import no_space, sha256_file
 from folio.pdf import render
 from folio.shown_text import name_line, one_line, plain
@@ -95,16 +95,16 @@ def _pdf(source: CitedPage, files: Sequence[SourceFile]) -> Path:
     known = [Path(file.path) for file in files if file.sha256 == source.paper]
     there = [path for path in known if path.is_file()]
     if not known:
-        raise PaperError(f"{source.file} is no longer in the index.", "Add its PDF again: python ingest.py FILE.")
+        raise PaperError(f"{source.file} is no longer in the index.", f"Add its PDF again: {command('ingest FILE')}.")
     if not there:
         raise PaperError(
             f"{source.file} is no longer in {known[0].parent}.",
-            "Put it back there, or run `python ingest.py` on the folder where it is now.",
+            f"Put it back there, or run `{command('ingest')}` on the folder where it is now.",
         )
     same = next((path for path in there if sha256_file(path) == source.paper), None)
     if same is None:
         changed = f"{source.file} has changed since it was ingested, so its pages may differ."
-        say(f"{changed} Run `python ingest.py` to read it again.")
+        say(f"{changed} Run `{command('ingest')}` to read it again.")
     return same or there[0]
 
 

@@ -19,7 +19,7 @@ from folio.cli import render
 from folio.cli.render_profile import show_profile
 from folio.cli.waiting_status import WaitingStatus
 from folio.console import complain, errors, output, say
-from folio.errors import FolioError, ModelError, UsageError, with_commands
+from folio.errors import FolioError, ModelError, UsageError, command
 from folio.shown_text import counted, name_line, one_line
 from folio.store.query_log import Feedback, QueryLog
 
@@ -300,7 +300,7 @@ class ChatSession:
         if checkpoint.head.options != self._checkpoint_file().options:
             raise UsageError(
                 "The search that was stopped was asked with other options than this chat.",
-                "End the chat, then `python query.py --resume` goes on with it.",
+                f"End the chat, then `{command('ask --resume')}` goes on with it.",
             )
         return checkpoint
 
@@ -331,7 +331,7 @@ def say_details(models: Mapping[str, str], hits: Sequence[Hit], timings_ms: Mapp
 
 
 def _resume_command(in_chat: bool) -> str:
-    return "/resume" if in_chat else with_commands("`python query.py --resume`")
+    return "/resume" if in_chat else f"`{command('ask --resume')}`"
 
 
 def mark(log: QueryLog, feedback: Feedback) -> None:
@@ -357,7 +357,7 @@ def verify_logged(app: App, library: Library) -> int:
     """Open the cited pages of the last logged answer. Raises UsageError if there is none."""
     entry = app.query_log(library).last()
     if entry is None:
-        raise UsageError("Nothing has been asked yet.", 'Ask: python query.py --verify "What is ...?"')
+        raise UsageError("Nothing has been asked yet.", "Ask: " + command('ask --verify "What is ...?"'))
     render.show_question(output(), entry.question)
     parts = (CitedPage(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
     return open_pages(app, library, merge_by_page(parts))

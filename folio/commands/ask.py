@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from folio.cli.command import up_to
 from folio.cli.parser import Parser
 from folio.commands.paper_options import FILTERS, add_paper_options, paper_filter
+from folio.errors import command
 
 if TYPE_CHECKING:
     from folio.agent.checkpoint import CheckpointFile
@@ -39,61 +40,61 @@ COMBINES_WITH = {
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="Ask the papers in the index. Without a question, a chat begins.",
         epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
     )
-    found.add_argument("question", nargs="*", help="what you want to know; it needs no quotes")
-    found.add_argument(
+    parser.add_argument("question", nargs="*", help="what you want to know; it needs no quotes")
+    parser.add_argument(
         "--deep",
         action="store_true",
         help="search in rounds: papers first, then passages, again if too little is found",
     )
-    found.add_argument("--resume", action="store_true", help="go on with the deep search that was stopped")
-    found.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
-    found.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
-    found.add_argument(
+    parser.add_argument("--resume", action="store_true", help="continue the deep search that was stopped")
+    parser.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
+    parser.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
+    parser.add_argument(
         "--show-dropped", action="store_true", help="also show the statements that were left out, and why"
     )
-    found.add_argument(
+    parser.add_argument(
         "--verify",
         action="store_true",
         help="open or render the cited pages; without a question, those of the last answer",
     )
-    found.add_argument("--sources", action="store_true", help="only rank passages, without a language model")
-    found.add_argument("--papers", action="store_true", help="only rank papers, without a language model")
-    found.add_argument(
+    parser.add_argument("--sources", action="store_true", help="only rank passages, without a language model")
+    parser.add_argument("--papers", action="store_true", help="only rank papers, without a language model")
+    parser.add_argument(
         "--top-k",
         type=up_to(MOST_PASSAGES),
         metavar="K",
         help="number of passages to find and answer from, or of papers (default: TOP_K)",
     )
     model = "the model on Ollama that answers, for this run: LLM_MODEL with LLM=ollama; or builtin, which quotes"
-    found.add_argument("--model", metavar="NAME", help=model)
-    add_paper_options(found, "ask")
-    found.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
-    found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+    parser.add_argument("--model", metavar="NAME", help=model)
+    add_paper_options(parser, "ask")
+    parser.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
+    parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
     verbose = "also say, on standard error, which models are used, how passages score and how long each stage takes"
-    found.add_argument("-v", "--verbose", action="store_true", help=verbose)
-    found.add_argument("--no-log", action="store_true", help="do not write the question to the log")
-    found.add_argument("--feedback", choices=["good", "bad"], help="rate the last logged answer")
-    found.add_argument(
+    parser.add_argument("-v", "--verbose", action="store_true", help=verbose)
+    parser.add_argument("--no-log", action="store_true", help="do not write the question to the log")
+    parser.add_argument("--feedback", choices=["good", "bad"], help="rate the last logged answer")
+    parser.add_argument(
         "--forget", action="store_true", help="delete all logged questions, conversations and chat history"
     )
-    found.add_argument("--stats", action="store_true", help="show the size of the index and statistics on questions")
-    found.add_argument("--by", choices=BY, help="with --stats: count the papers by what they have")
-    found.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
-    return found
+    parser.add_argument("--stats", action="store_true", help="show the size of the index and statistics on questions")
+    parser.add_argument("--by", choices=BY, help="with --stats: count the papers by what they have")
+    parser.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
+    return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_intermixed_args(argv)  # options may stand between the question's words
     arguments.question = " ".join(arguments.question) if arguments.question else None
-    from folio.cli.command import command
+    from folio.cli.command import run_command
 
-    return command(lambda app: _run(app, arguments))
+    return run_command(lambda app: _run(app, arguments))
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
@@ -147,11 +148,11 @@ def _check_options(arguments: argparse.Namespace) -> None:
                 raise UsageError(f"{_named(other)} and {_named(name)} cannot be combined.", "Use one of them.")
     asks = arguments.question is not None or arguments.batch is not None or arguments.resume
     if arguments.by and not arguments.stats:
-        raise UsageError("--by needs --stats.", "Count papers like this: python query.py --stats --by year.")
+        raise UsageError("--by needs --stats.", f"Count papers like this: {command('ask --stats --by year')}.")
     if (arguments.json or arguments.sources) and not asks and not arguments.stats:
-        raise UsageError("--json and --sources need a question.", 'Give one: python query.py --json "What is ...?"')
+        raise UsageError("--json and --sources need a question.", "Give one: " + command('ask --json "What is ...?"'))
     if arguments.papers and not asks:
-        raise UsageError("--papers needs words to look for.", 'Give some: python query.py --papers "dense retrieval"')
+        raise UsageError("--papers needs words to look for.", "Give some: " + command('ask --papers "dense retrieval"'))
     if arguments.verify and not asks and len(given) > 1:
         option = next(_named(name) for name in given if name != "verify")
         raise UsageError(
@@ -181,7 +182,7 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
     if arguments.question is None:
         return None
     if not arguments.question.strip():
-        raise UsageError("The question is empty.", 'Ask one: python query.py "What is ...?"')
+        raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
     return [arguments.question.strip()]
 
 

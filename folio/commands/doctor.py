@@ -13,7 +13,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
         description="Show what is ready, what is not, and how to fix it.",
         epilog="The exit code is 1 if something required is not ready.",
     ).parse_args(argv)
-    from folio.cli.command import command
+    from folio.cli.command import run_command
     from folio.cli.doctor import show_doctor
 
-    return command(show_doctor)
+    return run_command(show_doctor)

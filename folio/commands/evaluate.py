@@ -19,7 +19,7 @@ from folio.commands.evaluation_output import (
     spread,
     thresholds_met,
 )
-from folio.errors import require_packages, with_commands
+from folio.errors import command, require_packages
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -33,53 +33,53 @@ WRITERS = {"make": ("number", "output"), "from_log": ("output",)}
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="Measure search and answers on questions with known answers.",
         epilog="docs/evaluation-set.md shows the formats. docs/settings.md lists the settings.",
     )
-    found.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a folder")
-    found.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
-    found.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
-    found.add_argument("--limit", type=positive_int, metavar="N", help="take N of the questions, spread over the set")
-    found.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
-    found.add_argument(
+    parser.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a folder")
+    parser.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
+    parser.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
+    parser.add_argument("--limit", type=positive_int, metavar="N", help="take N of the questions, spread over the set")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
+    parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="folder for the report and its plot (default: evaluations/)"
     )
-    found.add_argument(
+    parser.add_argument(
         "--compare",
         type=Path,
         nargs="+",
         metavar="RUN",
         help="a saved run to compare with; without a set, two",
     )
-    found.add_argument(
+    parser.add_argument(
         "--require",
         action="extend",
         nargs="+",
         metavar="THRESHOLD",
         help="exit with 1 if missed: recall@5=0.8 (at least), answerable_refused<=0.08 (at most)",
     )
-    found.add_argument(
+    parser.add_argument(
         "--judge",
         action="store_true",
         help="let the chat model grade answers, 0 to 3; without a set, those that people rated, to see if it agrees",
     )
-    found.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the chat model")
-    found.add_argument(
+    parser.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the chat model")
+    parser.add_argument(
         "-n", type=positive_int, dest="number", metavar="N", help=f"questions to write (default: {QUESTIONS})"
     )
-    found.add_argument("--from-log", action="store_true", help="write a set from the answers in the log rated good")
-    found.add_argument("-o", type=Path, dest="output", metavar="FILE", help="the set that --make or --from-log writes")
-    return found
+    parser.add_argument("--from-log", action="store_true", help="write a set from the answers in the log rated good")
+    parser.add_argument("-o", type=Path, dest="output", metavar="FILE", help="the set that --make or --from-log writes")
+    return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "evaluate.py") -> int:
     """prog: what --help and errors of usage call the program."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import command
+    from folio.cli.command import run_command
 
-    return command(lambda app: _run(app, arguments))
+    return run_command(lambda app: _run(app, arguments))
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
@@ -108,7 +108,7 @@ def _require_sense(arguments: argparse.Namespace) -> None:
         if writes in given and (others := sorted(given - {writes, *goes_with})):
             raise UsageError(f"{_named(writes)} and {_named(others[0])} cannot be combined.", "Use one of them.")
     if not given & set(WRITERS) and (alone := sorted(given & {"number", "output"})):
-        raise UsageError(f"{_named(alone[0])} needs --make.", "Write one: python evaluate.py --make PAPERS -n 50.")
+        raise UsageError(f"{_named(alone[0])} needs --make.", f"Write one: {command('evaluate --make PAPERS -n 50')}.")
     if {"judge", "no_answers"} <= given:
         raise UsageError("--judge and --no-answers cannot be combined.", "Use one of them.")
     if "judge" in given and arguments.eval_set is None:
@@ -120,7 +120,7 @@ def _require_sense(arguments: argparse.Namespace) -> None:
     if arguments.eval_set:
         raise UsageError("A set and two saved runs were given.", "Give a set and one run, or two runs without a set.")
     if not arguments.compare:
-        raise UsageError("No set of questions was given.", "Try python evaluate.py benchmarks/sample.jsonl.")
+        raise UsageError("No set of questions was given.", f"Try {command('evaluate benchmarks/sample.jsonl')}.")
     if len(arguments.compare) != 2:
         raise UsageError("--compare without a set needs two saved runs.", "Give both: --compare before.json now.json.")
     if others := sorted(given - {"compare", "require"}):
@@ -265,6 +265,5 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     output().print(
         f"Questions written to {one_line(str(path))}: {len(questions)}{fewer}, all `pending` until reviewed."
     )
-    then = with_commands("To run them: python evaluate.py")
-    output().print(f"{then} {one_line(str(path))} --papers {one_line(str(papers))}")
+    output().print(f"To run them: {command('evaluate')} {one_line(str(path))} --papers {one_line(str(papers))}")
     return 0

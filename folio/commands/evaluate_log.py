@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.commands.evaluation_output import spread
-from folio.errors import with_commands
+from folio.errors import command
 
 if TYPE_CHECKING:
     from folio.app import App
     from folio.evaluate.answer_judge import Judge, JudgedAnswer
 
-NOT_RATED = "Rate answers: “Good answer” in the page, /good in the chat, or `python query.py --feedback good`."
+NOT_RATED = f"Rate answers: “Good answer” in the page, /good in the chat, or `{command('ask --feedback good')}`."
 
 
 def make(app: App, path: Path) -> int:
@@ -35,7 +35,7 @@ def make(app: App, path: Path) -> int:
     shown = one_line(str(path))
     output().print(f"Questions written to {shown}: {len(made.questions)}.")
     if made.bad:
-        shows = with_commands("`python -m folio log show NUMBER`")
+        shows = f"`{command('log show NUMBER')}`"
         output().print(
             f"Rated bad, and left out because nobody has said where the answer is: {len(made.bad)}"
             f" ({_numbers(made.bad)}). {shows} shows one; add it to the set by hand."
@@ -45,7 +45,7 @@ def make(app: App, path: Path) -> int:
             "Rated good, and left out because they cite no page, or one of a paper that is gone:"
             f" {len(made.without_gold)} ({_numbers(made.without_gold)})."
         )
-    output().print(f"{with_commands('To run them: python evaluate.py')} {shown}")
+    output().print(f"To run them: {command('evaluate')} {shown}")
     return 0
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int
 from folio.cli.parser import Parser
+from folio.errors import command
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -35,39 +36,39 @@ _CAP, _LARGEST_CAP = 200, 1000  # works that are found along citations
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="Bring papers in from arXiv, OpenAlex, Semantic Scholar and Crossref. Uses the internet.",
         epilog="Files go into PAPERS_DIR. CONTACT_EMAIL and keys for the services are settings: see docs/settings.md.",
     )
     identifiers = "arXiv ids, DOIs, links to them; a file with one on each line; - for standard input"
     named = f"{identifiers}; with --expand and --updates: papers of the index"
-    found.add_argument("identifiers", nargs="*", metavar="ID", help=named)
-    found.add_argument("--search", metavar="WORDS", help="find works by words instead")
-    expand = "find works that these papers of the index cite, or that cite them; all papers if none is named"
-    found.add_argument("--expand", choices=_DIRECTIONS, help=expand)
-    depth = f"with --expand: also follow what is found, so many steps in all (1 to {_DEEPEST}; default: 1)"
-    found.add_argument("--depth", type=positive_int, metavar="N", help=depth)
-    cap = f"with --expand: find at most so many works over all (default: {_CAP}, no more than {_LARGEST_CAP:,})"
-    found.add_argument("--cap", type=positive_int, metavar="N", help=cap)
+    parser.add_argument("identifiers", nargs="*", metavar="ID", help=named)
+    parser.add_argument("--search", metavar="WORDS", help="find works by words instead")
+    expand = "find works that papers of the index cite, or that cite them (default: all papers)"
+    parser.add_argument("--expand", choices=_DIRECTIONS, help=expand)
+    depth = f"with --expand: number of steps to follow (1 to {_DEEPEST}; default: 1)"
+    parser.add_argument("--depth", type=positive_int, metavar="N", help=depth)
+    cap = f"with --expand: maximum number of works in all (default: {_CAP}, at most {_LARGEST_CAP:,})"
+    parser.add_argument("--cap", type=positive_int, metavar="N", help=cap)
     source = "with --search: the service (default: openalex, or semanticscholar if that fails)"
-    found.add_argument("--source", choices=_SOURCES, help=source)
-    found.add_argument("--since", type=_year, metavar="YEAR", help="only works of this year or later")
-    found.add_argument("--open-access", action="store_true", help="only works that are free to read")
-    cited = "only works that so many others cite"
-    found.add_argument("--min-cited", type=positive_int, default=0, metavar="N", help=cited)
-    most = f"at most so many works (default: {_FOUND}, with --expand all up to the cap; no more than {_MOST})"
-    found.add_argument("--max", type=positive_int, metavar="N", help=most)
-    found.add_argument("--sort", choices=_SORTS, default="relevance", help="with --search: the order")
-    metadata = "find title, authors, year and more for the papers that are in the index; what you edited stays"
-    found.add_argument("--metadata", action="store_true", help=metadata)
+    parser.add_argument("--source", choices=_SOURCES, help=source)
+    parser.add_argument("--since", type=_year, metavar="YEAR", help="only works of this year or later")
+    parser.add_argument("--open-access", action="store_true", help="only works that are free to read")
+    cited = "only works that are cited at least N times"
+    parser.add_argument("--min-cited", type=positive_int, default=0, metavar="N", help=cited)
+    most = f"maximum number of works (default: {_FOUND}, with --expand all up to --cap; at most {_MOST})"
+    parser.add_argument("--max", type=positive_int, metavar="N", help=most)
+    parser.add_argument("--sort", choices=_SORTS, default="relevance", help="with --search: the order")
+    metadata = "find title, authors, year and more for the papers in the index; your edits stay"
+    parser.add_argument("--metadata", action="store_true", help=metadata)
     updates = "look for retractions, corrections and newer versions of these papers of the index, or of all"
-    found.add_argument("--updates", action="store_true", help=updates)
-    both = "keep the version that is here beside a newer one, instead of replacing it"
-    found.add_argument("--keep-versions", action="store_true", help=both)
-    found.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    found.add_argument("--yes", action="store_true", help="do not ask before downloading")
-    return found
+    parser.add_argument("--updates", action="store_true", help=updates)
+    both = "keep the old version beside a newer one, instead of replacing it"
+    parser.add_argument("--keep-versions", action="store_true", help=both)
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    parser.add_argument("--yes", action="store_true", help="do not ask before downloading")
+    return parser
 
 
 def _year(text: str) -> int:
@@ -79,9 +80,9 @@ def _year(text: str) -> int:
 def main(argv: Sequence[str] | None = None, prog: str = "fetch.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import command
+    from folio.cli.command import run_command
 
-    return command(lambda app: _run(app, arguments))
+    return run_command(lambda app: _run(app, arguments))
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
@@ -123,7 +124,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
     if sum(ways) != 1:
         raise UsageError(
             "Say what to fetch: identifiers, --search, --expand, --metadata or --updates, one of them.",
-            "For example: python fetch.py 2312.10997, or python fetch.py --help.",
+            f"For example: {command('fetch 2312.10997')}, or {command('fetch --help')}.",
         )
     if arguments.keep_versions and not (ids or arguments.updates):
         raise UsageError("--keep-versions is for newer versions of papers.", "Add --updates, or an arXiv id.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from folio.cli.command import up_to
 from folio.cli.parser import Parser
-from folio.errors import with_commands
+from folio.errors import command
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -25,40 +25,40 @@ MOST_JOBS = 1024
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="Read PDFs into the index. Papers that are already in it are skipped.",
         epilog="Settings such as PAPERS_DIR and CHUNK_SIZE come from the environment or .env: see docs/settings.md.",
     )
-    found.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
     jobs = "processes that read PDFs (default: one per core, at most 8; on a cluster, one per free core)"
-    found.add_argument("--jobs", type=up_to(MOST_JOBS), metavar="N", help=jobs)
+    parser.add_argument("--jobs", type=up_to(MOST_JOBS), metavar="N", help=jobs)
     on = "where PDFs are read and embedded: `ray`, the cluster at RAY_ADDRESS or else workers of Ray on this computer"
-    found.add_argument("--on", choices=("ray",), help=on)
-    found.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
+    parser.add_argument("--on", choices=("ray",), help=on)
+    parser.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
     bib = "a bibliography (BibTeX, BibLaTeX or CSL-JSON) to take titles, authors and years from; its PDFs are read too"
-    found.add_argument("--bib", type=Path, action="append", default=[], metavar="FILE", help=bib)
-    found.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
+    parser.add_argument("--bib", type=Path, action="append", default=[], metavar="FILE", help=bib)
+    parser.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
     zotero = "read the PDFs of a Zotero library where they lie (default: the library that Zotero uses)"
-    found.add_argument("--zotero", nargs="?", type=Path, const=False, metavar="DATA_FOLDER", help=zotero)
+    parser.add_argument("--zotero", nargs="?", type=Path, const=False, metavar="DATA_FOLDER", help=zotero)
     collection = "with --zotero: only this collection and those in it, by name or path; repeat it for more"
-    found.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
+    parser.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
     tag = "with --zotero: only what has this tag; repeat it for more"
-    found.add_argument("--tag", action="append", default=[], metavar="NAME", help=tag)
-    what = found.add_mutually_exclusive_group()
+    parser.add_argument("--tag", action="append", default=[], metavar="NAME", help=tag)
+    what = parser.add_mutually_exclusive_group()
     what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
     what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
     repair = "rebuild the FAISS and BM25 indexes from the library; repair the log, conversations and edits"
     what.add_argument("--repair", action="store_true", help=repair)
-    return found
+    return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import command
+    from folio.cli.command import run_command
 
-    return command(lambda app: run(app, arguments))
+    return run_command(lambda app: run(app, arguments))
 
 
 def run(app: App, arguments: argparse.Namespace) -> int:
@@ -101,7 +101,9 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     # An empty folder is more likely a mistake than a wish to prune everything.
     if not found and not zotero and (len(known) > 1 or not arguments.prune):
         where = ", ".join(map(str, arguments.paths)) or app.papers_folder
-        raise UsageError(f"There are no PDFs in {where}.", "Put PDFs there, or name a folder: python ingest.py FOLDER.")
+        raise UsageError(
+            f"There are no PDFs in {where}.", f"Put PDFs there, or name a folder: {command('ingest FOLDER')}."
+        )
     if zotero:
         found = zotero.files | found
     missing = [path for path in known if not path.exists()]
@@ -165,7 +167,7 @@ def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) 
     if lost:
         raise UsageError(
             f"Indexed files that are missing: {len(lost)}, including {lost[0].name}.",
-            "Restore them, or rebuild the index without them: python ingest.py --rebuild --prune.",
+            f"Restore them, or rebuild the index without them: {command('ingest --rebuild --prune')}.",
         )
 
 
@@ -221,7 +223,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
     notes = Table(box=None, pad_edge=False, show_header=False)
     for outcome in outcomes:
         if outcome.notes or outcome.status == "pruned":
-            text = with_commands(_note(outcome, verbose)) or "Removed from the index, because its file is missing."
+            text = _note(outcome, verbose) or "Removed from the index, because its file is missing."
             style = "red" if outcome.status == "failed" else ""
             notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
@@ -283,7 +285,7 @@ def _verify(app: App) -> int:
     for problem in problems:
         output().print(problem, markup=False)
     if problems:
-        output().print(with_commands("Run `python ingest.py --repair`." if app.backend.is_sound() else DAMAGED))
+        output().print(f"Run `{command('ingest --repair')}`." if app.backend.is_sound() else DAMAGED)
         return 1
     output().print("The index is consistent: library, vectors and BM25 agree.")
     return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from folio.cli.command import positive_int, run_subcommand
 from folio.cli.parser import Parser
+from folio.errors import command
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -20,13 +21,13 @@ LISTED = 20  # questions, if not told otherwise
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="List the questions that were asked, with their answers and what people thought of them.",
         epilog="Without COMMAND, the last questions are listed. The log is in the index, on this computer;"
-        " QUERY_LOG=false keeps none, and query.py --forget deletes it.",
+        f" QUERY_LOG=false keeps none, and `{command('ask --forget')}` deletes it.",
     )
-    listed = found.add_subparsers(title="commands", metavar="COMMAND")
+    listed = parser.add_subparsers(title="commands", metavar="COMMAND")
     made = listed.add_parser("list", help="list questions, the newest first", description="List questions.")
     _add_marks(made)
     made.add_argument(
@@ -44,11 +45,11 @@ def parser(prog: str) -> argparse.ArgumentParser:
     _add_marks(made)
     made.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
     made.set_defaults(run=_export)
-    return found
+    return parser
 
 
-def _add_marks(found: argparse.ArgumentParser) -> None:
-    marks = found.add_mutually_exclusive_group()
+def _add_marks(parser: argparse.ArgumentParser) -> None:
+    marks = parser.add_mutually_exclusive_group()
     for mark in ("good", "bad"):
         marks.add_argument(
             f"--{mark}", action="store_const", const=mark, dest="feedback", help=f"only answers that were rated {mark}"
@@ -91,7 +92,7 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
             found = [] if one is None else [(arguments.number, one)]
     if not found:
         which = "no question" if arguments.number is None else f"no question {arguments.number}"
-        raise UsageError(f"The log has {which}.", "`python -m folio log list` shows the questions and their numbers.")
+        raise UsageError(f"The log has {which}.", f"`{command('log list')}` shows the questions and their numbers.")
     if arguments.json:
         write_json(entry_json(*found[0]))
     else:

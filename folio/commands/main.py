@@ -24,16 +24,16 @@ COMMANDS = {
 
 
 def parser() -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog="folio",
         description="Ask a folder of PDF papers, offline, and get answers that cite their pages.",
         epilog="folio COMMAND --help shows a command's options.",
     )
-    found.add_argument("--version", action="version", version=f"folio {__version__}")
-    listed = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.add_argument("--version", action="version", version=f"folio {__version__}")
+    listed = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (_, purpose) in COMMANDS.items():
         listed.add_parser(name, help=purpose, add_help=False)
-    return found
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:

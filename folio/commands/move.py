@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="Copy the library from the folder VECTORSTORE_DIR into PostgreSQL, or from PostgreSQL into the"
         " folder, with the log, the conversations and all that was said of papers. No PDF is read and nothing is"
@@ -24,20 +24,20 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="DATABASE_URL says where in PostgreSQL. Then set STORE to the new place, and the other commands use it:"
         " see docs/scale.md.",
     )
-    found.add_argument(
+    parser.add_argument(
         "--to", choices=("postgres", "local"), required=True, help="where to: into PostgreSQL, or into the folder"
     )
     yes = "replace the library that is there, its log and its conversations too; it serves until the new one is whole"
-    found.add_argument("--yes", action="store_true", help=yes)
-    return found
+    parser.add_argument("--yes", action="store_true", help=yes)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "folio move") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import command
+    from folio.cli.command import run_command
 
-    return command(lambda app: run(app, arguments))
+    return run_command(lambda app: run(app, arguments))
 
 
 def run(app: App, arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by")
 
 
-def add_paper_options(found: argparse.ArgumentParser, does: str) -> None:
+def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
     """does: what the command does with the papers that fit: "ask"."""
     for name, metavar, text in (
         ("paper", "NAME", "the paper of this name, or papers whose file name or title has these words"),
@@ -26,7 +26,7 @@ def add_paper_options(found: argparse.ArgumentParser, does: str) -> None:
     ):
         if name == "section" and does == "list":
             text = "papers with a section of this kind, such as methods, or with these words in its title"
-        found.add_argument(f"--{name.replace('_', '-')}", action="append", metavar=metavar, help=f"{does} only {text}")
+        parser.add_argument(f"--{name.replace('_', '-')}", action="append", metavar=metavar, help=f"{does} only {text}")
 
 
 def paper_filter(arguments: argparse.Namespace, *, warnings: bool = False, unsure: bool = False) -> PaperFilter:

@@ -34,25 +34,25 @@ class Subcommand:
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="List the papers in the index, show what is known about them, and correct it.",
         epilog="Without COMMAND, the papers are listed. A PAPER is named by its key, its file, words of its title, the"
         " name that it uses most, or the beginning of its id.",
     )
-    listed = found.add_subparsers(title="commands", metavar="COMMAND")
+    listed = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, subcommand in SUBCOMMANDS.items():
         made = listed.add_parser(name, help=subcommand.purpose, description=_sentence(subcommand.purpose))
         subcommand.add_arguments(made)
         made.set_defaults(run=subcommand.run)
-    return found
+    return parser
 
 
 def subparser(name: str, prog: str) -> argparse.ArgumentParser:
     """The parser of one of the commands alone."""
-    found = Parser(prog=prog, description=_sentence(SUBCOMMANDS[name].purpose))
-    SUBCOMMANDS[name].add_arguments(found)
-    return found
+    parser = Parser(prog=prog, description=_sentence(SUBCOMMANDS[name].purpose))
+    SUBCOMMANDS[name].add_arguments(parser)
+    return parser
 
 
 def _sentence(purpose: str) -> str:
@@ -64,13 +64,13 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio papers") -> int:
     return run_subcommand(parser(prog), argv, default="list")
 
 
-def _add_list(found: argparse.ArgumentParser) -> None:
-    add_paper_options(found, "list")
-    found.add_argument("--warnings", action="store_true", help="only papers with something odd, and what it is")
-    found.add_argument("--unsure", action="store_true", help="only papers with a field that is not sure")
-    found.add_argument("--sort", choices=_SORTS, default="file", help="the order (default: file)")
-    found.add_argument("--by", choices=BY, help="instead, count these papers by what they have")
-    found.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    add_paper_options(parser, "list")
+    parser.add_argument("--warnings", action="store_true", help="only papers with something odd, and what it is")
+    parser.add_argument("--unsure", action="store_true", help="only papers with a field that is not sure")
+    parser.add_argument("--sort", choices=_SORTS, default="file", help="the order (default: file)")
+    parser.add_argument("--by", choices=BY, help="instead, count these papers by what they have")
+    parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
 
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
@@ -103,13 +103,13 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _add_paper(found: argparse.ArgumentParser) -> None:
-    found.add_argument("paper", metavar="PAPER", help="its key, file, words of its title, or how its id begins")
+def _add_paper(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", metavar="PAPER", help="its key, file, words of its title, or how its id begins")
 
 
-def _add_show(found: argparse.ArgumentParser) -> None:
-    _add_paper(found)
-    found.add_argument("--json", action="store_true", help="print only JSON")
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    _add_paper(parser)
+    parser.add_argument("--json", action="store_true", help="print only JSON")
 
 
 def _show(app: App, arguments: argparse.Namespace) -> int:
@@ -134,18 +134,18 @@ def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
         render_papers.show_paper(output(), paper, files)
 
 
-def _add_edit(found: argparse.ArgumentParser) -> None:
-    _add_paper(found)
-    found.add_argument(
+def _add_edit(parser: argparse.ArgumentParser) -> None:
+    _add_paper(parser)
+    parser.add_argument(
         "changes",
         nargs="*",
         metavar="FIELD=VALUE",
         help='such as year=2014 or authors="Otter, Ann; Seal, Bo"; nothing after the = empties the field',
     )
-    found.add_argument(
+    parser.add_argument(
         "--reset", action="append", default=[], metavar="FIELD", help="forget your edit of this field, or of all"
     )
-    found.add_argument("--json", action="store_true", help="print only JSON")
+    parser.add_argument("--json", action="store_true", help="print only JSON")
 
 
 def _edit(app: App, arguments: argparse.Namespace) -> int:

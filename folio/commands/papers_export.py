@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 PURPOSE = "write all papers as BibTeX or CSL-JSON"
 
 
-def add_arguments(found: argparse.ArgumentParser) -> None:
-    found.add_argument("--format", choices=("bibtex", "csl-json"), default="bibtex", help="default: bibtex")
-    found.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("bibtex", "csl-json"), default="bibtex", help="default: bibtex")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
 
 
 def run(app: App, arguments: argparse.Namespace) -> int:

@@ -24,14 +24,16 @@ def port(text: str) -> int:
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
-    found = Parser(
+    parser = Parser(
         prog=prog,
         description="Ask the papers in a browser: a page and an HTTP API. Ctrl-C stops the server.",
         epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
     )
-    found.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
-    found.add_argument("--port", type=port, default=8420, metavar="N", help="port (default: 8420); 0 for any free port")
-    token = found.add_mutually_exclusive_group()
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
+    parser.add_argument(
+        "--port", type=port, default=8420, metavar="N", help="port (default: 8420); 0 for any free port"
+    )
+    token = parser.add_mutually_exclusive_group()
     token.add_argument(
         "--token-file",
         metavar="FILE",
@@ -40,17 +42,17 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     token.add_argument("--token", help="the token itself, which other users can see in the list of processes")
     online = "let the page search OpenAlex, Semantic Scholar and arXiv, and download papers (default: ONLINE)"
-    found.add_argument("--online", action="store_true", help=online)
-    found.add_argument("--open", action="store_true", help="open the page in the browser")
-    return found
+    parser.add_argument("--online", action="store_true", help=online)
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "serve.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import command
+    from folio.cli.command import run_command
 
-    return command(lambda app: _run(app, arguments))
+    return run_command(lambda app: _run(app, arguments))
 
 
 def _run(app: App, arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import PurePath
 
-from folio.errors import UsageError
+from folio.errors import UsageError, command
 from folio.evaluate.dataset import EvalSet, Gold, Question
 from folio.paper_metadata import bare_arxiv
 from folio.pdf.identifiers import arxiv_id
@@ -76,7 +76,7 @@ def resolved(evalset: EvalSet, library: Library) -> EvalSet:
     if not any(question.gold for question in asked):
         raise UsageError(
             f"None of the papers that {evalset.path.name} asks about is in the index: {_examples(unknown)}.",
-            f"Name their folder: python evaluate.py {evalset.path} --papers FOLDER.",
+            f"Name their folder: {command(f'evaluate {evalset.path} --papers FOLDER')}.",
         )
     left_out = len(evalset.questions) - len(asked)
     return replace(evalset, questions=tuple(asked), unknown=tuple(unknown), left_out=left_out)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from folio.answer import prompts
 from folio.answer.fencing import passage_block
 from folio.answer.reply_json import reply_value
-from folio.errors import ModelError, ThoughtAlone, UsageError
+from folio.errors import ModelError, ThoughtAlone, UsageError, command
 from folio.evaluate.dataset import Gold, Question
 from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, weight
 from folio.ingest import chunking
@@ -113,7 +113,9 @@ def write_questions(library: Library, ask: Ask, count: int, *, seed: int = 0) ->
     """
     pool = _pool(library, random.Random(seed), count)
     if not pool:
-        raise UsageError("No paper in the index has prose to ask about.", "Add papers with text and run ingest.py.")
+        raise UsageError(
+            "No paper in the index has prose to ask about.", f"Add papers with text and run `{command('ingest')}`."
+        )
     idf = _idf(pool)
     asked: set[str] = set()
     for number in range(1, count + 1):

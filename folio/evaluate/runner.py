@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from folio.errors import ModelError, ModelFailed, UsageError
+from folio.errors import ModelError, ModelFailed, UsageError, command
 from folio.evaluate import followups
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.followups import Resolution
@@ -77,7 +77,7 @@ def save(path: Path, run: Run) -> None:
 
 def load(path: Path) -> Run:
     """Load a saved run. Raises UsageError if the file is missing or is not a run."""
-    return load_run(path, Run, ("form", FORM), "a saved run", "Save one: python evaluate.py EVAL_SET --json FILE.")
+    return load_run(path, Run, ("form", FORM), "a saved run", f"Save one: {command('evaluate EVAL_SET --json FILE')}.")
 
 
 class Runner:
@@ -117,7 +117,7 @@ class Runner:
         if named and not named & set(self._judge.papers):
             raise UsageError(
                 f"None of the papers that {self._set.path.name} asks about is in the index.",
-                f"Name their folder: python evaluate.py {self._set.path} --papers FOLDER.",
+                f"Name their folder: {command(f'evaluate {self._set.path} --papers FOLDER')}.",
             )
         self._retriever.search(questions[0].text, DEPTH)  # warm up: load models and open files before timing
         asked: list[QuestionResult] = []

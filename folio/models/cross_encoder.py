@@ -119,7 +119,7 @@ class CrossEncoder:
         except ModuleNotFoundError as error:
             raise ModelMissing(
                 f"The cross-encoder in {self.folder} has not been prepared yet, which needs the package {error.name}.",
-                f"Run `{install_command('models')}`, or set {self._otherwise}.",
+                f"Run `{install_command('cross-encoders')}`, or set {self._otherwise}.",
             ) from error
         except Exception as error:  # a model of another type; each package has errors of its own for that
             return b"", " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from folio.errors import PaperBusy, PaperError, PaperLimit
+from folio.errors import PaperBusy, PaperError, PaperLimit, command
 from folio.pdf import limits, ocr
 from folio.types import Page
 
@@ -22,7 +22,8 @@ LIMITED = "; tried again with other limits or another OCR engine"
 _STRAY_CHARACTERS = 16
 _DAMAGED = "Open it in a PDF reader and save or print it to a new PDF, or download the file again."
 _LIMITS = "PARSE_TIMEOUT_S or PARSE_MEMORY_MB"
-_AGAIN = "then run `python ingest.py` with its path"
+_INGEST = f"`{command('ingest')}`"
+_AGAIN = f"then run {_INGEST} with its path"
 
 
 def damaged() -> PaperError:
@@ -51,9 +52,9 @@ class Obstacles:
         if self.no_engine and self.images:
             yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, {_AGAIN}"
         if self.unfinished:
-            yield "to read the pages that OCR did not finish, run `python ingest.py` again, or raise PARSE_TIMEOUT_S"
+            yield f"to read the pages that OCR did not finish, run {_INGEST} again, or raise PARSE_TIMEOUT_S"
         elif self.limited:
-            yield f"to read the pages that OCR did not finish, raise {_LIMITS}, and run `python ingest.py` again"
+            yield f"to read the pages that OCR did not finish, raise {_LIMITS}, and run {_INGEST} again"
         if self.too_many:
             yield f"to read all of its pages, split the file: OCR reads {limits.OCR_PAGES:,} pages of one"
         if self.no_time:
@@ -81,21 +82,21 @@ class Obstacles:
 
     def _not_read(self, happened: str, option: str) -> PaperError:
         """The error for a file that only OCR can read: PaperLimit if a later ingest may do so."""
-        command = f"`ocrmypdf {option}in.pdf out.pdf`"
+        ocrmypdf = f"`ocrmypdf {option}in.pdf out.pdf`"
         if not self.ocr:
-            remedy = f"Set OCR=auto, or run OCR, for example {command}, and put the result in the folder."
+            remedy = f"Set OCR=auto, or run OCR, for example {ocrmypdf}, and put the result in the folder."
             return PaperLimit(f"{happened}.", remedy)
         if self.no_engine:
             how = ocr.HOW_TO_INSTALL[0].upper() + ocr.HOW_TO_INSTALL[1:]
-            remedy = f"{how}, and run `python ingest.py` again; or run {command}."
+            remedy = f"{how}, and run {_INGEST} again; or run {ocrmypdf}."
             return PaperLimit(f"{happened}, and no OCR engine is installed.", remedy)
         if self.unfinished:
-            remedy = f"Run `python ingest.py` again when less is running, raise PARSE_TIMEOUT_S, or run {command}."
+            remedy = f"Run {_INGEST} again when less is running, raise PARSE_TIMEOUT_S, or run {ocrmypdf}."
             return PaperBusy(f"{happened}, and OCR did not finish.", remedy)
         if self.limited:
-            remedy = f"Raise {_LIMITS}, and run `python ingest.py` again; or run {command}."
+            remedy = f"Raise {_LIMITS}, and run {_INGEST} again; or run {ocrmypdf}."
             return PaperLimit(f"{happened}, and OCR did not finish.", remedy)
-        remedy = f"Try another OCR engine, for example {command}, and put the result in the folder; or leave it out."
+        remedy = f"Try another OCR engine, for example {ocrmypdf}, and put the result in the folder; or leave it out."
         return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
 
 

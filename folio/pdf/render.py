@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from folio.errors import PaperError
+from folio.errors import PaperError, command
 from folio.pdf.mupdf import pymupdf, unlock
 
 # Left, top, right and bottom, in points from the left and the top of the page as shown.
@@ -61,7 +61,7 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
         if not 1 <= page <= count:
             raise PaperError(
                 f"{path.name} has no page {page} (its last is {count}), so it is not the file that was ingested.",
-                "Run `python ingest.py` again.",
+                f"Run `{command('ingest')}` again.",
             )
         loaded = document.load_page(page - 1)
         boxes = quote_boxes(loaded, quotes)
@@ -95,7 +95,7 @@ def _open(path: Path) -> Any:
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise PaperError(
-            f"{path.name} cannot be opened: {reason}.", "Put it back where it was, or run `python ingest.py` again."
+            f"{path.name} cannot be opened: {reason}.", f"Put it back where it was, or run `{command('ingest')}` again."
         ) from error
     try:
         document = pymupdf().open(path, filetype="pdf")

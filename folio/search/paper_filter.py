@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from folio.errors import NotKnown, UsageError
+from folio.errors import NotKnown, UsageError, command
 from folio.paper_groups import has_tag, is_in_collection, names_of
 from folio.paper_lists import unsure_fields
 from folio.paper_metadata import PersonName
@@ -198,7 +198,7 @@ class PaperFilter:
         return found
 
     def _named_fields(self) -> Iterable[_NamedField]:
-        listed = "`python -m folio papers list --by {}` lists them."
+        listed = f"`{command('papers list --by {}')}` lists them."
         yield _NamedField(
             "the author", self.authors, by_author, lambda paper: paper.authors,
             "No paper in the index is by “{}”.", f"Give a family name, or a full name: {listed.format('author')}",
@@ -217,14 +217,15 @@ class PaperFilter:
             lambda name: lambda paper: is_in_collection(paper.metadata, name),
             lambda paper: names_of(paper.metadata),
             "No paper in the index is in a collection called “{}”.",
-            "Give its name, or its path: Systems/Consensus. `python ingest.py --zotero` takes collections from Zotero.",
+            "Give its name, or its path: Systems/Consensus."
+            f" `{command('ingest --zotero')}` takes collections from Zotero.",
         )  # fmt: skip
         yield _NamedField(
             "the tag", self.tags,
             lambda name: lambda paper: has_tag(paper.metadata, name),
             lambda paper: paper.metadata.tags.value,
             "No paper in the index has the tag “{}”.",
-            "Give a whole tag. They come from Zotero, a bibliography or `python -m folio papers edit`.",
+            f"Give a whole tag. They come from Zotero, a bibliography or `{command('papers edit')}`.",
         )  # fmt: skip
 
 
@@ -268,10 +269,10 @@ def _condition_of_citations(
         found = named(name)
         known = [each for paper in found if (each := cited(paper.id)) is not None]
         if not known:
-            command = f"python fetch.py --expand cites {shlex.quote(found[0].file)}"
+            expand = command(f"fetch --expand cites {shlex.quote(found[0].file)}")
             raise NotKnown(
                 f"What “{name_line(name, _SHOWN)}” cites is not known yet.",
-                f"Run `{command}`, which asks services on the internet.",
+                f"Run `{expand}`, which asks services on the internet.",
             )
         fitting = fitting.union(*known)
     return _Condition("what is cited by that", lambda paper: paper.id in fitting)
@@ -299,7 +300,7 @@ def _years_of(papers: Sequence[Paper]) -> str:
 def _kinds_of(papers: Sequence[Paper]) -> str:
     kinds = {section.kind for paper in papers for section in paper.sections.sections}
     if not kinds:
-        return " They have no sections yet: `python ingest.py --rebuild` finds them."
+        return f" They have no sections yet: `{command('ingest --rebuild')}` finds them."
     return f" The kinds of their sections are {', '.join(kind for kind in KINDS if kind in kinds)}."
 
 

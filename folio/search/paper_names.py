@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from folio.errors import NotKnown, UsageError
-from folio.files import without_ending
+from folio.errors import NotKnown, UsageError, command
 from folio.paper_metadata import without_version
 from folio.search.aliases import KnownBy, known_by_none
 from folio.shown_text import name_line
-from folio.text import STOP_WORDS, plain_words
+from folio.text import STOP_WORDS, plain_words, without_ending
 from folio.types import Paper, SourceFile
 
 # A word with the joiners of names inside it
@@ -133,7 +132,7 @@ def unknown_paper(name: str, papers: Sequence[Paper], files: Mapping[str, Sequen
     known = {each for paper in papers for each in (*files.get(paper.id, [paper.file]), paper.title)}
     return NotKnown(
         f"No paper in the index is called “{name_line(name, _SHOWN)}”.{similar_names(name, known)}",
-        "Give its key, its file, words of its title or how its id begins: `python -m folio papers` lists them.",
+        f"Give its key, its file, words of its title or how its id begins: `{command('papers')}` lists them.",
     )
 
 

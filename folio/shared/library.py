@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 
 from folio.citation_label import CitationStyle
-from folio.errors import StoreError, StoreMismatch
+from folio.errors import StoreError, StoreMismatch, command
 from folio.files import replace, sha256_file, sync
 from folio.shared.postgres import PostgresDatabase
 from folio.store import rows
@@ -113,7 +113,7 @@ class SharedLibrary(Library):
         if made_with and (differ := differences(made_with, fingerprint)):
             raise StoreMismatch(
                 f"The library was made with other settings: {', '.join(differ)}.",
-                "Use the same settings on all computers, or run `python ingest.py --rebuild`.",
+                f"Use the same settings on all computers, or run `{command('ingest --rebuild')}`.",
             )
         super().set_fingerprint(fingerprint)
 

@@ -30,6 +30,7 @@ from folio.errors import (
     StoreMismatch,
     StoreMissing,
     StoreRefused,
+    command,
 )
 from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, Database, Part, clause, findable
 from folio.store.tables import FIRST, NAMES, TABLES, USER_VERSION, first_rows, statements
@@ -109,7 +110,7 @@ class PostgresDatabase(Database):
         except (pg.UndefinedTable, pg.InvalidSchemaName, StoreMissing) as error:
             if not create:
                 raise StoreMissing(
-                    f"There is no library in {self.place} yet.", "Run `python ingest.py` to read your PDFs into it."
+                    f"There is no library in {self.place} yet.", f"Run `{command('ingest')}` to read your PDFs into it."
                 ) from error
             self._create()
 
@@ -142,7 +143,7 @@ class PostgresDatabase(Database):
         if self._fixed:
             self._own.execute(f"SET search_path TO {self._fixed}, {USER_SCHEMA}")
         elif not self._own.execute(_FIND).fetchall():
-            raise StoreMissing(f"There is no library in {self.place} yet.", "Run `python ingest.py`.")
+            raise StoreMissing(f"There is no library in {self.place} yet.", f"Run `{command('ingest')}`.")
 
     def another_connection(self) -> psycopg.Connection[Any]:
         """One for the caller, which does not end what this one does. Raises StoreError."""

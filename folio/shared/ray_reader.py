@@ -67,7 +67,7 @@ class RayReader:
 
         Raises PackagesMissing without Ray.
         """
-        require_packages("cluster", "--on ray", "ray")
+        require_packages("ray", "--on ray", "ray")
         self._address, self._workers, self._get_job = address, workers, get_job
 
     def __call__(
@@ -88,7 +88,7 @@ class RayReader:
                 missing = re.search(r"No module named '([\w.]+)'", said := " ".join(str(error).split()))
                 raise ClusterError(
                     f"Ray has failed: {f'its workers lack the package {missing[1]}' if missing else said[:200]}.",
-                    f"Every computer of a cluster needs Folio {folio.__version__} with requirements-cluster.txt."
+                    f"Every computer of a cluster needs Folio {folio.__version__} with requirements/ray.txt."
                     " Run the same command again; what was added is kept.",
                 ) from error
 

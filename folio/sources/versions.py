@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from folio.errors import PaperError
+from folio.errors import PaperError, command
 from folio.files import REMOVED, no_space, replace, sha256_file, shortened, sync
 from folio.paper_metadata import bare_arxiv, version_number
 from folio.sources.fetching import pdf_name
@@ -114,7 +114,7 @@ def install(version: NewVersion) -> list[Path]:
         if not is_new and not _has(path, version.paper.id):
             raise PaperError(
                 f"{path.name} is missing or has changed since it was read.",
-                "Run `python ingest.py`, then the same command again.",
+                f"Run `{command('ingest')}`, then the same command again.",
             )
     for path in version.targets if not version.files else ():
         if path.exists() and not _same(path, version.incoming):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from folio.errors import UsageError
+from folio.errors import UsageError, command
 from folio.files import open_regular
 
 DATABASE = "zotero.sqlite"
@@ -21,7 +21,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(.))", re.S)
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 _REMEDY = (
     "Name the data folder, which Zotero shows in its settings under Advanced, Files and Folders:"
-    " python ingest.py --zotero FOLDER."
+    f" {command('ingest --zotero FOLDER')}."
 )
 
 

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from folio.answer_types import Answer
-from folio.errors import NotKnown, StoreError, StoreMissing
+from folio.errors import FIRST_INGEST, NotKnown, StoreError, StoreMissing
 from folio.files import identity
 from folio.store import rows
 from folio.store.answer_snapshot import restore, snapshot_of
@@ -219,9 +219,7 @@ class Conversations:
         if not isinstance(self._place, Path):
             return self._place()
         if not self._place.exists():
-            raise StoreMissing(
-                f"There is no index at {self._place.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
-            )
+            raise StoreMissing(f"There is no index at {self._place.parent} yet.", f"{FIRST_INGEST}.")
         return SqliteDatabase(user_file(self._place), "user", create=True, notice=self._notice)
 
     def _copied_to_memory(self, stored: Database) -> Database:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, TypeVar
 
-from folio.errors import FolioError, StoreDamaged, StoreError
+from folio.errors import FolioError, StoreDamaged, StoreError, command
 from folio.store.tables import KEYS
 
 T = TypeVar("T")
@@ -19,11 +19,11 @@ T = TypeVar("T")
 Part = Literal["library", "user"]
 
 DAMAGED = (
-    "Run `python ingest.py --rebuild`: it sets the damaged file aside, keeps your questions, conversations and edits,"
-    " and reads your PDFs again."
+    f"Run `{command('ingest --rebuild')}`: it sets the damaged file aside, keeps your questions, conversations and"
+    " edits, and reads your PDFs again."
 )
 SAID_CHANGED = (
-    "Run `python ingest.py --repair`: it takes what cannot be read from a copy of an earlier day, or deletes it."
+    f"Run `{command('ingest --repair')}`: it takes what cannot be read from a copy of an earlier day, or deletes it."
 )
 # Seconds to wait for another process's transaction, which normally takes far less than one
 BUSY_TIMEOUT_S = 30.0

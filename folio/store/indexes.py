@@ -18,7 +18,7 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch
+from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch, command
 from folio.files import discard, no_space
 from folio.store import bm25_index, checksums, vector_index
 from folio.store.bm25_index import MANIFEST as LEXICAL_MANIFEST
@@ -96,7 +96,7 @@ def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
     if differ:
         raise StoreMismatch(
             f"The index was made with other settings: {'; '.join(differ)}.",
-            "Run `python ingest.py --rebuild` to rebuild it, or restore the previous settings.",
+            f"Run `{command('ingest --rebuild')}` to rebuild it, or restore the previous settings.",
         )
 
 

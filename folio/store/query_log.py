@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
-from folio.errors import UsageError
+from folio.errors import UsageError, command
 from folio.store import rows
 from folio.store.database import Database, storable
 
@@ -115,7 +115,7 @@ class QueryLog:
             )
         marked = None if newest is None else self.entry(newest)
         if marked is None:
-            raise UsageError("The log has no answer to rate.", 'Ask first: python query.py "What is ...?"')
+            raise UsageError("The log has no answer to rate.", "Ask first: " + command('ask "What is ...?"'))
         return marked
 
     def mark_row(self, row: int, feedback: Feedback) -> None:

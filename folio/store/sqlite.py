@@ -10,7 +10,17 @@ from json import dumps
 from pathlib import Path
 from typing import Any, Literal
 
-from folio.errors import FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, StoreRefused
+from folio.errors import (
+    FIRST_INGEST,
+    FolioError,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreMismatch,
+    StoreMissing,
+    StoreRefused,
+    command,
+)
 from folio.files import disk_full, identity
 from folio.store import sqlite_schema, user_file
 from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, Database, Part, clause, findable, storable
@@ -135,11 +145,9 @@ class SqliteDatabase(Database):
         if self._part == "library" and set_aside(self.path):
             return StoreDamaged(
                 f"The library {self.path} was damaged and set aside, and its rebuild was interrupted.",
-                "Run `python ingest.py --rebuild` again: it continues.",
+                f"Run `{command('ingest --rebuild')}` again: it continues.",
             )
-        return StoreMissing(
-            f"There is no index at {self.path.parent} yet.", "Put PDFs into papers/ and run `python ingest.py`."
-        )
+        return StoreMissing(f"There is no index at {self.path.parent} yet.", f"{FIRST_INGEST}.")
 
     def _prepare(self, create: bool) -> None:
         """Make what is missing. Raises StoreMissing, StoreMismatch."""
@@ -183,13 +191,13 @@ class SqliteDatabase(Database):
             raise StoreMismatch(
                 f"The index was written by a newer version of Folio (schema {self._version}; this version supports"
                 f" {own}).",
-                "Use that version, or move the folder vectorstore/ away and run `python ingest.py` to read your PDFs"
-                " again.",
+                f"Use that version, or move the folder vectorstore/ away and run `{command('ingest')}` to read your"
+                " PDFs again.",
             )
         if self._version < 0 or (tables and not self._is_older):
             raise StoreMismatch(
                 f"The file {self.path} was not written by Folio.",
-                "Move it away, or set VECTORSTORE_DIR to another folder, and run `python ingest.py`.",
+                f"Move it away, or set VECTORSTORE_DIR to another folder, and run `{command('ingest')}`.",
             )
 
     def _has_user_tables(self) -> bool:
@@ -436,7 +444,7 @@ class SqliteDatabase(Database):
         except MemoryError as error:
             raise StoreError(
                 f"There is not enough memory to read the library {self.path}, or it is damaged.",
-                "Close other programs and try again; `python ingest.py --verify` checks the library.",
+                f"Close other programs and try again; `{command('ingest --verify')}` checks the library.",
             ) from error
 
 

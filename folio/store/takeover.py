@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from folio.errors import StoreBusy, StoreDamaged, StoreMismatch
+from folio.errors import StoreBusy, StoreDamaged, StoreMismatch, command
 from folio.files import discard, no_space, replace, sync, sync_folder
 from folio.paper_metadata import from_json, to_json
 from folio.store import rows
@@ -134,8 +134,8 @@ def _is_due(old: _Old, path: Path) -> bool:
     if found < VERSION:
         raise StoreMismatch(
             f"The library {path} was made by a version of Folio that is older than the one before this.",
-            "Open it once with that version (`python ingest.py --verify`); or move the folder vectorstore/ away"
-            " and run `python ingest.py`, which reads your PDFs again.",
+            f"Open it once with that version (`{command('ingest --verify')}`); or move the folder vectorstore/ away"
+            f" and run `{command('ingest')}`, which reads your PDFs again.",
         )
     return bool(found == VERSION)
 

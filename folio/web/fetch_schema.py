@@ -8,7 +8,7 @@ from pydantic import Field
 
 from folio.ingest.progress import Status
 from folio.paper_schema import PaperJson
-from folio.schema_parts import Count, Sha256, Strict
+from folio.schema_parts import Count, Sha256, Strict, With, at
 from folio.sources.fetching import Candidate, identifier_of
 from folio.sources.identifiers import LONGEST
 from folio.sources.search_query import SearchQuery, SearchSource, Sort
@@ -58,9 +58,9 @@ class WorkJson(Strict):
     arxiv: str
     cited: Count | None
     """How many works cite it; null if that is not known."""
-    open: bool | None
+    open: Annotated[bool | None, at("is_open")]
     """Whether somebody may read it without paying; null if that is not known."""
-    retracted: bool
+    retracted: Annotated[bool, at("is_retracted")]
     paper: Sha256 | None
     """The paper of the library that it is; null if it is not there."""
     other_version: bool
@@ -155,20 +155,14 @@ def candidate_json(found: Candidate) -> WorkJson:
 def work_json(work: Work, paper: str = "", file: str = "", *, is_other_version: bool = False) -> WorkJson:
     """paper: the id of the paper of the library that it is. file: its file."""
     identifier = identifier_of(work)
-    return WorkJson(
+    shown = With(
+        work,
         id=str(identifier or ""),
         link=identifier.page if identifier else "",
-        title=work.title,
         authors=[str(author.name) for author in work.authors[:_MOST_AUTHORS]],
-        year=work.year,
-        venue=work.venue,
-        abstract=work.abstract,
-        doi=work.doi,
-        arxiv=work.arxiv,
-        cited=work.cited,
-        open=True if work.pdfs else work.is_open,
-        retracted=work.is_retracted,
+        is_open=True if work.pdfs else work.is_open,
         paper=paper or None,
         other_version=is_other_version,
         file=file,
     )
+    return WorkJson.model_validate(shown)

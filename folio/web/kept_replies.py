@@ -7,6 +7,7 @@ from typing import Any
 
 from folio.answer_types import warnings
 from folio.schema import cited_as
+from folio.schema_parts import NoticeJson
 from folio.types import Paper
 
 
@@ -52,6 +53,5 @@ def _renewed(value: Any, papers: Mapping[str, Paper]) -> Any:
     if paper is None:
         return renewed
     said = cited_as(paper, value.get("page", 1))
-    notice = said["notice"]
-    said["notice"] = notice.model_dump() if notice else None
+    said["notice"] = NoticeJson.model_validate(paper.flag).model_dump() if paper.flag else None
     return renewed | {name: said[name] for name in said if name in value}

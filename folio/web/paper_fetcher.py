@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from folio.app import App
-from folio.errors import NetworkOff, PaperError, SourceError, StoreMissing, with_commands
+from folio.errors import NetworkOff, PaperError, SourceError, StoreMissing, command
 from folio.files import sha256_file
 from folio.ingest.progress import Status
 from folio.paper_schema import paper_json
@@ -40,8 +40,8 @@ from folio.web.sse import SendEvent
 from folio.work import Work
 
 Check = Callable[[], None]  # raises to cancel
-_START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
-_OFF = f"Off: this Folio asks no service on the internet. {with_commands(_START)}"
+_START = f"Start it with `{command('serve --online')}`, or set `ONLINE=true`."
+_OFF = f"Off: this Folio asks no service on the internet. {_START}"
 _BY_HAND = "Get the file in a browser, and drop it onto the page."
 _ON = "On: searches go to OpenAlex, Semantic Scholar or arXiv. Papers are downloaded from where they are free to read."
 

@@ -17,7 +17,7 @@ from time import time
 from typing import BinaryIO, NamedTuple
 
 from folio.app import EDIT_WAIT_S, App
-from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing
+from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing, command
 from folio.files import REMOVED, discard, identity, no_device, no_space, replace, sha256_file, shortened, sync
 from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
@@ -87,7 +87,7 @@ class PaperFiles:
             return fetched
         raise PaperError(
             f"The file {paths[0].name} is missing or has changed since it was ingested.",
-            "Put the original file back, or run `python ingest.py` again.",
+            f"Put the original file back, or run `{command('ingest')}` again.",
         )
 
     def save_upload(self, content: BinaryIO, name: str) -> Upload:

@@ -7,7 +7,7 @@ from functools import partial
 
 from folio.app import App
 from folio.errors import StoreMissing
-from folio.paper_schema import ListedPaperJson, found_paper_json, paper_json, papers_notice
+from folio.paper_schema import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
 from folio.search.aliases import aliases_in
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import PaperFilter
@@ -31,16 +31,14 @@ def list_papers(app: App, retrievers: RetrieverPool, query: PaperQuery) -> Paper
     except StoreMissing:
         return PaperList(papers=[], failures=[])
     with closing(library), library.reading():
-        failures = [FailureJson(file=f.file.name, error=f.happened, remedy=f.remedy) for f in library.failures()]
+        failures = [FailureJson.model_validate(failure) for failure in library.failures()]
         if query.query.strip() and library.chunk_count():
             papers, notice = _ranked(retrievers, query)
             return PaperList(papers=papers, failures=failures, notice=notice)
         added = library.added()
         fitting = fitting_papers(library, _wanted(query))
         end = None if query.limit is None else query.offset + query.limit
-        listed = [
-            ListedPaperJson(**paper_json(paper, added[paper.id]).model_dump()) for paper in fitting[query.offset : end]
-        ]
+        listed = [listed_paper_json(paper, added[paper.id]) for paper in fitting[query.offset : end]]
         return PaperList(papers=listed, failures=failures)
 
 

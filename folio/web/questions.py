@@ -17,7 +17,7 @@ from folio.app import App
 from folio.deep_schema import EventJson, deep_answer_json, event_json, logged_trace
 from folio.errors import StoreError, UsageError
 from folio.files import unusable
-from folio.schema import AnswerJson, SentenceJson, answer_json, passages_json, sentence_json
+from folio.schema import AnswerJson, HitJson, SentenceJson, answer_json
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_selection import select
 from folio.search.retriever_pool import Reader, RetrieverPool
@@ -98,30 +98,23 @@ class Questions:
         with self._retrievers.acquire() as reader:
             chosen = _select(reader.library, request)
             spelt = reader.retriever.respelled(request.query)
-            models = reader.retriever.models_in(rerank=request.use_reranker)
+            reply = {"query": request.query, "models": reader.retriever.models_in(rerank=request.use_reranker)}
             if not reader.retriever.is_understood(spelt.question):
-                elapsed_ms = _milliseconds(began)
-                return SearchReply(
-                    query=request.query, hits=[], notice=NOTHING_KNOWN, models=models, elapsed_ms=elapsed_ms
-                )
-            found = reader.retriever.search(
+                nothing = {"hits": [], "notice": NOTHING_KNOWN, "elapsed_ms": _milliseconds(began)}
+                return SearchReply.model_validate(reply | nothing)
+            hits = reader.retriever.search(
                 spelt.question,
                 request.top_k,
                 chosen.papers,
                 sections=chosen.sections,
                 rerank=request.use_reranker,
                 typed=request.query if spelt.typed else "",
+            ).hits
+            has_words = any(hit.lexical is not None for hit in hits)
+            notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
+            return SearchReply.model_validate(
+                reply | {"hits": hits, "notice": notice, "elapsed_ms": _milliseconds(began)}
             )
-            passages = passages_json(request.query, found.hits, models, found.timings_ms)
-        has_words = any(hit.bm25 is not None for hit in passages.hits)
-        notice = " ".join(filter(None, [spelt.note, "" if has_words or not passages.hits else NO_WORDS]))
-        return SearchReply(
-            query=request.query,
-            hits=passages.hits,
-            notice=notice,
-            models=passages.models,
-            elapsed_ms=_milliseconds(began),
-        )
 
     def require_answerable(self, question: ChatRequest) -> None:
         """Check what can be checked before retrieval. Raises NotKnown, Busy, StoreMissing, StoreMismatch."""
@@ -154,12 +147,12 @@ class Questions:
             models = chat.models
             reply = chat.ask(
                 question.message,
-                lambda sentence: callbacks.on_sentence(sentence_json(sentence)),
+                lambda sentence: callbacks.on_sentence(SentenceJson.model_validate(sentence)),
                 lambda hits: callbacks.on_hits(
                     RetrievedEvent(
                         conversation=conversation,
                         turn=len(before) + 1,
-                        hits=passages_json(question.message, hits, models, {}).hits,
+                        hits=list(map(HitJson.model_validate, hits)),
                         elapsed_ms=_milliseconds(began),
                     )
                 ),

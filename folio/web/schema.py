@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from folio.answer.bibliography import reference
 from folio.answer.bibliography_entries import bibtex
 from folio.answer_types import Style
-from folio.deep_schema import TraceJson
+from folio.deep_schema import PaperFoundJson, TraceJson
 from folio.edits import FIRST_YEAR, MOST_AUTHORS, MOST_TAGS, checked_field
 from folio.errors import FolioError
 from folio.ingest.progress import Status
@@ -18,8 +18,8 @@ from folio.paper_metadata import Field as PaperField
 from folio.paper_metadata import PersonName
 from folio.paper_schema import ListedPaperJson, PaperDetailsJson, PaperJson, PersonJson, details
 from folio.profile_schema import EvidenceProfileJson
-from folio.schema import AnswerFields, AnswerJson, CitationJson, HitJson, Models
-from folio.schema_parts import Count, FromOne, Sha256, Strict
+from folio.schema import AnswerJson, CitationJson, HitJson, Models, Timings
+from folio.schema_parts import Count, FromOne, Sha256, Strict, With, at
 from folio.search.paper_filter import YEARS, PaperFilter
 from folio.store.query_log import Feedback
 from folio.types import Paper
@@ -45,7 +45,7 @@ PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask on
 class ErrorBody(Strict):
     """An error, in the form that all errors have."""
 
-    error: str
+    error: Annotated[str, at("happened")]
     """What happened."""
     remedy: str
     """What to do."""
@@ -118,9 +118,9 @@ class PaperQuery(PaperFields):
     query: Annotated[str, Field(max_length=500)] = ""
     """What they are about: ranks them by their title, abstract, headings and text, the best first."""
     limit: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """At most so many; if it is not given, all, but 20 of a query."""
+    """Maximum number of results; default: all papers, or 20 when `query` is given."""
     offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Leave out so many at the beginning."""
+    """Number of results to skip."""
 
 
 class PaperEdits(Strict):
@@ -158,12 +158,8 @@ class SearchReply(Strict):
     elapsed_ms: Milliseconds
 
 
-class ScopePaperJson(Strict):
+class ScopePaperJson(PaperFoundJson):
     """A paper that was chosen."""
-
-    paper: Sha256
-    file: str
-    title: str
 
 
 class ScopeJson(PaperFields):
@@ -172,9 +168,16 @@ class ScopeJson(PaperFields):
     papers: list[ScopePaperJson] = Field(default_factory=list)
 
 
-class ChatReply(AnswerFields):
+class ChatReply(AnswerJson):
     """An answer, a remark or a refusal, as a turn of a conversation. A refusal has a fixed text; it and a remark have
     no sentences and no citations."""
+
+    model_config = ConfigDict(json_schema_extra=None)
+
+    # Neither sent nor kept: a reply has the message, and what was cited of the evidence.
+    question: Annotated[str, Field(exclude=True)] = ""
+    evidence: Annotated[list[Any], Field(exclude=True)] = Field(default_factory=list)
+    timings_ms: Annotated[Timings, Field(exclude=True)] = Field(default_factory=dict)
 
     message: str
     sources_used: list[str]
@@ -246,7 +249,7 @@ class Conversation(Strict):
 class PaperDetails(PaperDetailsJson):
     """A paper with everything known about it."""
 
-    labels: list[str]
+    labels: Annotated[list[str], at("pages", "labels")]
     """The printed label of each page; empty if the file does not give one."""
     bibtex: str
     reference: str
@@ -257,8 +260,8 @@ class PaperDetails(PaperDetailsJson):
 class FailureJson(Strict):
     """A file that no text could be read from."""
 
-    file: str
-    error: str
+    file: Annotated[str, at("file", "name")]
+    error: Annotated[str, at("happened")]
     remedy: str
 
 
@@ -320,13 +323,9 @@ class AddedEvent(Strict):
 
 def paper_details(paper: Paper, added: str, files: Sequence[str], published: str) -> PaperDetails:
     """paper_details_json with page labels, a reference and BibTeX. published: the publisher's BibTeX, "" for none."""
-    return PaperDetails(
-        **details(paper, added, files),
-        labels=list(paper.pages.labels),
-        bibtex=bibtex(paper, published=published),
-        reference=reference(paper, ()),
-        zotero=open_pdf(paper.metadata.zotero.value),
-    )
+    shown = {"bibtex": bibtex(paper, published=published), "reference": reference(paper, ())}
+    zotero = open_pdf(paper.metadata.zotero.value)
+    return PaperDetails.model_validate(details(paper, added, files, **shown, zotero=zotero))
 
 
 def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:
@@ -357,11 +356,10 @@ def chat_reply(
 ) -> ChatReply:
     """The reply to a message. message: exactly as it was sent. turn: the answer's number, from 1.
 
-    All that a reply has of an answer is copied, with the trace and the profile of a deep one.
+    It has all that the answer has, with the trace and the profile of a deep one.
     """
-    shared = {name: value for name, value in answer if name in ChatReply.model_fields}
     return ChatReply(
-        **shared,
+        **dict(answer),
         message=message,
         sources_used=list(dict.fromkeys(citation.file for citation in answer.citations)),
         elapsed_ms=elapsed_ms,
@@ -373,12 +371,11 @@ def chat_reply(
 
 def scope_json(request: FilterRequest, chosen: Sequence[Paper]) -> ScopeJson:
     """What a request asks. chosen: the papers that it names."""
-    papers = [ScopePaperJson(paper=paper.id, file=paper.file, title=paper.title) for paper in chosen]
-    return ScopeJson(**{name: getattr(request, name) for name in PaperFields.model_fields}, papers=papers)
+    return ScopeJson.model_validate(With(request, papers=chosen))
 
 
 def error_body(error: FolioError) -> ErrorBody:
-    return ErrorBody(error=error.happened, remedy=error.remedy)
+    return ErrorBody.model_validate(error)
 
 
 def event(kind: str, value: BaseModel) -> dict[str, str]:

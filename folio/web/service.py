@@ -17,6 +17,7 @@ from folio.edits import edited
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing
 from folio.paper_schema import PaperJson, paper_json
 from folio.pdf.render import PagePicture
+from folio.schema_parts import With
 from folio.search.retriever_pool import RetrieverPool
 from folio.store import indexes
 from folio.store.works import publishers_bibtex
@@ -183,23 +184,13 @@ class Service:
     # Conversations
 
     def conversations(self) -> ConversationList:
-        return ConversationList(
-            conversations=[
-                ConversationSummary(id=found.id, title=found.title, updated=found.updated, turns=found.turns)
-                for found in self._conversations.summaries()
-                if is_listed(found)
-            ]
-        )
+        listed = filter(is_listed, self._conversations.summaries())
+        return ConversationList(conversations=list(map(ConversationSummary.model_validate, listed)))
 
     def conversation(self, conversation: str) -> Conversation:
         """Raises NotKnown."""
         found = self._conversations.require(conversation)
-        return Conversation(
-            id=found.id,
-            title=found.title,
-            updated=found.updated,
-            turns=self._replies(conversation),
-        )
+        return Conversation.model_validate(With(found, turns=self._replies(conversation)))
 
     def _replies(self, conversation: str, turn: int | None = None) -> list[ChatReply]:
         """The replies of a conversation, or only number `turn`, with what is known of their papers by now."""

@@ -121,7 +121,7 @@ def test_other_words_come_first_and_then_the_next_papers(retriever: Retriever) -
     assert hits[0].paper.file == "glaciers.pdf"
 
 
-def test_what_the_best_papers_cite_is_read_before_the_next_papers(retriever: Retriever, app: App) -> None:
+def test_cited_papers_are_read_before_the_next_ones(retriever: Retriever, app: App) -> None:
     with closing(app.open_library()) as library, library.database.transaction():
         otters = Work("openalex", title="On Sea Otters", openalex="W1", references=("W2",))
         ice = Work("openalex", title="Ice of the Alps", openalex="W2")
@@ -179,7 +179,7 @@ def queries(events: Sequence[DeepEvent]) -> list[str]:
     return [event.query for event in events if isinstance(event, PapersFound)]
 
 
-def test_a_model_plans_the_parts_and_without_a_plan_rules_do(retriever: Retriever) -> None:
+def test_a_model_or_rules_plan_the_parts(retriever: Retriever) -> None:
     planned = ScriptedAssessor(lambda text: 8, plan=["otter food", "glacier length"])
     assert queries(run(retriever, planned, BOTH)[2]) == ["otter food", "glacier length", BOTH]
     no_parts = ScriptedAssessor(lambda text: 8, plan=[])
@@ -187,13 +187,13 @@ def test_a_model_plans_the_parts_and_without_a_plan_rules_do(retriever: Retrieve
     assert len(queries(run(retriever, ScriptedAssessor(lambda text: 8), BOTH)[2])) == 3
 
 
-def test_a_part_that_refers_to_an_earlier_one_is_searched_with_what_it_refers_to(retriever: Retriever) -> None:
+def test_a_part_is_searched_with_what_it_refers_to(retriever: Retriever) -> None:
     asked = "Where is the Aletsch glacier, and how many kilometres of the Alps does it cover?"
     _, _, events = run(retriever, ScriptedAssessor(lambda text: 8), asked)
     assert queries(events)[1] == "How many kilometres of the Alps does Aletsch cover"
 
 
-def test_a_passage_that_the_question_and_a_part_find_counts_for_the_part(retriever: Retriever) -> None:
+def test_a_shared_passage_counts_for_the_part(retriever: Retriever) -> None:
     _, _, events = run(retriever, ScriptedAssessor(lambda text: 8), BOTH, replace(LIMITS, evidence=2))
     assert [event.part for event in events if isinstance(event, EvidenceScored)] == queries(events)[:2]
 
@@ -205,13 +205,13 @@ def test_places_are_taken_in_turn_and_all_are_used(retriever: Retriever) -> None
     assert min(parts.count(part) for part in queries(events)[:2]) >= 1
 
 
-def test_papers_of_the_best_passages_are_read_whatever_the_best_papers_are(retriever: Retriever) -> None:
+def test_papers_of_the_best_passages_are_read(retriever: Retriever) -> None:
     _, _, events = run(retriever, ScriptedAssessor(lambda text: 8), BOTH, replace(LIMITS, papers=1))
     found = next(event for event in events if isinstance(event, PapersFound) and event.query == BOTH)
     assert {paper.file for paper in found.papers} == {"otters.pdf", "glaciers.pdf"}
 
 
-def test_the_better_passage_comes_first_and_unscored_ones_after_relevant_ones(retriever: Retriever) -> None:
+def test_the_better_passage_comes_first(retriever: Retriever) -> None:
     def score(text: str) -> int | None:
         return 9 if "urchins" in text else None if "fur" in text else 3
 
@@ -234,7 +234,7 @@ def test_only_chosen_papers_are_searched(retriever: Retriever) -> None:
     assert {hit.paper.file for hit in search.find(DIET).hits} == {"glaciers.pdf"}
 
 
-def test_an_interrupt_gives_what_was_found_and_nothing_found_is_an_interrupt(retriever: Retriever) -> None:
+def test_an_interrupt_gives_the_hits_so_far(retriever: Retriever) -> None:
     def interrupt(event: DeepEvent) -> None:
         if isinstance(event, SearchAgain):
             raise KeyboardInterrupt
@@ -270,7 +270,7 @@ def test_a_cancellation_ends_it_at_every_node_that_searches(retriever: Retriever
 @pytest.mark.parametrize(
     ("sure", "relevance"), [(0.0, 0), (LEAST_CONFIDENCE - 1e-6, 4), (LEAST_CONFIDENCE, 5), (1, 10)]
 )
-def test_relevance_without_a_model_is_five_where_the_answerer_stops_refusing(sure: float, relevance: int) -> None:
+def test_relevance_is_five_where_the_answerer_stops_refusing(sure: float, relevance: int) -> None:
     assert relevance_of(sure) == relevance
 
 

@@ -153,7 +153,7 @@ def test_a_search_takes_every_step(desk: Desk) -> None:
     assert seen == {"", *STEPS}
 
 
-def test_whenever_it_is_cancelled_it_goes_on_to_the_same_evidence(desk: Desk) -> None:
+def test_a_search_resumes_from_every_place_it_was_cancelled(desk: Desk) -> None:
     """By whoever left and by Ctrl-C in turn, each time that it looks, until it is not stopped any more."""
     hits, trace = whole(desk)
     steps = set()
@@ -186,7 +186,7 @@ def stop_after(looks: int, error: type[BaseException]) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, OllamaError])
-def test_whatever_it_was_doing_a_second_run_asks_no_passage_twice(desk: Desk, kind: type[BaseException]) -> None:
+def test_a_resumed_search_scores_no_passage_twice(desk: Desk, kind: type[BaseException]) -> None:
     undisturbed = CountingAssessor()
     hits, trace = whole(desk, undisturbed)
     scored = [key for key in undisturbed.read if key[1] % 3]
@@ -253,7 +253,7 @@ def test_without_a_model_it_goes_on_too(desk: Desk) -> None:
     assert without_costs(again) == without_costs(trace)
 
 
-def test_a_spent_budget_ends_it_and_each_resumption_has_a_new_one(desk: Desk) -> None:
+def test_each_resumption_has_a_new_budget(desk: Desk) -> None:
     hits, trace = whole(desk)
     desk.limits = replace(LIMITS, calls=2)
     search, ends, calls = desk.search(), [], []
@@ -279,7 +279,7 @@ def test_a_spent_budget_ends_it_and_each_resumption_has_a_new_one(desk: Desk) ->
     assert trace.calls <= calls[-1] <= 3 * trace.calls
 
 
-def test_a_budget_that_ends_in_the_last_round_leaves_passages_to_score(desk: Desk) -> None:
+def test_a_budget_spent_in_the_last_round_can_resume(desk: Desk) -> None:
     desk.limits = replace(LIMITS, rounds=1, evidence=3)
     hits, trace = whole(desk)
     desk.limits = replace(desk.limits, calls=trace.calls - 1)
@@ -290,7 +290,7 @@ def test_a_budget_that_ends_in_the_last_round_leaves_passages_to_score(desk: Des
     assert not desk.file.exists()
 
 
-def test_seconds_that_were_used_count_and_a_new_budget_has_all_of_them(desk: Desk) -> None:
+def test_a_resumption_has_all_its_seconds_again(desk: Desk) -> None:
     with pytest.raises(LeftError):
         desk.search(cancelled_at("plan", desk)).find(BOTH)
     written = json.loads(desk.file.read_text())
@@ -321,7 +321,7 @@ def stopped(desk: Desk) -> Desk:
     return desk
 
 
-def test_no_text_of_a_paper_is_in_it_and_nobody_else_may_read_it(stopped: Desk) -> None:
+def test_a_checkpoint_is_private_and_holds_no_paper_text(stopped: Desk) -> None:
     before = os.umask(0)
     try:
         stopped.file.with_name(f"{stopped.file.name}.new").symlink_to(stopped.file.with_name("elsewhere"))
@@ -356,11 +356,11 @@ def test_another_model_does_not_go_on_with_it(stopped: Desk) -> None:
 
 
 def test_what_another_search_keeps_is_left_to_it(stopped: Desk) -> None:
-    mine = stopped.search()
-    mine.find(BOTH)
+    own = stopped.search()
+    own.find(BOTH)
     with pytest.raises(LeftError):
         stopped.search(cancelled_at("is_enough", stopped)).find(BOTH)
-    mine.finish()
+    own.finish()
     assert stopped.file.exists()
 
 
@@ -371,7 +371,7 @@ def test_where_nothing_is_to_be_written_nothing_is(desk: Desk) -> None:
     assert not desk.file.exists()
 
 
-def test_where_nothing_can_be_written_it_is_said_once_and_the_search_goes_on(desk: Desk) -> None:
+def test_a_search_goes_on_without_a_checkpoint(desk: Desk) -> None:
     hits, _ = whole(desk)
     desk.file.mkdir()
     try:
@@ -384,12 +384,9 @@ def test_where_nothing_can_be_written_it_is_said_once_and_the_search_goes_on(des
     assert said.startswith("If this search is stopped, it cannot be resumed: ")
 
 
-# Checkpoints that no search wrote
-
-
-def refused(desk: Desk) -> str:
+def refused(desk: Desk, error: type[FolioError] = FolioError) -> str:
     """What is said of the checkpoint: it must be one error for people."""
-    with pytest.raises(FolioError) as caught:
+    with pytest.raises(error) as caught:
         desk.search().progress_of(read(desk.file))
     assert caught.value.remedy
     assert "\n" not in caught.value.happened
@@ -399,24 +396,21 @@ def refused(desk: Desk) -> str:
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"", b"null", b"[]", b"{}", b"7", b'"x"', b"\xff\xfe", b"[" * 100_000, b"9" * 5000),
+        *(b"", b"null", b"[]", b"{}", b"7", b'"x"', b"\xff\xfe", b"{", b"[" * 100_000, b"9" * 5000),
         *(b'{"version": 1}', b'{"version": 1, "head": []}'),
     ],
 )
 def test_a_file_that_is_no_checkpoint(desk: Desk, content: bytes) -> None:
     desk.file.write_bytes(content)
-    assert "is damaged" in refused(desk)
+    assert "is damaged" in refused(desk, StoreError)
 
 
-def test_a_checkpoint_that_was_cut_off_anywhere(stopped: Desk) -> None:
+def test_a_checkpoint_of_another_length(stopped: Desk) -> None:
     content = stopped.file.read_bytes()
     for length in range(0, len(content), max(1, len(content) // 50)):
         stopped.file.write_bytes(content[:length])
         assert "is damaged" in refused(stopped)
-
-
-def test_a_file_that_is_too_long(stopped: Desk) -> None:
-    stopped.file.write_bytes(stopped.file.read_bytes() + b" " * MOST_BYTES)
+    stopped.file.write_bytes(content + b" " * MOST_BYTES)  # or made too long
     assert "is damaged" in refused(stopped)
 
 
@@ -442,54 +436,34 @@ CONTEXT = [*STATE, "contexts", 0]
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["head", "question"], "  "),
-        (["head", "question"], 7),
-        (["head", "options", "style"], "poem"),
-        (["head", "options", "evidence"], 10**12),
-        (["head", "options", "evidence"], 0),
-        (["head", "options", "filters"], "x"),
+        *((["head", "question"], value) for value in ("  ", 7)),
+        *((["head", "options", name], value) for name, value in (
+            ("style", "poem"), ("evidence", 10**12), ("evidence", 0), ("filters", "x"),
+        )),
         (["head", "more"], "x"),
-        (["papers"], {"a": 1}),
-        (["papers"], []),
-        (["papers", 0], "unknown"),
-        (["papers", 0], "\ud800"),
+        *((["papers"], value) for value in ({"a": 1}, [])),
+        *((["papers", 0], value) for value in ("unknown", "\ud800")),
         (["passages"], []),
-        (["passages", 0], 2**63),
-        (["passages", 0], -1),
-        (["passages", 0], 1.5),
+        *((["passages", 0], value) for value in (2**63, -1, 1.5)),
         (["progress"], None),
-        (["progress", "step"], "__start__"),
-        (["progress", "step"], "import os"),
-        (["progress", "is"], "SearchHead"),
-        (["progress", "calls"], -1),
-        (["progress", "calls"], True),
-        (["progress", "seconds"], float("nan")),
-        (["progress", "seconds"], float("-inf")),
-        (["progress", "events", 0, "is"], "Path"),
-        (["progress", "events", 0], []),
-        ([*STATE, "queries", 0, "text"], "\ud800"),
-        ([*STATE, "parts"], []),
-        ([*STATE, "parts"], [1]),
-        ([*STATE, "round"], -(10**9)),
-        ([*STATE, "round"], "1"),
-        ([*STATE, "read"], [[-1, "a paper"]]),
-        ([*STATE, "read"], [[0]]),
-        ([*STATE, "decision"], "stop"),
-        ([*STATE, "decision"], []),
-        ([*STATE, "queries", 0, "part"], 99),
-        ([*STATE, "found", 0, 0, "part"], -1),
-        ([*STATE, "found", 0], []),
-        ([*STATE, "assessed"], [[]]),
-        ([*CONTEXT, "part"], 3),
-        ([*CONTEXT, "assessment", "relevance"], 11),
-        ([*CONTEXT, "assessment", "relevance"], "9"),
-        ([*CONTEXT, "assessment", "summary"], None),
-        ([*CONTEXT, "hit"], []),
-        ([*CONTEXT, "hit", 0], 1),
-        ([*CONTEXT, "hit", 1], float("inf")),
-        ([*CONTEXT, "hit", 4], [[0, 10**9]]),
+        *((["progress", name], value) for name, value in (
+            ("step", "__start__"), ("step", "import os"), ("is", "SearchHead"), ("calls", -1), ("calls", True),
+            ("seconds", float("nan")), ("seconds", float("-inf")),
+        )),
+        (["progress", "events", 0, "is"], "Path"), (["progress", "events", 0], []),
+        *(([*STATE, name], value) for name, value in (
+            ("parts", []), ("parts", [1]), ("round", -(10**9)), ("round", "1"), ("read", [[-1, "a paper"]]),
+            ("read", [[0]]), ("decision", "stop"), ("decision", []), ("assessed", [[]]),
+        )),
+        ([*STATE, "queries", 0, "text"], "\ud800"), ([*STATE, "queries", 0, "part"], 99),
+        ([*STATE, "found", 0, 0, "part"], -1), ([*STATE, "found", 0], []),
+        ([*CONTEXT, "part"], 3), ([*CONTEXT, "hit"], []),
+        *(([*CONTEXT, "assessment", name], value) for name, value in (
+            ("relevance", 11), ("relevance", "9"), ("summary", None),
+        )),
+        *(([*CONTEXT, "hit", place], value) for place, value in ((0, 1), (1, float("inf")), (4, [[0, 10**9]]))),
     ],
-)
+)  # fmt: skip
 def test_values_that_no_search_wrote(stopped: Desk, path: list[str | int], value: object) -> None:
     change(stopped, path, value)
     assert "is damaged" in refused(stopped)
@@ -504,9 +478,3 @@ def test_there_is_no_checkpoint(desk: Desk) -> None:
 def test_a_pipe_in_its_place_is_not_waited_for(desk: Desk) -> None:
     os.mkfifo(desk.file)
     assert "cannot be used" in refused(desk)
-
-
-def test_a_damaged_error_is_a_store_error(desk: Desk) -> None:
-    desk.file.write_text("{")
-    with pytest.raises(StoreError):
-        read(desk.file)

@@ -95,7 +95,7 @@ def search(
     return DeepSearch(retriever, assessor, limits, EVERYTHING, check_cancelled, checkpoints)
 
 
-def test_passages_are_scored_several_at_once_and_told_in_their_order(library: tuple[App, Retriever]) -> None:
+def test_passages_scored_at_once_are_told_in_order(library: tuple[App, Retriever]) -> None:
     lock, running, most = threading.Lock(), 0, 0
 
     def slowly(messages: list[Json]) -> str:
@@ -162,7 +162,7 @@ def test_scores_that_are_none_leave_their_passages_in_the_middle(library: tuple[
     assert 0.45 in values
 
 
-def test_whatever_the_model_is_doing_a_cancellation_ends_it_soon_and_it_goes_on(library: tuple[App, Retriever]) -> None:
+def test_a_search_cancelled_anywhere_can_be_resumed(library: tuple[App, Retriever]) -> None:
     with OllamaStandIn(reply=reply) as server:
         whole = search(library, server, SMALL)
         hits = whole.find(DIET).hits

@@ -11,15 +11,7 @@ import pytest
 from folio.agent.weighing import EvidenceWeigher, age_of
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.app import App
-from folio.deep_types import (
-    Assessment,
-    Budget,
-    Comparer,
-    DeepLimits,
-    DeepTrace,
-    EvidenceScored,
-    NamedClaim,
-)
+from folio.deep_types import Assessment, Budget, Comparer, DeepLimits, DeepTrace, EvidenceScored, NamedClaim
 from folio.errors import ModelFailed
 from folio.evidence_profile import Age, EvidenceProfile
 from folio.grounding.sentences import citation, number_sentences
@@ -86,7 +78,7 @@ def weighed(
     return profile
 
 
-def test_what_a_model_names_is_shown_and_it_is_said_who_chose(retriever: Retriever) -> None:
+def test_claims_of_a_model_are_shown_with_its_name(retriever: Retriever) -> None:
     comparer = ScriptedComparer(CLAIM)
     profile = weighed(retriever, answered(LONG, ALSO, SHORT), comparer)
     (group,) = profile.differences

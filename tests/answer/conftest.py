@@ -15,13 +15,14 @@ from tests.helpers.factories import even_weights
 from tests.helpers.fakes import HashingEmbedder, WordReader
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import Make
+from tests.helpers.scripted_model import ScriptedModel
 
 
 @pytest.fixture(params=["statements", "prose"])
 def answer_format(request: pytest.FixtureRequest) -> AnswerFormat:
     """Both forms of an answer, one after the other."""
-    found: AnswerFormat = request.param
-    return found
+    form: AnswerFormat = request.param
+    return form
 
 
 @pytest.fixture
@@ -54,3 +55,9 @@ def make(ollama_server: OllamaStandIn) -> Make:
         )
 
     return answerer
+
+
+@pytest.fixture
+def model(ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat) -> ScriptedModel:
+    """The scripted model, in each form of an answer."""
+    return ScriptedModel(ollama_server, make, answer_format)

@@ -96,7 +96,7 @@ def test_a_long_question_may_be_covered_less() -> None:
     )
 
 
-def test_where_a_number_is_asked_for_only_sentences_with_numbers_count() -> None:
+def test_only_sentences_with_numbers_answer_for_a_number() -> None:
     question, text = "How many otters float?", "The paper counts 40 otters. Otters of the bay float in rafts at night."
     weights = even_weights("otters float")
     evidence = evidence_on(text)
@@ -107,7 +107,7 @@ def test_where_a_number_is_asked_for_only_sentences_with_numbers_count() -> None
     assert found == pytest.approx(expected(match.coverage(*counts) - NUMBER_MARGIN, 1, len(weights)))
 
 
-def test_without_evidence_or_without_the_number_it_is_none_at_all() -> None:
+def test_without_evidence_or_the_number_there_is_no_confidence() -> None:
     assert sure("Where do otters sleep?") == 0
     assert sure("How many otters float in rafts of kelp?", OTTERS) == 0
 

@@ -11,8 +11,6 @@ from folio.paper_metadata import Field
 from folio.types import Paper
 from tests.helpers.answers import ICE_PAPER, MELT_PAPER, REPORT, paper_of
 
-# Cited pages
-
 
 def test_every_cited_page_once_with_all_of_its_quotes() -> None:
     assert [(source.file, source.where, len(source.quotes)) for source in cited_pages(REPORT.citations)] == [
@@ -33,9 +31,6 @@ def test_pages_are_joined_wherever_they_come_from() -> None:
         CitedPage("a", "a.pdf", "", 1, "", (("one", 1.0), ("three", 0.5))),
         CitedPage("b", "b.pdf", "", 1, "", (("two", 1.0),)),
     )
-
-
-# References
 
 
 @pytest.mark.parametrize(

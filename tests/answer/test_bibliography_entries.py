@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.bibliography_entries import (
-    bibtex,
-    csl_item,
-    library_bibtex,
-    library_csl_json,
-    own_key,
-    unique_keys,
-)
+from folio.answer.bibliography_entries import bibtex, csl_item, library_bibtex, library_csl_json, own_key, unique_keys
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
 from folio.shown_text import one_line
 from folio.sources import bibtex as bibtex_reader

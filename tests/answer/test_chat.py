@@ -22,13 +22,16 @@ from folio.models.ollama_chat import TRIES
 from folio.search.paper_filter import PaperFilter
 from folio.store.library import Library
 from folio.store.query_log import LogEntry, LoggedSource
-from tests.helpers.answers import ANSWER, HITS, ICE_PAPER, MELT_PAPER, REFUSED, TIMINGS
+from tests.helpers.answers import ANSWER, HITS, REFUSED, TIMINGS
 from tests.helpers.factories import shelf, write_pdf
 from tests.helpers.fakes import CoverageReranker, HashingEmbedder, hashing_app, read_here
 from tests.helpers.ollama_models import LLAMA, Json, Model
 from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH, THICK = "What length has the Aletsch glacier?", "How thick is the Aletsch glacier?"
+LONG_AND_LARGE = f"{LENGTH[:-1]}, and how many square kilometres of the Bernese Alps does it cover?"
+ITS_ICE, TYPED = "And what thickness has its ice at the Konkordiaplatz?", "And how thick is it?"
+SISTINE = "Who painted the ceiling of the Sistine chapel in Rome?"
 IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
 IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres."
 Start = Callable[..., Chat]
@@ -64,29 +67,22 @@ def searched(chat: Chat) -> list[str]:
     return queries
 
 
-# Extractive
-
-
 def test_the_chain_is_langchains_own(start: Start) -> None:
     assert type(start()._loaded_chain()) is ConversationalRetrievalChain
 
 
-def test_a_question_is_answered_with_quotes_and_the_evidence_it_had(start: Start) -> None:
+def test_a_question_is_answered_with_quotes_and_its_evidence(start: Start) -> None:
     told: list[Sentence] = []
     chat = start()
-    question = "What length has the Aletsch glacier, and how many square kilometres of the Bernese Alps does it cover?"
-    reply = chat.ask(f"  {question} ", told.append)
-    assert reply.answer.sentences == tuple(told)
-    file, page, quote = quoted(reply.answer.sentences)[0]
-    assert (file, page) == ("glaciers.pdf", 1)
-    assert quote.endswith(IS_LONG)
-    assert reply.answer.question == question
-    assert IS_LONG in reply.answer.text
-    assert not reply.answer.refused
+    reply = chat.ask(f"  {LONG_AND_LARGE} ", told.append)
+    answer = reply.answer
+    assert (answer.question, answer.sentences, answer.refused) == (LONG_AND_LARGE, tuple(told), False)
+    (file, page, quote), *_ = quoted(answer.sentences)
+    assert (file, page, quote.endswith(IS_LONG), IS_LONG in answer.text) == ("glaciers.pdf", 1, True, True)
     assert len(reply.hits) == 3
-    assert sorted(e.paper.file for e in reply.answer.evidence) == ["glaciers.pdf", "glaciers.pdf", "otters.pdf"]
-    assert {hit for evidence in reply.answer.evidence for hit in evidence.hits} == set(reply.hits)
-    assert (reply.answer.dropped, reply.answer.notice, reply.answer.style) == (0, WITHOUT_MODEL, "plain")
+    assert sorted(e.paper.file for e in answer.evidence) == ["glaciers.pdf", "glaciers.pdf", "otters.pdf"]
+    assert {hit for evidence in answer.evidence for hit in evidence.hits} == set(reply.hits)
+    assert (answer.dropped, answer.notice, answer.style) == (0, WITHOUT_MODEL, "plain")
     assert [hit.score for hit in reply.hits] == sorted((hit.score for hit in reply.hits), reverse=True)
     assert {"embed", "dense", "bm25", "retrieve", "evidence", "answer"} <= reply.timings_ms.keys()
     assert chat.models == {"embedder": "hashing", "reranker": "built in", "llm": "extractive (built in)"}
@@ -95,48 +91,28 @@ def test_a_question_is_answered_with_quotes_and_the_evidence_it_had(start: Start
 def test_a_follow_up_is_searched_in_all_its_readings(start: Start) -> None:
     chat = start()
     chat.ask(LENGTH)
-    reply = chat.ask("And what thickness has its ice at the Konkordiaplatz?")
-    typed, meant = reply.answer.question, "What thickness has the Aletsch glacier’s ice at the Konkordiaplatz?"
-    assert searched(chat) == [LENGTH, meant, f"Aletsch {typed}", typed, f"{LENGTH} {typed}"]
-    assert reply.answer.standalone_question == meant
-    assert reply.answer.question == "And what thickness has its ice at the Konkordiaplatz?"
-    assert any(page == 2 and IS_THICK in quote for _, page, quote in quoted(reply.answer.sentences))
-    assert LENGTH not in reply.answer.text
+    answer = chat.ask(ITS_ICE).answer
+    meant = "What thickness has the Aletsch glacier’s ice at the Konkordiaplatz?"
+    assert searched(chat) == [LENGTH, meant, f"Aletsch {ITS_ICE}", ITS_ICE, f"{LENGTH} {ITS_ICE}"]
+    assert (answer.question, answer.standalone_question) == (ITS_ICE, meant)
+    assert any(page == 2 and IS_THICK in quote for _, page, quote in quoted(answer.sentences))
+    assert LENGTH not in answer.text
 
 
 def test_an_earlier_conversation_goes_on(start: Start) -> None:
-    earlier = start()
+    earlier, chat = start(), start()
     turns = [earlier.ask(LENGTH).answer]
-    follow_up = "And what thickness has its ice at the Konkordiaplatz?"
-    expected = earlier.ask(follow_up).answer
-    chat = start()
     resumed = Chat(chat._retriever, chat._answerer, top_k=3, turns=turns)
-    assert resumed.ask(follow_up).answer == expected
+    assert resumed.ask(ITS_ICE).answer == earlier.ask(ITS_ICE).answer
     assert len(turns) == 1
 
 
-def test_what_was_found_is_told_once_and_before_the_sentences(start: Start) -> None:
-    heard: list[object] = []
+def test_hits_are_told_once_and_before_the_sentences(start: Start) -> None:
     chat = start()
     for question in (LENGTH, THICK):  # the first is searched for before the chain is there
-        reply = chat.ask(question, lambda sentence: heard.append(sentence), lambda hits: heard.append(tuple(hits)))
+        heard: list[object] = []
+        reply = chat.ask(question, heard.append, lambda hits, heard=heard: heard.append(tuple(hits)))  # type: ignore[misc]
         assert heard == [reply.hits, *reply.answer.sentences]
-        heard.clear()
-
-
-def test_who_no_longer_listens_ends_the_answer_and_the_conversation_is_as_before(start: Start) -> None:
-    class LeftError(Exception):
-        pass
-
-    def leave(_: object) -> None:
-        raise LeftError
-
-    chat = start()
-    with pytest.raises(LeftError):
-        chat.ask(LENGTH, leave)
-    with pytest.raises(LeftError):
-        chat.ask(LENGTH, on_hits=leave)
-    assert chat._turns == []
 
 
 def test_what_nobody_could_understand_is_asked_back_without_a_search(start: Start) -> None:
@@ -146,37 +122,16 @@ def test_what_nobody_could_understand_is_asked_back_without_a_search(start: Star
     assert searched(chat) == [LENGTH]
     assert (reply.answer.refused, reply.answer.evidence, reply.hits) == (True, (), ())
     assert reply.answer.notice == "It is not clear what “???” asks. Please ask it as a whole question."
-    assert (
-        "800 metres" in chat.ask("How thick is its ice at the Konkordiaplatz?").answer.text
-    )  # the conversation goes on
+    assert "800 metres" in chat.ask("How thick is its ice at the Konkordiaplatz?").answer.text  # it goes on
 
 
 def test_the_last_answer_does_not_answer_the_next_question_again(start: Start) -> None:
     chat = start()
-    first = chat.ask(LENGTH).answer
-    assert any(IS_LONG in sentence.text for sentence in first.sentences)
-    before = {sentence.text for sentence in first.sentences}
-    heard: list[Sentence] = []
-    reply = chat.ask("Who painted it?", heard.append)
-    assert before.isdisjoint(sentence.text for sentence in reply.answer.sentences)
-    assert tuple(heard) == reply.answer.sentences
-    # What holds an answer to the follow-up too, and the same question asked again
-    assert IS_LONG in chat.ask("How many square kilometres does it cover?").answer.text
-    assert IS_LONG in chat.ask("How many square kilometres does it cover?").answer.text
-
-
-def test_a_new_conversation_forgets(start: Start) -> None:
-    chat = start()
-    chat.ask(LENGTH)
-    chat.reset()
-    assert chat.ask("How thick is it?").answer.standalone_question == "How thick is it?"
-
-
-def test_nothing_that_fits_is_a_refusal(start: Start) -> None:
-    told: list[Sentence] = []
-    reply = start().ask("Who painted the ceiling of the Sistine chapel in Rome?", told.append)
-    assert reply.answer.refused
-    assert (reply.answer.text, reply.answer.citations, told) == (REFUSAL, (), [])
+    before = {sentence.text for sentence in chat.ask(LENGTH).answer.sentences}
+    assert any(IS_LONG in text for text in before)
+    assert before.isdisjoint(sentence.text for sentence in chat.ask("Who painted it?").answer.sentences)
+    for _ in range(2):  # what holds an answer to the follow-up too, and the same question asked again
+        assert IS_LONG in chat.ask("How many square kilometres does it cover?").answer.text
 
 
 def test_one_paper_alone_can_be_asked(start: Start) -> None:
@@ -184,10 +139,6 @@ def test_one_paper_alone_can_be_asked(start: Start) -> None:
     assert {hit.paper.file for hit in reply.hits} == {"otters.pdf"}
     with pytest.raises(UsageError, match=r"No paper in the index is called “otter\.pdf”\. Similar names: otters"):
         start(paper="otter.pdf")
-
-
-def test_top_k_is_how_many_passages_there_are(start: Start) -> None:
-    assert len(start(top_k=1).ask(LENGTH).hits) == 1
 
 
 @pytest.mark.parametrize("question", ["", "  \n"])
@@ -198,30 +149,20 @@ def test_an_empty_question_is_refused_and_not_remembered(start: Start, question:
     assert chat._turns == []
 
 
-# With Ollama
-
-
-def test_a_follow_up_is_rewritten_for_the_search_and_never_shown(
-    with_ollama: Start, ollama_server: OllamaStandIn
-) -> None:
+def test_a_rewritten_follow_up_is_searched_and_never_shown(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = [f"{IS_LONG[:-1]} [1].", THICK, f"{IS_THICK} [1]"]
     chat = with_ollama()
     chat.ask(LENGTH)
     told: list[Sentence] = []
-    reply = chat.ask("And how thick is it?", told.append)
-    # The model's rewrite is one of the readings
-    typed = "And how thick is it?"
-    assert searched(chat) == [LENGTH, THICK, f"Aletsch {typed}", typed, f"{LENGTH} {typed}"]
-    assert reply.answer.question == "And how thick is it?"
-    assert reply.answer.standalone_question == THICK
-    assert [sentence.text for sentence in told] == [IS_THICK]
-    assert reply.answer.text == IS_THICK
+    reply = chat.ask(TYPED, told.append)
+    assert searched(chat) == [LENGTH, THICK, f"Aletsch {TYPED}", TYPED, f"{LENGTH} {TYPED}"]
+    assert (reply.answer.question, reply.answer.standalone_question) == (TYPED, THICK)
+    assert ([sentence.text for sentence in told], reply.answer.text) == ([IS_THICK], IS_THICK)
     assert quoted(reply.answer.sentences) == [("glaciers.pdf", 2, IS_THICK)]
-    first, rewriting, answering = (body["messages"] for body in ollama_server.bodies("/api/chat"))
-    assert f"Question: {LENGTH}" in first[-1]["content"]
-    assert f"Q: {LENGTH}\nA: {IS_LONG}" in rewriting[-1]["content"]
-    assert f"Question: {THICK}" in answering[-1]["content"]
-    assert "And how thick is it?" not in answering[-1]["content"]
+    first, rewriting, answering = (body["messages"][-1]["content"] for body in ollama_server.bodies("/api/chat"))
+    assert f"Question: {LENGTH}" in first
+    assert f"Q: {LENGTH}\nA: {IS_LONG}" in rewriting
+    assert (f"Question: {THICK}" in answering, TYPED in answering) == (True, False)
     assert chat.models["llm"] == "llama3.1:8b (Ollama)"
     assert {"rewrite", "retrieve", "answer"} <= reply.timings_ms.keys()
 
@@ -235,63 +176,33 @@ def test_a_first_question_is_not_rewritten(with_ollama: Start, ollama_server: Ol
     assert searched(chat) == [LENGTH, THICK]
 
 
-def test_sentences_that_nothing_supports_are_counted(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = [f"Paris is in France [1]. {IS_LONG} [2] Rome was built by wolves."]
-    reply = with_ollama().ask(LENGTH)
-    assert reply.answer.text == IS_LONG
-    assert reply.answer.dropped == 2
+@pytest.mark.parametrize(
+    ("written", "question", "text", "dropped", "notice"),
+    [
+        ([f"Paris is in France [1]. {IS_LONG} [2] Rome was built by wolves."], LENGTH, IS_LONG, 2, ""),
+        (["Paris is in France [1].", f"{IS_LONG} [2]"], LENGTH, IS_LONG, 1, ""),  # the second try answers
+        (["Michelangelo painted the ceiling [1].", "It was Michelangelo [1]."], SISTINE, REFUSAL, 2, ""),
+        ([f"{IS_LONG} [1] The passages do not mention its colour."], "How long is the Aletsch glacier, and how blue?",
+         IS_LONG, 0, "The model found no evidence for part of the question."),
+    ],
+)  # fmt: skip
+def test_a_models_words_become_an_answer(
+    with_ollama: Start, ollama_server: OllamaStandIn, written: list[str], question: str, text: str, dropped: int,
+    notice: str,
+) -> None:  # fmt: skip
+    ollama_server.reply = list(written)
+    answer = with_ollama().ask(question).answer
+    assert (answer.text, answer.refused, answer.dropped, answer.notice) == (text, text == REFUSAL, dropped, notice)
+    assert len(ollama_server.bodies("/api/chat")) == len(written)
 
 
-def test_an_answer_without_any_support_is_told_by_the_papers_themselves(
-    with_ollama: Start, ollama_server: OllamaStandIn
-) -> None:
+def test_an_unsupported_answer_is_replaced_by_quotes(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = ["Paris is in France [1]. Rome was built by wolves.", "Paris is in Italy [1]."]
     told: list[Sentence] = []
-    question = "What length has the Aletsch glacier, and how many square kilometres of the Bernese Alps does it cover?"
-    reply = with_ollama().ask(question, told.append)
-    assert IS_LONG in reply.answer.sentences[0].text
-    assert reply.answer.dropped == 3
-    assert reply.answer.sentences == tuple(told)
-    assert reply.answer.notice == (
-        "The model wrote nothing that the papers support. These sentences are quotes from them."
-    )
-    first, second = (body["messages"][-1]["content"] for body in ollama_server.bodies("/api/chat"))
-    assert second.startswith(first)
-    assert "- “Paris is in France.”: " in second
-    assert "- “Rome was built by wolves.”: " in second
-
-
-def test_what_the_papers_do_not_say_either_is_a_refusal(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = ["Michelangelo painted the ceiling [1].", "It was Michelangelo [1]."]
-    reply = with_ollama().ask("Who painted the ceiling of the Sistine chapel in Rome?")
-    assert reply.answer.refused
-    assert (reply.answer.text, reply.answer.dropped, reply.answer.notice) == (REFUSAL, 2, "")
-    assert len(ollama_server.bodies("/api/chat")) == 2
-
-
-def test_the_second_try_answers(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = ["Paris is in France [1].", f"{IS_LONG} [2]"]
-    reply = with_ollama().ask(LENGTH)
-    assert (reply.answer.text, reply.answer.dropped, reply.answer.notice) == (IS_LONG, 1, "")
-
-
-def test_what_is_found_for_a_part_only_is_said(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = [f"{IS_LONG} [1] The passages do not mention its colour."]
-    reply = with_ollama().ask("How long is the Aletsch glacier, and of which colour?")
-    assert (reply.answer.text, reply.answer.dropped) == (IS_LONG, 0)
-    assert reply.answer.notice == "The model found no evidence for part of the question."
-
-
-def test_nothing_is_cut_by_the_server_and_no_tool_given(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = ["Paris is in France [1].", "Rome too [1].", THICK, f"{IS_THICK} [1]"]
-    chat = with_ollama()
-    chat.ask(LENGTH)
-    chat.ask("And how thick is it?")
-    bodies = ollama_server.bodies("/api/chat")
-    assert len(bodies) == 4
-    for body in bodies:
-        assert (body["truncate"], body["shift"]) == (False, False)
-        assert not body.get("tools")
+    answer = with_ollama().ask(LONG_AND_LARGE, told.append).answer
+    assert IS_LONG in answer.sentences[0].text
+    assert (answer.dropped, answer.sentences) == (3, tuple(told))
+    assert answer.notice == "The model wrote nothing that the papers support. These sentences are quotes from them."
 
 
 @pytest.mark.parametrize("style", ["plain", "report"])
@@ -308,9 +219,6 @@ def test_the_same_question_has_the_same_answer(
     second = chat.ask(LENGTH)
     assert not first.answer.refused
     assert (first.answer.sentences, first.hits) == (second.answer.sentences, second.hits)
-
-
-# The evidence
 
 
 @pytest.mark.parametrize("llm", ["builtin", "ollama"])
@@ -338,14 +246,8 @@ def test_a_small_model_gets_less_evidence_and_no_error(with_ollama: Start, ollam
 
 # Follow-ups and the evidence of earlier turns
 
-HAY = (
-    "Snow lies on the roofs of the village until May, cows are driven to high meadows in June, and hay is cut there"
-    " twice in a good summer."
-)
-WARDEN = (
-    "The warden of Blatten reads the old gauge of the Massa, built in 1922 by the people of the valley, on every Monday"
-    " before noon."
-)
+HAY = "Snow lies on the roofs until May, cows are driven to high meadows in June, and hay is cut twice in a summer."
+WARDEN = "The warden of Blatten reads the old gauge of the Massa, built in 1922 by the people, each Monday before noon."
 DECOYS = {
     "gauge": " ".join([WARDEN, *[HAY] * 6]),
     "day": "When was the end of the day, and what was the hour of the night?",
@@ -364,11 +266,7 @@ def decoys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ollama_server: Ollam
     app = hashing_app(
         tmp_path,
         HashingEmbedder(4096),  # so many that words which are not alike have nothing in common
-        CHUNK_SIZE=2000,
-        CHUNK_OVERLAP=0,
-        TOP_K=2,
-        TOP_K_CANDIDATES=2,
-        LLM="ollama",
+        **{"CHUNK_SIZE": 2000, "CHUNK_OVERLAP": 0, "TOP_K": 2, "TOP_K_CANDIDATES": 2, "LLM": "ollama"},
         OLLAMA_HOST=ollama_server.url,
     )
     for name, text in DECOYS.items():
@@ -383,9 +281,7 @@ def files(evidence: Sequence[Evidence]) -> list[str]:
     return [piece.paper.file for piece in evidence]
 
 
-def test_the_evidence_of_an_earlier_turn_answers_what_the_search_would_miss(
-    decoys: Chat, ollama_server: OllamaStandIn
-) -> None:
+def test_earlier_evidence_answers_what_the_search_would_miss(decoys: Chat, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = lambda messages: REFUSAL
     assert files(decoys.ask(BUILT).answer.evidence) == ["dials.pdf", "staffs.pdf"]
     decoys.reset()
@@ -418,54 +314,27 @@ def test_evidence_is_remembered_for_so_many_turns(decoys: Chat, ollama_server: O
 
 
 def test_the_second_one_is_filled_in_without_a_model(start: Start) -> None:
-    chat = start()
-    reply = chat.ask("What is the diet of the sea otter made of?")
-    assert "The diet of the sea otter is made of urchins, clams and crabs." in reply.answer.text
-    diet = "The diet of the sea otter is made of urchins, clams and crabs."
-    chat._turns[-1] = replace(chat._turns[-1], sentences=(replace(reply.answer.sentences[0], text=diet, marks=()),))
-    reply = chat.ask("Explain the second one.")
-    assert (reply.answer.question, reply.answer.standalone_question) == ("Explain the second one.", "Explain clams.")
+    chat, diet = start(), "The diet of the sea otter is made of urchins, clams and crabs."
+    answer = chat.ask("What is the diet of the sea otter made of?").answer
+    assert diet in answer.text
+    chat._turns[-1] = replace(chat._turns[-1], sentences=(replace(answer.sentences[0], text=diet, marks=()),))
+    second = "Explain the second one."
+    answer = chat.ask(second).answer
+    assert (answer.question, answer.standalone_question) == (second, "Explain clams.")
     assert searched(chat)[1] == "Explain clams."
     chat.reset()
-    assert chat.ask("Explain the second one.").answer.standalone_question == "Explain the second one."
-
-
-def test_the_second_one_is_numbered_for_a_model(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = [f"{IS_LONG} [1] {IS_THICK} [1]", THICK, f"{IS_THICK} [1]"]
-    chat = with_ollama()
-    chat.ask(LENGTH)
-    reply = chat.ask("Explain the second one.")
-    assert reply.answer.standalone_question == THICK
-    rewriting = ollama_server.bodies("/api/chat")[1]["messages"][-1]["content"]
-    assert f"Q: {LENGTH}\nA: (1) {IS_LONG} (2) {IS_THICK}\n" in rewriting
-
-
-# Reports
+    assert chat.ask(second).answer.standalone_question == second
 
 
 def test_a_report_is_told_section_by_section(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = [
-        f"## Summary\n- {IS_LONG} [1]\n## Analysis\n### The ice of the Aletsch glacier\n{IS_THICK} [1]\n"
-        "## References\n1. Ice of the Alps, 1999."
+        f"## Summary\n- {IS_LONG} [1]\n## Analysis\n### The ice of the Aletsch glacier\n{IS_THICK} [1]"
     ]
     told: list[Sentence] = []
-    reply = with_ollama(style="report").ask(LENGTH, told.append)
-    assert reply.answer.style == "report"
-    assert [(str(sentence.section), sentence.text) for sentence in told] == [
-        ("Summary", IS_LONG),
-        ("Analysis/The ice of the Aletsch glacier", IS_THICK),
-    ]
-    assert reply.answer.sentences == tuple(told)
-
-
-def test_a_report_without_a_model(start: Start) -> None:
-    reply = start(style="report").ask("What of the ice of the Aletsch glacier and its tongue?")
-    tongue = "The tongue of the glacier retreats by 40 metres each year, and the loss has become faster since 1980."
-    assert str(reply.answer.sentences[0].section) == "Summary"
-    assert tongue in reply.answer.sentences[0].text
-
-
-# What goes wrong
+    answer = with_ollama(style="report").ask(LENGTH, told.append).answer
+    assert (answer.style, answer.sentences) == ("report", tuple(told))
+    sections = [("Summary", IS_LONG), ("Analysis/The ice of the Aletsch glacier", IS_THICK)]
+    assert [(str(sentence.section), sentence.text) for sentence in told] == sections
 
 
 @pytest.mark.parametrize("where", ["rewriting", "answering"])
@@ -485,17 +354,17 @@ def test_an_error_leaves_the_conversation_as_it_was(
     else:
         ollama_server.reply = removed
     with pytest.raises(ModelError):
-        chat.ask("And how thick is it?")
+        chat.ask(TYPED)
     assert chat._turns == before
     ollama_server.models[LLAMA.name] = LLAMA
     ollama_server.reply = lambda messages: THICK if len(messages) == 1 else f"{IS_THICK} [1]"
-    reply = chat.ask("And how thick is it?")
+    reply = chat.ask(TYPED)
     assert reply.answer.text == IS_THICK
-    assert [turn.question for turn in chat._turns] == [LENGTH, "And how thick is it?"]
-    assert [turn.standalone_question for turn in chat._turns] == [LENGTH, THICK]
+    turns = [(turn.question, turn.standalone_question) for turn in chat._turns]
+    assert turns == [(LENGTH, LENGTH), (TYPED, THICK)]
 
 
-def test_a_server_that_went_away_is_told_and_may_come_back(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+def test_a_server_that_went_away_may_come_back(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     chat = with_ollama()
     ollama_server.faults.dropped = TRIES
     failed = chat.ask(LENGTH).answer
@@ -508,20 +377,22 @@ def test_a_server_that_went_away_is_told_and_may_come_back(with_ollama: Start, o
     assert (answered.model_failed, answered.text, answered.notice) == (False, IS_LONG, "")
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
 @pytest.mark.parametrize("llm", ["builtin", "ollama"])
-def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start, ollama_server: OllamaStandIn, llm: str) -> None:
-    def interrupted(sentence: Sentence) -> None:
-        raise KeyboardInterrupt
+def test_a_listener_that_raises_stops_only_the_answer(
+    start: Start, ollama_server: OllamaStandIn, llm: str, error: type[BaseException]
+) -> None:
+    def leave(_: object) -> None:
+        raise error
 
     chat = start(LLM=llm, OLLAMA_HOST=ollama_server.url)
     ollama_server.reply = lambda messages: f"{IS_LONG} [1] {IS_THICK} [1]"
-    with pytest.raises(KeyboardInterrupt):
-        chat.ask("What length has the Aletsch glacier?", interrupted)
-    assert chat._turns == []
-    reply = chat.ask("What length has the Aletsch glacier?")
-    assert not reply.answer.refused
-    assert reply.answer.standalone_question == "What length has the Aletsch glacier?"
-    assert len(chat._turns) == 1
+    for listeners in ({"on_sentence": leave}, {"on_hits": leave}):
+        with pytest.raises(error):
+            chat.ask(LENGTH, **listeners)
+        assert chat._turns == []
+    answer = chat.ask(LENGTH).answer
+    assert (answer.refused, answer.standalone_question, len(chat._turns)) == (False, LENGTH, 1)
 
 
 def test_a_reply_is_made_of_plain_values(start: Start) -> None:
@@ -542,41 +413,30 @@ ASKED = "2026-01-02T03:04:05+00:00"
 
 
 def test_the_log_keeps_the_answer_its_evidence_and_its_pages() -> None:
+    quotes = [(quote.paper.id, quote.paper.file, quote.page, quote.quote) for quote in ANSWER.citations]
+    assert [(file, page) for _, file, page, _ in quotes] == [("alps/ice.pdf", n) for n in (1, 1, 2)] + [("melt.pdf", 1)]
     assert log_entry(Reply(ANSWER, HITS, TIMINGS, 0.75), ASKED, "by hand") == LogEntry(
         asked=ASKED,
         question="How long is the Aletsch glacier?",
         standalone_question="How long is the Aletsch glacier?",
         chunks=(1, 2),
         answer="It is 23 kilometres long and lies in the Alps. Its tongue retreats by 40 metres each year.",
-        sources=(
-            LoggedSource(ICE_PAPER.id, "alps/ice.pdf", 1, "The Aletsch glacier has a length of 23 kilometres."),
-            LoggedSource(ICE_PAPER.id, "alps/ice.pdf", 1, "It lies in the Bernese Alps."),
-            LoggedSource(ICE_PAPER.id, "alps/ice.pdf", 2, "Its tongue retreats by 40 metres each year."),
-            LoggedSource(
-                MELT_PAPER.id, "melt.pdf", 1, "The tongue of the Aletsch glacier\nretreats by 50 metres each year."
-            ),
-        ),
+        sources=tuple(LoggedSource(*quote) for quote in quotes),
         timings_ms=TIMINGS,
         model="by hand",
         confidence=0.75,
     )
+    entry = log_entry(Reply(REFUSED, HITS, TIMINGS), ASKED, "by hand")
+    assert (entry.question, entry.standalone_question) == ("Who painted it?", "Who painted the Aletsch glacier?")
+    assert (entry.answer, entry.sources, entry.chunks) == (REFUSAL, (), (1,))
 
 
 def test_a_reply_has_the_answerers_confidence(start: Start) -> None:
     chat = start()
-    reply = chat.ask(LENGTH)
-    assert reply.confidence == chat._answerer.confidence
-    assert (reply.confidence or 0) >= LEAST_CONFIDENCE
+    confidence = chat.ask(LENGTH).confidence
+    assert confidence == chat._answerer.confidence
+    assert (confidence or 0) >= LEAST_CONFIDENCE
     assert chat.ask("hello").confidence is None  # nothing was searched
-
-
-def test_a_refusal_has_no_source() -> None:
-    entry = log_entry(Reply(REFUSED, HITS, TIMINGS), ASKED, "by hand")
-    assert (entry.question, entry.standalone_question) == ("Who painted it?", "Who painted the Aletsch glacier?")
-    assert (entry.answer, entry.sources, entry.chunks) == ("Not found in the provided papers.", (), (1,))
-
-
-# What needs no search
 
 
 @pytest.mark.parametrize(("said", "begins"), [("hello", "Hello."), ("Thanks!", "You are welcome.")])
@@ -587,7 +447,7 @@ def test_a_greeting_gets_a_helpful_line_and_no_search(start: Start, said: str, b
     assert searched(chat) == []
 
 
-def test_a_question_about_the_library_is_answered_from_what_is_known(start: Start) -> None:
+def test_a_question_about_the_library_needs_no_search(start: Start) -> None:
     chat = start()
     assert chat.ask("How many papers are there?").answer.text == "The library has 2 papers."
     told: list[Sentence] = []
@@ -636,10 +496,7 @@ def test_what_a_model_would_add_is_said_once(start: Start) -> None:
         "How do the sea otters and the ice of the alps differ in diet and length?",
     ],
 )
-def test_each_paper_that_a_question_compares_has_an_excerpt_under_its_name(start: Start, question: str) -> None:
+def test_each_compared_paper_has_an_excerpt_under_its_name(start: Start, question: str) -> None:
     answer = start(top_k=1).ask(question).answer
-    assert {sentence.section.subheading for sentence in answer.sentences} == {"On Sea Otters", "Ice of the Alps"}
-    assert {quote.paper.file for quote in answer.citations} == {"otters.pdf", "glaciers.pdf"}
-    assert [{quote.paper.title for quote in sentence.citations} for sentence in answer.sentences] == [
-        {sentence.section.subheading} for sentence in answer.sentences
-    ]
+    places = {(said.section.subheading, quote.paper.file) for said in answer.sentences for quote in said.citations}
+    assert places == {("On Sea Otters", "otters.pdf"), ("Ice of the Alps", "glaciers.pdf")}

@@ -40,7 +40,7 @@ def test_sentences_of_two_papers_that_hold_a_claim_agree() -> None:
     assert found.differences == ()
 
 
-def test_a_sentence_that_gives_something_else_stands_on_the_other_side() -> None:
+def test_another_value_stands_on_the_other_side() -> None:
     found = compared(papers(LONG, ALSO, SHORT), [NamedClaim(CLAIM, (1, 3), (4,))])
     (group,) = found.differences
     assert [file for file, _ in words(group.some)] == ["0.pdf", "1.pdf"]
@@ -66,7 +66,7 @@ def test_what_the_sentences_do_not_bear_out_is_dropped(claim: NamedClaim) -> Non
     assert compared(papers(LONG, ALSO), [claim]) == Comparison()
 
 
-def test_one_paper_alone_and_versions_of_one_work_agree_on_nothing() -> None:
+def test_one_paper_and_its_versions_agree_on_nothing() -> None:
     claim = NamedClaim(CLAIM, (1, 2), (3,))
     (piece,) = papers(f"{LONG} {ALSO}")
     assert compared([piece], [claim]) == Comparison()
@@ -79,7 +79,7 @@ def test_what_is_not_relevant_is_not_compared() -> None:
     assert compared(papers(LONG, SHORT, score=0.45), []) == Comparison()
 
 
-def test_rules_find_another_number_and_a_denial_and_nothing_stands_in_two_groups() -> None:
+def test_rules_find_another_number_and_a_denial() -> None:
     found = compared(papers(LONG, SHORT, SLEEP, AWAKE, SHORT.replace("20", "19")), [])
     assert [(words(g.some), words(g.others)) for g in found.differences] == [
         ([("0.pdf", LONG)], [("1.pdf", SHORT)]),

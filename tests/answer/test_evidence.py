@@ -18,6 +18,8 @@ from folio.text import estimate_tokens
 from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
 
+pytestmark = pytest.mark.fast
+
 PLENTY = 100_000
 PROSE = " ".join(f"The river runs through valley {number} below the town." for number in range(100))
 
@@ -52,25 +54,17 @@ def spans(gathered: GatheredEvidence) -> list[tuple[int, str, int, int]]:
     return [(e.number, e.paper.id, e.start, e.end) for e in gathered.evidence]
 
 
-# --- One text once ---------------------------------------------------------------------------------------------------
-
-
-def test_no_hits_make_no_evidence() -> None:
-    assert gather([], Text("x").read, PLENTY) == GatheredEvidence((), 0)
-
-
 def test_hits_apart_are_evidence_in_their_order() -> None:
     shelf = Text("One ends here. Two ends here. Three ends here.", "Four ends here.")
-    hits = [
-        shelf.hit("Three", "here.", score=0.9),
-        shelf.hit("Four", "here.", "p2", 0.8),
-        shelf.hit("One", "here.", score=0.7),
-    ]
+    places = (("Three", "p1", 0.9), ("Four", "p2", 0.8), ("One", "p1", 0.7))
+    hits = [shelf.hit(word, "here.", paper, score) for word, paper, score in places]
     gathered = gather(hits, shelf.read, PLENTY)
     assert spans(gathered) == [(1, "p1", 30, 46), (2, "p2", 0, 15), (3, "p1", 0, 14)]
-    assert [e.text for e in gathered.evidence] == ["Three ends here.", "Four ends here.", "One ends here."]
-    assert [e.hits for e in gathered.evidence] == [(hit,) for hit in hits]
+    assert [(e.text, e.hits) for e in gathered.evidence] == [(hit.text, (hit,)) for hit in hits]
     assert gathered.left_out == 0
+    assert gather([], shelf.read, PLENTY) == GatheredEvidence((), 0)
+    (blank,) = hits_on("", "", "")
+    assert gather([blank], lambda paper, start, end: "    "[start:end], 1000).evidence == ()
 
 
 @pytest.mark.parametrize(
@@ -103,158 +97,87 @@ def test_the_same_spans_of_two_papers_are_not_joined() -> None:
     assert spans(gathered) == [(1, "p1", 0, 14), (2, "p2", 0, 20)]
 
 
-def test_the_same_text_in_a_second_paper_is_not_evidence_again() -> None:
+def test_the_same_text_in_another_paper_is_no_evidence() -> None:
     shelf = Text("Otters float in kelp. They eat.", "Otters  float in\nkelp.", "Seals do not float.")
-    hits = [shelf.hit(0, 21), shelf.hit(0, 22, "p2"), shelf.hit(0, 19, "p3")]
-    gathered = gather(hits, shelf.read, PLENTY)
-    assert [(e.paper.id, e.text) for e in gathered.evidence] == [
-        ("p1", "Otters float in kelp."),
-        ("p3", "Seals do not float."),
-    ]
-    assert gathered.left_out == 0  # nothing is lost
+    gathered = gather([shelf.hit(0, 21), shelf.hit(0, 22, "p2"), shelf.hit(0, 19, "p3")], shelf.read, PLENTY)
+    texts = [(e.paper.id, e.text) for e in gathered.evidence]
+    assert (texts, gathered.left_out) == ([("p1", "Otters float in kelp."), ("p3", "Seals do not float.")], 0)
 
 
-# --- Nothing broken off ----------------------------------------------------------------------------------------------
-
-
-def test_a_sentence_that_is_broken_off_is_made_whole_at_both_ends() -> None:
-    shelf = Text("One is short. Two is cut here in the middle. Three stands. Four is cut as well, here. Five.")
-    assert shelf.whole("in the middle", "Four is") == (
-        "Two is cut here in the middle. Three stands. Four is cut as well, here."
-    )
-    assert shelf.whole("Two", "middle.") == "Two is cut here in the middle."
-    assert shelf.whole("wo is", "is") == "Two is cut here in the middle."
-
-
-def test_the_start_and_the_end_of_a_paper_are_where_it_stops() -> None:
-    shelf = Text("A first sentence, cut. A last one without a stop")
-    assert shelf.whole("sentence", "cut.") == "A first sentence, cut."
-    assert shelf.whole("A last", "one") == "A last one without a stop"
-    assert shelf.whole(0, 48) == shelf.texts["p1"]
-
-
-def test_a_sentence_too_long_to_be_one_stays_broken() -> None:
-    shelf = Text("Start. " + "word " * 300 + "end. Next.")
-    assert shelf.whole(100, 200) == shelf.texts["p1"][100:200].strip()
-
-
-def test_white_space_at_its_ends_is_left_off() -> None:
-    shelf = Text("One.\n\nTwo.\n\nThree.")
-    assert shelf.whole(4, 12) == "Two."
-
-
-STEPS = """Some words before it.
-
-The steps are as follows:
+SENTENCES = "One is short. Two is cut here in the middle. Three stands. Four is cut as well, here. Five."
+ENDS = "A first sentence, cut. A last one without a stop"
+LONG = "Start. " + "word " * 300 + "end. Next."
+BACK = "The bay is cold. Otters sleep on kelp. Therefore, they drift in rafts at night."
+STEPS = """The steps are as follows:
 
 1. Fill the tank with water, which
 takes an hour.
 2. Open the valve.
 
 3. Wait until nothing drips
-any more from it.
-
-Some words after it."""
-
-
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [
-        ("2. Open", "valve."),
-        ("The steps", "follows:"),
-        ("takes an hour", "2."),
-        ("3. Wait", "drips"),
-        ("valve", "Wait"),
-    ],
-)
-def test_steps_are_made_whole_with_the_line_that_announces_them(start: str, end: str) -> None:
-    assert Text(STEPS).whole(start, end) == STEPS[STEPS.index("The steps") : STEPS.index("\n\nSome words after")]
-
-
-def test_what_only_stands_beside_steps_does_not_grow() -> None:
-    assert Text(STEPS).whole("Some words before", "it.") == "Some words before it."
-    assert Text(STEPS).whole("Some words after", "it.") == "Some words after it."
-
-
-ALGORITHM = """We describe it below in some detail and at length.
-Algorithm 1 Binary search
+any more from it."""
+AMONG = f"Some words before it.\n\n{STEPS}\n\nSome words after it."
+ALGORITHM = """Algorithm 1 Binary search
 Require: a sorted array
 1: low := 0
 2: while low < high do
 3:   middle := (low + high) / 2
 4: end while
-5: return low
-The search needs a logarithm of steps. It is old."""
-
-
-@pytest.mark.parametrize(("start", "end"), [("2: while", "do"), ("Algorithm 1", "search"), ("middle", "4: end")])
-def test_an_algorithm_is_made_whole_and_takes_no_prose_behind_it(start: str, end: str) -> None:
-    assert Text(ALGORITHM).whole(start, end) == ALGORITHM[ALGORITHM.index("Algorithm 1") : ALGORITHM.index("\nThe sea")]
-
-
-TABLE = """The models differ much.
-
-Table 2. Scores of the models on
+5: return low"""
+CODE = f"We describe it below in some detail.\n{ALGORITHM}\nThe search needs a logarithm of steps. It is old."
+TABLE = """Table 2. Scores of the models on
 the test set, in percent.
 
 Model  F1  Recall
 Otter  93.1  90.0
 Small ones
 Seal  88.0  85.5
-Walrus  81.2  80.1
-
-The best one is Otter."""
-
-
-@pytest.mark.parametrize(
-    ("start", "end"), [("Seal", "88.0"), ("Model", "Recall"), ("the test", "percent."), ("90.0", "90.0")]
-)
-def test_a_table_is_made_whole_with_its_caption(start: str, end: str) -> None:
-    assert Text(TABLE).whole(start, end) == TABLE[TABLE.index("Table 2") : TABLE.index("\n\nThe best")]
-
-
-def test_a_caption_below_its_table_belongs_to_it() -> None:
-    text = "Words before.\n\nModel  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores.\n\nWords after."
-    assert Text(text).whole("Otter", "93.1") == "Model  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores."
-
-
-def test_bullets_are_made_whole() -> None:
-    text = "Words before.\n\n• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest.\n\nWords after."
-    assert Text(text).whole("Seals", "dive.") == "• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest."
+Walrus  81.2  80.1"""
+SCORES = f"The models differ much.\n\n{TABLE}\n\nThe best one is Otter."
+CAPTION_BELOW = "Model  F1\nOtter  93.1\nSeal  88.0\n\nTable 2. Scores."
+BULLETS = "• Otters float\nin kelp.\n• Seals dive.\n– Walruses rest."
+REFERENCES = [f"{n}. A. Author. “Title number {n} of many.”\nIn: Journal {n} (20{n:02})." for n in range(1, 8)]
+MANY = [f"• Item {n} is about this and that, and so on,\nand about some more." for n in range(200)]
+ITEMS = "\n".join(["Words before.\n", *MANY])
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "start", "end", "whole"),
     [
-        # Numbered headings
-        "1.1 Context\n\nWords here.\n\n1.2 Code\n\nMore words.\n\n1.3 Tests",
-        # Lines of prose that begin like code
-        "It was done\nfor the whole of the year.\nIf it was not, it was done\nwhile nobody was there.",
-        # What is left of a figure
-        "A\n\n10\n\n20\n\nB\n\n10\n\n20\n\nC\n\n30",
+        (SENTENCES, "in the middle", "Four is", SENTENCES[14:-6]),
+        (SENTENCES, "Two", "middle.", "Two is cut here in the middle."),
+        (SENTENCES, "wo is", "is", "Two is cut here in the middle."),
+        (BACK, "they drift", "night", BACK[17:]),  # with what its first sentence refers to
+        # A paper's start and end are where it stops, a sentence too long to be one stays broken
+        (ENDS, "sentence", "cut.", "A first sentence, cut."), (ENDS, "A last", "one", "A last one without a stop"),
+        (ENDS, 0, 48, ENDS), (LONG, 100, 200, LONG[100:200].strip()), ("One.\n\nTwo.\n\nThree.", 4, 12, "Two."),
+        # Steps with the line that announces them, and what stands around them
+        *((AMONG, *span, STEPS) for span in (("2. Open", "valve."), ("The steps", "follows:"), ("takes an hour", "2."),
+                                             ("3. Wait", "drips"), ("valve", "Wait"))),
+        (AMONG, "Some words before", "it.", "Some words before it."),
+        (AMONG, "Some words after", "it.", "Some words after it."),
+        # An algorithm without the prose behind it, a table with its caption, bullets
+        *((CODE, *span, ALGORITHM) for span in (("2: while", "do"), ("Algorithm 1", "search"), ("middle", "4: end"))),
+        *((SCORES, *span, TABLE) for span in (("Seal", "88.0"), ("Model", "Recall"), ("the test", "percent."),
+                                              ("90.0", "90.0"))),
+        (f"Words before.\n\n{CAPTION_BELOW}\n\nWords after.", "Otter", "93.1", CAPTION_BELOW),
+        (f"Words before.\n\n{BULLETS}\n\nWords after.", "Seals", "dive.", BULLETS),
+        # What only looks like a list: numbered headings, prose that begins like code, what is left of a figure
+        ("1.1 Context\n\nWords here.\n\n1.2 Code\n\nMore words.\n\n1.3 Tests", "1.3 Tests", "1.3 Tests", "1.3 Tests"),
+        ("It was done\nfor the whole of the year.\nIf it was not, it was done\nwhile nobody was there.",
+         "while nobody", "there.", "If it was not, it was done\nwhile nobody was there."),
+        ("A\n\n10\n\n20\n\nB\n\n10\n\n20\n\nC\n\n30", "30", "30", "30"),
+        # Of references one, and of a list that goes on beyond what is read whole items
+        ("References\n\n" + "\n".join(REFERENCES), "number 4", "many", REFERENCES[3]),
+        (ITEMS, "m 100 is", "more", MANY[100]),
+        (ITEMS, "m 3 is", "more", "\n".join(MANY[:4])),  # it begins near, and ends far away
     ],
-)
-def test_what_only_looks_like_a_list_is_none(text: str) -> None:
-    line = text.splitlines()[-1]
-    grown = Text(text).whole(line, line)
-    assert grown in (line, "If it was not, it was done\nwhile nobody was there.")
+)  # fmt: skip
+def test_a_hit_is_made_whole(text: str, start: int | str, end: int | str, whole: str) -> None:
+    assert Text(text).whole(start, end) == whole
 
 
-def test_of_a_list_of_references_one_is_enough() -> None:
-    references = [f"{n}. A. Author. “Title number {n} of many.”\nIn: Journal {n} (20{n:02})." for n in range(1, 8)]
-    text = "References\n\n" + "\n".join(references)
-    assert Text(text).whole("number 4", "many") == references[3]
-
-
-def test_of_a_list_that_goes_on_beyond_what_is_read_whole_items_are_enough() -> None:
-    items = [f"• Item {n} is about this and that, and so on,\nand about some more." for n in range(200)]
-    text = "Words before.\n\n" + "\n".join(items)
-    assert Text(text).whole("m 100 is", "more") == items[100]
-    grown = Text(text).whole("m 3 is", "more")  # it begins near, and ends far away
-    assert grown == "\n".join(items[:4])
-
-
-def test_evidence_grows_by_no_more_than_the_widest_at_each_end() -> None:
+def test_evidence_grows_by_a_limit_at_each_end() -> None:
     text = "Words. " + "It is so,\n" * 400
     for start in range(0, len(text) - 100, 170):
         (evidence,) = gather([Text(text).hit(start, start + 100)], Text(text).read, PLENTY).evidence
@@ -279,19 +202,13 @@ def test_pages_are_those_of_the_widened_span() -> None:
     assert (evidence.text, evidence.pages, evidence.where) == (text[:-10], (1, 2), "pp. 1–2")
 
 
-# --- A paper that went away ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("now", ["", "Another text stands here now, and it is longer than the one before was."])
-def test_of_a_paper_that_vanished_or_changed_the_hit_is_left(now: str) -> None:
+def test_a_hit_of_a_vanished_paper_stays_as_it_is(now: str) -> None:
     shelf = Text("One is here. Two is cut in the middle of it. Three is here.")
     hit = shelf.hit("cut", "middle")
     shelf.texts["p1"] = now
     (evidence,) = gather([hit], shelf.read, PLENTY).evidence
     assert (evidence.start, evidence.end, evidence.text) == (20, 37, "cut in the middle")
-
-
-# --- The budget ------------------------------------------------------------------------------------------------------
 
 
 def tokens(*evidence: Evidence) -> int:
@@ -323,38 +240,21 @@ def test_what_joins_costs_only_what_it_adds() -> None:
 
 
 def test_evidence_grows_only_where_that_fits_and_the_best_first() -> None:
-    text = "The first sentence is cut in its middle here."
-    shelf = Text(text, "A second one is cut in the middle as well.")
+    whole = ("The first sentence is cut in its middle here.", "A second one is cut in the middle as well.")
+    shelf = Text(*whole)
     hits = [shelf.hit("cut", "here.", score=0.9), shelf.hit("cut", "the middle", "p2", 0.8)]
-    bare = gather(hits, lambda *span: "", PLENTY).evidence
-    assert [e.text for e in gather(hits, shelf.read, tokens(*bare)).evidence] == [
-        "cut in its middle here.",
-        "cut in the middle",
-    ]
-    one_grown = gather(hits, shelf.read, tokens(*bare) + 6).evidence
-    assert [e.text for e in one_grown] == [text, "cut in the middle"]
-    both = gather(hits, shelf.read, PLENTY).evidence
-    assert [e.text for e in both] == [text, shelf.texts["p2"]]
+    bare = tokens(*gather(hits, lambda *span: "", PLENTY).evidence)
+    cut = ("cut in its middle here.", "cut in the middle")
+    for budget, texts in ((bare, cut), (bare + 6, (whole[0], cut[1])), (PLENTY, whole)):
+        assert tuple(e.text for e in gather(hits, shelf.read, budget).evidence) == texts
 
-
-# --- Whatever comes --------------------------------------------------------------------------------------------------
 
 LINES = [
     *PROSE[:60].split(),
-    "1. One",
-    "2. Two",
-    "• x",
-    "a  b  c",
-    "Table 1. T",
-    "Steps:",
-    "end.",
-    "1: x",
-    "\n",
-    "\n\n",
+    *("1. One", "2. Two", "• x", "a  b  c", "Table 1. T", "Steps:", "end.", "1: x", "\n", "\n\n"),
 ]
-TEXTS = st.lists(st.sampled_from(LINES), min_size=1, max_size=60).map(" ".join) | st.lists(
-    st.sampled_from(LINES), min_size=1, max_size=60
-).map("\n".join)
+DRAWN = st.lists(st.sampled_from(LINES), min_size=1, max_size=60)
+TEXTS = DRAWN.map(" ".join) | DRAWN.map("\n".join)
 
 
 @st.composite
@@ -372,7 +272,7 @@ def libraries(draw: st.DrawFn) -> tuple[Text, list[Hit]]:
 
 
 @given(libraries(), st.integers(0, 400) | st.just(PLENTY))
-def test_whatever_comes_it_is_the_papers_text_and_each_place_once(library: tuple[Text, list[Hit]], budget: int) -> None:
+def test_evidence_is_the_papers_text_and_each_place_once(library: tuple[Text, list[Hit]], budget: int) -> None:
     shelf, hits = library
     gathered = gather(hits, shelf.read, budget)
     evidence = gathered.evidence
@@ -400,14 +300,6 @@ def test_hits_of_a_paper_in_pieces_make_the_paper_again() -> None:
     assert len(evidence.hits) == len(hits)
 
 
-def test_a_hit_of_white_space_is_no_evidence() -> None:
-    (blank,) = hits_on("", "", "")
-    assert gather([blank], lambda paper, start, end: "    "[start:end], 1000).evidence == ()
-
-
-# --- Apart -----------------------------------------------------------------------------------------------------------
-
-
 def test_evidence_grows_into_no_references() -> None:
     text = Text("Otters sleep on kelp. Seals eat\nA Otter, Urchins and crabs, 2014\nof the sea, and clams.")
     start, end = text.texts["p1"].index("A Otter"), text.texts["p1"].index("of the")
@@ -418,8 +310,3 @@ def test_evidence_grows_into_no_references() -> None:
         paper = replace(hit.paper, sections=sections)
         grown = [gather([replace(one, paper=paper)], text.read, PLENTY).evidence[0].text for one in (hit, inside)]
         assert grown == ["Otters sleep on kelp. Seals eat", text.texts["p1"][22:]]
-
-
-def test_evidence_begins_with_what_its_first_sentence_refers_to() -> None:
-    text = Text("The bay is cold. Otters sleep on kelp. Therefore, they drift in rafts at night.")
-    assert text.whole("they drift", "night").startswith("Otters sleep on kelp. Therefore")

@@ -28,6 +28,8 @@ from folio.types import Hit, PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
 
+pytestmark = pytest.mark.fast
+
 STYLES: tuple[Style, ...] = ("plain", "report")
 RETREAT = "By how much does the Aletsch glacier retreat each year?"
 IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres."
@@ -54,10 +56,7 @@ def texts(sentences: Sequence[Sentence]) -> list[str]:
     return [sentence.text for sentence in sentences]
 
 
-# Quotes
-
-
-def test_several_questions_in_one_have_an_excerpt_each_if_both_are_answered() -> None:
+def test_two_questions_in_one_have_an_excerpt_each() -> None:
     thick, diet = "How thick is the ice at the Konkordiaplatz", "what is the diet of the sea otter"
     first, second = asked(f"{thick}, and {diet}?", papers())
     assert IS_THICK in first.text
@@ -67,7 +66,7 @@ def test_several_questions_in_one_have_an_excerpt_each_if_both_are_answered() ->
     assert sum(IS_THICK in text for text in texts(asked(same, papers()))) == 1
 
 
-def test_what_is_compared_has_other_places_too_each_under_its_paper() -> None:
+def test_compared_things_have_several_places_each() -> None:
     said = (
         "Otters sleep in the kelp of the bay at night, tied to it by their fur.",
         "In storms the otters sleep behind the rocks of the coast, where the water is still.",
@@ -80,7 +79,7 @@ def test_what_is_compared_has_other_places_too_each_under_its_paper() -> None:
     assert ["otters" in text.lower() for text in texts(found)] == [True, True, False, False]
 
 
-def test_one_paper_has_no_more_than_two_places_for_each_thing_that_is_compared() -> None:
+def test_one_paper_has_two_places_for_each_compared_thing() -> None:
     paragraphs = [
         f"{name} sleep in the {place} at night. "
         + " ".join(f"Of {place} {place}{day} is {name}{place}{day} and {place * 2}{day}." for day in range(8))
@@ -92,7 +91,7 @@ def test_one_paper_has_no_more_than_two_places_for_each_thing_that_is_compared()
     assert {one.section.subheading for one in found} == {""}
 
 
-def test_what_answers_a_question_for_a_number_without_one_is_only_close() -> None:
+def test_a_sentence_without_the_asked_number_is_only_close() -> None:
     question = "How much did it cost to make the otters course on the kelp forests of the northern bay in winter?"
     made = "To make the otters course on the kelp forests of the northern bay in winter did cost{} much."
     reached = "The otters course on the kelp forests of the northern bay reached 450 people in winter."
@@ -101,7 +100,7 @@ def test_what_answers_a_question_for_a_number_without_one_is_only_close() -> Non
         assert str(first.section) == heading
 
 
-def test_what_a_deep_search_found_besides_answers_only_what_the_plain_one_does_not() -> None:
+def test_evidence_of_a_deep_search_answers_only_its_own_part() -> None:
     diet, thick = "What is the diet of the sea otter?", "How thick is the ice of the Aletsch glacier?"
     otters, glaciers = papers()
     found = replace(otters, hits=tuple(replace(hit, found_for=(diet, thick)) for hit in otters.hits))
@@ -130,13 +129,13 @@ def test_sentences_are_quoted_word_for_word_from_their_page() -> None:
         assert {start for start, _ in sentence_spans(source.text)} >= {sentence.citations[0].start}
 
 
-def test_a_line_break_inside_a_quote_is_a_space_in_the_answer() -> None:
+def test_a_line_break_in_a_quote_becomes_a_space() -> None:
     (found,) = asked("Do otters float in rafts?", evidence_on("Sea otters float\nin rafts of kelp."))
     assert found.text == "Sea otters float in rafts of kelp."
     assert found.citations[0].quote == "Sea otters float\nin rafts of kelp."
 
 
-def test_an_excerpt_over_a_page_end_has_a_citation_of_each_page() -> None:
+def test_an_excerpt_over_two_pages_cites_both() -> None:
     pages = ("The gauge of the river Massa stands at Blatten,", "where it was built in 1922.")
     text = "\n".join(pages)
     (hit,) = hits_on(text, file="gauge.pdf")
@@ -173,7 +172,7 @@ def test_the_same_sentence_in_two_papers_is_told_once() -> None:
     assert found[0].against == ()
 
 
-def test_a_summary_is_the_abstract_and_then_a_part_for_each_kind_of_section() -> None:
+def test_a_summary_has_a_part_for_each_kind_of_section() -> None:
     said = {
         "abstract": "We present a census of sea otters in kelp forests along the coast. It took three long summers.",
         "introduction": "Our main contribution is a census of sea otters that counts every single animal at night.",
@@ -198,9 +197,6 @@ def test_a_summary_is_the_abstract_and_then_a_part_for_each_kind_of_section() ->
     ]
 
 
-# What is refused; test_answerability.py has how the confidence is made
-
-
 def exact(term_weights: Callable[[str], TermWeights]) -> ExtractiveAnswerer:
     """Over so many dimensions that words which are not alike have nothing in common."""
     return ExtractiveAnswerer(HashingEmbedder(4096), WordReader(), term_weights, evidence_tokens=6000)
@@ -222,7 +218,7 @@ def test_a_question_that_the_evidence_hardly_covers_is_refused(style: Style, mor
     assert first == ([] if refused else ["Sea otters float in rafts of kelp."])
 
 
-def test_a_followup_is_refused_by_what_it_may_mean_and_not_by_one_reading_of_it() -> None:
+def test_a_follow_up_is_refused_by_all_its_readings() -> None:
     answerer, evidence, first = extractive(), papers(), "How thick is the ice at the Konkordiaplatz?"
     before = Answer(first, first, tuple(asked(first, evidence)), tuple(evidence))
 
@@ -292,9 +288,6 @@ def test_one_paper_does_not_disagree_with_itself() -> None:
     assert (texts(found), [sentence.against for sentence in found]) == ([f"{FORTY} {FIFTY}"], [()])
 
 
-# Reports
-
-
 def test_a_report_sums_up_and_then_tells_by_paper() -> None:
     filler = "It is cold there in winter. The wind comes from the north. " * 12
     pages = (f"The ice of the Aletsch glacier is thick. {filler}", f"The ice of the Aletsch glacier is blue. {filler}")
@@ -310,7 +303,7 @@ def test_a_report_sums_up_and_then_tells_by_paper() -> None:
     assert len(set(shown)) == len(shown)
 
 
-def test_the_pieces_of_one_paper_are_told_under_one_heading_in_its_order() -> None:
+def test_pieces_of_one_paper_stand_together_in_its_order() -> None:
     pages = (
         "The ice of the Aletsch glacier is thick. " + "Nobody knows why that should be so. " * 3,
         "The ice of the Aletsch glacier is blue in deep cracks, so people say. " + "Nobody knows why that should be. ",
@@ -349,7 +342,7 @@ def test_a_paper_without_a_title_is_headed_by_its_file() -> None:
     assert {str(sentence.section) for sentence in found} == {"Summary", "Analysis/alps/ice.pdf"}
 
 
-def test_what_a_report_sums_up_does_not_stand_in_its_analysis_again() -> None:
+def test_a_report_does_not_repeat_its_summary() -> None:
     question = "otter urchin kelp harbour winter storm"
     sums = [f"The {animal} of otter and urchin eats kelp." for animal in ("shoal", "flock", "swarm")]
     spread = "An otter met an urchin at noon. The kelp in the harbour is gone. This winter had a storm."

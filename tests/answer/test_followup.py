@@ -10,6 +10,8 @@ from folio.answer.followup import NotUnderstoodError, is_followup, readings, sta
 from folio.answer_types import Answer
 from tests.helpers.factories import answer_of
 
+pytestmark = pytest.mark.fast
+
 LENGTH, LONG = "How long is the Aletsch glacier?", "The glacier is 23 kilometres long."
 ALETSCH = answer_of(LENGTH, LONG)
 
@@ -18,37 +20,27 @@ ALETSCH = answer_of(LENGTH, LONG)
     ("question", "expected"),
     [
         # Points back
-        ("How thick is it?", True),
-        ("And its tongue?", True),
-        ("What are they made of?", True),
-        ("Why is that the case for glaciers?", True),
-        ("Please explain the fifth one in detail", True),
+        ("How thick is it?", True), ("And its tongue?", True), ("What are they made of?", True),
+        ("Why is that the case for glaciers?", True), ("Please explain the fifth one in detail", True),
         ("Explain number 3 in detail", True),
         # Names hardly anything
-        ("Why?", True),
-        ("How thick?", True),
-        ("Tell me more", True),
+        ("Why?", True), ("How thick?", True), ("Tell me more", True),
         # Names its own subject
-        ("What about glaciers in Norway?", False),
-        ("Does the same hold for the Rhone glacier?", False),
-        ("Which one is the largest in the Alps?", False),
-        ("BERT?", False),
+        ("What about glaciers in Norway?", False), ("Does the same hold for the Rhone glacier?", False),
+        ("Which one is the largest in the Alps?", False), ("BERT?", False),
         # "It" and "that" that refer to nothing, or to something in the question
-        ("Is it safer to walk on snow in the morning?", False),
-        ("Does a glacier grow if snow falls on it?", False),
+        ("Is it safer to walk on snow in the morning?", False), ("Does a glacier grow if snow falls on it?", False),
         ("Which model measures the ice that melts in summer?", False),
         # Stands alone
-        ("How thick is the Aletsch glacier?", False),
-        ("Why do glaciers retreat faster each year?", False),
+        ("How thick is the Aletsch glacier?", False), ("Why do glaciers retreat faster each year?", False),
         ("Is there a gauge at the river Massa?", False),
         ("Which animals such as otters use stones as tools?", False),
-        ("What is a one-time pad in cryptography?", False),
-        ("Where was the gauge of the river Massa built?", False),
+        ("What is a one-time pad in cryptography?", False), ("Where was the gauge of the river Massa built?", False),
         ("Does butter melt faster than ice on a glacier?", False),  # no "but", no "it" inside a word
         ("What is the first step of key generation in a lattice scheme?", False),
         ("What does sentence 5 of the Antarctic treaty rule on mining?", False),
     ],
-)
+)  # fmt: skip
 def test_is_followup(question: str, expected: bool) -> None:
     assert is_followup(question) is expected
 

@@ -16,27 +16,23 @@ from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_models import LLAMA, Model, Scripted
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 from tests.helpers.replies import CHAT, Make, asked, options, told, written
+from tests.helpers.scripted_model import ScriptedModel
 
 FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
-
-# An answer that does not end
-
-
-def test_an_answer_that_is_cut_loses_what_it_had_begun(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.reply = [f"{FLOAT} [1] {EAT} [1]"]
-    answerer = make(answer_tokens=len(f"{FLOAT} [1] They eat".split()))
-    assert [told(s) for s in asked(answerer, f"{FLOAT} {EAT}")] == [(FLOAT, [(1, FLOAT)])]
-    assert answerer.notice == "The answer was cut off at 9 tokens. Raise ANSWER_TOKENS for longer answers."
+BOTH = evidence_on(f"{FLOAT} {EAT}")
 
 
-def test_a_server_that_does_not_end_is_left(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.reply = lambda messages: f"{FLOAT} [1] "
-    ollama_server.faults.endless = "words"
-    answerer = make(answer_tokens=100)
-    found = asked(answerer, FLOAT)
-    assert told(found[0]) == (FLOAT, [(1, FLOAT)])
-    assert len(found) == 1  # the rest is no sentence
-    assert answerer.notice == "The answer was cut off at 100 tokens. Raise ANSWER_TOKENS for longer answers."
+@pytest.mark.parametrize(
+    ("said", "endless", "tokens"), [(f"{FLOAT} [1] {EAT} [1]", "", 9), (f"{FLOAT} [1] ", "words", 100)]
+)
+def test_an_answer_that_is_cut_loses_what_it_had_begun(
+    ollama_server: OllamaStandIn, make: Make, said: str, endless: Any, tokens: int
+) -> None:
+    ollama_server.reply = lambda messages: said
+    ollama_server.faults.endless = endless
+    answerer = make(answer_tokens=tokens)
+    assert [told(part) for part in asked(answerer, f"{FLOAT} {EAT}")] == [(FLOAT, [(1, FLOAT)])]
+    assert answerer.notice == f"The answer was cut off at {tokens} tokens. Raise ANSWER_TOKENS for longer answers."
 
 
 @pytest.mark.parametrize("tokens", [100, 1000])
@@ -50,18 +46,13 @@ def test_a_server_is_left_after_so_many_characters(ollama_server: OllamaStandIn,
 
 
 @pytest.mark.parametrize("endless", ["words", "nothing"])
-def test_a_server_that_does_not_end_costs_no_more_than_that(
-    ollama_server: OllamaStandIn, make: Make, endless: Any
-) -> None:
+def test_an_endless_server_costs_two_calls(ollama_server: OllamaStandIn, make: Make, endless: Any) -> None:
     ollama_server.reply = lambda messages: ""
     ollama_server.faults.endless = endless
     answerer = make(answer_tokens=200)
     assert [s for s in asked(answerer, FLOAT, question="Who sang?") if isinstance(s, Sentence)] == []
     assert len(ollama_server.bodies(CHAT)) == 2
     assert answerer.standalone("And they?", [answer_of("What?", FLOAT)]) == "And they?"
-
-
-# The context
 
 
 def words(count: int, seed: str) -> str:
@@ -93,20 +84,16 @@ def test_the_context_holds_the_whole_prompt_and_an_answer(count: int, make: Make
 
 
 def test_a_model_is_never_asked_for_more_than_it_has(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.models["mid:latest"] = Model("mid:latest", "llama", 10_000, 64, ("completion",))
+    for name, context in (("mid", 10_000), ("mum", 0)):  # one that does not say is taken for a small one
+        ollama_server.models[f"{name}:latest"] = Model(f"{name}:latest", "llama", context, 64, ("completion",))
+    with pytest.raises(ContextTooSmall):
+        asked(make("mum"), words(2000, "w"))
+    assert ollama_server.bodies(CHAT) == []
     ollama_server.reply = lambda messages: REFUSAL
     answerer = make("mid", evidence_tokens=9_000)
-    list(answerer.sentences("What?", evidence_on(words(2500, "w"))))
-    list(answerer.sentences("What?", evidence_on("A few.")))
+    asked(answerer, words(2500, "w"))
+    asked(answerer, "A few.")
     assert [chosen["num_ctx"] for chosen in options(ollama_server)] == [10_000, 10_000]
-
-
-def test_a_model_that_does_not_say_is_taken_for_a_small_one(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.models["mum:latest"] = Model("mum:latest", "llama", 0, 64, ("completion",))
-    answerer = make("mum")
-    with pytest.raises(ContextTooSmall):
-        list(answerer.sentences("What?", evidence_on(words(2000, "w"))))
-    assert ollama_server.bodies(CHAT) == []
 
 
 @pytest.mark.parametrize(
@@ -129,7 +116,7 @@ def test_a_small_model_takes_less_evidence(
         assert options(ollama_server)[0]["num_ctx"] <= context
 
 
-def test_a_prompt_larger_than_the_model_is_an_error_before_it_is_sent(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_a_prompt_larger_than_the_model_is_not_sent(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.models["tiny:latest"] = Model("tiny:latest", "llama", 1024, 64, ("completion",))
     with pytest.raises(ContextTooSmall) as caught:
         asked(make("tiny"), words(300, "w"))
@@ -139,35 +126,25 @@ def test_a_prompt_larger_than_the_model_is_an_error_before_it_is_sent(ollama_ser
     assert ollama_server.bodies(CHAT) == []
 
 
-def test_a_prompt_that_an_old_server_cuts_in_silence_is_an_error(ollama_server: OllamaStandIn, make: Make) -> None:
+@pytest.mark.parametrize(
+    ("is_old", "happened", "remedy"),
+    [
+        (True, "4,096", "CONTEXT_TOKENS"),  # it cuts in silence
+        (False, "The text is longer than the context of llama3.1:8b: the input length exceeds the context length.",
+         "Set CONTEXT_TOKENS lower, or choose a model with a larger context."),
+    ],
+)  # fmt: skip
+def test_a_prompt_that_the_server_would_cut_is_an_error(
+    ollama_server: OllamaStandIn, make: Make, is_old: bool, happened: str, remedy: str
+) -> None:
     ollama_server.count_tokens = lambda text: 20 * len(text)  # a tokenizer that no estimate foresees
-    ollama_server.faults.ignores_truncate = True
+    ollama_server.faults.ignores_truncate = is_old
     ollama_server.reply = [f"{FLOAT} [1]"]
     with pytest.raises(ContextTooSmall) as caught:
         asked(make(), FLOAT + words(200, "w"))
-    assert ollama_server.cut
-    assert "4,096" in caught.value.happened
-    assert "CONTEXT_TOKENS" in caught.value.remedy
-
-
-def test_a_prompt_that_a_new_server_refuses_to_cut_is_an_error(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.count_tokens = lambda text: 20 * len(text)
-    with pytest.raises(ContextTooSmall) as caught:
-        asked(make(), FLOAT + words(200, "w"))
-    assert ollama_server.cut == []
-    assert caught.value.happened == (
-        "The text is longer than the context of llama3.1:8b: the input length exceeds the context length."
-    )
-    assert caught.value.remedy == "Set CONTEXT_TOKENS lower, or choose a model with a larger context."
-
-
-# What goes wrong with the server
-
-
-def test_a_slow_server_is_waited_for(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.faults.first_byte_s, ollama_server.faults.between_pieces_s = 0.3, 0.02
-    ollama_server.reply = [f"{FLOAT} [1]"]
-    assert [told(s) for s in asked(make(timeout_s=60), FLOAT)] == [(FLOAT, [(1, FLOAT)])]
+    assert bool(ollama_server.cut) is is_old
+    assert happened in caught.value.happened
+    assert remedy in caught.value.remedy
 
 
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
@@ -190,19 +167,13 @@ QUOTES = "These sentences are quotes from the papers."
     ("fault", "happened", "remedy"), FAULTS, ids=lambda value: "-".join(value) if isinstance(value, dict) else ""
 )
 def test_where_the_server_fails_the_papers_are_quoted(
-    ollama_server: OllamaStandIn,
-    make: Make,
-    answer_format: AnswerFormat,
-    fault: dict[str, Any],
-    happened: str,
-    remedy: str,
+    model: ScriptedModel, fault: dict[str, Any], happened: str, remedy: str
 ) -> None:
-    answerer = make(timeout_s=0.3 if "silent" in happened else 60, answer_format=answer_format)
-    evidence = evidence_on(f"{FLOAT} {EAT}")
-    ollama_server.reply = [written(answer_format, evidence, f"{FLOAT} [1]", f"{EAT} [1]")] * 2
+    answerer = model.make(timeout_s=0.3 if "silent" in happened else 60, answer_format=model.form)
+    model.write(BOTH, *[[f"{FLOAT} [1]", f"{EAT} [1]"]] * 2)
     for name, value in fault.items():
-        setattr(ollama_server.faults, name, value)
-    found = list(answerer.sentences("Who painted it?", evidence))  # nothing that the papers would answer
+        setattr(model.server.faults, name, value)
+    found = list(answerer.sentences("Who painted it?", BOTH))  # nothing that the papers would answer
     assert found
     for sentence in found:
         assert isinstance(sentence, Sentence)
@@ -212,8 +183,8 @@ def test_where_the_server_fails_the_papers_are_quoted(
     assert remedy in answerer.notice
     assert answerer.notice.endswith(QUOTES)
     tries = TRIES if fault.keys() <= {"busy", "fails", "dropped"} else 1  # what has begun is not asked for twice
-    assert len(ollama_server.bodies(CHAT)) == tries
-    setattr(ollama_server.faults, *next(iter(fault.items())))
+    assert len(model.calls) == tries
+    setattr(model.server.faults, *next(iter(fault.items())))
     with pytest.raises(OllamaError) as caught:  # a question cannot be quoted instead
         answerer.standalone("And they?", [answer_of("What?", "So.")])
     assert happened in caught.value.happened
@@ -222,50 +193,35 @@ def test_where_the_server_fails_the_papers_are_quoted(
 
 @pytest.mark.parametrize(("ending", "happened"), [("cut", "broke off"), ("error", "Ollama stopped while")])
 def test_what_was_shown_before_the_server_failed_stands(
-    ollama_server: OllamaStandIn,
-    make: Make,
-    answer_format: AnswerFormat,
-    ending: Literal["cut", "error"],
-    happened: str,
+    model: ScriptedModel, ending: Literal["cut", "error"], happened: str
 ) -> None:
-    evidence = evidence_on(f"{FLOAT} {EAT}")
-    whole = written(answer_format, evidence, f"{FLOAT} [1]", f"{EAT} [1]")
-    ollama_server.reply = [Scripted(whole[: whole.index("25")], ending=ending)]
-    answerer = make(answer_format=answer_format)
-    assert [told(part) for part in answerer.sentences("What?", evidence)] == [(FLOAT, [(1, FLOAT)])]
-    assert answerer.failed
-    assert happened in answerer.notice
-    assert answerer.notice.endswith(" What the model wrote before is shown.")
-    assert len(ollama_server.bodies(CHAT)) == 1
-    ollama_server.reply = ["", whole]
-    assert [told(part)[0] for part in answerer.sentences("What?", evidence)] == [FLOAT, EAT]
-    assert (answerer.failed, answerer.notice) == (False, "")
+    whole = written(model.form, BOTH, f"{FLOAT} [1]", f"{EAT} [1]")
+    model.server.reply = [Scripted(whole[: whole.index("25")], ending=ending), whole]
+    assert [told(part) for part in model.answerer.sentences("What?", BOTH)] == [(FLOAT, [(1, FLOAT)])]
+    assert model.answerer.failed
+    assert happened in model.answerer.notice
+    assert model.answerer.notice.endswith(" What the model wrote before is shown.")
+    assert len(model.calls) == 1
+    assert [told(part)[0] for part in model.answerer.sentences("What?", BOTH)] == [FLOAT, EAT]
+    assert (model.answerer.failed, model.answerer.notice) == (False, "")
 
 
-def test_a_model_that_is_stopped_is_no_failure(
-    ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat
-) -> None:
-    evidence = evidence_on(f"{FLOAT} {EAT}")
-    whole = written(answer_format, evidence, f"{FLOAT} [1]", f"{EAT} [1]")
-    ollama_server.reply = [whole[: whole.index("25")] + " -" * 50]
-    answerer = make(answer_format=answer_format)
-    assert [told(part) for part in answerer.sentences("What?", evidence)] == [(FLOAT, [(1, FLOAT)])]
-    assert (answerer.failed, answerer.notice) == (False, "The model was stopped, because it only repeated itself.")
+def test_a_model_that_is_stopped_is_no_failure(model: ScriptedModel) -> None:
+    whole = written(model.form, BOTH, f"{FLOAT} [1]", f"{EAT} [1]")
+    model.server.reply = [whole[: whole.index("25")] + " -" * 50]
+    assert [told(part) for part in model.answerer.sentences("What?", BOTH)] == [(FLOAT, [(1, FLOAT)])]
+    notice = "The model was stopped, because it only repeated itself."
+    assert (model.answerer.failed, model.answerer.notice) == (False, notice)
 
 
-def test_a_model_that_is_stopped_before_its_first_statement_is_asked_once_more(
-    ollama_server: OllamaStandIn, make: Make, answer_format: AnswerFormat
-) -> None:
-    evidence = evidence_on(FLOAT)
-    stopped = Scripted('{"statements":[' if answer_format == "statements" else "Otters", ending="stopped")
-    ollama_server.reply = [stopped, written(answer_format, evidence, f"{FLOAT} [1]"), stopped, stopped]
-    answerer = make(answer_format=answer_format)
-    assert [told(part)[0] for part in answerer.sentences("What?", evidence)] == [FLOAT]
-    assert (answerer.failed, answerer.notice) == (False, "")
-    found = list(answerer.sentences("Do otters float in rafts?", evidence))
-    assert [told(part)[0] for part in found] == [FLOAT]
-    assert answerer.notice == f"The model was stopped, because it only repeated itself. {QUOTES}"
-    assert not answerer.failed
+def test_a_model_stopped_at_once_is_asked_once_more(model: ScriptedModel) -> None:
+    evidence, answerer = evidence_on(FLOAT), model.answerer
+    stopped = Scripted('{"statements":[' if model.form == "statements" else "Otters", ending="stopped")
+    model.server.reply = [stopped, written(model.form, evidence, f"{FLOAT} [1]"), stopped, stopped]
+    for notice in ("", f"The model was stopped, because it only repeated itself. {QUOTES}"):
+        found = list(answerer.sentences("Do otters float in rafts?", evidence))
+        assert [told(part)[0] for part in found] == [FLOAT]
+        assert (answerer.failed, answerer.notice) == (False, notice)
 
 
 def test_a_server_that_is_not_there_or_went_away(make: Make, answer_format: AnswerFormat) -> None:

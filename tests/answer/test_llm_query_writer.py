@@ -60,20 +60,12 @@ def test_a_passage_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("how", "odd"),
     [
-        ("llm", "Otters!"),
-        ("llm", queries()),
-        ("llm", queries(QUESTION)),
-        ("llm", queries("???", 7, None)),
-        ("llm", '{"queries": "otters"}'),
-        ("llm", "[" * 100_000),
-        ("hyde", json.dumps({"passage": "Urchins."})),
-        ("hyde", json.dumps({"passage": 7})),
-        ("hyde", ""),
+        ("llm", "Otters!"), ("llm", queries()), ("llm", queries(QUESTION)), ("llm", queries("???", 7, None)),
+        ("llm", '{"queries": "otters"}'), ("llm", "[" * 100_000), ("hyde", json.dumps({"passage": "Urchins."})),
+        ("hyde", json.dumps({"passage": 7})), ("hyde", ""),
     ],
-)
-def test_without_a_usable_reply_a_question_is_searched_as_it_is_and_people_are_told_once(
-    how: Literal["llm", "hyde"], odd: str
-) -> None:
+)  # fmt: skip
+def test_an_unusable_reply_leaves_the_question_as_it_is(how: Literal["llm", "hyde"], odd: str) -> None:
     told: list[str] = []
     with OllamaStandIn(reply=[odd] * 4) as server:
         server.ignores_format = True
@@ -102,7 +94,7 @@ def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
     assert len(told) == 1
 
 
-def test_a_server_that_fails_is_no_error_and_a_model_that_is_not_there_is_one() -> None:
+def test_a_missing_model_is_an_error_and_a_failing_server_not() -> None:
     told: list[str] = []
     with OllamaStandIn(reply=[]) as server:
         server.faults.fails = 9

@@ -164,7 +164,7 @@ def test_a_judge_and_a_writer_of_questions(thinker: OllamaServer) -> None:
 
 
 @pytest.mark.parametrize("said", ["Yes", "no, it differs", "Hmm"])
-def test_a_model_that_always_thinks_says_its_verdict_in_a_word(ollama_server: OllamaStandIn, said: str) -> None:
+def test_a_thinking_verifier_answers_with_a_word(ollama_server: OllamaStandIn, said: str) -> None:
     server = serving(ollama_server, GPT_OSS)
     ollama_server.reply = lambda messages: said
     verdict = {"Yes": 1.0, "no, it differs": 0.0, "Hmm": None}[said]
@@ -174,7 +174,7 @@ def test_a_model_that_always_thinks_says_its_verdict_in_a_word(ollama_server: Ol
         assert (body["think"], body["options"]["num_predict"], body.get("logprobs")) == ("low", LOW_ROOM + 16, None)
 
 
-def test_one_that_is_found_to_think_is_given_room_for_all_that_follows(ollama_server: OllamaStandIn) -> None:
+def test_a_model_found_to_think_is_given_room(ollama_server: OllamaStandIn) -> None:
     verifier = LlmVerifier(serving(ollama_server, STUBBORN), "model")
     ollama_server.reply = lambda messages: "yes"
     assert list(verifier.entails([Claim("Ice melts.", "Ice melts.")] * 2)) == [Entailment(1.0)] * 2
@@ -229,7 +229,7 @@ def test_a_reply_of_thought_alone_is_said_to_be_that(
     assert asked.standalone("And how thick?", [answer_of(LENGTH, "Long.")]) == "And how thick?"
 
 
-def test_a_thought_that_ends_of_itself_is_said_to_be_that_too(ollama_server: OllamaStandIn) -> None:
+def test_a_thought_without_an_answer_is_named(ollama_server: OllamaStandIn) -> None:
     asked = answerer(serving(ollama_server, QWEN3, think="on"))
     ollama_server.ignores_format = True
     ollama_server.reply = lambda messages: ""
@@ -238,7 +238,7 @@ def test_a_thought_that_ends_of_itself_is_said_to_be_that_too(ollama_server: Oll
     assert "wrote nothing" not in asked.notice
 
 
-def test_a_search_ends_with_an_error_once_a_model_has_only_thought(ollama_server: OllamaStandIn) -> None:
+def test_a_search_ends_once_a_model_has_only_thought(ollama_server: OllamaStandIn) -> None:
     server = serving(ollama_server, replace(GPT_OSS, thought=ENDLESS.thought * 10))
     assessor = LlmAssessor(server, "model", parallel=1, tokens=7968)
     budget = Budget(100, 60)

@@ -53,17 +53,13 @@ def test_these_do_not(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("How do otters sleep?", True),
-        ("Why do otters sleep in kelp?", True),
-        ("Does kelp help otters to sleep?", True),
-        ("What is the role of kelp in sleep?", True),
-        ("How many otters sleep in kelp?", False),
-        ("When was the sea otter first described?", False),
-        ("Who discovered the sea otter?", False),
-        ("What is a raft?", False),
+        ("How do otters sleep?", True), ("Why do otters sleep in kelp?", True),
+        ("Does kelp help otters to sleep?", True), ("What is the role of kelp in sleep?", True),
+        ("How many otters sleep in kelp?", False), ("When was the sea otter first described?", False),
+        ("Who discovered the sea otter?", False), ("What is a raft?", False),
     ],
-)
-def test_only_questions_that_no_value_answers_may_be_open_in_part(question: str, expected: bool) -> None:
+)  # fmt: skip
+def test_only_questions_without_a_value_may_be_open(question: str, expected: bool) -> None:
     assert may_be_open(question) is expected
 
 
@@ -84,7 +80,7 @@ def quoted(question: str, *papers: tuple[Paper, str]) -> list[tuple[str, int, st
     return [(quote.paper.file, quote.page, quote.quote) for quote in found]
 
 
-def test_what_is_near_the_question_is_quoted_with_its_page_and_the_rest_is_not() -> None:
+def test_only_what_is_near_the_question_is_quoted() -> None:
     assert quoted(ASKED, paper(FILLER, f"They rest. {NEAR} {FAR}")) == [("otters.pdf", 2, NEAR)]
     assert quoted("How many otters sleep in rafts of kelp?", paper(FILLER, NEAR)) == []
     assert quoted(ASKED, paper(FILLER, FAR)) == []
@@ -98,7 +94,7 @@ def test_at_most_three_the_nearest_first_and_none_twice() -> None:
     assert len({text for _, _, text in found}) == 3
 
 
-def test_what_a_paper_asks_in_its_opening_and_cites_is_left_out() -> None:
+def test_openings_and_references_hold_no_open_question() -> None:
     assert quoted(ASKED, paper(NEAR, FILLER)) == []  # no sections are known: the beginning
     both, text = paper(FILLER, NEAR)
     at = text.index(NEAR)

@@ -12,6 +12,8 @@ from folio.answer.citation_markers import take_markers
 from folio.answer.output_parser import LONGEST_SENTENCE, Heading, OutputParser, ParsedSentence, parse_sentences
 from tests.helpers.cpu_time import assert_linear
 
+pytestmark = pytest.mark.fast
+
 WORDS = "The cat Fig. al. 3 2. 4.5 J. end. Why? No! ... “Then ” « » ** [1] [2,3] [ (1) (2019) 。 文 | `".split()
 WORDS += ["\n\n", "\n- ", "\n", "\n| ", " |\n", "\n|---|\n", "\n```\n", "\n# ", "**\n"]
 DRAFTS = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join) | st.lists(
@@ -27,44 +29,29 @@ def parsed(pieces: Iterable[str], count: int = 3) -> list[ParsedSentence | Headi
 @pytest.mark.parametrize(
     ("text", "count", "expected"),
     [
-        ("It holds [1].", 3, ("It holds.", (1,))),
-        ("It holds[1].", 3, ("It holds.", (1,))),
-        ("It holds [1][3].", 3, ("It holds.", (1, 3))),
-        ("It holds [1] [3].", 3, ("It holds.", (1, 3))),
-        ("It holds [3, 1; 2].", 3, ("It holds.", (3, 1, 2))),
-        ("It holds [1 and 2].", 3, ("It holds.", (1, 2))),
-        ("It holds [1-3].", 3, ("It holds.", (1, 2, 3))),
-        ("It holds [1 – 3].", 3, ("It holds.", (1, 2, 3))),
-        ("It holds [2-999].", 3, ("It holds.", (2, 3))),
-        ("It holds [3-1].", 3, ("It holds.", ())),
+        ("It holds [1].", 3, ("It holds.", (1,))), ("It holds[1].", 3, ("It holds.", (1,))),
+        ("It holds [1][3].", 3, ("It holds.", (1, 3))), ("It holds [1] [3].", 3, ("It holds.", (1, 3))),
+        ("It holds [3, 1; 2].", 3, ("It holds.", (3, 1, 2))), ("It holds [1 and 2].", 3, ("It holds.", (1, 2))),
+        ("It holds [1-3].", 3, ("It holds.", (1, 2, 3))), ("It holds [1 – 3].", 3, ("It holds.", (1, 2, 3))),
+        ("It holds [2-999].", 3, ("It holds.", (2, 3))), ("It holds [3-1].", 3, ("It holds.", ())),
         # Other notations
-        ("It holds [Source 1].", 3, ("It holds.", (1,))),
-        ("It holds [Evidence 2, 3].", 3, ("It holds.", (2, 3))),
-        ("It holds [passage 2].", 3, ("It holds.", (2,))),
-        ("It holds [Ref. 2].", 3, ("It holds.", (2,))),
-        ("It holds [^1].", 3, ("It holds.", (1,))),
-        ("It holds [#2].", 3, ("It holds.", (2,))),
-        ("It holds [1, p. 4].", 3, ("It holds.", (1,))),
-        ("It holds (sources 1 and 2).", 3, ("It holds.", (1, 2))),
+        ("It holds [Source 1].", 3, ("It holds.", (1,))), ("It holds [Evidence 2, 3].", 3, ("It holds.", (2, 3))),
+        ("It holds [passage 2].", 3, ("It holds.", (2,))), ("It holds [Ref. 2].", 3, ("It holds.", (2,))),
+        ("It holds [^1].", 3, ("It holds.", (1,))), ("It holds [#2].", 3, ("It holds.", (2,))),
+        ("It holds [1, p. 4].", 3, ("It holds.", (1,))), ("It holds (sources 1 and 2).", 3, ("It holds.", (1, 2))),
         ("[2] It holds.", 3, ("It holds.", (2,))),
         # Missing, repeated, nested, cut off
-        ("It holds.", 3, ("It holds.", ())),
-        ("It [1] holds [1].", 3, ("It holds.", (1,))),
-        ("It holds [[1]].", 3, ("It holds.", (1,))),
-        ("It holds ([2]).", 3, ("It holds.", (2,))),
+        ("It holds.", 3, ("It holds.", ())), ("It [1] holds [1].", 3, ("It holds.", (1,))),
+        ("It holds [[1]].", 3, ("It holds.", (1,))), ("It holds ([2]).", 3, ("It holds.", (2,))),
         ("It holds (see [2]).", 3, ("It holds.", (2,))),
-        ("It holds (as said [2]).", 3, ("It holds (as said).", (2,))),
-        ("It holds [1", 3, ("It holds", ())),
+        ("It holds (as said [2]).", 3, ("It holds (as said).", (2,))), ("It holds [1", 3, ("It holds", ())),
         ("It holds [1, 2", 3, ("It holds", ())),
         # Invented
-        ("It holds [7].", 3, ("It holds.", ())),
-        ("It holds [0].", 3, ("It holds.", ())),
-        ("It holds [2, 9].", 3, ("It holds.", (2,))),
-        ("It holds [1].", 0, ("It holds.", ())),
+        ("It holds [7].", 3, ("It holds.", ())), ("It holds [0].", 3, ("It holds.", ())),
+        ("It holds [2, 9].", 3, ("It holds.", (2,))), ("It holds [1].", 0, ("It holds.", ())),
         # What only the program may write: a citation of a page
         ("It holds [otters p.7].", 3, ("It holds.", ())),
-        ("It holds [arXiv:2301.01234 p. 7] [2].", 3, ("It holds.", (2,))),
-        ("It holds (p. 7).", 3, ("It holds.", ())),
+        ("It holds [arXiv:2301.01234 p. 7] [2].", 3, ("It holds.", (2,))), ("It holds (p. 7).", 3, ("It holds.", ())),
         ("It holds (Smith, pp. 7-9) [1].", 3, ("It holds.", (1,))),
         # No markers
         ("Scaled to [0, 1] it holds [2].", 3, ("Scaled to [0, 1] it holds.", (2,))),
@@ -74,16 +61,14 @@ def parsed(pieces: Iterable[str], count: int = 3) -> list[ParsedSentence | Headi
         ("`a[1]` is set [2].", 3, ("`a[1]` is set.", (2,))),
         ("It is $x_[1]$ here [2].", 3, ("It is $x_[1]$ here.", (2,))),
         # Round brackets: a number of the evidence, or not
-        ("It holds (1).", 3, ("It holds.", (1,))),
-        ("It holds (2019).", 3, ("It holds (2019).", ())),
-        ("It holds (7).", 3, ("It holds (7).", ())),
-        ("It holds (a).", 3, ("It holds (a).", ())),
+        ("It holds (1).", 3, ("It holds.", (1,))), ("It holds (2019).", 3, ("It holds (2019).", ())),
+        ("It holds (7).", 3, ("It holds (7).", ())), ("It holds (a).", 3, ("It holds (a).", ())),
         ("It holds (1, 9).", 3, ("It holds (1, 9).", ())),
         ("It holds (1) and more (2).", 3, ("It holds (1) and more.", (2,))),
         ("By equation (2).", 3, ("By equation (2).", ())),
         ("It follows from step (1).", 3, ("It follows from step (1).", ())),
     ],
-)
+)  # fmt: skip
 def test_markers(text: str, count: int, expected: tuple[str, tuple[int, ...]]) -> None:
     assert take_markers(text, count) == expected
 
@@ -96,29 +81,23 @@ def test_markers(text: str, count: int, expected: tuple[str, tuple[int, ...]]) -
         ("A is b. [1] C is d. [2]", [("A is b.", (1,)), ("C is d.", (2,))]),
         ("A is b.[1] C is d.[2][1]", [("A is b.", (1,)), ("C is d.", (2, 1))]),
         ("A is b.\n[1]\nC is d.", [("A is b.", (1,)), ("C is d.", ())]),
-        ("A is b. (1) C is d.", [("A is b.", (1,)), ("C is d.", ())]),
-        ("A is b. [1].", [("A is b.", (1,))]),
-        ("A is b 【1†source】.", [("A is b.", (1,))]),
-        ("[2] A is b.", [("A is b.", (2,))]),
+        ("A is b. (1) C is d.", [("A is b.", (1,)), ("C is d.", ())]), ("A is b. [1].", [("A is b.", (1,))]),
+        ("A is b 【1†source】.", [("A is b.", (1,))]), ("[2] A is b.", [("A is b.", (2,))]),
         # Lists and marks of type
         ("- A is b [1].\n- C is d [2].", [("A is b.", (1,)), ("C is d.", (2,))]),
         ("1. A is b [1].\n2. C is d [2].", [("A is b.", (1,)), ("C is d.", (2,))]),
-        ("**A** is b. [1]", [("A is b.", (1,))]),
-        ("**A is b.** [1] **C.**", [("A is b.", (1,)), ("C.", ())]),
-        ("-5 degrees is cold [1].", [("-5 degrees is cold.", (1,))]),
-        ("3.5 is b [1].", [("3.5 is b.", (1,))]),
+        ("**A** is b. [1]", [("A is b.", (1,))]), ("**A is b.** [1] **C.**", [("A is b.", (1,)), ("C.", ())]),
+        ("-5 degrees is cold [1].", [("-5 degrees is cold.", (1,))]), ("3.5 is b [1].", [("3.5 is b.", (1,))]),
         # Nothing to say
-        ("", []),
-        (" \n[1]", []),
-        ("...", []),
+        ("", []), (" \n[1]", []), ("...", []),
     ],
-)
+)  # fmt: skip
 def test_parse_sentences(text: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
     assert parse_sentences(text, 3, complete=True) == ([ParsedSentence(*sentence) for sentence in expected], "")
     assert parsed([text]) == [ParsedSentence(*sentence) for sentence in expected]
 
 
-def test_a_sentence_is_told_as_soon_as_the_next_begins_and_no_sooner() -> None:
+def test_a_sentence_is_told_when_the_next_begins() -> None:
     assert parse_sentences("A is b. [", 3, complete=False) == ([], "A is b. [")
     assert parse_sentences("A is b. [1] [", 3, complete=False) == ([], "A is b. [1] [")
     assert parse_sentences("A is b. [1] C", 3, complete=False) == ([ParsedSentence("A is b.", (1,))], " C")
@@ -217,7 +196,7 @@ def test_eight_steps_without_full_stops_are_eight() -> None:
     assert [part.text for part in parsed(["\n".join(steps)])] == steps
 
 
-def test_a_line_of_code_is_a_sentence_and_its_index_no_marker() -> None:
+def test_an_index_in_code_is_no_marker() -> None:
     text = "Run this:\n```python\nx = a[1]  [2]\nprint(x)\n\n```\nIt prints x [1]."
     assert parsed([text]) == [
         ParsedSentence("Run this:", ()),
@@ -228,7 +207,7 @@ def test_a_line_of_code_is_a_sentence_and_its_index_no_marker() -> None:
     assert parsed(list(text)) == parsed([text])
 
 
-def test_what_steers_a_terminal_is_left_out_however_it_is_cut() -> None:
+def test_control_sequences_are_left_out_however_they_are_cut() -> None:
     text = "A \x1b[31mis\x1b[0m b\x07 [1]. \x1b]8;;http://x\x07C\x1b]8;;\x07 is d.\r\nE."
     expected = [ParsedSentence("A is b.", (1,)), ParsedSentence("C is d.", ()), ParsedSentence("E.", ())]
     assert parsed([text]) == expected
@@ -245,16 +224,11 @@ def test_what_never_ends_is_cut_and_not_held_for_ever() -> None:
 @pytest.mark.parametrize(
     ("repeated", "count", "around", "size"),
     [
-        ("word ", 1228, ("", ""), 1),
-        ("[1]", 2048, ("", ""), 1),
-        ("\u200d", 6144, ("", ""), 4),
-        ("[", 1400, ("", ""), 1500),
-        (" ", 1400, ("x [", "y"), 1500),
-        (" ", 1200, ("```\nx = 1", "!x\n```\n"), 1300),
-        (" ", 1200, ("```\nx = 1", "(x)\n```\n"), 1300),
-        (" ", 1200, ("```\nx = 1 [source", "]\n```\n"), 1300),
+        ("word ", 1228, ("", ""), 1), ("[1]", 2048, ("", ""), 1), ("\u200d", 6144, ("", ""), 4),
+        ("[", 1400, ("", ""), 1500), (" ", 1400, ("x [", "y"), 1500), (" ", 1200, ("```\nx = 1", "!x\n```\n"), 1300),
+        (" ", 1200, ("```\nx = 1", "(x)\n```\n"), 1300), (" ", 1200, ("```\nx = 1 [source", "]\n```\n"), 1300),
     ],
-)
+)  # fmt: skip
 def test_no_text_takes_long(repeated: str, count: int, around: tuple[str, str], size: int) -> None:
     def read(times: int) -> None:
         text = (repeated * times).join(around)
@@ -263,7 +237,7 @@ def test_no_text_takes_long(repeated: str, count: int, around: tuple[str, str], 
     assert_linear(read, count)  # the last ones took up to 60 s
 
 
-def test_brackets_within_brackets_do_not_take_long_and_leave_no_marker() -> None:
+def test_nested_brackets_take_no_time_and_leave_no_marker() -> None:
     assert take_markers("[" * 1400, 3) == ("", ())
     assert take_markers("It holds " + "[" * 5 + "1" + "]" * 5, 3) == ("It holds", (1,))
     text, _ = take_markers("A" + "[" * 500 + "1" + "]2" * 400, 3)
@@ -277,7 +251,7 @@ def markers_of(parts: Sequence[ParsedSentence | Heading]) -> set[int]:
 
 
 @given(DRAFTS, st.integers(0, 3))
-def test_no_marker_is_of_evidence_that_there_is_not_and_no_sentence_is_without_words(text: str, count: int) -> None:
+def test_markers_name_evidence_and_sentences_have_words(text: str, count: int) -> None:
     parts = parsed([text], count)
     assert markers_of(parts) <= set(range(1, count + 1))
     assert all(part.text == part.text.strip() and part.text for part in parts)

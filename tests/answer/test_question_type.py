@@ -7,23 +7,20 @@ import pytest
 from folio.answer.question_type import asks_for_number, gives_number, question_type
 from folio.search.question_parts import compared_things
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     "question",
     [
-        "How many otters sleep in a raft?",
-        "By how much did the glacier retreat?",
-        "In which year was the gauge built?",
-        "What percentage of the pups survive?",
-        "What was the mean winter ice thickness at the Konkordiaplatz?",
-        "What value of lambda\nwas chosen?",
-        "At what temperature does sea water freeze?",
-        "What top-5 accuracies are reported?",
-        "Is the tongue retreating? How fast does it?",
-        "what is the serum half-life of T20",
+        "How many otters sleep in a raft?", "By how much did the glacier retreat?",
+        "In which year was the gauge built?", "What percentage of the pups survive?",
+        "What was the mean winter ice thickness at the Konkordiaplatz?", "What value of lambda\nwas chosen?",
+        "At what temperature does sea water freeze?", "What top-5 accuracies are reported?",
+        "Is the tongue retreating? How fast does it?", "what is the serum half-life of T20",
         "what does a physical tank for demonstrations cost in dollars",
     ],
-)
+)  # fmt: skip
 def test_a_number_is_asked_for(question: str) -> None:
     assert asks_for_number(question)
 
@@ -31,19 +28,13 @@ def test_a_number_is_asked_for(question: str) -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        "What learning rate schedule is used?",
-        "What value chain does the report describe?",
-        "How does the model count otters?",
-        "How are costs kept low?",
+        "What learning rate schedule is used?", "What value chain does the report describe?",
+        "How does the model count otters?", "How are costs kept low?",
         "How long is the glacier, and how dense is the fur?",  # two sentences may tell
-        "Which lake has more otters, and how many are there?",
-        "Why is the number of otters falling?",
-        "Who measured the thickness of the ice?",
-        "What do otters eat?",
-        "The number of otters",
-        "",
+        "Which lake has more otters, and how many are there?", "Why is the number of otters falling?",
+        "Who measured the thickness of the ice?", "What do otters eat?", "The number of otters", "",
     ],
-)
+)  # fmt: skip
 def test_no_number_is_asked_for(question: str) -> None:
     assert not asks_for_number(question)
 
@@ -103,7 +94,7 @@ def test_questions_have_kinds(question: str, kind: str) -> None:
         ("limitations of GFS", "limitations"), ("What do the authors conclude?", "conclusion"),
     ],
 )  # fmt: skip
-def test_a_question_about_a_whole_paper_asks_for_a_part_of_it(question: str, aspect: str) -> None:
+def test_a_question_about_a_whole_paper_has_an_aspect(question: str, aspect: str) -> None:
     assert question_type(question).aspect == aspect
 
 

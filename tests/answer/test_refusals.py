@@ -9,21 +9,18 @@ import pytest
 from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.answer_types import REFUSAL
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (REFUSAL, True),
-        (f'"{REFUSAL}"', True),
-        (f"**{REFUSAL}**", True),
-        (f"\n {REFUSAL}", True),
-        ("not found in the provided papers", True),
-        (f"{REFUSAL} But I know it.", True),
+        (REFUSAL, True), (f'"{REFUSAL}"', True), (f"**{REFUSAL}**", True), (f"\n {REFUSAL}", True),
+        ("not found in the provided papers", True), (f"{REFUSAL} But I know it.", True),
         ("It was not found in the provided papers.", False),
-        ("The bones were not found in the provided papers but in a box.", False),
-        ("", False),
+        ("The bones were not found in the provided papers but in a box.", False), ("", False),
     ],
-)
+)  # fmt: skip
 def test_the_words_that_it_was_given(text: str, expected: bool) -> None:
     assert is_refusal(text) is expected
 
@@ -35,28 +32,20 @@ def test_the_words_that_it_was_given(text: str, expected: bool) -> None:
         "I'm sorry, but the passages say something else.",
         "Unfortunately, the passages do not say when the study was carried out.",
         "The provided evidence does not mention which optimizer was used.",
-        "The context doesn't specify the version of Python.",
-        "None of the passages mention the price.",
+        "The context doesn't specify the version of Python.", "None of the passages mention the price.",
         "The given papers do not discuss this.",
         "There is no information about the cost of the hardware in the given passages.",
-        "It is not stated in the evidence.",
-        "The price is not given.",
-        "Not mentioned in the passages.",
+        "It is not stated in the evidence.", "The price is not given.", "Not mentioned in the passages.",
         "Based on the evidence, it is not possible to determine how many took part in the study.",
-        "This question cannot be answered from the sources.",
-        "The excerpts are not sufficient to answer.",
+        "This question cannot be answered from the sources.", "The excerpts are not sufficient to answer.",
         "There is insufficient information.",
         # Other languages
         "Ich konnte dazu in den Quellen nichts finden, es gibt keine Angabe.",
-        "Die Quellen enthalten keine Angabe zum Preis.",
-        "Je n'ai rien trouvé à ce sujet.",
-        "Les passages ne mentionnent pas le prix.",
-        "No encontré esa información.",
-        "Não encontrei essa informação.",
-        "Non ho trovato questa informazione.",
-        "提供的段落中未提及价格。",
+        "Die Quellen enthalten keine Angabe zum Preis.", "Je n'ai rien trouvé à ce sujet.",
+        "Les passages ne mentionnent pas le prix.", "No encontré esa información.", "Não encontrei essa informação.",
+        "Non ho trovato questa informazione.", "提供的段落中未提及价格。",
     ],
-)
+)  # fmt: skip
 def test_in_its_own_words(text: str) -> None:
     assert is_weak_refusal(text)
 
@@ -64,28 +53,29 @@ def test_in_its_own_words(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "Sea otters sleep on their backs.",
+        "", "Sea otters sleep on their backs.",
         # Told of what was studied, and not of the evidence
-        "The authors could not find a difference between the groups.",
-        "The original authors did not provide the code.",
-        "The glacier does not move in winter.",
-        "Participants were not able to answer the second question.",
-        "No difference was found between the two models.",
-        "The model has no information about the test set.",
-        "Encryption does not provide integrity.",
-        "The key cannot be recovered from the ciphertext.",
+        "The authors could not find a difference between the groups.", "The original authors did not provide the code.",
+        "The glacier does not move in winter.", "Participants were not able to answer the second question.",
+        "No difference was found between the two models.", "The model has no information about the test set.",
+        "Encryption does not provide integrity.", "The key cannot be recovered from the ciphertext.",
     ],
-)
+)  # fmt: skip
 def test_what_is_said_of_the_world_is_no_refusal(text: str) -> None:
     assert not is_refusal(text)
     assert not is_weak_refusal(text)
 
 
-def test_what_names_evidence_may_say_that_a_thing_is_not_available() -> None:
-    assert is_weak_refusal("The source code is not available.")
-    assert not is_weak_refusal("The source code is not available.", marked=True)
-    assert is_weak_refusal("The code is not given in the passages.", marked=True)
+@pytest.mark.parametrize(
+    ("text", "marked", "expected"),
+    [
+        ("The source code is not available.", False, True),
+        ("The source code is not available.", True, False),
+        ("The code is not given in the passages.", True, True),
+    ],
+)
+def test_a_marked_sentence_may_say_something_is_not_available(text: str, marked: bool, expected: bool) -> None:
+    assert is_weak_refusal(text, marked=marked) is expected
 
 
 @pytest.mark.parametrize("words", ["source ", "no information ", "sources ne "])

@@ -16,10 +16,7 @@ from folio.evaluate.answer_judge import Grade
 
 LIST = list_shape("queries", 1, 3, 200)
 SCORE: dict[str, Any] = {
-    "properties": {
-        "summary": {"type": "string"},
-        "relevance": {"type": "integer", "minimum": 0, "maximum": 10},
-    },
+    "properties": {"summary": {"type": "string"}, "relevance": {"type": "integer", "minimum": 0, "maximum": 10}},
     "required": ["summary", "relevance"],
 }
 PASSAGE: dict[str, Any] = {"properties": {"passage": {"type": "string"}}, "required": ["passage"]}
@@ -31,18 +28,15 @@ CLAIM = {"claim": "Ice melts.", "same": [1, 2], "other": [3]}
 @pytest.mark.parametrize(
     "reply",
     [
-        '{"queries": ["ice", "snow"]}',
-        '```json\n{"queries": [\n "ice",\n "snow"\n]}\n```',
+        '{"queries": ["ice", "snow"]}', '```json\n{"queries": [\n "ice",\n "snow"\n]}\n```',
         'Sure! Here they are {as JSON}:\n{"queries": ["ice", "snow"]}\nShall I go on?',
         '<think>Perhaps {"queries": ["rain"]}? No.</think>\n{"queries": ["ice", "snow"]}',
         'Perhaps {"queries": ["rain"]}? No.\n</think>\n\n{"queries": ["ice", "snow"]}',  # the template wrote <think>
         '{"queries": ["...", "..."]}\n\n{"queries": ["ice", "snow"]}',  # the form of the prompt first
-        '{"queries": ["ice", "snow"]}\n{"queries": ["ice", "snow"]}',
-        '["ice", "snow"]',
-        "Here are two:\n\n1. ice\n2. **snow**\n\nGood luck!",
-        '- "ice"\n* “snow”',
+        '{"queries": ["ice", "snow"]}\n{"queries": ["ice", "snow"]}', '["ice", "snow"]',
+        "Here are two:\n\n1. ice\n2. **snow**\n\nGood luck!", '- "ice"\n* “snow”',
     ],
-)
+)  # fmt: skip
 def test_a_list_of_texts(reply: str) -> None:
     assert reply_value(reply, LIST) == WANTED
 
@@ -50,20 +44,11 @@ def test_a_list_of_texts(reply: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "",
-        "none",
-        "[]",
-        "ice, snow",
-        "<think>ice\n- snow",
-        "See [3].",
-        '["ice"] or ["snow"]',
-        '{"queries": ["ice"]} or {"queries": ["snow"]}',
-        '{"queries": ["ice", "sno',
-        "{" * 100_000,
-        "[" * 100_000,
+        "", "none", "[]", "ice, snow", "<think>ice\n- snow", "See [3].", '["ice"] or ["snow"]',
+        '{"queries": ["ice"]} or {"queries": ["snow"]}', '{"queries": ["ice", "sno', "{" * 100_000, "[" * 100_000,
         "{ " * 100_000,
     ],
-)
+)  # fmt: skip
 def test_what_is_no_list_or_not_clear_is_not_read(reply: str) -> None:
     assert reply_value(reply, LIST) is None
 
@@ -74,26 +59,16 @@ def test_what_is_no_list_or_not_clear_is_not_read(reply: str) -> None:
         ('{"summary": "Ice.", "relevance": "8"}', {"summary": "Ice.", "relevance": 8}),
         ('{"summary": "8", "relevance": 8}', {"summary": "8", "relevance": 8}),
         ('{"summary": "Ice.", "relevance": true}', {"summary": "Ice.", "relevance": True}),  # for others to refuse
-        ("8", {"summary": "", "relevance": 8}),
-        ("**8**.", {"summary": "", "relevance": 8}),
+        ("8", {"summary": "", "relevance": 8}), ("**8**.", {"summary": "", "relevance": 8}),
         ("Summary: It melts by 3 m.\nRelevance: 8", {"summary": "It melts by 3 m.", "relevance": 8}),
         ("- **Summary:** It melts.\n- **Relevance score:** 8 / 10", {"summary": "It melts.", "relevance": 8}),
         ("The relevance is 8.", {"summary": "", "relevance": 8}),
-        ("It melts by 3 m a year, so 8 out of 10.", {"summary": "", "relevance": 8}),
-        ("It melts by 3 m a year.", None),
-        ("Relevance: high", None),
-        ("Relevance: 7.5", None),
-        ("Relevance: -1", None),
-        ("Relevance: 7 to 8/10", None),
-        ("-1", None),
-        ("[8]", None),
-        ("8 9", None),
-        ("In 2018/10 it melted.", None),
+        ("It melts by 3 m a year, so 8 out of 10.", {"summary": "", "relevance": 8}), ("It melts by 3 m a year.", None),
+        ("Relevance: high", None), ("Relevance: 7.5", None), ("Relevance: -1", None), ("Relevance: 7 to 8/10", None),
+        ("-1", None), ("[8]", None), ("8 9", None), ("In 2018/10 it melted.", None),
         # The form of the prompt alone, whole, in a list or cut off, is no score.
-        ('{"summary":"...","relevance":7}', None),
-        ('```json\n{"summary": "…", "relevance": 7}\n```', None),
-        ('[{"summary":"...","relevance":7}]', None),
-        ('The form is {"summary":"...","relevance":7}', None),
+        ('{"summary":"...","relevance":7}', None), ('```json\n{"summary": "…", "relevance": 7}\n```', None),
+        ('[{"summary":"...","relevance":7}]', None), ('The form is {"summary":"...","relevance":7}', None),
         ('{"summary":"...","relevance":7', None),
         ('{"summary": "Ice.", "relevance": 8} and {"summary": "Ice.", "relevance": 9}', None),
         # One object is read wherever it stands, and words around it are read without it.
@@ -102,13 +77,11 @@ def test_what_is_no_list_or_not_clear_is_not_read(reply: str) -> None:
         ('{"summary": "It "melts".", "relevance": 8}', {"summary": 'It "melts".', "relevance": 8}),
         ("Summary: It melts. Relevance: 8", {"summary": "It melts.", "relevance": 8}),
         # A number of things is no score.
-        ("The relevance of 2 of these sentences is low.", None),
-        ("A relevance of 8.", {"summary": "", "relevance": 8}),
-        ("A relevance of 8 out of 10", {"summary": "", "relevance": 8}),
-        ("It melted in 8 out of 10 summers.", None),
+        ("The relevance of 2 of these sentences is low.", None), ("A relevance of 8.", {"summary": "", "relevance": 8}),
+        ("A relevance of 8 out of 10", {"summary": "", "relevance": 8}), ("It melted in 8 out of 10 summers.", None),
         ("8/10 of the ice melted.", None),
     ],
-)
+)  # fmt: skip
 def test_a_number(reply: str, value: object) -> None:
     assert reply_value(reply, SCORE) == value
 

@@ -52,25 +52,19 @@ def test_a_short_answer_of_the_asked_type(question: str, sentence: str, expected
         ("What rate do 5 servers reach?", "With 5 servers its rate is 327 a second.", 0.3, False),
     ],
 )
-def test_a_value_stands_beside_what_it_is_of_and_under_the_asked_conditions(
-    question: str, sentence: str, covered: float, meets: bool
-) -> None:
+def test_a_value_needs_its_subject_and_conditions(question: str, sentence: str, covered: float, meets: bool) -> None:
     assert meets_conditions(question, frozenset(tokenize(sentence)), covered) is meets
 
 
 @pytest.mark.parametrize(
     ("question", "text", "has"),
     [
-        ("How many otters float?", "Twelve otters float.", True),
-        ("How many otters float?", "Otters float.", False),
-        ("When was it built?", "It was built in 1922.", True),
-        ("When was it built?", "It was built by hand.", False),
-        ("Who built it?", "It was built by Ada Lovelace.", True),
-        ("Who built it?", "It was built by hand.", False),
-        ("Where is it?", "It is in Blatten.", True),
-        ("Where is it?", "It is there.", False),
+        ("How many otters float?", "Twelve otters float.", True), ("How many otters float?", "Otters float.", False),
+        ("When was it built?", "It was built in 1922.", True), ("When was it built?", "It was built by hand.", False),
+        ("Who built it?", "It was built by Ada Lovelace.", True), ("Who built it?", "It was built by hand.", False),
+        ("Where is it?", "It is in Blatten.", True), ("Where is it?", "It is there.", False),
         ("Why is it there?", "Nobody knows.", True),
     ],
-)
+)  # fmt: skip
 def test_the_type_stands_in_a_text(question: str, text: str, has: bool) -> None:
     assert has_type(question_type(question).kind, text, question) is has

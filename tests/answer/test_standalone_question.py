@@ -11,8 +11,6 @@ from tests.helpers.replies import CHAT, Make, prompt_of
 
 FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
 
-# Follow-ups
-
 ALETSCH = answer_of("How long is the Aletsch glacier?", LONG)
 
 
@@ -25,14 +23,12 @@ ALETSCH = answer_of("How long is the Aletsch glacier?", LONG)
         ("Here is the standalone question:\n\nHow thick is the glacier?", "How thick is the glacier?"),
         ("How thick is the glacier?\n\nI replaced it by the glacier.", "How thick is the glacier?"),
         ("**How thick is the glacier?**", "How thick is the glacier?"),
+        ("<think>\nWhat is it?\n</think>\n\n\x1b[1mHow thick is the ice?\x1b[0m", "How thick is the ice?"),
         # What is no question about this is not believed
-        ("", "How thick is it?"),
-        ("\n \n", "How thick is it?"),
-        ("Certainly! I can help.", "How thick is it?"),
-        (REFUSAL, "How thick is it?"),
-        ("The glacier " * 100, "How thick is it?"),
+        ("", "How thick is it?"), ("\n \n", "How thick is it?"), ("Certainly! I can help.", "How thick is it?"),
+        (REFUSAL, "How thick is it?"), ("The glacier " * 100, "How thick is it?"),
     ],
-)
+)  # fmt: skip
 def test_a_follow_up_is_rewritten(ollama_server: OllamaStandIn, make: Make, written: str, expected: str) -> None:
     ollama_server.reply = [written]
     assert make().standalone("How thick is it?", [ALETSCH]) == expected
@@ -50,7 +46,7 @@ def test_a_follow_up_is_rewritten_from_the_last_turns(ollama_server: OllamaStand
     assert "asked5" not in content
 
 
-def test_the_sentences_of_an_answer_are_numbered_for_the_second_one(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_sentences_are_numbered_for_the_second_one(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.reply = ["Why do otters eat urchins?"]
     history = [ALETSCH, answer_of("What of otters?", FLOAT, EAT), answer_of("Who painted it?")]
     assert make().standalone("Explain the second one", history) == "Why do otters eat urchins?"
@@ -70,7 +66,7 @@ def test_the_sentences_of_an_answer_are_numbered_for_the_second_one(ollama_serve
         ("if a < b and c > d: x[1] <b>", "if a < b and c > d: x[1] <b>"),
     ],
 )
-def test_what_ends_a_turn_in_a_models_template_reaches_it_as_plain_text(
+def test_template_tags_reach_a_model_as_plain_text(
     ollama_server: OllamaStandIn, make: Make, written: str, read: str
 ) -> None:
     list(make().sentences("What?", evidence_on(f"{FLOAT} {written} {EAT}")))
@@ -78,9 +74,3 @@ def test_what_ends_a_turn_in_a_models_template_reaches_it_as_plain_text(
     assert f"{FLOAT} {read} {EAT}" in content
     make().standalone("And?", [answer_of("What?", f"{FLOAT[:-1]} {written}")])
     assert f"A: {FLOAT[:-1]} {read}" in ollama_server.bodies(CHAT)[-1]["messages"][0]["content"]
-
-
-def test_what_a_model_thinks_is_no_question(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.reply = ["<think>\nWhat is it?\n</think>\n\n\x1b[1mHow thick is the ice?\x1b[0m"]
-    history = [answer_of("How long is the ice?", LONG)]
-    assert make().standalone("And how thick?", history) == "How thick is the ice?"

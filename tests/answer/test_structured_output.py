@@ -15,6 +15,8 @@ from folio.answer.output_parser import Heading, ParsedSentence
 from folio.answer.structured_output import MOST_STATEMENTS, MOST_SUPPORT, StatementParser, schema
 from folio.answer_types import REFUSAL, Style
 
+pytestmark = pytest.mark.fast
+
 FLOAT, EAT = "Otters float in rafts of kelp.", "They eat 25 urchins."
 Parts = list[ParsedSentence | Heading]
 
@@ -32,19 +34,13 @@ def statement(text: object, support: object = (1,), **more: object) -> dict[str,
     return {**more, "support": support, "statement": text}
 
 
-# Where the JSON begins
-
-
 @pytest.mark.parametrize(
     "before",
     [
-        "",
-        "Here is the answer in JSON:\n\n",
-        "Sure, I can help. Here it is:\n```json\n",
-        "The form is {...}, so: ",
+        "", "Here is the answer in JSON:\n\n", "Sure, I can help. Here it is:\n```json\n", "The form is {...}, so: ",
         "<think>Hm.</think>Here:\n```json\n",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("is_list", [False, True])
 def test_json_behind_a_few_words(before: str, is_list: bool) -> None:
     said = [statement(FLOAT, [1]), statement(EAT, [2])]
@@ -64,11 +60,8 @@ def test_what_names_evidence_before_any_json_is_prose() -> None:
     assert parsed([lead + answer(statement(FLOAT))])[0].text == "Otters are animals of the sea."
 
 
-# The schema
-
-
 @pytest.mark.parametrize("style", ["plain", "report"])
-def test_the_schema_lets_a_model_name_only_sentences_that_there_are(style: Style) -> None:
+def test_the_schema_lists_the_sentences_that_there_are(style: Style) -> None:
     shape = schema(3, style)
     Draft202012Validator.check_schema(shape)
     statements = shape["properties"]["statements"]
@@ -82,7 +75,7 @@ def test_the_schema_lets_a_model_name_only_sentences_that_there_are(style: Style
     assert shape["required"] == list(shape["properties"]) == ["statements", "answered"]
 
 
-def test_what_holds_to_the_schema_is_taken_and_what_does_not_is_not() -> None:
+def test_the_schema_refuses_wrong_numbers_and_too_many() -> None:
     shape = Draft202012Validator(schema(3, "plain"))
     assert shape.is_valid({"statements": [statement(FLOAT, [1, 3])], "answered": True})
     assert shape.is_valid({"statements": [], "answered": False})
@@ -92,15 +85,12 @@ def test_what_holds_to_the_schema_is_taken_and_what_does_not_is_not() -> None:
     assert not shape.is_valid({"statements": many, "answered": True})
 
 
-# Statements
-
-
 def test_statements_with_their_sentences() -> None:
     text = answer(statement(FLOAT, [2, 1, 2]), statement(EAT, [3]))
     assert parsed([text]) == [ParsedSentence(FLOAT, support=(2, 1)), ParsedSentence(EAT, support=(3,))]
 
 
-def test_each_statement_is_given_out_as_soon_as_its_object_closes() -> None:
+def test_a_statement_is_given_out_when_its_object_closes() -> None:
     text = answer(statement(FLOAT), statement("Set {x[1]} to {y}, see [z]."))
     closes = [at + 1 for at in range(len(text)) if text[: at + 1].endswith(('."}',))]
     parser = StatementParser(5)
@@ -160,7 +150,7 @@ def test_what_is_given_out_is_never_taken_back(text: str, end: int) -> None:
 
 
 @given(ANSWERS | JSON)
-def test_whatever_the_fields_hold_a_statement_has_words_and_names_sentences_that_there_are(value: object) -> None:
+def test_any_fields_give_words_and_known_sentences(value: object) -> None:
     for part in parsed([json.dumps(value)]):
         assert part.text == part.text.strip() != ""
         assert all(char.isprintable() or char in "\n\u200c\u200d" for char in part.text)
@@ -182,7 +172,7 @@ def test_a_statement_without_words_is_none(text: object) -> None:
     assert parsed([answer(statement(text), statement(EAT))]) == [ParsedSentence(EAT, support=(1,))]
 
 
-def test_a_statement_without_support_is_looked_up_and_markers_in_it_are_numbers_of_sentences() -> None:
+def test_markers_in_a_statement_are_numbers_of_sentences() -> None:
     found = parsed([answer({"statement": f"{FLOAT} [2]"}, {"support": [1], "statement": "**Otters** float [3]."})])
     assert found == [ParsedSentence(FLOAT, support=(2,)), ParsedSentence("Otters float.", support=(1, 3))]
 
@@ -192,11 +182,8 @@ def test_what_steers_a_terminal_is_left_out() -> None:
     assert found.text == "Otters float."
 
 
-# Refusals
-
-
 @pytest.mark.parametrize("statements", [(), (statement(FLOAT),)])
-def test_an_answer_that_says_it_does_not_answer_ends_in_the_refusal(statements: tuple[object, ...]) -> None:
+def test_an_unanswered_question_ends_in_the_refusal(statements: tuple[object, ...]) -> None:
     found = parsed([answer(*statements, answered=False)])
     assert found == [*parsed([answer(*statements)]), ParsedSentence(REFUSAL)]
 
@@ -206,12 +193,9 @@ def test_only_false_says_that(answered: object) -> None:
     assert parsed([answer(answered=answered)]) == []
 
 
-def test_that_it_does_not_answer_counts_also_when_it_stands_first() -> None:
+def test_an_unanswered_flag_may_stand_first() -> None:
     text = json.dumps({"answered": False, "statements": [statement(FLOAT)]})
     assert [part.text for part in parsed([text])] == [FLOAT, REFUSAL]
-
-
-# What is not the JSON that was asked for
 
 
 @pytest.mark.parametrize(
@@ -230,7 +214,7 @@ def test_that_it_does_not_answer_counts_also_when_it_stands_first() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [True, False])
-def test_json_that_breaks_off_is_read_as_far_as_it_goes(broken: str, texts: list[str], cut: bool) -> None:
+def test_broken_json_is_read_as_far_as_it_goes(broken: str, texts: list[str], cut: bool) -> None:
     assert [part.text for part in parsed([broken], cut=cut)] == texts
     assert [part.text for part in parsed(list(broken), cut=cut)] == texts
 
@@ -259,7 +243,7 @@ HALF_THOUGHTS = (
 
 @pytest.mark.parametrize("thought", HALF_THOUGHTS)
 @pytest.mark.parametrize("closing", ["</think>", "</Thinking>\n\n", "</think>\n```json\n", "</think>Here it is:\n"])
-def test_a_thought_whose_beginning_the_template_wrote_is_none_of_the_answer(thought: str, closing: str) -> None:
+def test_a_thought_without_its_opening_tag_is_dropped(thought: str, closing: str) -> None:
     text = f"{thought}{closing}{answer(statement(FLOAT))}"
     assert parsed([text]) == parsed(list(text)) == [ParsedSentence(FLOAT, support=(1,))]
     text = f"{thought}{closing.partition('>')[0]}>{FLOAT} [2]"
@@ -271,7 +255,7 @@ def test_a_thought_or_a_fence_alone_says_nothing(text: str) -> None:
     assert parsed([text]) == parsed(list(text)) == []
 
 
-def test_prose_all_the_same_is_read_as_prose_and_its_markers_are_numbers_of_sentences() -> None:
+def test_prose_in_place_of_json_is_read() -> None:
     text = f"<think>Hm.</think>Here it is: {FLOAT} [2] {EAT} [3, 9]\n1. Wash it [4]\n2. Dry it [5]"
     expected = [
         ParsedSentence(f"Here it is: {FLOAT}", support=(2,)),
@@ -283,7 +267,7 @@ def test_prose_all_the_same_is_read_as_prose_and_its_markers_are_numbers_of_sent
     assert parsed([REFUSAL]) == [ParsedSentence(REFUSAL)]
 
 
-def test_line_breaks_within_a_string_are_taken_from_a_model_without_a_grammar() -> None:
+def test_line_breaks_within_a_string_are_taken() -> None:
     text = '{"statements":[{"support":[1],"statement":"Wash it.\nDry it."}],"answered":true}'
     assert parsed([text]) == parsed(list(text)) == [ParsedSentence("Wash it.\nDry it.", support=(1,))]
 
@@ -306,9 +290,6 @@ def test_steps_code_tables_and_formulas_come_through_as_they_are(text: str) -> N
 def test_a_marker_behind_a_line_of_code_names_a_sentence() -> None:
     text = "xof = XOF.Init()  [2]\nx[1] = y[2] [3]"
     assert parsed([answer(statement(text))]) == [ParsedSentence("xof = XOF.Init()\nx[1] = y[2]", support=(1, 2, 3))]
-
-
-# Reports
 
 
 def test_a_part_and_a_heading_become_headings_once() -> None:

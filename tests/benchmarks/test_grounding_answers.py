@@ -12,6 +12,8 @@ from benchmarks.grounding.answers import LabelledStatement, load_faithbench, loa
 from folio.errors import UsageError
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 SAMPLE = ROOT / "benchmarks" / "judged-sample.jsonl"
 
 

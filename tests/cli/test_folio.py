@@ -15,9 +15,11 @@ import query
 import serve
 from folio import __version__
 from folio.commands import main as folio
-from folio.errors import fetch_command, with_commands
+from folio.errors import command, fetch_command
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
+
+pytestmark = pytest.mark.fast
 
 QUESTION = "How long is the Aletsch glacier?"
 
@@ -75,19 +77,17 @@ def test_help_imports_no_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("line", "script", "installed"),
     [
-        ("Run `python ingest.py --repair`.", "Run `folio ingest --repair`."),
-        ('Ask one: python query.py "What is ...?"', 'Ask one: folio ask "What is ...?"'),
-        ("Try python evaluate.py a.jsonl; python serve.py.", "Try folio evaluate a.jsonl; folio serve."),
-        ("Run `python fetch.py --updates`.", "Run `folio fetch --updates`."),
-        ("Look at /home/me/ingest.py.", "Look at /home/me/ingest.py."),
-        ("Run `python -m folio papers`.", "Run `folio papers`."),
+        ("ingest --repair", "python ingest.py --repair", "folio ingest --repair"),
+        ('ask "What is ...?"', 'python query.py "What is ...?"', 'folio ask "What is ...?"'),
+        ("doctor", "python query.py --doctor", "folio doctor"),
+        ("papers list", "python -m folio papers list", "folio papers list"),
     ],
 )
-def test_texts_name_the_commands_that_are_there(text: str, expected: str) -> None:
-    assert with_commands(text, in_checkout=False) == expected
-    assert with_commands(text, in_checkout=True) == with_commands(text) == text
+def test_remedies_name_the_commands_that_are_there(line: str, script: str, installed: str) -> None:
+    assert command(line, by_scripts=False) == installed
+    assert command(line, by_scripts=True) == command(line) == script
 
 
 def test_models_are_fetched_with_make_or_with_hf() -> None:

@@ -23,6 +23,8 @@ from tests.helpers.answers import endless
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import read_here
 
+pytestmark = pytest.mark.environment
+
 if sys.platform == "win32":
     pytest.skip("the stand-ins of viewers are shell scripts", allow_module_level=True)
 

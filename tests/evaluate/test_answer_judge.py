@@ -16,6 +16,8 @@ from folio.evaluate.answer_judge import (
     judge_with,
 )
 
+pytestmark = pytest.mark.fast
+
 
 def judged(number: int, grade: int | None, *, is_good: bool) -> JudgedAnswer:
     given = None if grade is None else Grade(reason=f"reason {number}", grade=grade)  # type: ignore[arg-type]

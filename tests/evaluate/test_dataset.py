@@ -14,6 +14,8 @@ from folio.evaluate import dataset
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from tests.helpers.paths import ROOT, SAMPLE
 
+pytestmark = pytest.mark.fast
+
 SHARED = ROOT.parent / "shared"
 SMALL = ROOT / "benchmarks" / "sample.jsonl"
 

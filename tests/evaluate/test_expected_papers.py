@@ -24,6 +24,8 @@ from folio.types import NewPaper, PageMap, SourceFile
 from folio.work import Work
 from tests.helpers.cli_runner import CliRunner
 
+pytestmark = pytest.mark.fast
+
 ATTENTION = {"question": "What is attention?", "arxiv_ids": ["1706.03762"]}
 # The file of each paper -> its title, arXiv id and DOI
 PAPERS = {

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from folio.answer_types import REFUSAL
 from folio.evaluate.dataset import Gold, Question
 from folio.evaluate.log_set import questions_from_log
 from folio.store.query_log import LogEntry, LoggedSource
+
+pytestmark = pytest.mark.fast
 
 FILES = {"a" * 64: "alps/renamed.pdf"}
 QUOTE = "The glacier is 23 km long."

@@ -23,6 +23,8 @@ from folio.evaluate.metrics import (
     refusal_curve,
 )
 
+pytestmark = pytest.mark.fast
+
 RIGHT, WRONG, INVENTED = CitationResult(True, True), CitationResult(False, True), CitationResult(False, False)
 
 
@@ -77,7 +79,7 @@ def test_a_passage_with_two_targets_gains_no_more() -> None:
 
 
 def test_ndcg_is_that_of_scikit_learn() -> None:
-    pytest.importorskip("sklearn", reason="scikit-learn is not installed: requirements-dev.txt has it")
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed: requirements/development.txt has it")
     from sklearn.metrics import ndcg_score  # a second of imports, which other test processes need not pay
 
     random = np.random.default_rng(5)

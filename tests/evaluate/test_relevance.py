@@ -18,6 +18,8 @@ from folio.store.library import Library
 from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 
+pytestmark = pytest.mark.fast
+
 HAIRS = "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin"
 SHELLS = "It opens the shells with a stone that it carries under its arm"
 GAUGE = "The gauge stands in the river Massa and was built in 1922"

@@ -9,6 +9,8 @@ from folio.errors import UsageError
 from folio.evaluate.metrics import NAMES, Figure
 from folio.evaluate.thresholds import Threshold, parse_threshold, violations
 
+pytestmark = pytest.mark.fast
+
 
 def figure(value: float) -> Figure:
     return Figure(np.array([value]), np.array([1.0]))

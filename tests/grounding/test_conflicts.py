@@ -11,6 +11,8 @@ from folio.grounding.conflicts import conflict
 from folio.grounding.grounder import Grounder, citations_of
 from tests.helpers.factories import evidence_on
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("sentence", "other", "expected"),
@@ -57,7 +59,7 @@ def test_another_paper_is_shown_against_it_from_both_sides() -> None:
     assert against(AWAKE, AWAKE, SLEEP) == [(2, SLEEP)]
 
 
-def test_what_agrees_or_tells_of_something_else_is_not_against_it() -> None:
+def test_agreement_and_other_subjects_are_no_conflict() -> None:
     assert against(LONG, LONG, "The Aletsch glacier is about 23 km long.", "The river is 40 kilometres deep.") == []
 
 

@@ -11,6 +11,8 @@ from folio.grounding.grounder import Finding, Grounder, citations_of
 from tests.grounding.test_sentences import TEXTS, evidence_anywhere
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
+pytestmark = pytest.mark.fast
+
 OTTERS, ICE = (
     "Otters float in rafts of kelp. They eat 25 urchins.",
     "The Aletsch glacier is 23 kilometres long. It melts.",
@@ -80,15 +82,12 @@ def test_what_is_left_out_and_why(statement: str, text: str, rule: str, reason: 
 @pytest.mark.parametrize(
     ("statement", "text"),
     [
-        ("The Aletsch glacier is 23.1 km in length.", ALPS),
-        ("The Aletsch glacier has an area of 81.7 km².", ALPS),
-        ("Martin Funk led the survey ALS-2011.", ALPS),
-        ("Sea otters don't hibernate in winter.", FUR),
+        ("The Aletsch glacier is 23.1 km in length.", ALPS), ("The Aletsch glacier has an area of 81.7 km².", ALPS),
+        ("Martin Funk led the survey ALS-2011.", ALPS), ("Sea otters don't hibernate in winter.", FUR),
         ("The authors state that “no other mammal has a denser fur”.", FUR),
-        ("ML-KEM-768 has a ciphertext of 1088 B.", KEM),
-        ("The Gorner glacier has a length of 12.4 km.", SIZES),
+        ("ML-KEM-768 has a ciphertext of 1088 B.", KEM), ("The Gorner glacier has a length of 12.4 km.", SIZES),
     ],
-)
+)  # fmt: skip
 def test_true_in_other_words_is_reworded(statement: str, text: str) -> None:
     found = find(statement, text, pieces=(1,))
     assert (found.outcome, found.fault) == ("reworded", None)
@@ -147,7 +146,7 @@ def test_wrong_and_missing_markers_are_mended(support: tuple[int, ...], pieces: 
     assert (found.outcome, quotes(found)) == ("quoted", [(2, 1, LONG)])
 
 
-def test_a_merged_statement_is_cited_from_each_sentence_that_it_merges() -> None:
+def test_a_merged_statement_cites_each_of_its_sentences() -> None:
     text = "Otters float in rafts of kelp. Much else is known. They eat 25 urchins. It was seen in 1999."
     found = find("Otters float in rafts of kelp, they eat 25 urchins and it was seen in 1999.", text, pieces=(1,))
     assert [quote for _, _, quote in quotes(found)] == [
@@ -157,7 +156,7 @@ def test_a_merged_statement_is_cited_from_each_sentence_that_it_merges() -> None
     ]
 
 
-def test_a_statement_that_the_evidence_has_wholly_is_shown_whatever_stood_before() -> None:
+def test_a_true_statement_is_shown_after_a_wrong_one() -> None:
     grounder = Grounder(evidence_on(OTTERS))
     assert grounder.find("Paris is the capital of France.").outcome == "left out"
     assert grounder.find("In rafts of kelp the otters float.").outcome == "reworded"
@@ -170,7 +169,7 @@ TWELVE = (
 )
 
 
-def test_a_statement_rests_on_few_of_the_sentences_that_it_names() -> None:
+def test_a_statement_rests_on_few_of_its_sentences() -> None:
     every = tuple(range(1, 13))
     left_out = find("The result was never presented in Greece.", TWELVE, support=every)
     assert (left_out.outcome, left_out.fault and left_out.fault.rule) == ("left out", "negation")
@@ -180,7 +179,7 @@ def test_a_statement_rests_on_few_of_the_sentences_that_it_names() -> None:
     assert len(find(steps, TWELVE, support=every).source.sentences) == 6
 
 
-def test_a_number_is_cited_on_the_page_that_it_is_on() -> None:
+def test_a_number_is_cited_on_its_page() -> None:
     hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
     found = Grounder(evidence_of([hit])).find("Model Otter, trained on the kelp data with care, reached 93.1 percent.")
     assert (1, 2, "It reached 93.1 percent.") in quotes(found)
@@ -198,7 +197,7 @@ def test_a_name_may_stand_in_the_title() -> None:
         assert Grounder(evidence).find(statement, (), (1,)).outcome == outcome
 
 
-def test_an_answer_that_keeps_to_its_evidence_has_earned_some_trust() -> None:
+def test_keeping_to_the_evidence_earns_some_trust() -> None:
     loose = "Otters float in large groups of kelp daily."
     grounder = Grounder(evidence_on(OTTERS))
     assert find(loose, OTTERS, pieces=(1,)).outcome == "left out"

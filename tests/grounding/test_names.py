@@ -6,6 +6,8 @@ import pytest
 
 from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("text", "expected_identifiers", "expected_names"),
@@ -28,16 +30,12 @@ def test_identifiers_and_names(text: str, expected_identifiers: set[str], expect
 @pytest.mark.parametrize(
     ("identifier", "text", "expected"),
     [
-        ("GPT4", "We use GPT-4.", True),
-        ("ResNet50", "A ResNet 50.", True),
-        ("COVID-19", "The COVID pandemic", True),
-        ("Q3", "in the third quarter", True),
-        ("ML-KEM-1023", "ML-KEM-512 and -1024", False),
-        ("GPT-4", "We use GPT-3.", False),
-        ("Q3", "in the second quarter", False),
+        ("GPT4", "We use GPT-4.", True), ("ResNet50", "A ResNet 50.", True), ("COVID-19", "The COVID pandemic", True),
+        ("Q3", "in the third quarter", True), ("ML-KEM-1023", "ML-KEM-512 and -1024", False),
+        ("GPT-4", "We use GPT-3.", False), ("Q3", "in the second quarter", False),
         ("https://example.org/x", "at https://a.org", False),
     ],
-)
+)  # fmt: skip
 def test_has_identifier(identifier: str, text: str, expected: bool) -> None:
     assert has_identifier(identifier, key(text)) is expected
 
@@ -45,17 +43,13 @@ def test_has_identifier(identifier: str, text: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("LSTM", "a long short-term memory", True),
-        ("NLP", "by natural language processing", True),
-        ("CNN", "convolutional neural networks", True),
-        ("RNN", "a convolutional neural network", False),
-        ("German", "in Germany", True),
-        ("Bayesian", "By Bayes it is.", True),
-        ("Norway", "near Alaska", False),
+        ("LSTM", "a long short-term memory", True), ("NLP", "by natural language processing", True),
+        ("CNN", "convolutional neural networks", True), ("RNN", "a convolutional neural network", False),
+        ("German", "in Germany", True), ("Bayesian", "By Bayes it is.", True), ("Norway", "near Alaska", False),
         ("TPU", "on GPUs", False),
         ("Аletsch", "the Aletsch glacier", False),  # a Cyrillic А
     ],
-)
+)  # fmt: skip
 def test_has_name(name: str, text: str, expected: bool) -> None:
     assert has_name(name, key(text)) is expected
 

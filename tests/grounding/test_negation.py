@@ -7,6 +7,8 @@ import pytest
 from folio.grounding.negation import denies, is_denied, is_opposed, opposes
 from folio.grounding.words import tokens_of
 
+pytestmark = pytest.mark.fast
+
 DENIED = [
     ("X does not improve Y.", "X improves Y."),
     ("X doesn’t improve Y.", "X improves Y."),
@@ -18,21 +20,12 @@ DENIED = [
     *(
         (f"The proof is {words} simple.", "The proof is simple.")
         for words in (
-            "far from",
-            "far from being",
-            "anything but",
-            "hardly",
-            "scarcely",
-            "by no means",
-            "in no way",
-            "nowhere near",
-            "not at all",
-            "not in the least",
-            "not",
+            "far from", "far from being", "anything but", "hardly", "scarcely", "by no means", "in no way",
+            "nowhere near", "not at all", "not in the least", "not",
         )
     ),
     ("Sea otters hibernate.", "Sea otters do not hibernate, e.g. in the winter."),
-]
+]  # fmt: skip
 OPPOSED = [
     ("The rate of retreat decreased.", "The rate of retreat increased."),
     ("Adam is faster than SGD.", "Adam is slower than SGD."),
@@ -46,22 +39,18 @@ OPPOSED = [
     ("The proof is simple.", "The proof is complicated."),
 ]
 SAME = [
-    ("X improves Y.", "X improves Y."),
-    ("Y is not improved by X.", "X does not improve Y."),
-    ("X improves both Y and Z.", "X improves not only Y but also Z."),
-    ("X works.", "X does not always work."),
+    ("X improves Y.", "X improves Y."), ("Y is not improved by X.", "X does not improve Y."),
+    ("X improves both Y and Z.", "X improves not only Y but also Z."), ("X works.", "X does not always work."),
     ("There is no doubt that it works.", "It works."),
     ("The proof is given in No. 5.", "The proof is given there."),
-    ("It takes no more than 5 steps.", "It takes at most 5 steps."),
-    ("It lowers the error.", "The error is reduced."),
+    ("It takes no more than 5 steps.", "It takes at most 5 steps."), ("It lowers the error.", "The error is reduced."),
     ("Accuracy rises while cost falls.", "Cost falls while accuracy rises."),
-    ("It uses Adam rather than SGD.", "It uses Adam and not SGD."),
-    ("The proof is simple.", "The proof is easy."),
+    ("It uses Adam rather than SGD.", "It uses Adam and not SGD."), ("The proof is simple.", "The proof is easy."),
     ("The proof is far from simple.", "The proof is not simple."),
     ("The proof is far from simple.", "The proof is hardly simple."),
     ("The gauge is far from the coast.", "The gauge is away from the coast."),
     ("The proof is nothing but simple.", "The proof is simple."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("statement", "source"), DENIED)

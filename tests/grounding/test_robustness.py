@@ -33,29 +33,17 @@ READERS: dict[str, Callable[[str], object]] = {
 PIECES = [
     *("9", "a", "A", " ", "-", "(", "[", "((a", "9 ", "9,", "9.", "1 000 ", "1,000,", "a-", "A.b_", "2^", "-9", "9e9"),
     *(
-        "5 × 10",
-        "5 km/",
-        "5 per ",
-        "$5",
-        "n't",
-        "“a ",
-        "“[ ",
-        '"',
-        "A ",
-        "not a ",
-        "can not ",
-        "a higher ",
-        "two ",
+        "5 × 10", "5 km/", "5 per ", "$5", "n't", "“a ", "“[ ", '"', "A ", "not a ", "can not ", "a higher ", "two ",
         "AB",
     ),
     *("https://", "10.1234/", "word: ", "⁻³", "٢", "的", "\ud800", "\x00", "\u202e", "a  b\n", "- x", "; "),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_long_texts_take_no_time(piece: str) -> None:
     for read in READERS.values():
-        assert_linear(lambda size, read=read: read((piece * (size // len(piece) + 1))[:size]), 20_000)  # type: ignore[misc]
+        assert_linear(lambda size, read=read: read((piece * (size // len(piece) + 1))[:size]), 8_000)  # type: ignore[misc]
 
 
 _SIGNS = (

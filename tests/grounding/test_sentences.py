@@ -13,6 +13,8 @@ from folio.grounding.sentences import citation, citations, neighbours, number_se
 from folio.types import PageMap
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
+pytestmark = pytest.mark.fast
+
 
 def test_sentences_are_numbered_over_all_evidence() -> None:
     found = number_sentences(evidence_on("Otters float. They eat 25 urchins.", "The glacier is long."))
@@ -44,7 +46,7 @@ def test_neighbours_are_of_the_same_evidence() -> None:
     assert [s.number for s in neighbours([every[3], every[5]], every)] == [3, 4, 5, 6]
 
 
-def test_the_citation_of_a_span_is_its_longest_part_on_one_page() -> None:
+def test_a_span_is_cited_by_its_longest_page() -> None:
     (piece,) = evidence_of(hits_on("Otters.", "They float in kelp.", "So."))
     found = citation(piece, 0, len(piece.text), 0.5)
     assert (found.page, found.quote, found.support, found.evidence) == (2, "They float in kelp.", 0.5, 1)
@@ -75,7 +77,7 @@ def evidence_anywhere(draw: st.DrawFn) -> Evidence:
 
 
 @given(evidence_anywhere())
-def test_a_citation_is_a_slice_of_the_page_that_it_claims(piece: Evidence) -> None:
+def test_a_citation_is_a_slice_of_its_page(piece: Evidence) -> None:
     for sentence in number_sentences([piece]):
         quotes = citations(piece, sentence.start, sentence.end, 0.5)
         for found in quotes:

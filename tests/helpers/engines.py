@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -125,7 +126,7 @@ def said_of(library: Library) -> dict[str, Any]:
 
 
 class Both:
-    """One library in two engines: whatever is done is done in both, and must have the same result."""
+    """One library in each engine: whatever is done is done in all, and must have the same result."""
 
     def __init__(self, *engines: Engine) -> None:
         self.engines = engines
@@ -139,7 +140,7 @@ class Both:
                 results.append(do(library))
             except Exception as error:  # compared, and raised again
                 results.append(error)
-        if not _same(*results):
+        if not all(_same(results[0], other) for other in results[1:]):
             told = [f"{engine.name}: {found!r}"[:2000] for engine, found in zip(self.engines, results, strict=True)]
             raise AssertionError("\n".join(told))
         if isinstance(results[0], Exception):
@@ -149,8 +150,8 @@ class Both:
 
     def require_equal(self) -> None:
         """All rows are equal, and all that is read from them; neither has a fault."""
-        one, other = (rows_of(library.database) for library in self.libraries)
-        for table, rows in one.items():
+        first, *others = (rows_of(library.database) for library in self.libraries)
+        for other, (table, rows) in product(others, first.items()):
             if rows != other[table]:
                 differ = [pair for pair in zip(rows, other[table], strict=False) if pair[0] != pair[1]]
                 raise AssertionError(f"{table}: {len(rows)} rows, {len(other[table])} rows; {differ[:1]!r}"[:2000])

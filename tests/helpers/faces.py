@@ -1,6 +1,6 @@
 """What every face shows of an answer: for each field of the schema, words that must be there, or why they are not.
 
-A face is one way in which people or programs get an answer. A new field of AnswerFields needs a line here.
+A face is one way in which people or programs get an answer. A new field of AnswerJson needs a line here.
 """
 
 from __future__ import annotations

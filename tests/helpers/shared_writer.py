@@ -1,30 +1,33 @@
 """A process of its own that works on a shared library, as another computer does; it can be killed at any moment.
 
-`python -m tests.helpers.shared_writer ACTION FOLDER STORE URL [SECONDS]`: FOLDER has the papers, STORE is this
-computer's folder, SECONDS is what each batch of passages takes. What is done is printed, a line each, once it is done.
+Its main takes ACTION FOLDER STORE URL SECONDS: FOLDER has the papers, STORE is this computer's folder, SECONDS is what
+each batch of passages takes. What is done is printed, a line each, once it is done.
 """
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
-from tests.helpers.paths import ROOT
-
-if TYPE_CHECKING:
-    from folio.types import Vectors
-    from tests.helpers.fakes import HashingApp
+from folio import workers
+from folio.ingest import discovery
+from folio.paper_metadata import Field, Metadata, simple_metadata
+from folio.store import indexes
+from folio.types import Vectors
+from tests.helpers.answers import ANSWER
+from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, read_here
+from tests.helpers.forks import Run, forks_of
+from tests.helpers.libraries import ENTRY
 
 
 def shared_app(folder: Path, store: Path, url: str, pause_s: float = 0, **more: Any) -> HashingApp:
     """The tool over a shared library, as on one of several computers. pause_s: what a batch of passages takes."""
-    from tests.helpers.fakes import HashingEmbedder, hashing_app
 
     class SlowEmbedder(HashingEmbedder):
         def embed_passages(self, texts: Sequence[str]) -> Vectors:
@@ -41,46 +44,38 @@ def shared_app(folder: Path, store: Path, url: str, pause_s: float = 0, **more: 
 class Writer:
     """A process at work."""
 
-    process: subprocess.Popen[str]
-
-    @property
-    def out(self) -> IO[str]:
-        assert self.process.stdout is not None
-        return self.process.stdout
+    run: Run
 
     def wait_for(self, lines: int) -> list[str]:
         """The next lines that it prints."""
-        return [self.out.readline().strip() for _ in range(lines)]
+        return [self.run.out.readline().strip() for _ in range(lines)]
 
     def kill(self) -> list[str]:
         """SIGKILL; returns what it had printed."""
-        self.process.kill()
+        self.run.kill()
         return self._rest()
 
     def finish(self) -> list[str]:
         """The rest of its lines. It must end by itself, and well."""
         lines = self._rest()
-        assert self.process.returncode == 0, lines
+        assert self.run.wait() == 0, lines
         return lines
 
     def _rest(self) -> list[str]:
-        with self.process:
-            return self.out.read().splitlines()
+        lines = self.run.out.read().splitlines()
+        self.run.wait()
+        return lines
 
 
 @contextmanager
-def writer(action: str, folder: Path, store: Path, url: str, pause_s: float = 0) -> Any:
+def writer(action: str, folder: Path, store: Path, url: str, pause_s: float = 0) -> Iterator[Writer]:
     """Start a process; it is killed if it still works at the end."""
-    command = [sys.executable, "-m", "tests.helpers.shared_writer", action, *map(str, (folder, store, url, pause_s))]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+    run = forks_of(__name__).start(action, folder, store, url, pause_s)
     try:
-        yield Writer(process)
+        yield Writer(run)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        run.kill()
+        run.wait()
 
 
 # In the process
@@ -97,10 +92,6 @@ def _report(outcomes: Iterable[Any]) -> None:
 
 
 def _ingest(app: HashingApp, *, rebuilds: bool) -> None:
-    from folio.ingest import discovery
-    from folio.store import indexes
-    from tests.helpers.fakes import RecordedProgress
-
     with indexes.writing(app.settings.VECTORSTORE_DIR):
         progress = RecordedProgress()
         files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), progress)
@@ -109,14 +100,12 @@ def _ingest(app: HashingApp, *, rebuilds: bool) -> None:
         app.finish_ingest()
 
 
+def _with_longer_venue(said: Metadata) -> Metadata:
+    return replace(said, venue=Field(f"{said.venue.value}x", "person", True))
+
+
 def _say(app: HashingApp) -> None:
     """Edit, log and talk, 6 times each."""
-    import os
-
-    from folio.paper_metadata import simple_metadata
-    from tests.helpers.answers import ANSWER
-    from tests.helpers.libraries import ENTRY
-
     with closing(app.open_library()) as library, closing(app.conversations()) as conversations:
         log, own = app.query_log(library), conversations.begin()
         for number in range(6):
@@ -124,21 +113,12 @@ def _say(app: HashingApp) -> None:
             conversations.add(own, {}, ANSWER, replace(ENTRY, question=f"said {os.getpid()} {number}"))
             conversations.add("together" * 2, {}, ANSWER, None)
             for paper in library.papers():
-                library.change_metadata(
-                    paper.id,
-                    "person",
-                    lambda said: replace(
-                        said, venue=replace(said.venue, value=said.venue.value + "x", origin="person", sure=True)
-                    ),
-                )
+                library.change_metadata(paper.id, "person", _with_longer_venue)
             library.set_metadata(f"{os.getpid()} {number}", "bibliography", simple_metadata("Elsewhere"))
             _tell("said", number)
 
 
 def main(action: str, folder: str, store: str, url: str, pause_s: str) -> None:
-    from folio import workers
-    from tests.helpers.fakes import read_here
-
     workers.run_guarded = read_here  # type: ignore[assignment]
     app = shared_app(Path(folder), Path(store), url, float(pause_s))
     if action == "say":
@@ -146,7 +126,3 @@ def main(action: str, folder: str, store: str, url: str, pause_s: str) -> None:
     else:
         _ingest(app, rebuilds=action == "rebuild")
     _tell("done")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,8 +1,7 @@
 """Updates the indexes of a shared library, and kills itself before a statement of it. Used by test_server_search.py.
 
-python -m tests.helpers.update_child URL STATEMENT
-
-STATEMENT: its place among the statements that write, from 1. Prints how many there were, if it was not reached.
+Its main takes URL STATEMENT: the place of the statement among those that write, from 1. Prints how many there were, if
+it was not reached.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class Fatal(PostgresDatabase):
         super().copy_in(table, some())  # type: ignore[arg-type]
 
 
-if __name__ == "__main__":
-    database = Fatal(sys.argv[1])
-    database.left = int(sys.argv[2])
+def main(url: str, statement: str) -> None:
+    database = Fatal(url)
+    database.left = int(statement)
     server_index.update(database, Library(database))
     sys.stdout.write(str(database.written))

@@ -15,6 +15,8 @@ from folio.sections import Kind, PaperSection, SectionMap
 from folio.store.rows import require_tree
 from folio.types import PageMap
 
+pytestmark = pytest.mark.fast
+
 PROSE = (
     "Lattices are discrete. Their bases are many.\nA short basis is hard to find, e.g. in high dimension.\n\n"
     "The second paragraph holds one sentence only, and it is somewhat longer than those that came before it.\n\n"

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from folio.ingest.cleaning import clean
 from folio.types import Page
 
+pytestmark = pytest.mark.fast
+
 
 def _pages(*texts: str) -> list[Page]:
     return [Page(number, "", text) for number, text in enumerate(texts, 1)]

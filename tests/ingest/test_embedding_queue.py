@@ -21,6 +21,8 @@ from folio.store.library import Library
 from folio.types import NewPaper, PageMap, SourceFile, Vectors
 from tests.helpers.fakes import HashingEmbedder
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Library]:

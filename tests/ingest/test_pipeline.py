@@ -40,6 +40,8 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import image_page
 
+pytestmark = pytest.mark.environment
+
 
 class Reader:
     """Reads PDFs without worker processes and records which ones."""

@@ -395,12 +395,7 @@ def test_a_server_that_is_down(stream: bool) -> None:
             False,
         ),
         (ollama.ResponseError("exceeds the context length", 500), ContextTooSmall, "longer than the context", False),
-        (
-            ollama.ResponseError("404 page not found", 404),
-            OllamaError,
-            "responded with status 404 for m: 404",
-            False,
-        ),
+        (ollama.ResponseError("404 page not found", 404), OllamaError, "responded with status 404 for m: 404", False),
         (ollama.ResponseError("strange", -1), ModelFailed, "reported an error for m: strange.", True),
         (ollama.ResponseError("strange", 500), ModelFailed, "responded with status 500 for m: strange.", True),
         (ollama.ResponseError(KILLED, -1), ModelFailed, "stopped while it was running m: unexpected EOF.", True),

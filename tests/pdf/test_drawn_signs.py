@@ -76,12 +76,9 @@ def test_a_ticked_box_is_not_read_as_an_empty_one(tmp_path: Path, turned: bool) 
 
 
 @pytest.mark.parametrize("code", [0x00, 0x03, 0x09, 0x0A, 0x0C, 0x0D, 0x1F, 0x7F, 0x85, 0x9F])
-def test_what_leaves_ink_and_has_no_name_is_marked(tmp_path: Path, code: int) -> None:
-    assert read(drawn(tmp_path / "a.pdf", [bytes([code, 1])])) == ["\ufffd□"]
-
-
-def test_what_leaves_no_ink_is_left_out(tmp_path: Path) -> None:
-    assert read(drawn(tmp_path / "a.pdf", [b"\x07\x01\x07", b"\x07\x14"])) == ["□", "\ufffd"]
+def test_a_sign_without_a_name_is_marked_if_it_leaves_ink(tmp_path: Path, code: int) -> None:
+    lines = [bytes([code, 1]), b"\x07\x01\x07", b"\x07\x14"]  # 7 leaves none
+    assert read(drawn(tmp_path / "a.pdf", lines)) == ["\ufffd□", "□", "\ufffd"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from folio.store.fingerprint import Reading
 from folio.types import SourceFile
 from tests.helpers.pdfs import LEADING, column, save
 
+pytestmark = pytest.mark.fast
+
 STAMP = "arXiv:2301.01234v2  [cs.CL]  3 Jan 2023"
 ABSTRACT = "We build on attention (see arXiv:1706.03762) and on pretraining, arXiv:1810.04805 [cs.CL]."
 
@@ -38,15 +40,10 @@ def _stamped(path: Path, columns: int = 1, stamp: str = STAMP) -> Path:
     return path
 
 
-@pytest.mark.parametrize("columns", [1, 2])
-def test_the_stamp_in_the_margin(tmp_path: Path, columns: int) -> None:
-    parsed = read_pdf(_stamped(tmp_path / "a.pdf", columns))
-    assert parsed.arxiv == "2301.01234v2"
-    assert parsed.title == "Words That Tell of Words"
-
-
-def test_the_stamp_wins_over_the_name_of_the_file(tmp_path: Path) -> None:
-    assert read_pdf(_stamped(tmp_path / "1706.03762v5.pdf")).arxiv == "2301.01234v2"
+@pytest.mark.parametrize(("columns", "name"), [(1, "a"), (2, "a"), (1, "1706.03762v5")])
+def test_the_stamp_in_the_margin_wins_over_the_name_of_the_file(tmp_path: Path, columns: int, name: str) -> None:
+    parsed = read_pdf(_stamped(tmp_path / f"{name}.pdf", columns))
+    assert (parsed.arxiv, parsed.title) == ("2301.01234v2", "Words That Tell of Words")
 
 
 def test_it_goes_into_the_library_with_the_paper(tmp_path: Path) -> None:

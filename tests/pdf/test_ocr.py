@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,16 @@ from folio.pdf.reading_order import Box, page_text
 from folio.store.fingerprint import reading_fingerprint
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import hashing_app
-from tests.helpers.pdfs import image_page, save, scan
+from tests.helpers.pdfs import image_page, scan
+
+pytestmark = pytest.mark.environment
 
 MOORS = [
     "The curlew breeds on wet moors and in hay meadows.",
     "The bill has a length of 15 centimetres and is bent down.",
     "A pair raises one brood of four chicks each year.",
 ]
-MARSHES = [
-    "Snipe drum with their outer tail feathers in flight.",
-    "The sound carries over 800 metres of open marsh.",
-]
+MARSHES = ["Snipe drum with their outer tail feathers in flight.", "The sound carries over 800 metres of open marsh."]
 TYPED = "Waders of the uplands were counted on 40 plots in two seasons, at dawn and in calm weather."
 
 
@@ -60,8 +60,8 @@ def mixed(path: Path) -> Path:
     """A page of text and two scanned pages."""
     document = pymupdf.open()
     document.new_page().insert_text((60, 90), TYPED, fontsize=10)
-    scan(document, MOORS)
-    scan(document, MARSHES)
+    for lines in (MOORS, MARSHES):
+        scan(document, lines)
     document.save(path)
     document.close()
     return path
@@ -142,43 +142,52 @@ def test_pages_with_text_are_not_given_to_ocr(tmp_path: Path, monkeypatch: pytes
     assert parsed.problems == ()
 
 
-def test_without_ocr_the_pages_are_named(tmp_path: Path) -> None:
-    parsed = read_pdf(mixed(tmp_path / "a.pdf"))
-    assert [page.problem for page in parsed.pages] == ["", "no text (image only)", "no text (image only)"]
-    with pytest.raises(PaperLimit, match="The file is scanned: no text layer") as raised:
-        read_pdf(scanned(tmp_path / "b.pdf"))
-    assert raised.value.remedy.startswith("Set OCR=auto, or run OCR, for example `ocrmypdf")
-
-
-def test_without_an_engine_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "said", "problems", "remedy"),
+    [
+        (False, "The file is scanned: no text layer", (), "Set OCR=auto, or run OCR, for example `ocrmypdf"),
+        (
+            True,
+            r"no text layer, and no OCR engine is installed\.",
+            (
+                "to read its pages without text, install Tesseract (`apt install tesseract-ocr`, `brew install"
+                " tesseract`) or `pip install rapidocr`, then run `python ingest.py` with its path",
+            ),
+            "Install Tesseract (`apt install tesseract-ocr`",
+        ),
+    ],
+    ids=["OCR is off", "no engine"],
+)
+def test_scanned_pages_that_are_not_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: bool, said: str, problems: tuple[str, ...], remedy: str
+) -> None:
     use(monkeypatch, None)
-    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
+    parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=wanted)
     assert [page.problem for page in parsed.pages] == ["", "no text (image only)", "no text (image only)"]
-    assert parsed.problems == (
-        "to read its pages without text, install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or"
-        " `pip install rapidocr`, then run `python ingest.py` with its path",
-    )
-    with pytest.raises(PaperLimit, match=r"no text layer, and no OCR engine is installed\.") as raised:
-        read_pdf(scanned(tmp_path / "b.pdf"), ocr=True)
-    assert raised.value.remedy.startswith("Install Tesseract (`apt install tesseract-ocr`")
+    assert parsed.problems == problems
+    with pytest.raises(PaperLimit, match=said) as raised:
+        read_pdf(scanned(tmp_path / "b.pdf"), ocr=wanted)
+    assert raised.value.remedy.startswith(remedy)
 
 
-def test_specks_in_a_picture_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, Written({1: ["| . oe", "ens r -"], 2: MARSHES}))
-    page = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True).pages[1]
-    assert (page.text, page.problem) == ("", "no text (image only, in which Stand-in finds none)")
-
-
-def test_an_engine_that_fails_on_a_page_loses_only_that_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, Written({2: MARSHES}))  # page 1 raises KeyError
+@pytest.mark.parametrize(
+    ("pages", "problem"),
+    [
+        ({1: ["| . oe", "ens r -"]}, "no text (image only, in which Stand-in finds none)"),
+        ({}, "no text (image only), and Stand-in failed: 1"),  # page 1 raises KeyError
+    ],
+    ids=["specks", "a failure"],
+)
+def test_a_page_without_text_for_ocr_loses_only_that_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: dict[int, list[str]], problem: str
+) -> None:
+    use(monkeypatch, Written({**pages, 2: MARSHES}))
     parsed = read_pdf(mixed(tmp_path / "a.pdf"), ocr=True)
     assert [page.text for page in parsed.pages] == [TYPED, "", "\n".join(MARSHES)]
-    assert parsed.pages[1].problem == "no text (image only), and Stand-in failed: 1"
+    assert parsed.pages[1].problem == problem
 
 
-def test_pages_that_are_to_be_read_are_named_all_at_once_and_in_vain_none_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scanned_pages_are_all_named_before_any_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = Written({1: MOORS, 2: MARSHES})
     use(monkeypatch, written)
     path = mixed(tmp_path / "a.pdf")
@@ -244,12 +253,10 @@ def test_a_scanned_file_is_tried_again_once_an_engine_is_installed(
     use(monkeypatch, None)
     ran = desk.ingest()
     assert (ran.code, "no OCR engine is installed" in ran.out) == (1, True)
-    assert desk.ingest().code == 1
     use(monkeypatch, Written({0: MOORS}))
     ran = desk.ingest()
     assert (ran.code, "p. 1: read by OCR (Stand-in)" in ran.out) == (0, True)
-    [paper] = desk.record()
-    assert (paper["pages"], paper["problems"]) == (1, ["p. 1: read by OCR (Stand-in)"])
+    assert [(paper["pages"], paper["problems"]) for paper in desk.record()] == [(1, ["p. 1: read by OCR (Stand-in)"])]
 
 
 def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
@@ -274,9 +281,9 @@ def test_a_paper_with_pages_not_read_is_read_again_when_it_is_named(
 
 
 def test_the_ocr_engine_is_not_in_the_fingerprint(tmp_path: Path) -> None:
-    off, auto = hashing_app(tmp_path, OCR="off"), hashing_app(tmp_path, OCR="auto")
-    assert reading_fingerprint(off.reading) == reading_fingerprint(auto.reading)
-    assert (off.reading.ocr, auto.reading.ocr) == (False, True)
+    off, auto = (hashing_app(tmp_path, OCR=setting).reading for setting in ("off", "auto"))
+    assert (off.ocr, auto.ocr) == (False, True)
+    assert reading_fingerprint(off) == reading_fingerprint(auto)
 
 
 # Lines and engines
@@ -317,7 +324,7 @@ def test_rapidocr_is_used_only_with_models_in_its_package(tmp_path: Path, monkey
     models.mkdir(parents=True)
     (models.parent / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(__import__("sys").modules, "rapidocr", raising=False)
+    monkeypatch.delitem(sys.modules, "rapidocr", raising=False)
     for name in ("a_det_small.onnx", "a_cls_mobile.onnx"):
         (models / name).touch()
     assert ocr._rapidocr_models() == {}  # it would download the third
@@ -335,11 +342,3 @@ def test_rapidocr_reads_a_scanned_page(tmp_path: Path) -> None:
         pytest.skip("RapidOCR is not installed")
     document = pymupdf.open(scanned(tmp_path / "a.pdf"))
     assert words(page_text(ocr._read_rapidocr(models, document[0]))) == words(" ".join(MOORS))
-
-
-def test_a_page_with_a_text_layer_needs_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def never() -> None:
-        raise AssertionError("OCR was looked for")
-
-    monkeypatch.setattr(ocr, "engine", never)
-    assert read_pdf(save(tmp_path / "a.pdf", [[(72, 72, TYPED)]]), ocr=True).pages[0].text == TYPED

@@ -10,11 +10,17 @@ from hypothesis import strategies as st
 
 from folio.pdf.reading_order import Box, gutters, join_paragraphs, page_text
 
+pytestmark = pytest.mark.fast
+
 _PROSE = "words enough to fill a line of {}{:02d}"
 
 
 def _column(name: str, x0: float, x1: float, count: int = 30, top: float = 100) -> list[Box]:
     return [Box(x0, top + 12 * n, x1, top + 10 + 12 * n, _PROSE.format(name, n)) for n in range(count)]
+
+
+LEFT, RIGHT = _column("a", 50, 290), _column("b", 310, 550)
+ROWS = [box for row in zip(LEFT, RIGHT, strict=True) for box in row]
 
 
 def _texts(boxes: list[Box]) -> list[str]:
@@ -36,7 +42,7 @@ def test_columns_are_read_in_order_however_they_were_drawn(edges: tuple[tuple[fl
 
 
 def test_gutters_lie_between_the_columns() -> None:
-    assert gutters(_column("a", 50, 290) + _column("b", 310, 550)) == pytest.approx((300,), abs=1)
+    assert gutters(LEFT + RIGHT) == pytest.approx((300,), abs=1)
     three = _column("a", 50, 200) + _column("b", 220, 370) + _column("c", 390, 540)
     assert gutters(three) == pytest.approx((210, 380), abs=1)
 
@@ -58,40 +64,29 @@ def test_only_columns_of_prose_have_gutters(boxes: list[Box]) -> None:
     assert gutters(boxes) == ()
 
 
-def test_columns_drawn_in_order_are_left_as_drawn() -> None:
-    left, right = _column("a", 50, 290), _column("b", 310, 550)
-    assert page_text([left, right]) == "\n".join(_texts(left)) + "\n\n" + "\n".join(_texts(right))
-
-
-def test_a_footnote_drawn_last_does_not_upset_the_order() -> None:
-    left, right = _column("a", 50, 290), _column("b", 310, 550)
-    note = [Box(50, 600, 290, 610, "1 A note")]
-    assert page_text([left, right, note]).endswith("\n\n1 A note")
+def test_columns_drawn_in_order_stay_so_and_a_footnote_comes_last() -> None:
+    columns = "\n".join(_texts(LEFT)) + "\n\n" + "\n".join(_texts(RIGHT))
+    assert page_text([LEFT, RIGHT]) == columns
+    assert page_text([LEFT, RIGHT, [Box(50, 600, 290, 610, "1 A note")]]) == f"{columns}\n\n1 A note"
 
 
 def test_an_overlong_line_stays_in_its_column() -> None:
-    left, right = _column("a", 50, 290), _column("b", 310, 550)
-    left[10] = left[10]._replace(x1=312)
-    lines = [box for row in zip(left, right, strict=True) for box in row]
-    assert [line for line in _read(lines) if line] == _texts(left) + _texts(right)
+    lines = [box._replace(x1=312) if box is LEFT[10] else box for box in ROWS]
+    assert [line for line in _read(lines) if line] == _texts(LEFT) + _texts(RIGHT)
 
 
 def test_head_and_foot_in_two_pieces_stay_above_and_below() -> None:
-    left, right = _column("a", 50, 290), _column("b", 310, 550)
     head = [Box(50, 40, 120, 50, "Author"), Box(480, 40, 550, 50, "Journal")]
-    foot = [Box(520, 700, 550, 710, "17")]
-    lines = head + [box for row in zip(left, right, strict=True) for box in row] + foot
-    found = [line for line in _read(lines) if line]
-    assert found == ["Author  Journal", *_texts(left), *_texts(right), "17"]
+    found = [line for line in _read([*head, *ROWS, Box(520, 700, 550, 710, "17")]) if line]
+    assert found == ["Author  Journal", *_texts(LEFT), *_texts(RIGHT), "17"]
 
 
 def test_pieces_of_a_line_are_joined() -> None:
-    left, right = _column("a", 50, 290), _column("b", 310, 550)
     lines = []
-    for a, b in zip(left, right, strict=True):
+    for a, b in zip(LEFT, RIGHT, strict=True):
         lines += [a._replace(x1=130, text="first part,"), a._replace(x0=133, text=f"rest of {a.text}"), b]
     found = [line for line in _read(lines) if line]
-    assert found == [f"first part, rest of {text}" for text in _texts(left)] + _texts(right)
+    assert found == [f"first part, rest of {text}" for text in _texts(LEFT)] + _texts(RIGHT)
 
 
 def _row(y: float, *pieces: tuple[float, float, str]) -> list[Box]:
@@ -99,26 +94,26 @@ def _row(y: float, *pieces: tuple[float, float, str]) -> list[Box]:
     return [Box(x0, y, x1, y + 10, text) for x0, x1, text in pieces]
 
 
-def test_the_cells_of_a_row_are_joined_by_two_spaces() -> None:
-    table = [
-        *_row(100, (60, 90, "Model"), (150, 170, "Acc "), (200, 210, "F1")),
-        *_row(112, (60, 65, "A"), (150, 170, "93.1"), (200, 220, "0.88")),
-        *_row(124, (60, 130, "B (our own) "), (200, 220, "0.91")),
-    ]
-    assert _read(table) == ["Model  Acc  F1", "A  93.1  0.88", "B (our own)  0.91"]
+LEARNING = "the learning rate, how far each of the steps goes"
 
 
-def test_a_long_cell_next_to_short_ones() -> None:
-    table = _row(
-        100, (60, 80, "lr"), (100, 400, "the learning rate, how far each of the steps goes"), (450, 470, "0.1")
-    )
-    table += _row(
-        112, (60, 80, "wd"), (100, 380, "the decay of the weights, which keeps them all small"), (450, 470, "0.01")
-    )
-    assert _read(table) == [
-        "lr  the learning rate, how far each of the steps goes  0.1",
-        "wd  the decay of the weights, which keeps them all small  0.01",
-    ]
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([[(60, 90, "Model"), (150, 170, "Acc "), (200, 210, "F1")], [(60, 65, "A"), (150, 170, "93.1"),
+          (200, 220, "0.88")], [(60, 130, "B (our own) "), (200, 220, "0.91")]],
+         ["Model  Acc  F1", "A  93.1  0.88", "B (our own)  0.91"]),
+        ([[(60, 80, "lr"), (100, 400, LEARNING), (450, 470, "0.1")], [(60, 80, "wd"), (100, 380, LEARNING[4:]),
+          (450, 470, "0.01")]], [f"lr  {LEARNING}  0.1", f"wd  {LEARNING[4:]}  0.01"]),
+        ([[(60, 95, "Aktay,"), (104, 117, "A.,"), (125, 173, "Bavadekar,")], [(60, 90, "S.")]],
+         ["Aktay, A., Bavadekar,", "S."]),  # the words of a justified line
+        ([[(60, 90, "a "), (100, 103, " "), (200, 230, "b")], [(60, 63, " ")], [(60, 90, "c")]],
+         ["a  b", " ", "c"]),  # a blank piece of a row, and a blank line
+    ],
+    ids=["short cells", "a long cell", "justified", "blanks"],
+)  # fmt: skip
+def test_the_pieces_of_a_row_are_joined(rows: list[list[tuple[float, float, str]]], text: list[str]) -> None:
+    assert _read([box for n, pieces in enumerate(rows) for box in _row(100 + 12 * n, *pieces)]) == text
 
 
 @pytest.mark.parametrize("label", ["1.", "3:", "12)", "(a)", "iv.", "•", "–"])
@@ -126,11 +121,6 @@ def test_a_step_follows_its_number_after_one_space(label: str) -> None:
     step = _row(100, (60, 70, label), (100, 400, "Open the valve and wait until the needle rests"))
     step += _row(112, (100, 200, "at the red mark."))
     assert _read(step) == [f"{label} Open the valve and wait until the needle rests", "at the red mark."]
-
-
-def test_words_of_a_justified_line_are_joined_by_one_space() -> None:
-    lines = [*_row(100, (60, 95, "Aktay,"), (104, 117, "A.,"), (125, 173, "Bavadekar,")), *_row(112, (60, 90, "S."))]
-    assert _read(lines) == ["Aktay, A., Bavadekar,", "S."]
 
 
 def test_columns_of_prose_in_one_block_are_not_joined_nor_are_their_last_lines() -> None:
@@ -142,9 +132,8 @@ def test_columns_of_prose_in_one_block_are_not_joined_nor_are_their_last_lines()
 
 
 def test_nothing_is_joined_across_a_gutter_of_the_page() -> None:
-    left, right = _column("a", 50, 290), _column("b", 310, 550)
     ends = _row(460, (50, 80, "left."), (310, 340, "right."))
-    found = page_text([left, right, ends, _row(500, (50, 60, "7"))])
+    found = page_text([LEFT, RIGHT, ends, _row(500, (50, 60, "7"))])
     assert found.split("\n")[-5:] == ["", "left.", "right.", "", "7"]
 
 
@@ -156,11 +145,6 @@ def test_rows_that_are_out_of_line_or_drawn_from_right_to_left_stay_apart() -> N
 def test_lines_that_run_up_the_page_are_not_pieces_of_a_row() -> None:
     lines = [Box(100 + 12 * n, 100, 110 + 12 * n, 400, f"turned {n}", level=False) for n in range(3)]
     assert _read(lines) == ["turned 0", "turned 1", "turned 2"]
-
-
-def test_a_blank_piece_of_a_row_is_left_out_and_a_blank_line_is_kept() -> None:
-    lines = [*_row(100, (60, 90, "a "), (100, 103, " "), (200, 230, "b")), *_row(112, (60, 63, " "))]
-    assert _read([*lines, *_row(124, (60, 90, "c"))]) == ["a  b", " ", "c"]
 
 
 def test_a_running_foot_keeps_the_number_of_its_page_on_a_line_of_its_own() -> None:

@@ -20,13 +20,20 @@ DPI = 144  # two pixels per point
 SCALE = 2
 SENTENCE = "The fur of the otter is dense."
 
+Pixels = npt.NDArray[np.uint8]
 Yellow = npt.NDArray[np.bool_]  # height x width
 
 
-def _pixels(png: bytes) -> npt.NDArray[np.uint8]:
+def _pixels(png: bytes) -> Pixels:
     """Height x width x 3: red, green, blue."""
     picture = pymupdf.Pixmap(png)
     return np.frombuffer(picture.samples, np.uint8).reshape(picture.height, picture.width, 3)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A page that consists of the sentence."""
+    return save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)]])
 
 
 def _yellow(path: Path, quotes: Sequence[str], page: int = 1) -> Yellow:
@@ -60,12 +67,12 @@ def test_only_the_words_are_highlighted(tmp_path: Path) -> None:
     assert not yellow.any()
 
 
-def test_the_ink_stays_black_under_the_yellow(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)]])
+def test_the_ink_stays_black_under_the_yellow(path: Path) -> None:
     plain, marked = (_pixels(page_png(path, 1, quotes, dpi=DPI).png) for quotes in ([], [SENTENCE]))
     ink = plain.max(axis=2) < 30
     assert ink.sum() > 200
     assert marked[ink].max() < 30
+    assert _pixels(page_png(path, 1, []).png).shape == (1755, 1240, 3)  # 150 dots per inch
 
 
 def test_white_words_on_a_dark_background_stay_lighter(tmp_path: Path) -> None:
@@ -80,12 +87,10 @@ def test_white_words_on_a_dark_background_stay_lighter(tmp_path: Path) -> None:
     assert marked.sum(axis=2).max() - np.median(marked.sum(axis=2)) > 200
 
 
-def test_each_quote_is_reported_and_a_missing_one_highlights_nothing(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)]])
-    picture = page_png(path, 1, ["The fur of the badger is not as dense at all.", SENTENCE, "", "!"], dpi=DPI)
-    assert picture.found == (False, True, False, False)
-    nothing = page_png(path, 1, ["The fur of the badger is not as dense at all."], dpi=DPI)
-    assert nothing.png == page_png(path, 1, [], dpi=DPI).png
+def test_each_quote_is_reported_and_a_missing_one_highlights_nothing(path: Path) -> None:
+    missing = "The fur of the badger is not as dense at all."
+    assert page_png(path, 1, [missing, SENTENCE, "", "!"], dpi=DPI).found == (False, True, False, False)
+    assert page_png(path, 1, [missing], dpi=DPI).png == page_png(path, 1, [], dpi=DPI).png
 
 
 def test_part_of_a_word_is_not_a_quote(tmp_path: Path) -> None:
@@ -140,18 +145,19 @@ def test_a_quote_with_a_note_in_between(tmp_path: Path) -> None:
 def test_rotated_and_cropped_pages(tmp_path: Path, angle: int, cropped: bool) -> None:
     document = pymupdf.open()
     page = document.new_page(width=400, height=300)
-    page.insert_text((100, 130), SENTENCE)
-    page.insert_text((100, 200), "Another sentence of the page.")
+    for at, text in ((130, SENTENCE), (200, "Another sentence of the page."), (30, "Words above the crop box.")):
+        page.insert_text((100, at), text)
     if cropped:
         page.set_cropbox(pymupdf.Rect(50, 60, 400, 280))
     page.set_rotation(angle)
     document.save(tmp_path / "a.pdf")
-    plain = _pixels(page_png(tmp_path / "a.pdf", 1, [], dpi=DPI).png)
+    plain = page_png(tmp_path / "a.pdf", 1, ["Words above the crop box."], dpi=DPI)
+    assert plain.found == (not cropped,)
     yellow = _yellow(tmp_path / "a.pdf", [SENTENCE])
     if angle in (90, 270):
-        assert plain.shape[:2] == ((700, 440) if cropped else (800, 600))
+        assert yellow.shape == ((700, 440) if cropped else (800, 600))
     upright = np.rot90(yellow, angle // 90)
-    ink = np.rot90(plain.max(axis=2) < 128, angle // 90)
+    ink = np.rot90(_pixels(plain.png).max(axis=2) < 128, angle // 90)
     left, top = (50, 60) if cropped else (0, 0)
     x0, y0, x1, y1 = (SCALE * n for n in (99 - left, 115 - top, 260 - left, 136 - top))
     ys, xs = np.nonzero(upright)
@@ -160,15 +166,6 @@ def test_rotated_and_cropped_pages(tmp_path: Path, angle: int, cropped: bool) ->
     words = ink[y0:y1, x0:x1]
     assert words.any()
     assert np.nonzero(words)[1].min() >= xs.min() - x0 - 1
-
-
-def test_words_outside_the_crop_box_are_not_found(tmp_path: Path) -> None:
-    document = pymupdf.open()
-    page = document.new_page(width=400, height=300)
-    page.insert_text((100, 30), SENTENCE)
-    page.set_cropbox(pymupdf.Rect(50, 60, 400, 280))
-    document.save(tmp_path / "a.pdf")
-    assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).found == (False,)
 
 
 def test_a_huge_page_is_drawn_smaller(tmp_path: Path) -> None:
@@ -182,41 +179,36 @@ def test_a_huge_page_is_drawn_smaller(tmp_path: Path) -> None:
     assert (pixels[pixels.shape[0] // 2 - 60, pixels.shape[1] // 2 + 5] == (255, 232, 64)).all()
 
 
-def test_150_dots_per_inch(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)]])
-    assert _pixels(page_png(path, 1, []).png).shape == (1755, 1240, 3)
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    error = _refusal(tmp_path / "nowhere.pdf")
-    assert error.happened == "nowhere.pdf cannot be opened: no such file or directory."
-    assert "ingest.py" in error.remedy
-
-
-@pytest.mark.parametrize("page", [0, -1, 3])
-def test_a_page_that_the_file_does_not_have(tmp_path: Path, page: int) -> None:
-    path = save(tmp_path / "a.pdf", [[(72, 72, SENTENCE)], []])
+@pytest.mark.parametrize("page", [0, -1, 2])
+def test_a_page_that_the_file_does_not_have(path: Path, page: int) -> None:
     assert f"has no page {page}" in _refusal(path, page).happened
 
 
 @pytest.mark.parametrize(
     ("content", "happened"),
     [
+        (None, "a.pdf cannot be opened: no such file or directory."),
         (b"", "damaged"),
         (b"Only words, and no PDF.", "damaged"),
         (b"<html><body>Not found</body></html>", "not a PDF"),
         (b"%PDF-1.7\nand nothing else", "damaged"),
+        ("cut short", "a.pdf is damaged or cut short."),
+        ("locked", "encrypted"),
     ],
 )
-def test_files_that_are_not_pdf(tmp_path: Path, content: bytes, happened: str) -> None:
-    (tmp_path / "a.pdf").write_bytes(content)
-    assert happened in _refusal(tmp_path / "a.pdf").happened
-
-
-def test_a_file_cut_short(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    path = save(tmp_path / "a.pdf", [column(72, 100, "body", 40)] * 20)
-    path.write_bytes(path.read_bytes()[:400])
-    assert _refusal(path).happened == "a.pdf is damaged or cut short."
+def test_a_file_that_cannot_be_drawn_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes | str | None, happened: str
+) -> None:
+    path = tmp_path / "a.pdf"
+    if content == "cut short":
+        path.write_bytes(save(path, [column(72, 100, "body", 40)] * 20).read_bytes()[:400])
+    elif content == "locked":
+        document = pymupdf.open()
+        document.new_page().insert_text((72, 72), SENTENCE)
+        document.save(path, encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="secret")
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    assert happened in _refusal(path).happened
     assert capfd.readouterr() == ("", "")
 
 
@@ -228,10 +220,3 @@ def test_a_page_that_cannot_be_drawn(tmp_path: Path) -> None:
     document.save(tmp_path / "a.pdf")
     assert "Page 5 of a.pdf cannot be drawn: " in _refusal(tmp_path / "a.pdf", 5).happened
     assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).found == (True,)
-
-
-def test_a_file_with_a_password(tmp_path: Path) -> None:
-    document = pymupdf.open()
-    document.new_page().insert_text((72, 72), SENTENCE)
-    document.save(tmp_path / "a.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="secret")
-    assert "encrypted" in _refusal(tmp_path / "a.pdf").happened

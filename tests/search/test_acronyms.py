@@ -6,6 +6,8 @@ import pytest
 
 from folio.search.acronyms import long_form, shortened, spelled_out
 
+pytestmark = pytest.mark.fast
+
 KNOWN = {"MAC": "Message Authentication Code", "CRDT": "conflict-free replicated data type"}
 
 
@@ -42,13 +44,10 @@ def test_words_that_the_papers_shorten_get_their_acronym() -> None:
         ("CRDT", "We use conflict-free replicated data types (CRDTs) here.", "conflict-free replicated data types"),
         ("GFS", "It runs on the Google\nFile System (GFS), which", "Google File System"),
         ("HMM", "We train a hidden Markov model (HMM).", "hidden Markov model"),
-        ("GFS", "Nothing explains it (GFS).", ""),
-        ("GFS", "GFS is used. The Google File System.", ""),
-        ("A", "an apple (A)", ""),
-        ("ZZ", "pizza (ZZ) (ZZ)", ""),
-        ("GFS", "(GFS) at the start", ""),
+        ("GFS", "Nothing explains it (GFS).", ""), ("GFS", "GFS is used. The Google File System.", ""),
+        ("A", "an apple (A)", ""), ("ZZ", "pizza (ZZ) (ZZ)", ""), ("GFS", "(GFS) at the start", ""),
     ],
-)
+)  # fmt: skip
 def test_the_long_form_stands_before_the_acronym(acronym: str, text: str, words: str) -> None:
     assert long_form(acronym, ["Something else.", text]) == words
 

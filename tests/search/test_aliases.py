@@ -12,6 +12,8 @@ from folio.search.aliases import Aliases
 from folio.types import Paper
 from tests.helpers.factories import hit_on
 
+pytestmark = pytest.mark.fast
+
 
 def paper(file: str, title: str, *authors: str) -> Paper:
     return replace(hit_on("Text.", file=file).paper, metadata=simple_metadata(title, authors))
@@ -29,14 +31,10 @@ TEXTS = {
     "people.pdf": "Ousterhout wrote this. Ousterhout did. " * 20,
 }
 SHELF = [
-    paper("consensus.pdf", "In Search of an Understandable Consensus Algorithm"),
-    paper("boats.pdf", "On Boats"),
-    paper("verified.pdf", "A Framework"),
-    paper("files.pdf", "The Google File System"),
-    paper("other.pdf", "Gates"),
-    paper("late.pdf", "Agreement"),
-    paper("people.pdf", "A Life", "John Ousterhout"),
-]
+    paper("consensus.pdf", "In Search of an Understandable Consensus Algorithm"), paper("boats.pdf", "On Boats"),
+    paper("verified.pdf", "A Framework"), paper("files.pdf", "The Google File System"), paper("other.pdf", "Gates"),
+    paper("late.pdf", "Agreement"), paper("people.pdf", "A Life", "John Ousterhout"),
+]  # fmt: skip
 
 
 def known_by(word: str, papers: Sequence[Paper]) -> str | None:
@@ -60,13 +58,13 @@ def known_by(word: str, papers: Sequence[Paper]) -> str | None:
         ("", None),
     ],
 )
-def test_a_paper_is_known_by_the_name_that_it_alone_uses(word: str, file: str | None) -> None:
+def test_a_paper_is_known_by_its_own_name(word: str, file: str | None) -> None:
     shelf = [each for each in SHELF if each.file != "verified.pdf"]
     assert known_by(word, shelf) == file
     assert known_by(word, []) is None
 
 
-def test_a_name_that_a_paper_introduces_may_be_used_by_others_too() -> None:
+def test_a_name_belongs_to_the_paper_that_introduces_it() -> None:
     assert known_by("verdi", SHELF) == "verified.pdf"
     assert known_by("raft", SHELF) is None  # two papers use it alike, and none says that it presents it
 

@@ -16,6 +16,8 @@ from folio.types import Hit, Tokens
 from tests.helpers.factories import even_weights, one_page_hits
 from tests.helpers.fakes import HashingEmbedder
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "What do sea otters eat?"
 TEXTS = (
     "The glacier is long and the ice is thick.",
@@ -96,7 +98,7 @@ def fused(hits: Sequence[Hit], *scores: float) -> list[Hit]:
     return [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
 
 
-def test_words_tell_passages_of_one_paper_apart_and_the_fused_score_whole_papers() -> None:
+def test_words_rank_passages_and_fused_scores_rank_papers() -> None:
     scores = (1.0, 0.5, 0.3, 0.2)
     weights = even_weights(QUESTION)
     within = reranked(builtin(), QUESTION, fused(of_one_paper(*TEXTS), *scores), weights)
@@ -106,7 +108,7 @@ def test_words_tell_passages_of_one_paper_apart_and_the_fused_score_whole_papers
     assert all(0 <= hit.score <= 1 for hit in (*within, *across))
 
 
-def test_the_weight_of_the_fused_score_follows_the_share_of_papers_with_one_hit() -> None:
+def test_fused_scores_weigh_more_where_papers_are_single() -> None:
     texts = ("Otters float.", "The ice is thick.", "The moon is far.", "Bees dance.")
     first, second, third, fourth = fused(one_page_hits(*texts), 0.4, 0.8, 0.2, 0.2)
     hits = [first, second, third, replace(fourth, paper=third.paper)]  # two of four are alone
@@ -119,13 +121,13 @@ def test_the_weight_of_the_fused_score_follows_the_share_of_papers_with_one_hit(
     ]
 
 
-def test_the_fused_score_counts_for_who_is_scored_by_late_interaction() -> None:
+def test_the_fused_score_helps_to_reach_late_interaction() -> None:
     hits = fused(of_one_paper(*["Otters float."] * 13), *[0.5] * 12, 1.0)
     read = reranked(builtin(), "otters", hits, even_weights("otters"))
     assert read[-1].paper.file == "paper12.pdf"  # the last of the others
 
 
-def test_only_the_best_of_the_first_stage_are_scored_by_late_interaction() -> None:
+def test_late_interaction_scores_only_the_best() -> None:
     read: list[str] = []
 
     class Reader(HashingEmbedder):

@@ -17,31 +17,26 @@ from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp, HashingEmbedder
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("question", "kinds"),
     [
-        ("Which papers does Raft cite?", {"references"}),
-        ("List the references on otters.", {"references"}),
-        ("Who is cited for the sampling theorem?", {"references"}),
-        ("Is there a bibliography?", {"references"}),
+        ("Which papers does Raft cite?", {"references"}), ("List the references on otters.", {"references"}),
+        ("Who is cited for the sampling theorem?", {"references"}), ("Is there a bibliography?", {"references"}),
         ("Who funded the study?", {"acknowledgements", "boilerplate"}),
         ("Which grants supported the work?", {"acknowledgements"}),
         ("Whom do the authors thank?", {"acknowledgements", "boilerplate"}),
         ("Which foundation paid for it?", {"acknowledgements"}),
-        ("Under which licence is the paper released?", {"boilerplate"}),
-        ("Who holds the copyright?", {"boilerplate"}),
+        ("Under which licence is the paper released?", {"boilerplate"}), ("Who holds the copyright?", {"boilerplate"}),
         ("What are the affiliations of the authors?", {"boilerplate"}),
-        ("Who is the corresponding author?", {"boilerplate"}),
-        ("At which university was it written?", {"boilerplate"}),
-        ("When was the manuscript accepted?", {"boilerplate"}),
-        ("Are there conflicts of interest?", {"boilerplate"}),
-        ("How do sea otters sleep?", set()),
-        ("What is a log entry?", set()),
-        ("How fast is leader election in Raft?", set()),
-        ("Which threshold is preferred?", set()),
+        ("Who is the corresponding author?", {"boilerplate"}), ("At which university was it written?", {"boilerplate"}),
+        ("When was the manuscript accepted?", {"boilerplate"}), ("Are there conflicts of interest?", {"boilerplate"}),
+        ("How do sea otters sleep?", set()), ("What is a log entry?", set()),
+        ("How fast is leader election in Raft?", set()), ("Which threshold is preferred?", set()),
     ],
-)
+)  # fmt: skip
 def test_what_a_question_asks_for(question: str, kinds: set[Kind]) -> None:
     assert asked_kinds(question) == kinds
 

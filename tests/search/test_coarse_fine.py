@@ -18,6 +18,8 @@ from folio.store.library import Library
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 
+pytestmark = pytest.mark.fast
+
 PAGES = {
     "otters": "Sea otters float in rafts of kelp. They sleep there. A pup weighs two kilograms at birth.",
     "glaciers": "The Aletsch glacier is long. Its ice is nine hundred metres thick. Snow feeds it in winter.",
@@ -83,9 +85,7 @@ def test_a_fine_passage_brings_the_passage_that_it_lies_in(app: HashingApp, libr
     assert sorted(found["fine"]) == sorted(found["dense"]) == sorted(library.chunk_ids())
 
 
-def test_the_score_is_of_the_passage_and_of_the_best_fine_one_in_it(
-    app: HashingApp, library: Library, opened: Indexes
-) -> None:
+def test_the_score_mixes_a_passage_and_its_best_part(app: HashingApp, library: Library, opened: Indexes) -> None:
     query = app.hashing.embed_query("How thick is the ice?")
     ids = sorted(library.chunk_ids())
     scores, highlights = dense_search(library, opened, query, 1, 1, None).scores(ids)

@@ -7,6 +7,8 @@ import pytest
 from folio.search.fusion import FusionSettings, fuse, fuse_in, fuse_ranks
 from folio.types import Candidate
 
+pytestmark = pytest.mark.fast
+
 
 def _fused(
     dense: list[tuple[int, float]], lexical: list[tuple[int, float]], weights: tuple[float, float] = (0.7, 0.3)
@@ -25,7 +27,7 @@ def test_seven_tenths_dense_outweigh_three_tenths_lexical() -> None:
     assert _fused([(1, 0.9)], [(2, 30.0)], (0.3, 0.7)) == [(2, 0.7), (1, 0.3)]
 
 
-def test_a_candidate_keeps_its_scores_and_has_none_from_a_list_without_it() -> None:
+def test_a_candidate_keeps_the_scores_of_its_lists() -> None:
     found = fuse([(1, 0.5)], [(2, 4.0), (1, 2.0)], dense_weight=0.75, lexical_weight=0.25)
     assert found == [Candidate(1, 0.875, 0.5, 2.0), Candidate(2, 0.25, None, 4.0)]
 
@@ -59,10 +61,7 @@ def test_empty_lists(
     assert _fused(dense, lexical) == expected
 
 
-# Reciprocal rank fusion, and one ranking alone
-
-
-def test_ranks_add_up_so_that_the_first_of_both_has_one() -> None:
+def test_the_first_of_both_ranks_has_score_one() -> None:
     found = fuse_ranks([(1, 0.2), (2, 0.9), (3, 0.5)], [(2, 4.0), (4, 9.0)], k=60)
     assert [candidate.chunk_id for candidate in found] == [2, 4, 3, 1]
     half = 61 / 2
@@ -73,7 +72,7 @@ def test_ranks_add_up_so_that_the_first_of_both_has_one() -> None:
     assert fuse_ranks([(1, 0.5)], [(1, 3.0)], k=10)[0].score == 1.0
 
 
-def test_equal_scores_rank_by_id_whatever_the_order_of_the_list() -> None:
+def test_equal_scores_rank_by_id() -> None:
     for dense in ([(7, 0.5), (3, 0.5)], [(3, 0.5), (7, 0.5)]):
         found = fuse_ranks(dense, [], k=60)
         assert [candidate.chunk_id for candidate in found] == [3, 7]

@@ -13,6 +13,8 @@ from folio.search.langchain import FolioEmbeddings
 from folio.types import Hit
 from tests.helpers.factories import GLACIERS, shelf
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "How thick is the ice of the glacier at the Konkordiaplatz?"
 
 

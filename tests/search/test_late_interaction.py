@@ -12,6 +12,8 @@ from folio.search.late_interaction import CONTEXT_WEIGHT, STEP, WINDOW, Matches,
 from folio.types import Tokens
 from tests.helpers.fakes import HashingEmbedder
 
+pytestmark = pytest.mark.fast
+
 EAST, NORTH, UP = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 BETWEEN = (0.6, 0.8, 0.0)  # 0.6 of the way east, 0.8 north
 WEST = (-1.0, 0.0, 0.0)
@@ -34,9 +36,6 @@ def matched(asked: Query, passage: Tokens, title: Tokens | None = None) -> Match
 
 def values(*numbers: float) -> Any:
     return pytest.approx(list(numbers), abs=1e-6)
-
-
-# Token weights
 
 
 def test_the_tokens_of_a_word_share_its_weight() -> None:
@@ -87,9 +86,6 @@ def test_words_are_found_by_position_whatever_separates_them() -> None:
     assert asked.shares.tolist() == values(1 / 8, 2 / 8, 5 / 8)
 
 
-# Matching a passage
-
-
 def test_each_token_of_the_question_takes_its_best_match() -> None:
     asked = query(EAST, NORTH, UP, shares=(0.5, 0.3, 0.2))
     found = matched(asked, tokens(WEST, BETWEEN, NORTH))
@@ -138,9 +134,6 @@ def test_a_sentence_has_the_tokens_that_begin_in_it() -> None:
     )
 
 
-# Windows
-
-
 @pytest.mark.parametrize("length", [1, 63, 64, 65, 79, 80, 81, 96, 97, 100, 200, 333])
 def test_every_token_is_in_some_window(length: int) -> None:
     asked = query(EAST, shares=(1.0,))
@@ -153,19 +146,16 @@ def test_every_token_is_in_some_window(length: int) -> None:
 @pytest.mark.parametrize(
     ("length", "one", "other", "together"),
     [
-        (64, 0, 63, True),
-        (65, 0, 63, True),
+        (64, 0, 63, True), (65, 0, 63, True),
         (65, 0, 64, False),  # 65 tokens apart fit into no window
         (65, 16, 64, True),  # the last window has the last token
-        (80, 16, 79, True),
-        (80, 15, 79, False),
+        (80, 16, 79, True), (80, 15, 79, False),
         (81, 31, 80, False),  # windows begin at 0, 16 and 32: 31 is in none that has 80
         (81, 32, 80, True),
         (200, 100, 147, True),  # as near as WINDOW - STEP: in one window wherever they are
-        (200, 111, 158, True),
-        (200, 111, 160, False),
+        (200, 111, 158, True), (200, 111, 160, False),
     ],
-)
+)  # fmt: skip
 def test_a_window_covers_matches_that_are_close_together(length: int, one: int, other: int, together: bool) -> None:
     asked = query(EAST, NORTH, shares=(0.5, 0.5))
     states = [UP] * length
@@ -186,9 +176,6 @@ def test_a_window_is_where_the_questions_heaviest_words_are() -> None:
 
 def test_windows_overlap_by_most_of_themselves() -> None:
     assert (WINDOW, STEP) == (64, 16)
-
-
-# Coverage by the evidence
 
 
 def test_coverage_without_evidence_is_zero() -> None:

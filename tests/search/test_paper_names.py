@@ -12,6 +12,8 @@ from folio.search.paper_names import PaperNames, papers_named, the_paper
 from folio.types import PageMap, Paper
 from tests.helpers.factories import hit_on
 
+pytestmark = pytest.mark.fast
+
 
 def paper(file: str, title: str) -> Paper:
     return replace(hit_on("Text.", file=file).paper, metadata=simple_metadata(title))
@@ -23,48 +25,35 @@ SHELF = [
     paper("1908.10084.pdf", "Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks"),
     paper("systems/gfs.pdf", "The Google File System"),
     paper("raft-2014.pdf", "In Search of an Understandable Consensus Algorithm (Extended Version)"),
-    paper("crdt_report.pdf", "Conflict-free Replicated Data Types"),
-    paper("pr.pdf", "The PageRank Citation Ranking"),
-    paper("gpt3.pdf", "Language Models are Few-Shot Learners"),
-    paper("main.pdf", "Attention Is All You Need"),
-    paper("jose.00013.pdf", "A course on waves"),
-    paper("paper.pdf", ""),
-]
+    paper("crdt_report.pdf", "Conflict-free Replicated Data Types"), paper("pr.pdf", "The PageRank Citation Ranking"),
+    paper("gpt3.pdf", "Language Models are Few-Shot Learners"), paper("main.pdf", "Attention Is All You Need"),
+    paper("jose.00013.pdf", "A course on waves"), paper("paper.pdf", ""),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("question", "files"),
     [
-        ("What is BERT?", ["1810.04805v2.pdf"]),
-        ("what is bert", ["1810.04805v2.pdf"]),
+        ("What is BERT?", ["1810.04805v2.pdf"]), ("what is bert", ["1810.04805v2.pdf"]),
         ("What are BERT's layers in BERT-based models?", ["1810.04805v2.pdf"]),
         ("What is RoBERTa trained on?", ["roberta.pdf"]),
         ("Is RoBERTa better than BERT?", ["roberta.pdf", "1810.04805v2.pdf"]),
-        ("What does Sentence-BERT add?", ["1908.10084.pdf"]),
-        ("What does sentence bert add?", ["1908.10084.pdf"]),
-        ("What is the chunk size of GFS?", ["systems/gfs.pdf"]),
-        ("gfs chunk size", ["systems/gfs.pdf"]),
+        ("What does Sentence-BERT add?", ["1908.10084.pdf"]), ("What does sentence bert add?", ["1908.10084.pdf"]),
+        ("What is the chunk size of GFS?", ["systems/gfs.pdf"]), ("gfs chunk size", ["systems/gfs.pdf"]),
         ("Who wrote the Google File System?", ["systems/gfs.pdf"]),
-        ("Summarise google file system", ["systems/gfs.pdf"]),
-        ("How does Raft elect a leader?", ["raft-2014.pdf"]),
-        ("What are CRDTs?", ["crdt_report.pdf"]),
-        ("How is PageRank computed?", ["pr.pdf"]),
-        ("What can GPT-3 do?", ["gpt3.pdf"]),
-        ("what can gpt 3 do", ["gpt3.pdf"]),
+        ("Summarise google file system", ["systems/gfs.pdf"]), ("How does Raft elect a leader?", ["raft-2014.pdf"]),
+        ("What are CRDTs?", ["crdt_report.pdf"]), ("How is PageRank computed?", ["pr.pdf"]),
+        ("What can GPT-3 do?", ["gpt3.pdf"]), ("what can gpt 3 do", ["gpt3.pdf"]),
         ("What does 'Attention is all you need' propose?", ["main.pdf"]),
-        ("What is jose.00013 about?", ["jose.00013.pdf"]),
-        ("What is in raft-2014.pdf?", ["raft-2014.pdf"]),
+        ("What is jose.00013 about?", ["jose.00013.pdf"]), ("What is in raft-2014.pdf?", ["raft-2014.pdf"]),
         ("What is 1908.10084 about?", ["1908.10084.pdf"]),
         ("Compare Raft with the Google File System", ["raft-2014.pdf", "systems/gfs.pdf"]),
         ("What is the main point of this paper?", []),
         ("What do jose and others say about sentences and systems?", []),
-        ("How do ALBERT, BERTology and drafts differ?", []),
-        ("What is attention?", []),
-        ("What is a language model?", []),
-        ("", []),
-        ("\ud800?", []),
+        ("How do ALBERT, BERTology and drafts differ?", []), ("What is attention?", []),
+        ("What is a language model?", []), ("", []), ("\ud800?", []),
     ],
-)
+)  # fmt: skip
 def test_papers_meant(question: str, files: list[str]) -> None:
     assert [paper.file for paper in PaperNames(SHELF).meant(question)] == files
 
@@ -78,9 +67,6 @@ def test_an_acronym_is_written_as_one() -> None:
 def test_a_long_question_is_bounded() -> None:
     assert PaperNames(SHELF).meant("word " * 5_000 + "RoBERTa") == ()
     assert [paper.file for paper in PaperNames(SHELF).meant("word " * 300 + "RoBERTa")] == ["roberta.pdf"]
-
-
-# Names that someone gives
 
 
 def known(id: str, file: str, title: str, **more: str) -> Paper:
@@ -104,31 +90,16 @@ FILES = {each.id: [each.file] for each in PAPERS} | {RAFT.id: ["raft.pdf", "copi
         ("raft", [RAFT]),  # its key, although another's title has the word too
         ("RAFT.pdf", [RAFT]),
         ("consensus", [RAFT]),  # its other file
-        ("copies/consensus.pdf", [RAFT]),
-        ("ongaro2014search", [RAFT]),
-        ("paxos.pdf", [PAXOS]),
-        ("arXiv:1706.03762", [ATTENTION]),
-        ("1706.03762", [ATTENTION]),
-        ("1706.03762v5", [ATTENTION]),
-        ("attention is all you need", [ATTENTION]),
-        ("Rafts of Otters", [RAFTS]),
-        ("twins", TWINS),
-        ("2/twins", TWINS[1:]),
-        ("dddddd", [RAFTS]),
-        ("d" * 64, [RAFTS]),
-        ("ddddd", []),
-        ("otter", [RAFTS]),
+        ("copies/consensus.pdf", [RAFT]), ("ongaro2014search", [RAFT]), ("paxos.pdf", [PAXOS]),
+        ("arXiv:1706.03762", [ATTENTION]), ("1706.03762", [ATTENTION]), ("1706.03762v5", [ATTENTION]),
+        ("attention is all you need", [ATTENTION]), ("Rafts of Otters", [RAFTS]), ("twins", TWINS),
+        ("2/twins", TWINS[1:]), ("dddddd", [RAFTS]), ("d" * 64, [RAFTS]), ("ddddd", []), ("otter", [RAFTS]),
         ("final otters", [RAFTS]),
         ("consensus understand", [RAFT]),  # the last word may be a beginning
-        ("understand consensus", []),
-        ("_", []),
-        ("raf", [RAFT, RAFTS]),
-        ("nderstandable", []),
-        ("ousterhout", []),
-        ("", []),
-        ("?!", []),
+        ("understand consensus", []), ("_", []), ("raf", [RAFT, RAFTS]), ("nderstandable", []), ("ousterhout", []),
+        ("", []), ("?!", []),
     ],
-)
+)  # fmt: skip
 def test_a_name_means_papers(name: str, found: list[Paper]) -> None:
     assert papers_named(name, PAPERS, FILES) == found
 
@@ -154,7 +125,7 @@ def known_as_raft(word: str) -> Paper | None:
     return RAFT_PAPER if word.casefold() == "raft" else None
 
 
-def test_a_paper_is_known_by_a_name_that_no_title_has() -> None:
+def test_a_paper_is_known_by_a_common_name() -> None:
     names = PaperNames([RAFT_PAPER, *SHELF[:4]], known_as_raft)
     assert [each.file for each in names.meant("How do Raft and GFS differ?")] == ["main.pdf", "systems/gfs.pdf"]
     assert names.called("raft") == (RAFT_PAPER,)

@@ -19,6 +19,8 @@ from folio.store.digests import text_hash
 from folio.types import PaperHit, Vectors
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, read_once
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
@@ -67,10 +69,7 @@ def state(app: HashingApp) -> dict[str, tuple[str, list[float]]]:
         return {paper.file: (kept[paper.id].text_hash, kept[paper.id].vector.tolist()) for paper in papers}
 
 
-# Ranking
-
-
-def test_a_paper_is_found_by_its_title_and_by_its_text(app: HashingApp) -> None:
+def test_a_paper_is_found_by_title_and_text(app: HashingApp) -> None:
     for query in ("lattices", "a discrete group of points"):
         best = found(app, query)[0]
         assert best.paper.file == "lattices.pdf"
@@ -103,7 +102,7 @@ def test_passages_are_taken_from_the_sections_that_are_given(app: HashingApp) ->
     assert all("Methods" in section for section in shown)
 
 
-def test_the_rankings_are_added_words_and_vectors_by_their_largest_score() -> None:
+def test_paper_scores_are_scaled_and_added() -> None:
     scores = PaperScores(np.array([4.0, 2.0, 0.0]), np.array([np.nan, -0.5, 0.5]), np.array([0.0, 0.0, 0.5]))
     assert scores.fused(PaperWeights(0.5, 0.25, 0.25)).tolist() == [0.5, 0.25, 0.375]
     nothing = PaperScores(np.zeros(2), np.full(2, np.nan), np.zeros(2))
@@ -114,10 +113,7 @@ def test_a_query_of_no_words_finds_no_word(app: HashingApp) -> None:
     assert all(hit.lexical is None and hit.words == () for hit in found(app, "?!"))
 
 
-# Edits
-
-
-def test_words_follow_an_edit_at_once_and_the_vector_at_the_next_ingest(app: HashingApp) -> None:
+def test_an_edit_reaches_the_vector_at_the_next_ingest(app: HashingApp) -> None:
     before, embedded = state(app), len(app.hashing.passages)
     assert outdated(app) == 0
     edit(app, "sponges.pdf", "abstract=Zanzibar has corals")
@@ -165,10 +161,7 @@ def test_a_model_that_cannot_be_used_leaves_the_old_vector(app: HashingApp) -> N
     assert (state(app), outdated(app)) == (before, 1)
 
 
-# Stores
-
-
-def test_a_library_without_vectors_of_papers_is_ranked_by_words_and_completed_by_an_ingest(app: HashingApp) -> None:
+def test_missing_paper_vectors_are_made_by_an_ingest(app: HashingApp) -> None:
     made = state(app)
     with closing(app.open_library()) as library:
         library.database.execute("DELETE FROM paper_vectors")

@@ -6,6 +6,8 @@ import pytest
 
 from folio.search.question_parts import MOST_PARTS, question_parts
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("question", "parts"),
@@ -23,10 +25,7 @@ from folio.search.question_parts import MOST_PARTS, question_parts
         ("How does Raft, which is a protocol, work, and what is Paxos?", ()),  # a question of one word
         (
             "What do otters and seals eat in winter, and from which rocky coast do birds dive?",
-            (
-                "What do otters and seals eat in winter",
-                "from which rocky coast do birds dive",
-            ),
+            ("What do otters and seals eat in winter", "from which rocky coast do birds dive"),
         ),
         ("What is the diet of otters and of seals?", ("What is the diet of otters", "What is the diet of seals")),
         (

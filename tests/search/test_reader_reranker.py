@@ -13,6 +13,8 @@ from folio.types import Hit, Passage, Reading
 from tests.helpers.factories import even_weights, one_page_hits
 from tests.helpers.fakes import CoverageReranker
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "Do otters float in kelp?"
 WHOLE = SCORE_WEIGHT + 2 * MOST_ODDS
 
@@ -35,7 +37,7 @@ def files(hits: Sequence[Hit]) -> list[str]:
     return [hit.paper.file for hit in hits]
 
 
-def test_the_readers_odds_are_added_to_the_share_of_the_best_score() -> None:
+def test_the_readers_odds_are_added_to_the_score() -> None:
     texts = ("Otters float.", "Otters float in kelp.", "Kelp.")
     hits = one_page_hits(*texts)
     reader = Odds({"Otters float.": 9.0, "Otters float in kelp.": -2.0, "Kelp.": 99.0})
@@ -48,7 +50,7 @@ def test_the_readers_odds_are_added_to_the_share_of_the_best_score() -> None:
     assert {(passage.above, passage.text) for passage in reader.seen} == {("A Paper", text) for text in texts}
 
 
-def test_only_the_best_are_read_and_the_others_follow_in_their_order() -> None:
+def test_only_the_best_are_read() -> None:
     best = [f"Otters float in kelp. {number}" for number in range(READ)]
     hits = one_page_hits("Ice.", "Otters.", *best, "Otters float.")
     reader = Odds(dict.fromkeys(best, -MOST_ODDS) | {"Ice.": MOST_ODDS})

@@ -23,6 +23,8 @@ from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 from tests.helpers.paths import SAMPLE
 
+pytestmark = pytest.mark.fast
+
 ICE = "How long is the Aletsch glacier?"
 PASSAGES = {
     "glacier": "The Aletsch glacier is 23 kilometres long.",
@@ -42,7 +44,7 @@ def test_a_search_can_skip_the_reranker(make: Make) -> None:
     assert (reranker.given, "rerank" in found.timings_ms, "reranked" in found.ranked) == ([], False, False)
 
 
-def test_a_retriever_over_another_connection_shares_the_models_and_finds_the_same(app: HashingApp, make: Make) -> None:
+def test_another_connection_finds_the_same_with_the_same_models(app: HashingApp, make: Make) -> None:
     first = make(PrefersWord("warden", None), 9)
     library = app.open_library()
     try:
@@ -174,7 +176,7 @@ def test_readings_are_embedded_in_one_call_and_their_agreement_decides(app: Hash
     assert named(found.hits)[0] == "warden"
 
 
-def test_a_passage_that_another_reading_finds_gets_its_cosine_from_every_reading(make: Make) -> None:
+def test_a_passage_gets_a_cosine_from_every_reading(make: Make) -> None:
     found = make(candidates=1).search(ICE, 2, readings=[GAUGE])
     assert sorted(named(found.hits)) == ["glacier", "warden"]
     assert all(hit.dense is not None for hit in found.hits)
@@ -188,9 +190,6 @@ def test_the_reranker_reads_the_question_and_not_its_other_readings(make: Make) 
     assert (reranker.question, named(found.hits)) == (ICE, ["warden"])
 
 
-# Extra candidates
-
-
 @pytest.mark.parametrize("top_k", [1, 2, 3])
 def test_without_a_reranker_an_earlier_passage_displaces_no_better_one(make: Make, top_k: int) -> None:
     own = make().search(ICE, top_k).hits
@@ -201,7 +200,7 @@ def test_without_a_reranker_an_earlier_passage_displaces_no_better_one(make: Mak
 
 
 @pytest.mark.parametrize("reads", [None, 1, 20])
-def test_an_earlier_passage_is_given_to_the_reranker_however_few_it_reads(make: Make, reads: int | None) -> None:
+def test_the_reranker_always_reads_an_earlier_passage(make: Make, reads: int | None) -> None:
     earlier = ids_of(make, "warden")
     reranker = PrefersWord("warden", reads)
     assert named(make(reranker).search(ICE, 1).hits) == ["glacier"]
@@ -212,7 +211,7 @@ def test_an_earlier_passage_is_given_to_the_reranker_however_few_it_reads(make: 
     assert reranker.given == [PASSAGES["glacier"], PASSAGES["warden"]]
 
 
-def test_an_earlier_passage_that_the_search_finds_too_is_one_candidate(make: Make) -> None:
+def test_an_earlier_passage_found_again_is_one_candidate(make: Make) -> None:
     for reranker in (None, PrefersWord("thick", None)):
         own = make(reranker, 20).search(ICE, 4)
         ids = [hit.chunk.id for hit in own.hits]
@@ -225,7 +224,7 @@ def test_an_earlier_passage_that_is_gone_is_left_out(make: Make) -> None:
         assert make(reranker).search(ICE, 2, None, [1, 2**62]).hits == own
 
 
-def test_an_earlier_passage_of_a_paper_outside_the_filter_is_left_out(make: Make) -> None:
+def test_an_earlier_passage_outside_the_filter_is_left_out(make: Make) -> None:
     papers = named_so(make, "glacier.pdf", "thickness.pdf")
     for reranker in (None, PrefersWord("warden", None)):
         found = make(reranker).search("Who is the warden?", 9, papers, ids_of(make, "warden", "thickness")).hits
@@ -233,7 +232,7 @@ def test_an_earlier_passage_of_a_paper_outside_the_filter_is_left_out(make: Make
         assert make(reranker).search("Who is the warden?", 9, [], ids_of(make, "warden")).hits == ()
 
 
-def test_an_earlier_passage_of_a_paper_that_was_dropped_meanwhile_is_left_out(app: HashingApp, make: Make) -> None:
+def test_an_earlier_passage_of_a_dropped_paper_is_left_out(app: HashingApp, make: Make) -> None:
     retriever = make(PrefersWord("warden", None))
     earlier = ids_of(make, "warden")
     assert named(retriever.search(ICE, 1, None, earlier).hits) == ["warden"]
@@ -247,12 +246,7 @@ def _cosine(make: Make, question: str, text: str) -> float:
     return float(embedder.embed_passages([text])[0] @ embedder.embed_query(question))
 
 
-# The sample paper
-
-
-def test_the_sample_is_searched_while_it_is_the_only_paper_or_when_it_is_named(
-    app: HashingApp, make: Make, tmp_path: Path
-) -> None:
+def test_the_sample_is_searched_alone_or_by_name(app: HashingApp, make: Make, tmp_path: Path) -> None:
     shutil.copy(SAMPLE, app.settings.PAPERS_DIR)
     app.run()
     assert "folio-sample" not in named(make(candidates=50).search("Which passages are found?", 99).hits)
@@ -271,10 +265,7 @@ def test_the_sample_is_searched_while_it_is_the_only_paper_or_when_it_is_named(
         assert set(named(retriever.search("Which passages are found?", 9).hits)) == {"folio-sample"}
 
 
-# Other
-
-
-def test_a_paper_that_has_a_name_goes_before_those_that_contain_it(app: HashingApp, make: Make) -> None:
+def test_an_exact_name_goes_before_a_part(app: HashingApp, make: Make) -> None:
     write_pdf(app.settings.PAPERS_DIR / "bert.pdf", ["Masked words are guessed."], "BERT: Guessing Words")
     write_pdf(app.settings.PAPERS_DIR / "r.pdf", ["More words are guessed."], "RoBERTa: Guessing More Words than BERT")
     app.run()
@@ -297,16 +288,13 @@ def named_so(make: Make, *names: str) -> list[Paper]:
     return list(papers)
 
 
-def test_papers_are_named_by_a_part_of_a_file_or_title(make: Make) -> None:
+def test_papers_are_named_by_part_of_a_title(make: Make) -> None:
     assert [paper.file for paper in named_so(make, "ON GLA")] == ["glacier.pdf"]
     assert [paper.file for paper in named_so(make, "warden.p")] == ["warden.pdf"]
     assert [paper.file for paper in named_so(make, "warden", "glacier")] == ["glacier.pdf", "warden.pdf"]
     assert make().select(PaperFilter()).papers is None
     with pytest.raises(UsageError, match=r"is called “glaciers.pdf”. Similar names: glacier\.pdf"):
         named_so(make, "glaciers.pdf")
-
-
-# Switches
 
 
 def test_dense_alone_and_bm25_alone(make: Make) -> None:
@@ -371,7 +359,7 @@ def test_what_repeats_a_better_passage_comes_later(app: HashingApp, make: Make) 
     assert unranked.hits == make(candidates=20).search(ICE, 3, rerank=False).hits
 
 
-def test_the_names_of_papers_are_made_again_when_the_library_changes(app: HashingApp, make: Make) -> None:
+def test_names_of_papers_follow_the_library(app: HashingApp, make: Make) -> None:
     retriever = make(candidates=9)
     names = retriever.paper_names()
     assert retriever.paper_names() is names

@@ -16,6 +16,8 @@ from folio.store.library import Library
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp
 
+pytestmark = pytest.mark.fast
+
 QUESTION = "What length has the Aletsch glacier?"
 
 
@@ -31,7 +33,7 @@ def readers(app: HashingApp) -> Iterator[RetrieverPool]:
     made.close()
 
 
-def test_each_question_has_a_library_of_its_own_and_the_models_are_shared(readers: RetrieverPool) -> None:
+def test_questions_have_own_libraries_and_shared_models(readers: RetrieverPool) -> None:
     with readers.acquire() as first, readers.acquire() as second:
         assert first.library is not second.library
         assert first.retriever is not second.retriever

@@ -17,6 +17,8 @@ from folio.text import tokenize
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import WordReader, hashing_app, read_here
 
+pytestmark = pytest.mark.fast
+
 TEXT = (
     "The Google File System stores chunks. Google runs the file system. A consensus algorithm elects a leader, and"
     " simulations of the architecture measure its performance. Simulations were measured. Transformers translate."
@@ -44,18 +46,15 @@ def put_right(question: str) -> Respelling:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("gogle file systm", "Google file system"),
-        ("Gogle file systm?", "Google file system?"),
+        ("gogle file systm", "Google file system"), ("Gogle file systm?", "Google file system?"),
         ("how is perfomance measurd?", "how is performance measured?"),
         ("What are simulatios of the architecure?", "What are simulations of the architecture?"),  # by their stems
-        ("can I trsut it", "can I trust it"),
-        ("concensus algoritm", "consensus algorithm"),
+        ("can I trsut it", "can I trust it"), ("concensus algoritm", "consensus algorithm"),
         ("What did Vaswanni train?", "What did Vaswani train?"),  # a frequent word
         # Names with capitals inside; a name that has the stem of what was typed
-        ("how is robrta trained", "how is RoBERTa trained"),
-        ("what is herbivor", "what is Herbivore"),
+        ("how is robrta trained", "how is RoBERTa trained"), ("what is herbivor", "what is Herbivore"),
     ],
-)
+)  # fmt: skip
 def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
     assert put_right(typed).question == meant
 
@@ -72,18 +71,14 @@ def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
         "Who is Ongara?",  # a name, close to a word that is not frequent
         "What is RAFTS or GOGLE?",  # acronyms
         "What is RoBERTa or GoogLe?",
-        "Is gogle2 or gogle-fs or gogle.com or 10.1145/gogle known?",
-        'What is "gogle file systm"?',
+        "Is gogle2 or gogle-fs or gogle.com or 10.1145/gogle known?", 'What is "gogle file systm"?',
         "What is “gogle” or 'gogle' or `gogle`?",
         "rafd or filw",  # too short: close to too much
         "Where is the fritz?",  # nothing is close
         "Does goofle or leaker work?",  # in a short word no letter is another one
-        "Ist das Größenordnungen systém?",
-        "",
-        "?",
-        "\ud800 \x00",
+        "Ist das Größenordnungen systém?", "", "?", "\ud800 \x00",
     ],
-)
+)  # fmt: skip
 def test_what_is_left_alone(question: str) -> None:
     assert put_right(question) == Respelling(question)
     assert put_right(question).note == ""
@@ -95,7 +90,7 @@ def test_the_note_has_the_words_around(tmp_path: Path) -> None:
     assert found.note == "Searched for “Google file system” instead of “gogle file systm”."
 
 
-def test_a_vocabulary_is_asked_for_only_if_a_word_is_unknown() -> None:
+def test_a_vocabulary_is_read_only_for_unknown_words() -> None:
     def unwanted() -> dict[str, int]:
         raise AssertionError("the vocabulary was read")
 

@@ -19,7 +19,7 @@ from tests.helpers.postgres import PostgresServer, running_server
 def ray() -> Iterator[Any]:
     """Ray's module, with a Ray of two processors as `--on ray` starts it; an ingest uses one that it finds running."""
     if find_spec("ray") is None:
-        pytest.skip("ray is not installed (requirements-cluster.txt)")
+        pytest.skip("ray is not installed (requirements/ray.txt)")
     running = ExitStack()
     yield running.enter_context(RayReader("", 2, lambda: pytest.fail("no job is wanted"))._running())
     with warnings.catch_warnings():

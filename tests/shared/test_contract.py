@@ -1,4 +1,7 @@
-"""What holds for a library in both engines: each step is done in SQLite and in PostgreSQL, and has the same result."""
+"""What holds for a library in both engines: each step is done in SQLite and in PostgreSQL, and has the same result.
+
+Without a PostgreSQL server, it is done in SQLite alone.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from itertools import count, product
 from pathlib import Path
@@ -19,20 +23,23 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from folio.errors import FolioError, IndexDamaged, StoreBusy, StoreError, StoreMissing, StoreRefused
+from folio.errors import FolioError, IndexDamaged, StoreBusy, StoreError, StoreMissing, StoreRefused, UsageError
 from folio.paper_metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
-from folio.store import citations, notices, works
+from folio.sections import SectionMap
+from folio.store import citations, metadata_layers, notices, works
 from folio.store.conversations import Conversations
 from folio.store.database import Database
 from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.store.paper_vectors import PaperVector
-from folio.store.query_log import LogEntry, LoggedSource, QueryLog
+from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
 from folio.store.work_rows import Notice
-from folio.types import Failure
+from folio.types import Chunk, Failure
 from folio.work import SourceName, Work, WorkAuthor
+from tests.helpers import postgres
 from tests.helpers.answers import ANSWER
 from tests.helpers.engines import (
+    SECTIONS,
     TEXT,
     Both,
     Engine,
@@ -45,6 +52,7 @@ from tests.helpers.engines import (
     title_of,
     vectors,
 )
+from tests.helpers.exhaustive import EXHAUSTIVE
 
 MADE_WITH = {"embedder": "test", "dimension": "4"}
 # In the order of their bytes: digits, capitals, small letters, accents, other scripts, emoji
@@ -57,12 +65,13 @@ ENTRY = LogEntry(
 
 
 @pytest.fixture
-def engines(tmp_path: Path, url: str) -> tuple[Engine, Engine]:
-    return on_disk(tmp_path / "store" / "library.sqlite"), on_server(url)
+def engines(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Engine, ...]:
+    local = on_disk(tmp_path / "store" / "library.sqlite")
+    return (local, on_server(request.getfixturevalue("url"))) if postgres.is_installed() else (local,)
 
 
 @pytest.fixture
-def both(engines: tuple[Engine, Engine]) -> Iterator[Both]:
+def both(engines: tuple[Engine, ...]) -> Iterator[Both]:
     """An empty library in both engines."""
     opened = Both(*engines)
     opened(lambda library: library.set_fingerprint(MADE_WITH))
@@ -78,7 +87,7 @@ def _generation(library: Library) -> int:
 # Papers
 
 
-def test_a_library_that_is_missing_is_not_made_by_reading(engines: tuple[Engine, Engine]) -> None:
+def test_a_library_that_is_missing_is_not_made_by_reading(engines: tuple[Engine, ...]) -> None:
     for engine in engines:
         with pytest.raises(StoreMissing):
             engine.library()
@@ -88,6 +97,8 @@ def test_a_new_library_is_empty(both: Both) -> None:
     assert both(lambda library: library.papers()) == []
     assert set(both(lambda library: library.counts()).values()) == {0}
     assert both(lambda library: list(library.vectors())) == []
+    assert both(lambda library: library.chunk_ids()) == set()
+    assert both(_generation) == 0
     both.require_equal()
 
 
@@ -95,20 +106,39 @@ def test_a_paper_is_added_with_all_its_data(both: Both) -> None:
     new = both(lambda library: add(library, "a.pdf", paper("a", fine=True)))
     (found,) = both(lambda library: library.papers())
     assert (found.id, found.file, found.title, found.chunks) == (new.id, "a.pdf", "Title a", 3)
+    assert (found.authors, found.year, found.pages) == (("A. Uthor", "B. Writer"), 2024, new.pages)
+    assert (found.page_count, found.length, found.problems) == (3, len(TEXT), ("odd",))
+    assert (found.arxiv, found.key, found.sections) == ("2301.01234v2", "arXiv:2301.01234", SectionMap(SECTIONS))
+    assert both(lambda library: library.files()) == [file("a.pdf", "a")]
+    assert datetime.fromisoformat(both(lambda library: library.added())[new.id]).tzinfo is not None
     chunks = ids(new)
     assert both(lambda library: library.chunk_ids_of([new.id])) == sorted(chunks[:3])
     assert both(lambda library: library.chunk_ids(grain="fine")) == set(chunks[3:])
-    assert {
-        id: [fine.id for fine in each] for id, each in both(lambda library: library.fine_in(chunks[:3])).items()
-    } == {
-        chunks[0]: [chunks[3]],
-        chunks[1]: chunks[4:],
-        chunks[2]: [],
+    assert both(lambda library: [library.chunk_count(), library.chunk_count("fine")]) == [3, 3]
+    inside = both(lambda library: library.fine_in(chunks[:3]))
+    assert [[fine.id for fine in inside[id]] for id in chunks[:3]] == [[chunks[3]], chunks[4:], []]
+    assert both(lambda library: sorted(library.fine_ids_in(chunks[1:3]))) == sorted(chunks[4:])
+    parents = [None, None, None, chunks[0], chunks[1], chunks[1]]
+    kept = {
+        id: Chunk(id, new.id, *span, parent) for id, span, parent in zip(chunks, new.chunk_spans, parents, strict=True)
     }
+    assert both(lambda library: library.chunks(chunks)) == kept
     expected = vectors(TEXT[start:end] for start, end in new.chunk_spans)
-    assert both(lambda library: library.vectors_of(chunks[::-1]).tolist()) == expected[::-1].tolist()
-    texts = [text for _, _, text in both(lambda library: library.read_chunks(chunks))]
-    assert texts == [TEXT[start:end] for start, end in new.chunk_spans]
+    order = [5, 4, 3, 2, 2, 1, 0, 0]
+    found_vectors = both(lambda library: library.vectors_of([chunks[place] for place in order]).tolist())
+    assert found_vectors == expected[order].tolist()
+    batches = both(lambda library: [found for found, _ in library.vectors(batch=2)])
+    assert batches == [sorted(chunks[:3])[:2], sorted(chunks[:3])[2:]]
+    texts = [TEXT[start:end] for start, end in new.chunk_spans]
+    assert [text for _, _, text in both(lambda library: library.read_chunks(chunks))] == texts
+    passages = both(lambda library: list(library.passages()))
+    assert [(one.id, one.paper_id, one.title, one.text) for one in passages] == [
+        (id, new.id, "Title a", text) for id, text in zip(chunks[:3], texts, strict=False)
+    ]
+    both.require_equal()
+    both(lambda library: library.drop("/papers/a.pdf"))
+    assert both(lambda library: [library.chunk_count(), library.chunk_count("fine")]) == [0, 0]
+    assert both(lambda library: set(library.removed(0))) == set(chunks)
     both.require_equal()
 
 
@@ -130,6 +160,7 @@ def test_papers_are_replaced_linked_moved_and_dropped(both: Both) -> None:
     }  # fmt: skip
     both(lambda library: add(library, "a.pdf", paper("c", TEXT + "c")))  # it comes back
     assert both(lambda library: sorted(library.chunk_ids(9))) == sorted(ids(paper("c", TEXT + "c")))
+    assert both(lambda library: library.removed(9)) == []
     assert both(lambda library: sorted(library.removed(8))) == sorted(ids(paper("c", TEXT + "c", fine=True)))
     both.require_equal()
 
@@ -157,17 +188,25 @@ def test_the_order_is_that_of_bytes(both: Both) -> None:
         ("\u202ea\x01\x1f\u2028b", "\u202ea\x01\x1f\u2028b"),
         ("%s %% :x ::y \\ ' \" $1 {}", "%s %% :x ::y \\ ' \" $1 {}"),
     ],
-    ids=["NUL", "surrogate", "pair", "beyond the BMP", "controls", "signs of SQL"],
+    ids=["NUL", "surrogate", "a pair of surrogates", "beyond the BMP", "controls", "signs of SQL"],
 )
 def test_any_text_is_kept_as_far_as_it_can_be(both: Both, text: str, kept: str) -> None:
-    new = replace(paper("a", text), spans=((0, len(kept)),))
+    new = replace(paper("a", text), spans=((0, len(kept)), (1, len(kept))))
     said = simple_metadata(text, [text], 2020, origin="person")
-    both(lambda library: library.add(new, file("a.pdf", "a"), [7], vectors([kept]), added="2026-01-02T03:04:05+00:00"))
+    pair = vectors([kept, kept[1:]])
+    both(lambda library: library.add(new, file("a.pdf", "a"), [7, 8], pair, added="2026-01-02T03:04:05+00:00"))
     both(lambda library: library.record_failure(Failure(file("b.pdf", "b"), text, text)))
     assert both(lambda library: library.text("a" * 64, 0, 99)) == kept
+    assert [read for _, _, read in both(lambda library: library.read_chunks([7, 8]))] == [kept, kept[1:]]
+    assert [one.text for one in both(lambda library: list(library.passages()))] == [kept, kept[1:]]
     assert both(lambda library: library.failures())[0].happened == kept
-    both(lambda library: QueryLog(library.database).add(replace(ENTRY, question=text, trace={"why": text})))
-    assert both(lambda library: QueryLog(library.database).entries())[0][1].question == kept
+
+    def entry(of: str, in_json: str) -> LogEntry:
+        source = LoggedSource(in_json, in_json, 1, in_json)
+        return LogEntry(ENTRY.asked, of, of, (1,), of, (source, source), {in_json: 1.0}, of, trace={"why": in_json})
+
+    both(lambda library: _log(library).add(entry(text, text)))
+    assert both(lambda library: _log(library).last()) == entry(kept, text if "\0" in text else kept)
     if any("\ud800" <= character <= "\udfff" for character in text):
         with pytest.raises(StoreRefused):
             both(lambda library: library.set_metadata("a" * 64, "person", said))
@@ -225,6 +264,8 @@ def test_a_refused_paper_leaves_nothing_behind(both: Both, wrong: Callable[[Any]
     found = vectors(new.text[start:end] for start, end in new.spans)
     with pytest.raises(StoreRefused):
         both(lambda library: library.add(new, file("b.pdf", "b"), chunk_ids, found))
+    with pytest.raises(ValueError, match="zip"):  # fewer vectors than passages
+        both(lambda library: library.add(paper("c"), file("c.pdf", "c"), ids(paper("c")), found[:2]))
     assert both(_generation) == 1
     assert both(lambda library: [one.id for one in library.papers()]) == ["a" * 64]
     both.require_equal()
@@ -236,7 +277,10 @@ def test_unknown_ids_are_skipped_or_named(both: Both) -> None:
         assert list(both(lambda library, id=unknown: library.chunks([id, ids(new)[0]]))) == [ids(new)[0]]  # type: ignore[misc]
     assert both(lambda library: library.chunks([])) == {}
     assert both(lambda library: library.text("9" * 64, 0, 5)) == ""
-    assert both(lambda library: library.papers_by_id(["9" * 64, "a\0", "\ud800"])) == []
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b")))
+    unknown_too = ["b" * 64, "9" * 64, "a\0", "\ud800", "a" * 64]
+    assert [one.id[0] for one in both(lambda library: library.papers_by_id(unknown_too))] == ["b", "a"]
+    assert both(lambda library: library.chunk_ids_of(["9" * 64])) == []
     assert both(lambda library: library.text("\ud800", 0, 5)) == ""
     assert both(lambda library: QueryLog(library.database).entry(2**63 - 1)) is None
     with pytest.raises(IndexDamaged, match="names a passage that is not in the library: 17"):
@@ -246,7 +290,7 @@ def test_unknown_ids_are_skipped_or_named(both: Both) -> None:
 # Snapshots and transactions
 
 
-def test_a_snapshot_does_not_change_while_another_connection_writes(both: Both, engines: tuple[Engine, Engine]) -> None:
+def test_a_snapshot_does_not_change_while_another_connection_writes(both: Both, engines: tuple[Engine, ...]) -> None:
     old = both(lambda library: add(library, "a.pdf", paper("a")))
     for engine, library in zip(engines, both.libraries, strict=True):
         with closing(engine.library()) as reader:
@@ -258,6 +302,7 @@ def test_a_snapshot_does_not_change_while_another_connection_writes(both: Both, 
                 assert [one.title for one in reader.papers()] == ["Title a"]
                 assert reader.chunk_ids() == set(ids(old))
                 assert reader.text(old.id, 0, 9) == "The first"
+                assert [found for found, _ in reader.vectors()] == [sorted(ids(old))]
                 with pytest.raises(StoreError):
                     reader.drop("/papers/a.pdf")
             with reader.reading() as later:
@@ -288,7 +333,7 @@ _PARTS = ("library", "user", "both")
 
 @pytest.mark.parametrize(("held", "wanted"), list(product(_PARTS, _PARTS)))
 def test_a_transaction_keeps_others_from_what_it_may_change(
-    both: Both, engines: tuple[Engine, Engine], held: Any, wanted: Any
+    both: Both, engines: tuple[Engine, ...], held: Any, wanted: Any
 ) -> None:
     def insert(library: Library, wait_s: float) -> None:
         with library.database.transaction(wanted, wait_s):
@@ -306,7 +351,7 @@ def test_a_transaction_keeps_others_from_what_it_may_change(
     both.require_equal()
 
 
-def test_another_transaction_is_waited_for(both: Both, engines: tuple[Engine, Engine]) -> None:
+def test_another_transaction_is_waited_for(both: Both, engines: tuple[Engine, ...]) -> None:
     for engine, library in zip(engines, both.libraries, strict=True):
         with closing(engine.connect(False)) as other:
             ready = threading.Event()
@@ -335,11 +380,15 @@ def test_pending_vectors_are_recalled_until_their_paper_is_added(both: Both) -> 
     both(lambda library: library.remember(digests[:1], 2 * fresh[:1]))
     assert both(lambda library: library.recall(digests)[digests[0]].tolist()) == [2, 4, 6, 8]
     both(lambda library: add(library, "a.pdf", new))
+    landed = both(lambda library: [row.tolist() for row in library.recall([digests[1], digests[1]]).values()])
+    assert landed == vectors([TEXT[10:43]]).tolist()
     assert both(lambda library: sorted(library.recall([*digests, text_hash("other"), "0"]))) == sorted(
         [*digests, text_hash("other")]
     )
     both(lambda library: library.drop("/papers/a.pdf"))
     assert both(lambda library: list(library.recall(digests))) == []
+    wanted = [text_hash("other"), text_hash("three")]
+    assert both(lambda library: [row.tolist() for row in library.recall(wanted).values()]) == [[1, 2, 3, 4]]
     both(lambda library: library.forget_pending())
     assert both(lambda library: library.recall([text_hash("other")])) == {}
     whole = {"a" * 64: PaperVector(text_hash("whole"), vectors(["whole"])[0])}
@@ -357,6 +406,13 @@ def test_what_people_say_stays_and_comes_back_and_is_inherited(both: Both) -> No
     said = simple_metadata("Äpfel", ["Ada Byte"], 2021, origin="person")
     assert both(lambda library: library.change_metadata("a" * 64, "person", lambda _: said))
     assert not both(lambda library: library.change_metadata("a" * 64, "person", lambda before: before))
+    both(lambda library: library.change_metadata("a" * 64, "person", lambda said: replace(said, year=_said(1999))))
+    both(lambda library: library.change_metadata("a" * 64, "person", lambda said: replace(said, doi=_said("10.1/a"))))
+    assert both(lambda library: library.metadata_layers("a" * 64)) == {
+        "pdf": paper("a").metadata,
+        "person": replace(said, year=_said(1999), doi=_said("10.1/a")),
+    }
+    assert both(_generation) == 3  # another year makes no other index
     both(lambda library: library.set_metadata("a" * 64, "online", simple_metadata("Pears", origin="openalex")))
     both(lambda library: library.set_metadata_of("bibliography", {letter * 64: said for letter in "bz"}))
     assert both(lambda library: [one.title for one in library.papers()]) == ["Äpfel", "Äpfel"]
@@ -368,7 +424,34 @@ def test_what_people_say_stays_and_comes_back_and_is_inherited(both: Both) -> No
     both(lambda library: library.drop("/papers/a.pdf"))
     both(lambda library: add(library, "a.pdf", paper("a")))
     both(lambda library: library.set_metadata("a" * 64, "person", NO_METADATA))
+    assert both(lambda library: library.papers()[0].year) == 2024
     assert both(lambda library: [one.title for one in library.papers()]) == ["Pears", "Äpfel"]
+    both.require_equal()
+
+
+def _said(value: Any) -> Field[Any]:
+    return Field(value, "person", True)
+
+
+def test_a_change_of_metadata_that_fails_changes_nothing(both: Both) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: library.set_metadata("a" * 64, "person", Metadata(title=_said("Kept"))))
+
+    def fail(library: Library) -> None:
+        with library.database.transaction():
+            metadata_layers.write(library.database, "a" * 64, "person", Metadata(title=_said("Never Said")))
+            assert library.papers_by_id(["a" * 64])[0].title == "Never Said"
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        both(fail)
+    with pytest.raises(ZeroDivisionError):
+        both(lambda library: library.change_metadata("a" * 64, "person", lambda said: 1 / 0))
+    wrong = Metadata(title=_said("\ud800"))
+    with pytest.raises(StoreRefused):
+        both(lambda library: library.change_metadata("a" * 64, "person", lambda _: wrong))
+    assert both(lambda library: library.papers_by_id(["a" * 64])[0].title) == "Kept"
+    assert both(lambda library: library.metadata_layers("a" * 64)["person"]) == Metadata(title=_said("Kept"))
     both.require_equal()
 
 
@@ -488,32 +571,40 @@ def _log(library: Library) -> QueryLog:
 
 
 def test_the_log(both: Both) -> None:
-    assert both(lambda library: _log(library).last()) is None
-    with pytest.raises(FolioError):
+    empty = LogCounts(questions=0, refused=0, good=0, bad=0, median_ms=None, median_confidence=None)
+    assert both(lambda library: (_log(library).last(), _log(library).counts())) == (None, empty)
+    with pytest.raises(UsageError, match="no answer to rate"):
         both(lambda library: _log(library).mark("good"))
     entries = [
         ENTRY,
-        replace(ENTRY, confidence=None, trace=None, sources=()),
-        replace(ENTRY, confidence=1, question=""),
+        replace(ENTRY, confidence=None, trace=None, sources=(), timings_ms={}),
+        replace(ENTRY, confidence=1, question="", asked="2025-01-01T00:00:00+00:00"),  # the clock was set back
     ]
     assert [both(lambda library, one=one: _log(library).add(one)) for one in entries] == [1, 2, 3]  # type: ignore[misc]
     both(lambda library: _log(library).mark_row(1, "good"))
-    both(lambda library: _log(library).mark("bad"))
+    both(lambda library: _log(library).mark("good"))
+    assert both(lambda library: _log(library).mark("bad")) == replace(entries[2], feedback="bad")
+    assert both(lambda library: _log(library).last()) == replace(entries[2], feedback="bad")
+    assert both(lambda library: _log(library).entry(2)) == entries[1]
     assert both(lambda library: _log(library).entry(1)) == replace(ENTRY, feedback="good")
     assert both(lambda library: _log(library).entry(9)) is None
-    with pytest.raises(FolioError):
+    with pytest.raises(UsageError, match="no longer in the log"):
         both(lambda library: _log(library).mark_row(9, "good"))
     assert [row for row, _ in both(lambda library: _log(library).entries())] == [3, 2, 1]
+    assert [row for row, _ in both(lambda library: _log(library).entries(most=2))] == [3, 2]
     assert [row for row, _ in both(lambda library: _log(library).entries("good", most=5))] == [1]
-    counts = both(lambda library: _log(library).counts())
-    assert (counts.questions, counts.refused, counts.median_ms, counts.median_confidence) == (3, 1, 1012.75, 0.75)
+    assert both(lambda library: _log(library).counts()) == LogCounts(3, 1, 1, 1, 1012.75, 0.75)
     both.require_equal()
     assert both(lambda library: _log(library).clear()) == 3
+    assert both(lambda library: _log(library).clear()) == 0
+    for mark in (lambda log: log.mark("good"), lambda log: log.mark_row(1, "good")):
+        with pytest.raises(UsageError):
+            both(lambda library, mark=mark: mark(_log(library)))  # type: ignore[misc]
     assert both(lambda library: _log(library).add(ENTRY)) == 1
     both.require_equal()
 
 
-def test_conversations(both: Both, engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations(both: Both) -> None:
     for new in ("first", "second"):
 
         def add_turns(library: Library, new: str = new) -> list[int]:
@@ -560,11 +651,16 @@ def test_a_failure_is_replaced_and_forgotten(both: Both) -> None:
         both(lambda library, it=letter: library.record_failure(Failure(file("b.pdf", it), "Torn.", "Glue.")))  # type: ignore[misc]
     both(lambda library: library.record_failure(Failure(file("a.pdf", "a"), "Wet.", "Dry it.")))
     assert [one.file.sha256[0] for one in both(lambda library: library.failures())] == ["a", "c"]
+    assert both(_generation) == 0
     both(lambda library: add(library, "b.pdf", paper("d")))
     both(lambda library: library.forget_failure("/papers/a.pdf"))
     assert both(lambda library: library.failures()) == []
+    both(lambda library: library.record_failure(Failure(file("b.pdf", "e"), "Torn.", "Glue.")))
+    assert both(lambda library: len(library.papers())) == 1  # a file that broke keeps its paper
     assert title_of("d") == both(lambda library: library.papers()[0].title)
     both.require_equal()
+    both(lambda library: library.drop("/papers/b.pdf"))
+    assert both(lambda library: [library.papers(), library.failures()]) == [[], []]
 
 
 # Any history
@@ -652,4 +748,5 @@ _NUMBERS = count()
 
 def test_any_history_has_the_same_result_in_both(url: str, tmp_path: Path) -> None:
     machine = type("_OwnHistory", (_History,), {"url": url, "folder": tmp_path})
-    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=12, deadline=None))
+    examples = 100 if EXHAUSTIVE else 6
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=12, deadline=None))

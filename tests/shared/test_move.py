@@ -22,6 +22,7 @@ from folio.store.conversations import Turn
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.engines import rows_of
 from tests.helpers.fakes import HashingApp, read_once
+from tests.helpers.forks import forks_of
 from tests.helpers.kill_move import app_of, move
 from tests.helpers.libraries import awkward_papers, fill
 from tests.helpers.paths import ROOT
@@ -119,12 +120,6 @@ def test_nothing_is_moved_from_an_empty_place(tmp_path: Path, url: str, to: Plac
     assert not at(app, to).has_library()
 
 
-def kill_move(to: Place, folder: Path, url: str, step: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.helpers.kill_move", to, str(folder), url, str(step)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("to", PLACES)
 def test_a_killed_move_leaves_both_places_as_they_were(
     filled: Callable[..., HashingApp], tmp_path: Path, url: str, to: Place
@@ -134,10 +129,10 @@ def test_a_killed_move_leaves_both_places_as_they_were(
     new = at(app, to)
     step, steps = 1, 0
     while True:
-        ran = kill_move(to, tmp_path, url, step)
-        if ran.returncode == 0:  # it has fewer steps
+        code, out = forks_of("tests.helpers.kill_move").run(to, tmp_path, url, step)
+        if code == 0:  # it has fewer steps
             break
-        assert ran.returncode == -9, ran.stderr
+        assert code == -9, out
         steps += 1
         assert rows(app) == before
         if new.has_library():  # what was made for the move has nothing in it, or it has been done

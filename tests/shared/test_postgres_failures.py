@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -67,14 +66,14 @@ def test_killed_servers_tear_and_lose_nothing() -> None:
         url = server.url(server.new_database())
         open_library(url, create=True).close()
         with Adder(url) as adder:
-            for kill in range(5):
+            for kill in range(3):  # many: python -m campaign.postgres_kills
                 adder.wait_for(3)
                 time.sleep(0.007 * kill)
                 server.kill()
                 server.start()
             adder.wait_for(3)
         require_whole(url, adder)
-        assert len(adder.errors) <= 5
+        assert len(adder.errors) <= 3
 
 
 def test_work_is_claimed_again_after_the_server_was_killed() -> None:
@@ -242,8 +241,6 @@ def test_a_question_over_a_slow_network(
         before = proxy.round_trips
         distant.query_log(library).add(ENTRY)
         logged = proxy.round_trips - before
-    told = f"round trips: {trips[0]} for the first question, {trips[1]} for the second, {logged} to log one"
-    sys.stdout.write(f"{told}\n")
     assert max(trips) <= 25
     assert logged <= 4
 

@@ -174,4 +174,4 @@ def test_without_rays_package_the_command_says_what_to_install(monkeypatch: pyte
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
     with pytest.raises(PackagesMissing, match=r"^--on ray needs packages that are not installed: ray\.$") as refused:
         RayReader("", None, lambda: JOB)
-    assert "requirements-cluster.txt" in refused.value.remedy
+    assert "requirements/ray.txt" in refused.value.remedy

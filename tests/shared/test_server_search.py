@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,8 +20,8 @@ from folio.shared.postgres import PostgresDatabase
 from folio.shared.server_search import ServerIndexes, open_server_indexes
 from folio.store.library import Library
 from folio.text import tokenize
+from tests.helpers.forks import forks_of
 from tests.helpers.library_pair import LibraryPair, made_up_questions, made_up_texts, real_texts
-from tests.helpers.paths import ROOT
 from tests.helpers.postgres import PostgresServer
 
 Found = Sequence[tuple[int, float]]
@@ -324,19 +323,14 @@ def test_two_that_update_at_once_both_end(pair: LibraryPair, url: str) -> None:
     assert_finds_the_same(pair, open_server_indexes(pair.database, pair.shared), made_up_questions(texts, 10))
 
 
-def _kill_at(url: str, statement: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.helpers.update_child", url, str(statement)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-
-
-@pytest.mark.slow
 def test_a_killed_update_leaves_the_old_state(pair: LibraryPair) -> None:
     texts = made_up_texts(5, 3000)
     questions = made_up_questions(texts, 10)
     for number, text in enumerate(texts[:3]):
         pair.add(f"{number}.pdf", text)
+    update = forks_of("tests.helpers.update_child").run
     for statement in (1, 2, 3, 5, 8, 11, 14):  # the first update makes the tables
-        assert _kill_at(pair.url, statement).returncode == -9, statement
+        assert update(pair.url, statement)[0] == -9, statement
         with pytest.raises(IndexDamaged):
             open_server_indexes(pair.database, pair.shared)
     before = pair.update()
@@ -347,15 +341,15 @@ def test_a_killed_update_leaves_the_old_state(pair: LibraryPair) -> None:
     pair.add("3.pdf", texts[3])
     pair.add("4.pdf", texts[4])
     for statement in (3, 4, 5, 7, 8):
-        assert _kill_at(pair.url, statement).returncode == -9, statement
+        assert update(pair.url, statement)[0] == -9, statement
         indexes = open_server_indexes(pair.database, pair.shared)
         assert indexes.stamp == before.stamp
         for question, by_words, by_vectors in zip(questions, expected, nearest, strict=True):
             assert_same(indexes.lexical.search(question, 20), by_words)
             assert indexes.passages.search(pair.embedder.embed_query(question), 20) == by_vectors
-    done = _kill_at(pair.url, 1000)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 8
+    code, out = update(pair.url, 1000)
+    assert code == 0, out
+    assert int(out) > 8
     assert_finds_the_same(pair, open_server_indexes(pair.database, pair.shared), questions)
 
 

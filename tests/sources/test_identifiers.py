@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from folio.errors import UsageError
 from folio.sources.identifiers import parse_identifier
 
+pytestmark = pytest.mark.fast
+
 S2 = "204e3073870fae3d05bcbc2f6a8e263d9b72e776"
 
 

@@ -38,6 +38,8 @@ from tests.helpers.source_records import (
 )
 from tests.helpers.source_server import FakeClock, SourceServer, json_answer
 
+pytestmark = pytest.mark.fast
+
 
 def work(title: str = "Otters", family: str = "Byte", year: int | None = 2021, **more: Any) -> Work:
     return Work("openalex", title=title, authors=(WorkAuthor(PersonName(family)),), year=year, **more)

@@ -7,6 +7,8 @@ import pytest
 
 from folio.sources.zotero_files import attachment_file
 
+pytestmark = pytest.mark.fast
+
 FOLDER, BASE, KEY = Path("/data/Zotero"), Path("/data/papers"), "ABCD2345"
 
 

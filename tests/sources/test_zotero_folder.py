@@ -7,6 +7,8 @@ import pytest
 from folio.errors import UsageError
 from folio.sources.zotero_folder import Computer, DataFolder, find_data_folder, read_preferences
 
+pytestmark = pytest.mark.fast
+
 
 def _library(folder: Path) -> Path:
     folder.mkdir(parents=True)

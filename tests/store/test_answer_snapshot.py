@@ -21,6 +21,8 @@ from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile, Vector
 from tests.helpers.answers import ANSWER, ICE_PAPER, ICE_TEXT, MELT_PAPER, MELT_TEXT, REFUSED, REPORT
 from tests.helpers.fakes import hashing_app, make_pdf, read_here
 
+pytestmark = pytest.mark.fast
+
 TEXTS = {ICE_PAPER.id: ICE_TEXT, MELT_PAPER.id: MELT_TEXT}
 PAPERS = (ICE_PAPER, MELT_PAPER)
 

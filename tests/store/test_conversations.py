@@ -1,11 +1,10 @@
-"""Conversations: saved, listed, deleted for good, used by many threads, kept through rebuilds."""
+"""Conversations: saved, listed, deleted for good, used by many threads. That they outlive rebuilds: tests/ingest."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -20,13 +19,16 @@ from folio.answer_types import Answer
 from folio.errors import NotKnown, StoreBusy, StoreDamaged, StoreMissing
 from folio.store.conversations import Conversations, Turn
 from folio.store.library import Library
-from folio.store.query_log import LogEntry, QueryLog
+from folio.store.query_log import QueryLog
 from folio.store.sqlite import SqliteDatabase
 from folio.store.user_file import user_file
 from tests.helpers.answers import ANSWER, REFUSED, REPORT
-from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+from tests.helpers.damage import at_once, tamper
+from tests.helpers.fakes import hashing_app, make_pdf, read_here
+from tests.helpers.libraries import ENTRY
 
-ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (), "It is.", (), {}, "by hand")
+pytestmark = pytest.mark.fast
+
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
 
@@ -131,18 +133,12 @@ def test_unknown_conversations_and_turns_raise(kept: Conversations) -> None:
 # Answers, for follow-ups
 
 
-@pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
-    """An app with three papers."""
+def test_a_conversation_can_be_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    made = hashing_app(tmp_path, LLM="builtin")
+    app = hashing_app(tmp_path, LLM="builtin")
     for subject in ("lattices", "sponges", "trees"):
         make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
-    made.run()
-    return made
-
-
-def test_a_conversation_can_be_continued(app: HashingApp, tmp_path: Path) -> None:
+    app.run()
     with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
         chat = app.chat(library, top_k=2)
         id = kept.begin()
@@ -204,19 +200,6 @@ def test_a_conversation_is_deleted_and_the_others_stay(kept: Conversations) -> N
     assert kept.summaries() == ()
 
 
-@pytest.mark.parametrize("forget", [Conversations.clear, lambda kept: kept.remove(kept.summaries()[0].id)])
-def test_deleted_text_is_gone_from_the_disk(
-    library: Library, written: Conversations, path: Path, forget: Callable[[Conversations], object]
-) -> None:
-    id = written.begin()
-    for _ in range(50):
-        written.add(id, {"answer": "Nordwand " * 2000}, asking("Is the merger with Nordwand private?"), None)
-    assert b"Nordwand" in b"".join(part.read_bytes() for part in path.parent.iterdir())
-    forget(written)
-    assert not [part.name for part in path.parent.iterdir() if b"Nordwand" in part.read_bytes()]
-    assert library.check() == []
-
-
 def test_a_conversation_deleted_while_answering_stays_deleted(kept: Conversations) -> None:
     id = kept.begin()
     kept.add(id, {"turn": 1}, ANSWER, None)
@@ -254,26 +237,16 @@ def test_in_memory_they_are_lost_on_close(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_many_threads_may_write_and_read(kept: Conversations) -> None:
-    errors: list[BaseException] = []
+    def talk(number: int) -> None:
+        id, name = kept.begin(), f"thread {number}"
+        for place in range(1, 9):
+            assert kept.add(id, {"said": f"{name} {place}", "turn": place}, asking(name), None) == place
+            kept.mark(id, place, "good")
+            assert [turn.reply["said"] for turn in kept.turns(id)] == [f"{name} {n}" for n in range(1, place + 1)]
+            assert id in {found.id for found in kept.summaries()}
 
-    def talk(name: str) -> None:
-        try:
-            id = kept.begin()
-            for place in range(1, 13):
-                assert kept.add(id, {"said": f"{name} {place}", "turn": place}, asking(name), None) == place
-                kept.mark(id, place, "good")
-                assert [turn.reply["said"] for turn in kept.turns(id)] == [f"{name} {n}" for n in range(1, place + 1)]
-                assert id in {found.id for found in kept.summaries()}
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=talk, args=[f"thread {number}"]) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert sorted((found.title, found.turns) for found in kept.summaries()) == [(f"thread {n}", 12) for n in range(8)]
+    at_once(6, talk)
+    assert sorted((found.title, found.turns) for found in kept.summaries()) == [(f"thread {n}", 8) for n in range(6)]
 
 
 def test_another_program_sees_what_is_written(written: Conversations, path: Path) -> None:
@@ -327,20 +300,7 @@ def test_what_is_made_from_pdfs_is_not_waited_for(
     assert QueryLog(library.database).counts().questions == 0
 
 
-# Independence of the papers
-
-
-def test_a_conversation_changes_nothing_about_the_papers(library: Library, written: Conversations) -> None:
-    with library.reading() as before:
-        counts = library.counts()
-    id = written.begin()
-    written.add(id, {}, ANSWER, None)
-    written.mark(id, 1, "good")
-    written.remove(id)
-    with library.reading() as after:
-        assert after == before
-        assert library.counts() == counts
-    assert library.check() == []
+# The store
 
 
 def test_a_store_that_is_not_there_yet(path: Path) -> None:
@@ -377,57 +337,6 @@ def test_a_replaced_or_deleted_store_is_reopened(written: Conversations, path: P
     assert [found.id for found in written.summaries()] == [id]
 
 
-# Rebuilding
-
-
-@pytest.fixture
-def talked(app: HashingApp) -> str:
-    """The id of a conversation of two turns, the second with feedback; the log has one question before them."""
-    with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
-        QueryLog(library.database).add(ENTRY)
-        id = kept.begin()
-        chat = app.chat(library, top_k=2)
-        for question in ("What does a sponge do with its input?", "How are trees balanced after an insertion?"):
-            kept.add(id, {"message": question}, chat.ask(question).answer, replace(ENTRY, question=question))
-        kept.mark(id, 2, "bad")
-    return id
-
-
-def assert_is_there(app: HashingApp, id: str) -> None:
-    with closing(app.open_library()) as library, closing(Conversations(app.library_path)) as kept:
-        assert [(found.id, found.turns) for found in kept.summaries()] == [(id, 2)]
-        first, second = kept.turns(id, library)
-        assert first.reply == {"message": "What does a sponge do with its input?"}
-        assert second.reply == {"message": "How are trees balanced after an insertion?", "feedback": "bad"}
-        assert [turn.answer.question for turn in (first, second) if turn.answer] == [
-            "What does a sponge do with its input?",
-            "How are trees balanced after an insertion?",
-        ]
-        log = dict(library.database.query("SELECT id, question FROM queries"))
-        assert [log.get(turn.query) for turn in (first, second)] == [turn.reply["message"] for turn in (first, second)]
-
-
-def test_conversations_survive_a_rebuild(app: HashingApp, talked: str, tmp_path: Path) -> None:
-    app.repair()
-    assert_is_there(app, talked)
-    other = hashing_app(tmp_path, HashingEmbedder(name="other"), LLM="builtin")
-    other.run(rebuild=True)
-    assert_is_there(other, talked)
-    assert other.verify() == []
-
-
-@pytest.mark.parametrize("damage", ["PRAGMA user_version = 99", "ALTER TABLE vectors RENAME TO lost"])
-def test_conversations_are_saved_from_a_damaged_library(app: HashingApp, talked: str, damage: str) -> None:
-    with sqlite3.connect(app.library_path) as tamper:
-        tamper.execute(damage)
-    tamper.close()
-    notices: list[str] = []
-    HashingApp(app.settings, notices.append, app.hashing).run(rebuild=True)
-    assert [notice for notice in notices if "was set aside" in notice]
-    assert_is_there(app, talked)
-    assert app.verify() == []
-
-
 @pytest.mark.parametrize("changed", ["reply = '{}'", "memory = '{}'", "crc = crc + 1"])
 def test_a_turn_that_has_changed_is_an_error_and_can_be_deleted(
     written: Conversations, path: Path, changed: str
@@ -435,8 +344,7 @@ def test_a_turn_that_has_changed_is_an_error_and_can_be_deleted(
     ids = [written.begin(), written.begin()]
     for id in ids:
         written.add(id, {"answer": "It is 23 km long."}, ANSWER, ENTRY)
-    with closing(sqlite3.connect(user_file(path))) as tamper, tamper:
-        tamper.execute(f"UPDATE turns SET {changed} WHERE conversation = ?", (ids[0],))
+    tamper(user_file(path), f"UPDATE turns SET {changed} WHERE conversation = '{ids[0]}'")
     for read in (
         lambda: written.turns(ids[0]),
         lambda: written.query(ids[0], 1),

@@ -45,17 +45,17 @@ QUICK = (
     " or can_be_continued or batch_continues or answer_that_was_cut or for_a_second or kill_during or readers_may_open"
     " or threads_that or two_processes or saved_from)"
 )
-# docs/windows.md says why
+# What the double cannot stand in for
 LEFT_OUT = (
     # They say that an old file goes at once, though a reader has it mapped.
     "tests/store/test_vector_index.py::test_an_open_index_works_after_its_files_were_deleted",
     "tests/store/test_vector_index.py::test_a_reader_retries_if_a_writer_replaced_the_manifest",
     # They rename files that are open.
-    "tests/store/test_user_file.py::test_who_has_it_open_notices_that_another_took_its_place",
+    "tests/store/test_user_file.py::test_an_open_library_notices_that_its_user_file_was_replaced",
     "tests/ingest/test_damaged_library.py::test_a_killed_rebuild_of_a_damaged_library_loses_nothing",
     # They look at the bits of permissions.
     "tests/store/test_takeover.py::test_the_mode_of_the_file_is_kept",
-    "tests/store/test_user_file.py::test_it_and_its_copies_are_closed_to_others",
+    "tests/store/test_user_file.py::test_the_file_and_its_copies_are_private",
     "tests/store/test_daily_notice.py::test_the_mark_is_the_stores_and_private",
     # They act in processes of their own, which do not have the double.
     "tests/store/test_takeover.py::test_a_kill_leaves_the_old_library_or_the_new_one",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -25,32 +26,49 @@ from folio.store import user_file
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.permissions import make_private
-from folio.store.query_log import LogEntry, QueryLog
+from folio.store.query_log import QueryLog
 from folio.store.tables import LIBRARY_VERSION
 from folio.store.user_file import copies, copy_daily, copy_now, restored, set_aside
 from tests.helpers.answers import ANSWER
+from tests.helpers.damage import PAGE, at_once, flip, page_of, tamper, zero_pages
 from tests.helpers.exhaustive import sample
+from tests.helpers.libraries import ENTRY
 from tests.helpers.paths import ROOT
 from tests.helpers.permissions import read_only_tree
 from tests.helpers.sqlite_faults import sqlite_faults
 from tests.helpers.stores import TEXTS, Notices, Store
 
-ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (), "It is.", (), {}, "by hand")
-FIRST = date(2026, 3, 29)
+FIRST, LAST = date(2026, 3, 29), date(2026, 4, 2)
 RESTORED = "your questions, conversations and edits are again those of the copy of"
 
 
 class Clock:
     """The day as user_file.py sees it."""
 
-    def __init__(self) -> None:
-        self.day = FIRST
+    def __init__(self, day: date = LAST) -> None:
+        self.day = day
 
     def today(self) -> date:
         return self.day
 
     def go_on(self) -> None:
         self.day = date.fromordinal(self.day.toordinal() + 1)
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of three papers with 20 questions from each of three days, and 20 of today."""
+    made, clock = Store(tmp_path_factory.mktemp("pristine") / "store"), Clock(FIRST)
+    for name, text in TEXTS.items():
+        made.add(name, text)
+    with pytest.MonkeyPatch.context() as patch, closing(made.library):
+        patch.setattr(user_file, "date", clock)
+        while clock.day != LAST:
+            clock.go_on()
+            for number in range(20):
+                question = f"{number}? ({clock.day})"
+                QueryLog(made.library.database).add(replace(ENTRY, question=question, answer="It is. " * 99))
+    return made.folder
 
 
 @pytest.fixture
@@ -61,20 +79,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def path(tmp_path: Path, clock: Clock) -> Path:
-    """A library of three papers with 20 questions from each of three days, and 20 of today."""
-    with closing(Store(tmp_path / "store").library) as library:
-        made = Store(tmp_path / "store")
-        for name, text in TEXTS.items():
-            made.add(name, text)
-        made.library.close()
-        for _ in range(4):
-            clock.go_on()
-            for number in range(20):
-                QueryLog(library.database).add(
-                    replace(ENTRY, question=f"{number}? ({clock.day})", answer="It is. " * 99)
-                )
-    return tmp_path / "store" / "library.sqlite"
+def path(pristine: Path, tmp_path: Path, clock: Clock) -> Path:
+    return shutil.copytree(pristine, tmp_path / "store") / "library.sqlite"
 
 
 @pytest.fixture
@@ -223,40 +229,18 @@ def test_a_kill_leaves_no_half_copy(path: Path, user: Path, clock: Clock, at: st
 # Damage
 
 
-def _page_of(path: Path, table: str) -> int:
-    with closing(sqlite3.connect(path)) as opened:
-        return int(opened.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0])
-
-
-def _edit(path: Path, change: Callable[[bytearray], None]) -> None:
-    content = bytearray(path.read_bytes())
-    change(content)
-    path.write_bytes(content)
-
-
-def _zero_page(path: Path, table: str) -> None:
-    start = (_page_of(path, table) - 1) * 4096
-
-    def change(content: bytearray) -> None:
-        content[start : start + 4096] = bytes(4096)
-
-    _edit(path, change)
-
-
-def _flip_a_page(path: Path) -> None:
-    """In the first page of the log: what kind of page it is."""
-    start = (_page_of(path, "queries") - 1) * 4096
-    _edit(path, lambda content: content.__setitem__(start, content[start] ^ 0x10))
+def _zero_the_schema(path: Path) -> None:
+    with path.open("rb+") as file:
+        file.seek(100)
+        file.write(bytes(PAGE - 100))
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
-    "flipped header": lambda path: _edit(path, lambda content: content.__setitem__(3, content[3] ^ 0x40)),
-    "flipped page": _flip_a_page,
+    "flipped header": lambda path: flip(path, 3, 0x40),
+    "flipped page": lambda path: flip(path, page_of(path, "queries"), 0x10),
     "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
-    "a page of zeros": lambda path: _zero_page(path, "queries"),
-    "the first page of zeros": lambda path: _edit(
-        path, lambda content: content.__setitem__(slice(100, 4096), bytes(3996))
-    ),
+    "a page of zeros": lambda path: zero_pages(path, "queries"),
+    "the first page of zeros": _zero_the_schema,
     "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
     "truncated within a page": lambda path: os.truncate(path, path.stat().st_size - 1000),
     "a text": lambda path: path.write_bytes(b"This is a text and no database.\n" * 200),
@@ -302,12 +286,12 @@ def test_a_file_that_is_gone_is_restored(path: Path, user: Path, damage: str) ->
     assert set_aside(user) == []
 
 
-def test_conversations_restore_it_too(path: Path, user: Path) -> None:
+def test_opening_conversations_restores_the_file_too(path: Path, user: Path) -> None:
     notices = Notices()
     with closing(Conversations(path, notice=notices)) as kept:
         id = kept.begin()
         kept.add(id, {}, ANSWER, ENTRY)
-    _zero_page(user, "turns")
+    zero_pages(user, "turns")
     with (
         closing(Conversations(path, notice=notices)) as kept,
         pytest.raises(StoreDamaged, match=r"user\.sqlite, with your questions") as caught,
@@ -321,7 +305,7 @@ def test_conversations_restore_it_too(path: Path, user: Path) -> None:
 
 
 def test_a_check_finds_damage_and_the_next_command_restores_it(path: Path, user: Path) -> None:
-    _zero_page(user, "citations")
+    zero_pages(user, "citations")
     notices = Notices()
     with closing(Library(path, notice=notices)) as library:
         assert library.check() != []
@@ -360,7 +344,7 @@ def test_without_a_copy_it_begins_anew_and_the_damaged_file_stays(path: Path, us
 
 def test_a_damaged_file_is_not_copied(user: Path) -> None:
     before = _days(user)
-    _zero_page(user, "queries")
+    zero_pages(user, "queries")
     copy_daily(user, date(2026, 4, 3))
     assert _days(user) == before
     assert restored(user).endswith(f"{RESTORED} 2026-04-02.")
@@ -378,30 +362,21 @@ def test_what_its_log_holds_goes_aside_with_it(path: Path, user: Path) -> None:
 
 def test_many_open_it_at_once_and_it_is_restored_once(path: Path, user: Path) -> None:
     user.write_bytes(b"no database")
-    gate, notices, errors = threading.Barrier(6), Notices(), []
+    notices = Notices()
 
     def look(number: int) -> None:
-        gate.wait()
-        try:
-            if number % 2:
-                with closing(Conversations(path, notice=notices)) as kept:
-                    kept.add(kept.begin(), {}, ANSWER, ENTRY)
-            else:
-                with closing(Library(path, notice=notices)) as library:
-                    QueryLog(library.database).add(ENTRY)
-        except BaseException as error:
-            errors.append(error)
+        if number % 2:
+            with closing(Conversations(path, notice=notices)) as kept:
+                kept.add(kept.begin(), {}, ANSWER, ENTRY)
+        else:
+            with closing(Library(path, notice=notices)) as library:
+                QueryLog(library.database).add(ENTRY)
 
-    threads = [threading.Thread(target=look, args=[number]) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(6, look)
     assert (len(notices), len(set_aside(user)), _count(user)) == (1, 1, 66)
 
 
-def test_who_has_it_open_notices_that_another_took_its_place(path: Path, user: Path) -> None:
+def test_an_open_library_notices_that_its_user_file_was_replaced(path: Path, user: Path) -> None:
     with closing(Library(path)) as server, closing(Conversations(path)) as kept:
         kept.add(kept.begin(), {}, ANSWER, None)
         opened = server.identity()
@@ -519,7 +494,7 @@ def test_a_folder_that_cannot_be_written_with_a_damaged_file(path: Path, user: P
 # Apart from the library
 
 
-def test_a_library_in_a_folder_that_cannot_be_written_needs_no_such_file(path: Path, user: Path) -> None:
+def test_a_library_in_a_read_only_folder_needs_no_user_file(path: Path, user: Path) -> None:
     for file in (user, *copies(user)):
         file.unlink()
     before = sorted(file.name for file in path.parent.iterdir())
@@ -538,7 +513,7 @@ def test_a_library_in_a_folder_that_cannot_be_written_needs_no_such_file(path: P
     "damage",
     [
         lambda path: path.write_bytes(b"no database"),
-        lambda path: _zero_page(path, "texts"),
+        lambda path: zero_pages(path, "texts"),
         lambda path: os.truncate(path, path.stat().st_size // 2),
     ],
 )
@@ -565,8 +540,7 @@ def test_a_damaged_file_does_not_make_the_library_a_damaged_one(path: Path, user
 
 
 def test_a_row_that_has_changed_is_an_error_and_no_reason_to_read_pdfs_again(path: Path, user: Path) -> None:
-    with closing(sqlite3.connect(user)) as tamper, tamper:
-        tamper.execute("UPDATE queries SET answer = 'It is not.' WHERE id = 7")
+    tamper(user, "UPDATE queries SET answer = 'It is not.' WHERE id = 7")
     with closing(Library(path)) as library:
         log = QueryLog(library.database)
         with pytest.raises(StoreDamaged, match="question 7 of the log has changed since it was written") as caught:
@@ -579,9 +553,7 @@ def test_a_row_that_has_changed_is_an_error_and_no_reason_to_read_pdfs_again(pat
 
 
 def test_a_file_of_a_newer_version_is_left_alone(path: Path, user: Path) -> None:
-    with closing(sqlite3.connect(user)) as newer, newer:
-        newer.execute("UPDATE kept SET value = '2' WHERE key = 'version'")
-        newer.execute("PRAGMA user_version = 2")
+    tamper(user, "UPDATE kept SET value = '2' WHERE key = 'version'", "PRAGMA user_version = 2")
     content = user.read_bytes()
     for open_it in (lambda: Library(path).close(), lambda: Conversations(path).summaries()):
         with pytest.raises(StoreError, match=r"user\.sqlite was written by a newer version of Folio") as caught:
@@ -590,14 +562,14 @@ def test_a_file_of_a_newer_version_is_left_alone(path: Path, user: Path) -> None
     assert user.read_bytes() == content
 
 
-def test_it_and_its_copies_are_closed_to_others(path: Path, user: Path) -> None:
+def test_the_file_and_its_copies_are_private(path: Path, user: Path) -> None:
     user_file.suspect(user)
     make_private(path.parent)
     assert len(list(path.parent.glob("user*"))) == 6
     assert {file.stat().st_mode & 0o077 for file in (path.parent, *path.parent.iterdir())} == {0}
 
 
-def test_papers_and_what_is_said_are_in_two_files(path: Path, user: Path) -> None:
+def test_papers_and_what_people_said_are_in_two_files(path: Path, user: Path) -> None:
     with closing(sqlite3.connect(path)) as library, closing(sqlite3.connect(user)) as said:
         tables = [
             {name for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -613,7 +585,7 @@ def test_papers_and_what_is_said_are_in_two_files(path: Path, user: Path) -> Non
 
 
 @pytest.fixture
-def told(path: Path, clock: Clock) -> Iterator[tuple[Path, str]]:
+def private(path: Path, clock: Clock) -> Iterator[tuple[Path, str]]:
     """A library with private words in the log, in a conversation, in copies of two days and in a log of SQLite's."""
     with closing(Conversations(path)) as kept, closing(Library(path)) as library:
         id, other = kept.begin(), kept.begin()
@@ -628,8 +600,8 @@ def told(path: Path, clock: Clock) -> Iterator[tuple[Path, str]]:
         yield path, id
 
 
-def test_a_deleted_conversation_is_in_no_file(told: tuple[Path, str], user: Path, clock: Clock) -> None:
-    path, id = told
+def test_a_deleted_conversation_is_in_no_file(private: tuple[Path, str], user: Path, clock: Clock) -> None:
+    path, id = private
     assert len(_holds(path.parent, b"Nordwand")) > 3
     with closing(Conversations(path)) as kept:
         kept.remove(id)
@@ -639,8 +611,8 @@ def test_a_deleted_conversation_is_in_no_file(told: tuple[Path, str], user: Path
     assert (_count(copies(user)[0]), _count(user)) == (83, 83)
 
 
-def test_a_copy_that_another_process_was_making_is_deleted_too(told: tuple[Path, str], user: Path) -> None:
-    path, id = told
+def test_a_copy_that_another_process_was_making_is_deleted_too(private: tuple[Path, str], user: Path) -> None:
+    path, id = private
     old = copies(user)[-1].read_bytes()
     lock, made = FileLock(user.with_name("user.lock")), threading.Event()
 
@@ -659,8 +631,8 @@ def test_a_copy_that_another_process_was_making_is_deleted_too(told: tuple[Path,
     assert _holds(path.parent, b"Nordwand") == []
 
 
-def test_a_deleted_log_is_in_no_file(told: tuple[Path, str], user: Path) -> None:
-    path, id = told
+def test_a_deleted_log_is_in_no_file(private: tuple[Path, str], user: Path) -> None:
+    path, id = private
     with closing(Conversations(path)) as kept:
         kept.remove(id)
     with closing(Library(path)) as library:
@@ -670,8 +642,8 @@ def test_a_deleted_log_is_in_no_file(told: tuple[Path, str], user: Path) -> None
     assert _count(copies(user)[0]) == 0
 
 
-def test_all_conversations_are_in_no_file(told: tuple[Path, str], user: Path) -> None:
-    path, _ = told
+def test_all_conversations_are_in_no_file(private: tuple[Path, str], user: Path) -> None:
+    path, _ = private
     with closing(Library(path)) as library:
         QueryLog(library.database).clear()
     with closing(Conversations(path)) as kept:

@@ -35,9 +35,7 @@ def tab(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> Ite
 
 
 def otters(tab: Tab) -> Locator:
-    return tab.find(
-        ".papers > li",
-    ).filter(has_text="otters.pdf")
+    return tab.find(".papers > li").filter(has_text="otters.pdf")
 
 
 def form(tab: Tab) -> Locator:

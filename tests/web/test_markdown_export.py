@@ -31,6 +31,8 @@ from tests.helpers.answers import (
     paper_of,
 )
 
+pytestmark = pytest.mark.fast
+
 
 def reply(answer: Answer) -> dict[str, Any]:
     """The fields of an API reply that the export uses."""

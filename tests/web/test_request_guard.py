@@ -25,12 +25,17 @@ from folio.web.request_guard import (
     Send,
 )
 
+pytestmark = pytest.mark.fast
+
 HERE = AccessRules("127.0.0.1", 8420)
 TOKEN = "a-token-of-24-characters"
+BEARER = ("authorization", f"Bearer {TOKEN}")
 IN_THE_OFFICE = AccessRules("192.168.1.5", 8420, TOKEN, ("tower",))
 BALANCED = AccessRules("0.0.0.0", 8420, TOKEN, ("folio-1",), "https://papers.example.org")
 HOST = ("host", "127.0.0.1:8420")
 JSON = ("content-type", "application/json")
+CHUNKED = ("transfer-encoding", "chunked")
+SITE, ORIGIN = "sec-fetch-site", ("origin", "http://127.0.0.1:8420")
 LIMIT = 20
 
 
@@ -128,15 +133,10 @@ def outcome(rules: AccessRules, method: str, *headers: tuple[str, str], path: st
 # Addresses
 
 
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        *((host, True) for host in ("127.0.0.1", "127.8.9.10", "::1", "localhost", "LocalHost")),
-        *((host, False) for host in ("", "0.0.0.0", "::", "192.168.1.5", "localhost.", "example.org", "127.0.0.1.x")),
-    ],
-)
-def test_loopback_addresses(host: str, expected: bool) -> None:
-    assert is_loopback(host) is expected
+def test_loopback_addresses() -> None:
+    others = ("", "0.0.0.0", "::", "192.168.1.5", "localhost.", "example.org", "127.0.0.1.x")
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.9.10", "::1", "localhost", "LocalHost")))
+    assert not any(map(is_loopback, others))
 
 
 @pytest.mark.parametrize(
@@ -157,88 +157,80 @@ def test_url_is_the_address_to_open(rules: AccessRules, url: str) -> None:
 # Host
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:8420", "localhost:8420", "LOCALHOST:8420", "[::1]:8420"])
-def test_host_of_this_computer_is_served(host: str) -> None:
-    assert outcome(HERE, "GET", ("host", host)) == 200
+@pytest.mark.parametrize(
+    ("rules", "status", "hosts"),
+    [
+        (HERE, 200, ("127.0.0.1:8420", "localhost:8420", "LOCALHOST:8420", "[::1]:8420")),
+        (
+            HERE, 403,
+            (
+                "", "evil.example", "evil.example:8420", "127.0.0.1", "localhost:80", "127.0.0.1:8421",
+                "127.0.0.1:84200", "localhost.:8420", "127.0.0.1.:8420", "localhost:", "localhost:8420:8420",
+                "localhost:8420,evil.example",
+                "user@localhost:8420", "evil.example@localhost:8420", "localhost:8420@evil.example", "[::1:8420",
+                "http://localhost:8420", "localhost:8420/", "localhost:8420 ", "local host:8420", "127.0.0.1:+8420",
+                "127.0.0.1:\xb28420", "::1:8420", "0.0.0.0:8420", "[::]:8420", "192.168.1.5:8420", "127.1:8420",
+                "2130706433:8420", "tower:8420", "127.0.0.1.evil.example:8420", "localhost.evil.example:8420",
+                "evil.localhost:8420", "[::ffff:127.0.0.1]:8420", "[::1]x:8420", "\xe9vil:8420",
+            ),
+        ),
+        (IN_THE_OFFICE, 200, ("192.168.1.5:8420", "tower:8420", "Tower:8420", "10.0.0.9:8420", "[fd00::7]:8420")),
+        (IN_THE_OFFICE, 403, ("evil.example:8420", "192.168.1.5", "tower.:8420", "1.2.3:8420", "[fd00:8420")),
+        (BALANCED, 200, ("papers.example.org", "Papers.example.org:443", "folio-1:8420", "10.0.0.9:8420")),
+        (BALANCED, 403, ("papers.example.org:80", "papers.example.org:8420", "other.example.org", "")),
+        (AccessRules("Tower.example", 8420, TOKEN), 200, ("tower.example:8420",)),
+        (AccessRules("127.0.0.1", 80), 200, ("localhost", "localhost:80")),
+    ],
+)  # fmt: skip
+def test_a_host_is_a_known_name_or_an_ip_address(rules: AccessRules, status: int, hosts: tuple[str, ...]) -> None:
+    assert {host: outcome(rules, "GET", ("host", host), BEARER) for host in hosts} == dict.fromkeys(hosts, status)
+
+
+PUBLIC = ("host", "papers.example.org")
+OFFICE = ("host", "192.168.1.5:8420")
 
 
 @pytest.mark.parametrize(
-    "host",
+    ("rules", "method", "headers", "status"),
     [
-        *("", "evil.example", "evil.example:8420", "127.0.0.1", "localhost:80", "127.0.0.1:8421", "127.0.0.1:84200"),
-        *("localhost.:8420", "127.0.0.1.:8420", "localhost:", "localhost:8420:8420", "localhost:8420,evil.example"),
-        *("user@localhost:8420", "evil.example@localhost:8420", "localhost:8420@evil.example", "http://localhost:8420"),
-        *("localhost:8420/", "localhost:8420 ", "local host:8420", "127.0.0.1:+8420", "127.0.0.1:\xb28420", "::1:8420"),
-        *("0.0.0.0:8420", "[::]:8420", "192.168.1.5:8420", "127.1:8420", "2130706433:8420", "tower:8420", "[::1:8420"),
-        *("127.0.0.1.evil.example:8420", "localhost.evil.example:8420", "evil.localhost:8420"),
-        *("[::ffff:127.0.0.1]:8420", "[::1]x:8420", "\xe9vil:8420"),
+        # A host comes once
+        (HERE, "GET", [], 403),
+        (HERE, "GET", [HOST, HOST], 403),
+        (HERE, "GET", [HOST, ("Host", "evil.example")], 403),
+        # A balancer's word about its client does not count
+        (BALANCED, "GET", [("host", "evil.example"), ("x-forwarded-host", "papers.example.org"), BEARER], 403),
+        # An origin comes once, and is the page's own
+        (HERE, "POST", [HOST, ORIGIN, ORIGIN], 403),
+        (IN_THE_OFFICE, "POST", [OFFICE, BEARER, ("origin", "http://192.168.1.5:8420")], 200),
+        (IN_THE_OFFICE, "POST", [OFFICE, BEARER, ("origin", "http://192.168.1.66:8420")], 403),
+        *(
+            (BALANCED, "POST", [PUBLIC, BEARER, ("origin", f"https://papers.example.org{port}")], status)
+            for port, status in (("", 200), (":443", 200), (".evil.example", 403))
+        ),
+        *(
+            (BALANCED, "POST", [PUBLIC, BEARER, ("origin", origin)], 403)
+            for origin in ("http://papers.example.org", "http://folio-1:8420", "null", "https://")
+        ),
+        # Programs other than browsers send neither
+        *((HERE, method, [HOST], 200) for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS")),
+        (HERE, "POST", [HOST, ORIGIN, (SITE, "cross-site"), ("sec-fetch-mode", "cors")], 403),
+        (HERE, "POST", [HOST, (SITE, "same-origin"), (SITE, "cross-site")], 403),
+        # The length of a body
+        (HERE, "POST", [HOST, ("content-length", "0")], 200),
+        (HERE, "POST", [HOST, JSON, ("content-length", "1"), ("content-length", "21")], 413),
+        *(
+            (HERE, "POST", [HOST, JSON, ("content-length", length)], 400)
+            for length in ("-1", "+5", "0x10", "5 ", "5, 5", "", "9" * 5000, "\xb2")
+        ),
     ],
-)
-def test_another_host_is_refused(host: str) -> None:
-    assert outcome(HERE, "GET", ("host", host)) == 403
+)  # fmt: skip
+def test_headers_that_admit_a_request(
+    rules: AccessRules, method: str, headers: list[tuple[str, str]], status: int
+) -> None:
+    assert outcome(rules, method, *headers) == status
 
 
-def test_host_must_come_once() -> None:
-    assert outcome(HERE, "GET") == 403
-    assert outcome(HERE, "GET", HOST, HOST) == 403
-    assert outcome(HERE, "GET", HOST, ("Host", "evil.example")) == 403
-
-
-def test_a_host_without_a_port_means_port_80() -> None:
-    assert outcome(AccessRules("127.0.0.1", 80), "GET", ("host", "localhost")) == 200
-    assert outcome(AccessRules("127.0.0.1", 80), "GET", ("host", "localhost:80")) == 200
-
-
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        *((host, 200) for host in ("192.168.1.5:8420", "tower:8420", "Tower:8420", "10.0.0.9:8420", "[fd00::7]:8420")),
-        *((host, 403) for host in ("evil.example:8420", "192.168.1.5", "tower.:8420", "1.2.3:8420", "[fd00:8420")),
-    ],
-)
-def test_on_a_network_the_host_is_a_known_name_or_an_ip_address(host: str, status: int) -> None:
-    assert outcome(IN_THE_OFFICE, "GET", ("host", host), ("authorization", f"Bearer {TOKEN}")) == status
-
-
-def test_the_bound_name_is_accepted() -> None:
-    rules = AccessRules("Tower.example", 8420, TOKEN)
-    assert outcome(rules, "GET", ("host", "tower.example:8420"), ("authorization", f"Bearer {TOKEN}")) == 200
-
-
-# Behind a balancer
-
-
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        *((host, 200) for host in ("papers.example.org", "Papers.example.org:443", "folio-1:8420", "10.0.0.9:8420")),
-        *((host, 403) for host in ("papers.example.org:80", "papers.example.org:8420", "other.example.org", "")),
-    ],
-)
-def test_the_public_host_is_accepted_at_its_own_port(host: str, status: int) -> None:
-    assert outcome(BALANCED, "GET", ("host", host), ("authorization", f"Bearer {TOKEN}")) == status
-
-
-@pytest.mark.parametrize(
-    ("origin", "status"),
-    [
-        ("https://papers.example.org", 200),
-        ("https://papers.example.org:443", 200),
-        ("http://papers.example.org", 403),
-        ("https://papers.example.org.evil.example", 403),
-        ("http://folio-1:8420", 403),
-        ("null", 403),
-        ("https://", 403),
-    ],
-)
-def test_the_page_at_the_public_address_may_send_requests(origin: str, status: int) -> None:
-    sent = [("host", "papers.example.org"), ("origin", origin), ("authorization", f"Bearer {TOKEN}")]
-    assert outcome(BALANCED, "POST", *sent) == status
-
-
-def test_what_a_balancer_says_of_the_client_is_not_believed() -> None:
-    sent = [("host", "evil.example"), ("x-forwarded-host", "papers.example.org"), ("x-forwarded-proto", "https")]
-    assert outcome(BALANCED, "GET", *sent, ("authorization", f"Bearer {TOKEN}")) == 403
+# Host
 
 
 def test_the_cookie_of_an_encrypted_address_is_never_sent_in_the_clear() -> None:
@@ -259,8 +251,7 @@ def test_a_balancer_asks_whether_the_server_is_alive_without_a_token() -> None:
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 @pytest.mark.parametrize("host", ["127.0.0.1:8420", "localhost:8420", "[::1]:8420"])
 def test_own_page_may_send_requests(method: str, host: str) -> None:
-    origin = ("origin", f"http://{host}")
-    assert outcome(HERE, method, ("host", host), origin, ("sec-fetch-site", "same-origin")) == 200
+    assert outcome(HERE, method, ("host", host), ("origin", f"http://{host}"), (SITE, "same-origin")) == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE", "OPTIONS"])
@@ -276,62 +267,27 @@ def test_page_of_another_origin_is_refused(method: str, origin: str) -> None:
     assert outcome(HERE, method, HOST, ("origin", origin)) == 403
 
 
-def test_origin_must_come_once() -> None:
-    origin = ("origin", "http://127.0.0.1:8420")
-    assert outcome(HERE, "POST", HOST, origin, origin) == 403
-
-
-def test_on_a_network_a_page_of_another_address_is_refused() -> None:
-    headers = (("host", "192.168.1.5:8420"), ("authorization", f"Bearer {TOKEN}"))
-    assert outcome(IN_THE_OFFICE, "POST", *headers, ("origin", "http://192.168.1.5:8420")) == 200
-    assert outcome(IN_THE_OFFICE, "POST", *headers, ("origin", "http://192.168.1.66:8420")) == 403
-
-
-def test_programs_other_than_browsers_may_send_requests() -> None:
-    assert {outcome(HERE, method, HOST) for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS")} == {200}
-
-
 @pytest.mark.parametrize(
     ("method", "site", "mode", "dest", "status"),
     [
-        # The page itself: typed address, resources, requests
-        ("GET", "none", "navigate", "document", 200),
-        ("GET", "same-origin", "no-cors", "image", 200),
-        ("POST", "same-origin", "cors", "empty", 200),
-        ("DELETE", "none", "cors", "empty", 200),
-        # A link on another site, or on a page of another server on this computer
-        ("GET", "cross-site", "navigate", "document", 200),
-        ("GET", "same-site", "navigate", "document", 200),
-        # Anything else from another site
-        ("HEAD", "cross-site", "navigate", "document", 403),
-        ("POST", "cross-site", "navigate", "document", 403),
-        ("GET", "cross-site", "navigate", "iframe", 403),
-        ("GET", "cross-site", "navigate", "embed", 403),
-        ("GET", "cross-site", "no-cors", "image", 403),
-        ("GET", "cross-site", "no-cors", "script", 403),
-        ("GET", "cross-site", "cors", "empty", 403),
-        ("GET", "same-site", "no-cors", "image", 403),
-        ("GET", "cross-site", "cors", "document", 403),
-        ("POST", "same-site", "no-cors", "empty", 403),
-        ("DELETE", "cross-site", "cors", "empty", 403),
-        ("OPTIONS", "cross-site", "cors", "empty", 403),
-        # A value that no standard defines
-        ("POST", "near-by", "cors", "empty", 403),
+        (*request.split(), status)
+        for status, requests in (
+            # The page itself: typed address, resources, requests; and a link on another site or of another server here
+            (200, ("GET none navigate document", "GET same-origin no-cors image", "POST same-origin cors empty",
+                   "DELETE none cors empty", "GET cross-site navigate document", "GET same-site navigate document")),
+            # Anything else from another site, and a value that no standard defines
+            (403, ("HEAD cross-site navigate document", "POST cross-site navigate document",
+                   "GET cross-site navigate iframe", "GET cross-site navigate embed", "GET cross-site no-cors image",
+                   "GET cross-site no-cors script", "GET cross-site cors empty", "GET same-site no-cors image",
+                   "GET cross-site cors document", "POST same-site no-cors empty", "DELETE cross-site cors empty",
+                   "OPTIONS cross-site cors empty", "POST near-by cors empty")),
+        )
+        for request in requests
     ],
-)
+)  # fmt: skip
 def test_fetch_metadata(method: str, site: str, mode: str, dest: str, status: int) -> None:
-    sent = (("sec-fetch-site", site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest))
+    sent = ((SITE, site), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest))
     assert outcome(HERE, method, HOST, *sent) == status
-
-
-def test_another_site_is_refused_even_with_a_valid_origin() -> None:
-    sent = (("origin", "http://127.0.0.1:8420"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "cors"))
-    assert outcome(HERE, "POST", HOST, *sent) == 403
-
-
-def test_duplicate_sec_fetch_site_is_refused() -> None:
-    sites = (("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site"))
-    assert outcome(HERE, "POST", HOST, *sites) == 403
 
 
 def test_preflight_from_another_site_is_refused() -> None:
@@ -345,27 +301,19 @@ def test_preflight_from_another_site_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "status"),
+    ("name", "status", "values"),
     [
-        (("authorization", f"Bearer {TOKEN}"), 200),
-        (("authorization", f"bearer {TOKEN}"), 200),
-        (("cookie", f"folio_token={TOKEN}"), 200),
-        (("cookie", f"theme=dark; folio_token={TOKEN}; x=y"), 200),
-        (("authorization", "Bearer another-token-of-24-chars"), 401),
-        (("authorization", f"Bearer {TOKEN}x"), 401),
-        (("authorization", f"Bearer {TOKEN[:-1]}"), 401),
-        (("authorization", "Bearer \xfctoken"), 401),
-        (("authorization", "Bearer "), 401),
-        (("authorization", f"Basic {TOKEN}"), 401),
-        (("authorization", TOKEN), 401),
-        (("cookie", "folio_token="), 401),
-        (("cookie", f"other={TOKEN}"), 401),
-        (("cookie", f"xfolio_token={TOKEN}"), 401),
-        (("x-token", TOKEN), 401),
+        ("authorization", 200, (f"Bearer {TOKEN}", f"bearer {TOKEN}")),
+        ("cookie", 200, (f"folio_token={TOKEN}", f"theme=dark; folio_token={TOKEN}; x=y")),
+        ("authorization", 401, ("Bearer another-token-of-24-chars", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}",
+                                "Bearer \xfctoken", "Bearer ", f"Basic {TOKEN}", TOKEN)),
+        ("cookie", 401, ("folio_token=", f"other={TOKEN}", f"xfolio_token={TOKEN}")),
+        ("x-token", 401, (TOKEN,)),
     ],
-)
-def test_token_is_required_if_set(header: tuple[str, str], status: int) -> None:
-    assert outcome(IN_THE_OFFICE, "GET", ("host", "tower:8420"), header) == status
+)  # fmt: skip
+def test_token_is_required_if_set(name: str, status: int, values: tuple[str, ...]) -> None:
+    for value in values:
+        assert outcome(IN_THE_OFFICE, "GET", ("host", "tower:8420"), (name, value)) == status, value
 
 
 def test_error_without_a_token_says_how_to_send_it() -> None:
@@ -392,29 +340,26 @@ def test_opening_the_page_with_the_token_sets_a_cookie() -> None:
     assert followed.status == 200
 
 
+FRAMED = ((SITE, "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe"))
+
+
 @pytest.mark.parametrize(
-    ("method", "target"),
+    ("method", "target", "headers", "status"),
     [
-        ("GET", "/?token=wrong-token-of-24-characters"),
-        ("GET", "/?token="),
-        ("GET", f"/papers?token={TOKEN}"),
-        ("POST", f"/?token={TOKEN}"),
+        ("GET", "/?token=wrong-token-of-24-characters", [("host", "tower:8420")], 401),
+        ("GET", "/?token=", [("host", "tower:8420")], 401),
+        ("GET", f"/papers?token={TOKEN}", [("host", "tower:8420")], 401),
+        ("POST", f"/?token={TOKEN}", [("host", "tower:8420")], 401),
+        ("GET", f"/?token={TOKEN}", [("host", "evil.example:8420")], 403),
+        ("GET", f"/?token={TOKEN}", [("host", "tower:8420"), *FRAMED], 403),
     ],
 )
-def test_token_in_the_address_opens_only_the_page(method: str, target: str) -> None:
-    response = ask(guarded(RecordingApp(), IN_THE_OFFICE), method, target, ("host", "tower:8420"))
-    assert (response.status, response.all("set-cookie")) == (401, [])
-
-
-def test_token_in_the_address_does_not_admit_another_host_or_site() -> None:
-    guard = guarded(RecordingApp(), IN_THE_OFFICE)
-    assert ask(guard, "GET", f"/?token={TOKEN}", ("host", "evil.example:8420")).status == 403
-    framed = (("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe"))
-    assert ask(guard, "GET", f"/?token={TOKEN}", ("host", "tower:8420"), *framed).status == 403
-
-
-def test_without_a_token_the_query_reaches_the_app() -> None:
-    assert ask(guarded(RecordingApp()), "GET", f"/?token={TOKEN}", HOST).status == 200
+def test_token_in_the_address_opens_only_the_page(
+    method: str, target: str, headers: list[tuple[str, str]], status: int
+) -> None:
+    response = ask(guarded(RecordingApp(), IN_THE_OFFICE), method, target, *headers)
+    assert (response.status, response.all("set-cookie")) == (status, [])
+    assert ask(guarded(RecordingApp()), "GET", target, HOST).status == 200  # without a token, it reaches the app
 
 
 # Bodies
@@ -422,52 +367,21 @@ def test_without_a_token_the_query_reaches_the_app() -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
 @pytest.mark.parametrize(
-    ("types", "status"),
+    ("status", "types"),
     [
-        (["application/json"], 200),
-        (["Application/JSON; charset=utf-8"], 200),
-        (["multipart/form-data; boundary=x"], 200),
+        *((200, [kind]) for kind in ("application/json", "Application/JSON; charset=utf-8",
+                                     "multipart/form-data; boundary=x")),
         # Bodies that any page can post without a preflight; [] is a Blob without a type
-        (["text/plain"], 415),
-        (["text/plain; application/json"], 415),
-        (["application/x-www-form-urlencoded"], 415),
-        ([], 415),
-        (["application/jsonp"], 415),
-        (["application/json, text/plain"], 415),
-        (["application/json", "text/plain"], 415),
+        *((415, [kind]) for kind in ("text/plain", "text/plain; application/json", "application/x-www-form-urlencoded",
+                                     "application/jsonp", "application/json, text/plain")),
+        (415, []),
+        (415, ["application/json", "text/plain"]),
     ],
-)
+)  # fmt: skip
 def test_body_is_json_or_a_form_with_a_file(method: str, types: list[str], status: int) -> None:
     headers = [("content-type", kind) for kind in types]
-    assert outcome(HERE, method, HOST, ("content-length", "2"), *headers) == status
-    assert outcome(HERE, method, HOST, ("transfer-encoding", "chunked"), *headers) == status
-
-
-def test_request_without_a_body_needs_no_type() -> None:
-    assert outcome(HERE, "POST", HOST) == 200
-    assert outcome(HERE, "POST", HOST, ("content-length", "0")) == 200
-
-
-def test_body_with_a_too_large_content_length_is_not_read() -> None:
-    recorder = RecordingApp()
-    response = ask(
-        guarded(recorder), "POST", "/chat", HOST, JSON, ("content-length", str(LIMIT + 1)), pieces=[b"x" * 21]
-    )
-    assert response.status == 413
-    assert response.refusal == {
-        "error": "The request is larger than 20 bytes, the limit for this address.",
-        "remedy": "Send less. The setting MAX_FILE_MB limits the size of a paper.",
-    }
-    assert recorder.requests == []
-
-
-@pytest.mark.parametrize("length", ["-1", "+5", "0x10", "5 ", "5, 5", "", "9" * 5000, "\xb2"])
-def test_invalid_content_length_is_refused(length: str) -> None:
-    assert outcome(HERE, "POST", HOST, JSON, ("content-length", length)) == 400
-
-
-def test_larger_of_two_content_lengths_counts() -> None:
-    assert outcome(HERE, "POST", HOST, JSON, ("content-length", "1"), ("content-length", "21")) == 413
+    for length in (("content-length", "2"), CHUNKED):
+        assert outcome(HERE, method, HOST, length, *headers) == status
 
 
 @pytest.mark.parametrize(
@@ -491,24 +405,32 @@ def test_number_and_length_of_headers_are_limited(count: int, length: int, query
 
 def test_body_at_the_limit_reaches_the_app_whole() -> None:
     recorder, pieces = RecordingApp(), [b"0123456789", b"", b"abcdefghij"]
-    response = ask(guarded(recorder), "POST", "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
+    response = ask(guarded(recorder), "POST", "/chat", HOST, JSON, CHUNKED, pieces=pieces)
     assert (response.status, response.pieces, recorder.bodies) == (200, [b"served"], pieces)
 
 
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_body_that_exceeds_the_limit_is_cut_off_before_the_app(method: str) -> None:
-    recorder, pieces = RecordingApp(), [b"0123456789", b"abcdefghij", b"!", b"more"]
-    response = ask(guarded(recorder), method, "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=pieces)
-    assert response.status == 413
-    assert response.refusal["error"].startswith("The request is larger")
-    assert b"".join(recorder.bodies) == b"0123456789abcdefghij"
-    assert recorder.disconnected
+TOO_LARGE = {
+    "error": "The request is larger than 20 bytes, the limit for this address.",
+    "remedy": "Send less. The setting MAX_FILE_MB limits the size of a paper.",
+}
 
 
-def test_body_larger_than_its_content_length_is_cut_off() -> None:
+@pytest.mark.parametrize(
+    ("method", "length", "pieces", "read"),
+    [
+        *((method, CHUNKED, [b"0123456789", b"abcdefghij", b"!", b"more"], [b"0123456789", b"abcdefghij", b""])
+          for method in ("POST", "GET", "DELETE")),
+        ("POST", ("content-length", "5"), [b"x" * 21], [b""]),
+        ("POST", ("content-length", "21"), [b"x" * 21], []),
+    ],
+)  # fmt: skip
+def test_body_that_exceeds_the_limit_is_cut_off_before_the_app(
+    method: str, length: tuple[str, str], pieces: list[bytes], read: list[bytes]
+) -> None:
     recorder = RecordingApp()
-    response = ask(guarded(recorder), "POST", "/chat", HOST, JSON, ("content-length", "5"), pieces=[b"x" * 21])
-    assert (response.status, recorder.bodies) == (413, [b""])
+    response = ask(guarded(recorder), method, "/chat", HOST, JSON, length, pieces=pieces)
+    assert (response.status, response.refusal, recorder.bodies) == (413, TOO_LARGE, read)
+    assert recorder.disconnected == bool(read)
 
 
 def test_each_path_has_its_own_limit() -> None:
@@ -524,7 +446,7 @@ def test_app_that_fails_after_the_cut_off_does_no_harm() -> None:
             pass
         raise RuntimeError("The client has left.")
 
-    response = ask(guarded(reads), "POST", "/chat", HOST, JSON, ("transfer-encoding", "chunked"), pieces=[b"x" * 21])
+    response = ask(guarded(reads), "POST", "/chat", HOST, JSON, CHUNKED, pieces=[b"x" * 21])
     assert response.status == 413
 
 
@@ -536,7 +458,7 @@ def test_response_that_has_started_ends_when_the_body_exceeds_the_limit() -> Non
             message = await receive()
             await send({"type": "http.response.body", "body": message.get("body", b""), "more_body": True})
 
-    sent = (HOST, JSON, ("transfer-encoding", "chunked"))
+    sent = (HOST, JSON, CHUNKED)
     response = ask(guarded(echoes), "POST", "/chat", *sent, pieces=[b"x" * 20, b"y" * 20, b"z"])
     assert (response.status, response.pieces) == (200, [b"x" * 20])
 
@@ -596,13 +518,6 @@ def test_app_may_set_cache_control_but_no_security_header() -> None:
 def test_policy_depends_on_the_path(path: str, policy: str) -> None:
     response = ask(guarded(RecordingApp()), "GET", path, HOST)
     assert response.all("content-security-policy") == [POLICIES[policy]]
-
-
-@pytest.mark.parametrize("path", sorted(POLICIES))
-def test_no_policy_allows_external_or_inline_scripts(path: str) -> None:
-    rules = dict(rule.split(" ", 1) for rule in POLICIES[path].split("; "))
-    assert (rules["default-src"], rules["script-src"], rules["connect-src"]) == ("'none'", "'self'", "'self'")
-    assert rules["frame-ancestors"] == rules["base-uri"] == rules["form-action"] == "'none'"
 
 
 def test_failure_gets_a_response_with_the_headers_and_reaches_the_server() -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.helpers.paths import ROOT
 
+pytestmark = pytest.mark.fast
+
 STATIC = ROOT / "folio" / "web" / "static"
 INDEX = (STATIC / "index.html").read_text(encoding="utf-8")
 STYLE = (STATIC / "style.css").read_text(encoding="utf-8")

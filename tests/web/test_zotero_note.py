@@ -15,6 +15,8 @@ from folio.web.markdown_export import markdown
 from folio.web.zotero_note import zotero_note
 from tests.helpers.answers import ANSWER, HITS, MODELS, OUTCOMES, REFUSED, REPORT, TIMINGS
 
+pytestmark = pytest.mark.fast
+
 LINK = "zotero://open-pdf/library/items/ABCD2345"
 
 

@@ -1,0 +1,51 @@
+"""A chat model on a scripted server that writes answers in one of both forms, and the answerer that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from folio.answer.generative import OllamaAnswerer
+from folio.answer.layout import AnswerFormat
+from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.replies import CHAT, Make, prompt_of, told, written
+
+Part = Sentence | RejectedSentence | Checking | Thinking
+
+
+@dataclass
+class ScriptedModel:
+    """What a test tells the model to write, and what the answerer makes of it."""
+
+    server: OllamaStandIn
+    make: Make
+    form: AnswerFormat
+    answerer: OllamaAnswerer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answerer = self.make(answer_format=self.form)
+
+    def write(self, evidence: Sequence[Evidence], *tries: Sequence[str], **how: Any) -> None:
+        """Script the next replies, one for each try, of these statements."""
+        replies = [written(self.form, evidence, *said, **how) for said in tries]
+        self.server.reply = [*[""] * len(self.calls), *replies]
+
+    def answer(
+        self, evidence: Sequence[Evidence], *tries: Sequence[str], question: str = "What?", style: Style = "plain"
+    ) -> list[Part]:
+        """All parts of the answer, where the model writes these statements, one try after the other."""
+        self.write(evidence, *tries, style=style)
+        return list(self.answerer.sentences(question, evidence, style))
+
+    def told(self, evidence: Sequence[Evidence], *tries: Sequence[str], **how: Any) -> list[Any]:
+        """The text of each part, and the evidence and words of its quotes."""
+        return [told(part) for part in self.answer(evidence, *tries, **how)]
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        return self.server.bodies(CHAT)
+
+    def prompt(self, call: int = 0) -> str:
+        return prompt_of(self.server, call)

@@ -1,0 +1,36 @@
+"""The browser for the tests of the page, started once for each file of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.helpers.browser import Tab
+
+# tests.helpers.browser is imported where it is used: other tests of this folder run without Playwright.
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from tests.helpers.browser import chromium
+
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Tab]]:
+    """A function that opens the page of a server, given a size and, to go there, a view's fragment."""
+    from tests.helpers.browser import WIDE, tabs
+
+    with tabs(browser) as open_tab:
+
+        def open_page(server: Any, size: tuple[int, int] = WIDE, place: str | None = None) -> Tab:
+            return open_tab(server.url.rstrip("/"), size, place)
+
+        yield open_page
