@@ -53,7 +53,7 @@ def test_a_twin_counts_only_for_what_differs() -> None:
     ]  # fmt: skip
 
 
-def test_pieces_of_one_file_are_of_one_paper_on_their_pages(tmp_path: Path) -> None:
+def test_pieces_of_one_file_are_of_one_paper(tmp_path: Path) -> None:
     pieces = [
         {"number": 1, "file": "a.pdf", "title": "A", "pages": [3, 4], "text": "On page three."},
         {"number": 2, "file": "b.pdf", "title": "B", "pages": [1], "text": "Elsewhere."},
@@ -77,7 +77,7 @@ def test_a_sentence_without_a_marker_names_nothing(tmp_path: Path) -> None:
     assert [answer.statements[0].markers for answer in answers] == [(), (), (2,)]
 
 
-def test_the_number_of_the_next_list_item_is_no_part_of_a_sentence(tmp_path: Path) -> None:
+def test_the_number_of_the_next_item_is_cut(tmp_path: Path) -> None:
     texts = ["**Kelp** has: 1.", "Low quality 2.", "Hormones", "It has 25."]
     sentences = [{"text": text, "label": "supported"} for text in texts]
     (answer,) = load_judged(written(tmp_path / "j.jsonl", judged(sentences=sentences)))
@@ -112,7 +112,7 @@ def test_a_file_without_answers_is_refused(tmp_path: Path) -> None:
         load_judged(written(tmp_path / "j.jsonl"))
 
 
-def test_a_sentence_with_a_word_of_an_unwanted_span_is_bad(tmp_path: Path) -> None:
+def test_a_sentence_in_an_unwanted_span_is_bad(tmp_path: Path) -> None:
     summary = "Here is a summary: \n\nOtters float. They eat stones. Kelp grows. It is green."
 
     def span(words: str, *labels: str) -> dict[str, Any]:

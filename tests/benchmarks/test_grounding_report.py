@@ -61,7 +61,7 @@ def test_the_papers_words_are_quoted_and_others_reworded() -> None:
     assert outcomes(FUR, reworded) == [StatementOutcome("quoted"), StatementOutcome("reworded")]
 
 
-def test_the_rule_that_left_a_statement_out_has_no_words_of_it() -> None:
+def test_a_statement_left_out_has_its_rule() -> None:
     assert outcomes("The fur of a sea otter has 90,000 hairs.", "Glaciers move slowly downhill.") == [
         StatementOutcome("left out", "number"),
         StatementOutcome("left out", "not found"),
@@ -80,7 +80,7 @@ def test_a_pronoun_without_its_statement_is_left_out() -> None:
     ]
 
 
-def test_what_is_shown_with_a_pronoun_after_what_is_left_out_dangles() -> None:
+def test_a_pronoun_after_a_statement_left_out_dangles() -> None:
     statements = [Statement(text) for text in ("Kelp is a fish.", "It grows.", "They swim.", "Otters swim.")]
     shown, lost = StatementOutcome("reworded"), StatementOutcome("left out", "name")
     dangling = [outcome.dangling for outcome in marked_dangling(statements, [lost, shown, shown, shown])]
@@ -203,7 +203,7 @@ def test_gutted_and_replaced_answers() -> None:
         assert (outcome.is_whole, outcome.is_gutted, outcome.is_replaced) == expected, texts
 
 
-def test_a_twin_is_no_answer_of_its_own_but_may_dangle() -> None:
+def test_a_twin_counts_for_false_statements_and_dangling() -> None:
     lost = StatementOutcome("quoted", dangling=True)
     outcomes = {
         "The colonies gained 3 kg on average in May.": LEFT_OUT,

@@ -16,7 +16,7 @@ from folio.answer_types import REFUSAL
 from folio.models.ollama_chat import TRIES
 from folio.pdf import ocr
 from tests.helpers.cli_runner import CliResult, CliRunner
-from tests.helpers.factories import GLACIERS, small_papers, write_pdf
+from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import overwrite
 from tests.helpers.ollama_models import LLAMA, NOMIC, VERSION
 from tests.helpers.ollama_server import OllamaStandIn
@@ -48,7 +48,7 @@ def with_ollama(desk: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
 # Ingest
 
 
-def test_ingest_tells_one_thing_about_a_paper_and_everything_on_request(desk: CliRunner) -> None:
+def test_an_ingest_names_the_worst_problem_and_all_with_verbose(desk: CliRunner) -> None:
     desk.settings["OCR"] = "off"
     document = pymupdf.open()
     lines = ["Sea otters were nearly extinct in 1911, and a treaty of four states saved them from the fur trade."] * 3
@@ -66,7 +66,7 @@ def test_ingest_tells_one_thing_about_a_paper_and_everything_on_request(desk: Cl
     assert f"{encoded} p. 6: no text" in everything
 
 
-def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner) -> None:
+def test_an_ingest_then_a_change_a_copy_and_a_loss(desk: CliRunner) -> None:
     desk.workers = True
     small_papers(desk.papers)
     shutil.copy(SAMPLE, desk.papers)
@@ -105,7 +105,7 @@ def test_ingest_then_nothing_new_then_a_change_a_copy_and_a_loss(desk: CliRunner
     assert desk.ingest("--verify") == CliResult(0, SOUND, "")
 
 
-def test_a_rebuild_follows_a_renamed_pdf_and_refuses_to_lose_one(desk: CliRunner) -> None:
+def test_a_rebuild_follows_a_renamed_pdf(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.ingest()
     renamed = desk.papers / "renamed.pdf"
@@ -119,19 +119,11 @@ def test_a_rebuild_follows_a_renamed_pdf_and_refuses_to_lose_one(desk: CliRunner
     assert len(desk.record()) == 2
 
 
-def test_paths_are_read_besides_the_folder(desk: CliRunner) -> None:
-    elsewhere = write_pdf(desk.folder / "elsewhere" / "ice.pdf", GLACIERS)
-    ran = desk.ingest(str(elsewhere), "--jobs", "1")
-    assert table(ran)["added"] == [1, 3, 1]
-    assert [paper["file"] for paper in desk.record()] == ["ice.pdf"]
-    small_papers(desk.papers)
-    assert table(desk.ingest(str(elsewhere.parent), str(desk.papers)))["added"] == [2, 5, 2]
-
-
 def test_a_rebuild_takes_new_settings_and_all_papers(desk: CliRunner) -> None:
     small_papers(desk.papers)
     elsewhere = write_pdf(desk.folder / "elsewhere" / "seal.pdf", ["Seals sleep on the beach and eat fish."])
-    desk.ingest(str(desk.papers), str(elsewhere))
+    assert table(desk.ingest(str(elsewhere), "--jobs", "1"))["added"] == [1, 1, 1]
+    assert table(desk.ingest(str(desk.papers), str(elsewhere.parent)))["added"] == [2, 5, 2]
     desk.settings |= {"CHUNK_SIZE": "200", "CHUNK_OVERLAP": "20"}
     ran = desk.ingest("--rebuild")
     assert ran.code == 0
@@ -163,78 +155,57 @@ def test_repair_makes_the_indexes_anew_without_embedding(
     assert len(ollama_server.embedded()) == embedded
 
 
-@pytest.mark.parametrize(
-    ("script", "arguments", "said"),
-    [
-        ("ingest", ["--rebuild", "--verify"], "not allowed with argument --rebuild"),
-        ("ingest", ["--jobs", "0"], "argument --jobs: must be a whole number, 1 or more"),
-        ("ingest", ["--jobs", "two"], "argument --jobs: must be a whole number, 1 or more"),
-        ("ingest", ["--nonsense"], "unrecognized arguments: --nonsense"),
-        ("query", ["--top-k", "-1"], "argument --top-k: must be a whole number, 1 or more"),
-        ("query", ["one", "--nonsense", "two"], "unrecognized arguments: --nonsense"),
-    ],
-)
-def test_options_that_cannot_be(
-    desk: CliRunner, capsys: pytest.CaptureFixture[str], script: str, arguments: list[str], said: str
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        getattr(desk, script)(*arguments)
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
+# What is typed -> the two options that cannot be combined
+CONFLICTS = {
+    "--batch x Why?": "a question and --batch",
+    "--feedback good Why?": "a question and --feedback",
+    "--feedback good --json": "--json and --feedback",
+    "--feedback good --no-log": "--no-log and --feedback",
+    "--feedback good --paper otters": "--paper and --feedback",
+    "--feedback good --top-k 3": "--top-k and --feedback",
+    "--stats Why?": "a question and --stats",
+    "--stats --feedback good": "--stats and --feedback",
+    "--stats --paper otters": "--paper and --stats",
+    "--stats --top-k 3": "--top-k and --stats",
+    "--stats --no-log": "--no-log and --stats",
+    "--stats --model x": "--model and --stats",
+    "--stats --deep Why?": "--deep and --stats",
+    "--sources --verify Why?": "--verify and --sources",
+    "--sources --show-evidence Why?": "--show-evidence and --sources",
+    "--sources --style report Why?": "--style and --sources",
+    "--sources --model x Why?": "--model and --sources",
+    "--sources --deep Why?": "--deep and --sources",
+    "--papers --sources x": "--papers and --sources",
+    "--papers --style report x": "--style and --papers",
+    "--papers --deep Why?": "--deep and --papers",
+    "--verify --json Why?": "--json and --verify",
+    "--verify --batch x": "--batch and --verify",
+    "--doctor Why?": "a question and --doctor",
+    "--doctor --stats": "--stats and --doctor",
+    "--doctor --json": "--json and --doctor",
+    "--doctor --show-dropped": "--show-dropped and --doctor",
+    "--forget Why?": "a question and --forget",
+    "--forget --feedback bad": "--feedback and --forget",
+    "--resume Why?": "a question and --resume",
+    "--resume --batch x": "--batch and --resume",
+    "--resume --style report": "--style and --resume",
+    "--resume --top-k 3": "--top-k and --resume",
+    "--resume --sources": "--resume and --sources",
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--batch", "x", LENGTH], "a question and --batch cannot be combined."),
-        (["--feedback", "good", LENGTH], "a question and --feedback cannot be combined."),
-        (["--stats", LENGTH], "a question and --stats cannot be combined."),
-        (["--stats", "--feedback", "good"], "--stats and --feedback cannot be combined."),
-        (["--stats", "--paper", "otters"], "--paper and --stats cannot be combined."),
-        (["--stats", "--top-k", "3"], "--top-k and --stats cannot be combined."),
-        (["--stats", "--no-log"], "--no-log and --stats cannot be combined."),
-        (["--feedback", "good", "--json"], "--json and --feedback cannot be combined."),
-        (["--feedback", "good", "--no-log"], "--no-log and --feedback cannot be combined."),
-        (["--feedback", "good", "--paper", "otters"], "--paper and --feedback cannot be combined."),
-        (["--feedback", "good", "--top-k", "3"], "--top-k and --feedback cannot be combined."),
-        (["--sources", "--verify", LENGTH], "--verify and --sources cannot be combined."),
-        (["--sources", "--show-evidence", LENGTH], "--show-evidence and --sources cannot be combined."),
-        (["--sources", "--style", "report", LENGTH], "--style and --sources cannot be combined."),
-        (["--verify", "--json", LENGTH], "--json and --verify cannot be combined."),
-        (["--verify", "--batch", "x"], "--batch and --verify cannot be combined."),
-        (["--doctor", LENGTH], "a question and --doctor cannot be combined."),
-        (["--doctor", "--stats"], "--stats and --doctor cannot be combined."),
-        (["--doctor", "--json"], "--json and --doctor cannot be combined."),
-        (["--forget", LENGTH], "a question and --forget cannot be combined."),
-        (["--forget", "--feedback", "bad"], "--feedback and --forget cannot be combined."),
-    ],
-)
-def test_options_that_do_not_go_together(ready: CliRunner, arguments: list[str], said: str) -> None:
-    assert ready.query(*arguments) == CliResult(2, "", f"{said}\nUse one of them.\n")
+@pytest.mark.parametrize("typed", CONFLICTS)
+def test_options_that_do_not_go_together(ready: CliRunner, typed: str) -> None:
+    ran = ready.query(*typed.split())
+    assert ran == CliResult(2, "", f"{CONFLICTS[typed]} cannot be combined.\nUse one of them.\n")
 
 
 @pytest.mark.parametrize("more", ["--style=report", "--paper=otters", "--top-k=3", "--no-log", "--show-evidence"])
-def test_what_is_for_a_question_needs_one_beside_verify(ready: CliRunner, more: str) -> None:
+def test_verify_with_options_for_a_question_needs_one(ready: CliRunner, more: str) -> None:
     said = f"--verify with {more.partition('=')[0]} needs a question."
     assert ready.query("--verify", more) == CliResult(
         2, "", f"{said}\nGive one; --verify alone opens the last answer.\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("PDF_VIEWER", "'unclosed {file}", "PDF_VIEWER: is not a valid command: No closing quotation."),
-        ("PDF_VIEWER", "evince", "PDF_VIEWER: must be auto, none or a command containing {file}."),
-        ("CHUNK_OVERLAP", "2000", "settings: CHUNK_OVERLAP must be smaller than CHUNK_SIZE."),
-        ("TOP_K", "many", "TOP_K: Input should be a valid integer, unable to parse string as an integer."),
-    ],
-)
-def test_a_setting_that_cannot_be_used_is_named(ready: CliRunner, name: str, value: str, said: str) -> None:
-    ready.settings[name] = value
-    ran = ready.query("--verify")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.splitlines()[0] == f"A setting is invalid: {said}"
 
 
 @pytest.mark.parametrize("viewer", ["none", " none ", "NONE", "None\t"])
@@ -259,7 +230,7 @@ def test_an_answer_and_its_sources(ready: CliRunner) -> None:
     assert ready.query(LENGTH).err == f"{WITHOUT_MODEL}\n"  # the first is said once a day
 
 
-def test_a_question_needs_no_quotes_and_options_stand_anywhere(ready: CliRunner) -> None:
+def test_a_question_needs_no_quotes(ready: CliRunner) -> None:
     quoted = ready.query("--no-log", "--top-k", "1", LENGTH)
     for words in (
         [*LENGTH.split(), "--no-log", "--top-k", "1"],
@@ -272,11 +243,15 @@ def test_a_question_needs_no_quotes_and_options_stand_anywhere(ready: CliRunner)
 
 
 def test_a_refusal_names_the_closest_passages(ready: CliRunner) -> None:
-    ran = ready.query("Who painted the ceiling of the Sistine chapel in Rome?")
+    nowhere = "Who painted the ceiling of the Sistine chapel in Rome?"
+    ran = ready.query(nowhere)
     assert (ran.code, ran.out) == (0, f"{REFUSAL}\n")
     assert "The closest passages are in " in ran.err
     assert "otters.pdf pp. 1–2" in ran.err
     assert "--sources" in ran.err
+    found = ready.query("--json", nowhere).object
+    assert (found["answer"], found["refused"], found["citations"]) == (REFUSAL, True, [])
+    assert len(found["hits"]) == 2
 
 
 def test_json_is_one_object_and_nothing_else(ready: CliRunner) -> None:
@@ -302,19 +277,6 @@ def test_json_is_one_object_and_nothing_else(ready: CliRunner) -> None:
     assert ran.err.count("\n") == 1
 
 
-def test_json_of_a_refusal(ready: CliRunner) -> None:
-    found = ready.query("--json", "Who painted the ceiling of the Sistine chapel in Rome?").object
-    assert (found["answer"], found["refused"], found["citations"]) == (REFUSAL, True, [])
-    assert len(found["hits"]) == 2
-
-
-def test_json_sources_have_no_answer(ready: CliRunner) -> None:
-    found = ready.query("--json", "--sources", LENGTH).object
-    assert found.keys() == {"question", "hits", "models", "timings_ms"}
-    assert "llm" not in found["models"]
-    assert found["hits"][0].keys() >= {"file", "pages", "score", "text"}
-
-
 def test_sources_are_passages_in_rank_order(ready: CliRunner) -> None:
     ran = ready.query("--sources", LENGTH)
     assert ran.code == 0
@@ -323,6 +285,10 @@ def test_sources_are_passages_in_rank_order(ready: CliRunner) -> None:
         ("2", "otters.pdf", "pp. 1–2"),
     ]
     assert "   At the Konkordiaplatz the ice" in ran.out
+    found = ready.query("--json", "--sources", LENGTH).object
+    assert found.keys() == {"question", "hits", "models", "timings_ms"}
+    assert "llm" not in found["models"]
+    assert found["hits"][0].keys() >= {"file", "pages", "score", "text"}
 
 
 def test_top_k_and_paper(ready: CliRunner) -> None:
@@ -347,20 +313,15 @@ def test_top_k_and_paper(ready: CliRunner) -> None:
         (["--author", "Darwin"], "No paper in the index is by “Darwin”."),
         (["--venue", "Nature"], "No paper in the index is of a venue called “Nature”."),
         (["--section", "methods"], "No paper fits the section."),
+        (["--paper", "sealions"], "No paper in the index is called “sealions”."),
+        (["--paper", "oters.pdf"], "No paper in the index is called “oters.pdf”. Similar names: otters.pdf"),
     ],
 )
-def test_filters_that_nothing_fits_are_told(ready: CliRunner, given: list[str], happened: str) -> None:
-    for more in ([], ["--sources"], ["--json"]):
+def test_a_filter_that_nothing_fits(ready: CliRunner, given: list[str], happened: str) -> None:
+    for more in ([], ["--sources"], ["--json"]) if "1800-1801" in given else (["--sources"],):
         ran = ready.query(*more, *given, LENGTH)
         assert (ran.code, ran.out) == (2, "")
         assert happened in ran.err
-
-
-@pytest.mark.parametrize("more", [[], ["--sources"], ["--json"]])
-def test_an_unknown_paper_is_told_with_its_neighbours(ready: CliRunner, more: list[str]) -> None:
-    ran = ready.query(*more, "--paper", "oters.pdf", LENGTH)
-    assert (ran.code, ran.out) == (2, "")
-    assert "No paper in the index is called “oters.pdf”. Similar names: otters.pdf" in ran.err
 
 
 def test_a_batch_is_asked_line_by_line_without_memory(ready: CliRunner) -> None:
@@ -379,12 +340,6 @@ def test_a_batch_is_asked_line_by_line_without_memory(ready: CliRunner) -> None:
     assert [line for line in plain.out.splitlines() if line.endswith("?")] == [
         found["question"] for found in ran.objects
     ]
-
-
-def test_a_batch_from_standard_input(ready: CliRunner) -> None:
-    ran = ready.spawn("query.py", "--batch", "-", "--json", typed=f"{LENGTH}\nWhat do otters eat?\n")
-    assert ran.code == 0
-    assert [found["question"] for found in ran.objects] == [LENGTH, "What do otters eat?"]
 
 
 def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
@@ -407,7 +362,7 @@ def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
     assert len(notices) == 4
 
 
-def test_a_chat_need_not_say_how_it_understood_a_follow_up(ready: CliRunner) -> None:
+def test_a_chat_can_hide_how_it_understood_a_question(ready: CliRunner) -> None:
     ready.settings["SHOW_UNDERSTOOD"] = "false"
     ran = ready.query(typed=f"{LENGTH}\nHow thick is it?\n/quit\n")
     assert IS_THICK in ran.out
@@ -470,10 +425,9 @@ def test_with_ollama_everything_goes_through_it(with_ollama: CliRunner, ollama_s
 
 
 @pytest.mark.parametrize("arguments", [[LENGTH], ["--sources", LENGTH], ["--json", LENGTH]])
-def test_a_reranker_that_stands_in_is_said_in_one_line(ready: CliRunner, arguments: list[str]) -> None:
+def test_a_reranker_that_stands_in_is_named_in_one_line(ready: CliRunner, arguments: list[str]) -> None:
     ready.settings |= {"RERANKER": "auto", "LLM": "builtin"}
-    ran = ready.query(*arguments)
-    notice, *more = ran.err.splitlines()
+    notice, *more = ready.query(*arguments).err.splitlines()
     assert more in ([], [WITHOUT_MODEL])
     assert notice.startswith("Using built-in models. For better answers, run `ollama pull nomic-embed-text` and ")
     assert notice.endswith("; run `make models` (`python query.py --doctor` shows how).")
@@ -493,7 +447,7 @@ def test_auto_keeps_to_what_the_store_was_made_with(with_ollama: CliRunner, olla
     assert ollama_server.embedded() == []
 
 
-def test_auto_answers_without_a_chat_model_and_says_so(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
+def test_auto_answers_without_a_chat_model(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     with_ollama.ingest()
     del ollama_server.models[LLAMA.name]
     ran = with_ollama.query("--json", LENGTH)
@@ -545,42 +499,26 @@ def doctor(desk: CliRunner) -> tuple[int, dict[str, bool], str]:
     return ran.code, {name: mark == "✓" for mark, name in rows}, " ".join(ran.out.split())
 
 
-@pytest.mark.parametrize("has_ocr", [True, False], ids=["an OCR engine", "no OCR engine"])
-def test_the_doctor_before_and_after_the_first_ingest(
-    desk: CliRunner, monkeypatch: pytest.MonkeyPatch, has_ocr: bool
-) -> None:
-    monkeypatch.setattr(ocr, "engine", lambda: ocr.Engine("Stand-in", lambda page: []) if has_ocr else None)
+def test_the_doctor_before_and_after_the_first_ingest(desk: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "engine", lambda: ocr.Engine("Stand-in", lambda page: []))
     code, rows, text = doctor(desk)
-    assert code == 1
-    assert rows == {
-        "Ollama": False,
-        "built-in embedder": True,
-        "reranker": True,
-        "verifier": True,
-        "OCR": has_ocr,
-        "index": False,
-    }
-    assert "none; without a chat model, answers are quotes" in text
-    assert "There is no index at" in text
-    assert "python ingest.py" in text
-    assert "built in (RERANKER=builtin)" in text
-    assert "ollama serve" in text
+    always = {"built-in embedder": True, "reranker": True, "verifier": True, "OCR": True}
+    assert (code, rows) == (1, {"Ollama": False, **always, "index": False})
+    for line in (
+        "none; without a chat model, answers are quotes",
+        "There is no index at",
+        "python ingest.py",
+        "built in (RERANKER=builtin)",
+        "ollama serve",
+    ):
+        assert line in text
     assert text.endswith("Not ready.")
     assert not desk.store.exists()  # looking changes nothing
     small_papers(desk.papers)
     desk.ingest()
     code, rows, text = doctor(desk)
-    assert code == 0
-    assert rows == {
-        "Ollama": False,
-        "built-in embedder": True,
-        "reranker": True,
-        "verifier": True,
-        "OCR": has_ocr,
-        "index": True,
-        "built with": True,
-        "FAISS and BM25": True,
-    }
+    stored = {"index": True, "built with": True, "FAISS and BM25": True}
+    assert (code, rows) == (0, {"Ollama": False, **always, **stored})
     assert "2 papers, 2 passages" in text
     assert "chunk_size 1500" in text
     assert text.endswith("Ready to answer.")
@@ -678,30 +616,12 @@ def test_the_first_minutes_of_a_new_user(desk: CliRunner) -> None:
     ingested = desk.spawn("ingest.py")
     assert ingested.code == 0
     assert table(ingested)["added"] == [1, 5, 22]
-    asked = desk.spawn("query.py", "--json", "How many characters has a chunk at most?")
+    typed = "How many characters has a chunk at most?\nWho wrote this?\n"
+    asked = desk.spawn("query.py", "--batch", "-", "--json", typed=typed)
     assert asked.code == 0
-    assert ("folio-sample.pdf", 2) in [(c["file"], c["page"]) for c in asked.object["citations"]]
-    chatted = desk.spawn("query.py", typed="How many characters has a chunk at most?\n/quit\n")
-    assert chatted.code == 0
-    assert "1500 characters" in chatted.out
+    assert [answer["question"] for answer in asked.objects] == typed.splitlines()
+    assert ("folio-sample.pdf", 2) in [(c["file"], c["page"]) for c in asked.objects[0]["citations"]]
     assert list((desk.folder / "home").iterdir()) == []  # nothing is left in the home
-
-
-def test_help_is_there_at_once_and_names_every_option(desk: CliRunner) -> None:
-    for script, options in (
-        ("ingest.py", ["--jobs", "--prune", "--rebuild", "--verify", "--repair"]),
-        (
-            "query.py",
-            [
-                *("--style", "--show-evidence", "--verify", "--sources", "--top-k", "--paper", "--batch", "--json"),
-                *("--year", "--author", "--venue", "--section", "--collection", "--tag", "--cited-by"),
-                *("--no-log", "--feedback", "--forget", "--stats", "--doctor"),
-            ],
-        ),
-    ):
-        ran = desk.spawn(script, "--help")
-        assert (ran.code, ran.err) == (0, "")
-        assert [option for option in options if option not in ran.out] == []
 
 
 def test_a_reader_that_has_gone_is_no_error(ready: CliRunner) -> None:

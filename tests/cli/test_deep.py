@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
@@ -18,13 +14,19 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import write_pdf
 from tests.helpers.ollama_models import Json, answer_from_evidence
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.paths import ROOT
 
 BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
 
 
-def test_without_a_model_both_papers_are_quoted_and_each_step_is_a_line(filled: CliRunner) -> None:
-    asked = filled.query("--deep", BOTH)
+@pytest.fixture
+def shared(ready: CliRunner) -> CliRunner:
+    """The index that all tests ask, with built-in models."""
+    ready.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
+    return ready
+
+
+def test_without_a_model_each_step_is_a_line(shared: CliRunner) -> None:
+    asked = shared.query("--deep", BOTH)
     assert asked.code == 0
     assert "23 kilometres" in asked.out
     assert "urchins, clams and crabs" in asked.out
@@ -34,8 +36,8 @@ def test_without_a_model_both_papers_are_quoted_and_each_step_is_a_line(filled: 
     assert any(line.startswith("Search ended: ") for line in lines)
 
 
-def test_the_trace_is_in_the_json_and_every_quote_stands_on_its_page(filled: CliRunner) -> None:
-    printed = filled.query("--deep", "--json", BOTH)
+def test_json_has_the_trace_and_quotes_of_the_evidence(shared: CliRunner) -> None:
+    printed = shared.query("--deep", "--json", BOTH)
     assert "Papers for" not in printed.err
     answer = printed.object
     Draft202012Validator(json_schema()).validate(answer)
@@ -47,60 +49,45 @@ def test_the_trace_is_in_the_json_and_every_quote_stands_on_its_page(filled: Cli
     assert {citation["file"] for citation in answer["citations"]} == {"otters.pdf", "alps/glaciers.pdf"}
     texts = {evidence["number"]: evidence["text"] for evidence in answer["evidence"]}
     assert all(citation["quote"] in texts[citation["evidence"]] for citation in answer["citations"])
-    again = filled.query("--deep", "--json", BOTH).object
+    again = shared.query("--deep", "--json", BOTH).object
     assert (again["answer"], again["evidence"]) == (answer["answer"], answer["evidence"])
-    plain = filled.query("--json", BOTH).object
+    plain = shared.query("--json", BOTH).object
     assert "trace" not in plain
     assert {piece["file"] for piece in plain["evidence"]} <= {piece["file"] for piece in answer["evidence"]}
     assert answer["citations"][0]["quote"] == plain["citations"][0]["quote"]
 
 
-def test_after_a_refusal_the_hint_shows_the_passages_of_that_search(filled: CliRunner) -> None:
+def test_a_refusal_names_the_passages_of_that_search(shared: CliRunner) -> None:
     opera = "Which bank lent the money for the opera in Vienna?"
-    asked = filled.query("--deep", opera)
+    asked = shared.query("--deep", opera)
     assert asked.out == "Not found in the provided papers.\n"
     hint = asked.err.splitlines()[-1]
     assert hint.startswith("The closest passages are in ")
     assert hint.endswith("; --show-evidence shows them.")
-    assert filled.query(opera).err.splitlines()[-1].endswith("; --sources shows them.")
-    assert "/sources shows them." in filled.query(typed=f"/deep {opera}\n").err
-    shown = filled.query("--deep", "--show-evidence", opera)
+    assert shared.query(opera).err.splitlines()[-1].endswith("; --sources shows them.")
+    assert "/sources shows them." in shared.query(typed=f"/deep {opera}\n").err
+    shown = shared.query("--deep", "--show-evidence", opera)
     assert "shows them" not in shown.err
     named = hint.removeprefix("The closest passages are in ").partition(" p")[0]
     assert named in shown.out
+    assert shared.query("--deep", "--json", opera).object["evidence_profile"] is None
 
 
-def test_two_processes_give_the_same_bytes(filled: CliRunner) -> None:
-    asked = f"{BOTH.rstrip('?')}, and how thick is the fur of a walrus?"
-    command = [sys.executable, str(ROOT / "query.py"), "--deep", "--json", asked]
-    processes = [
-        subprocess.Popen(
-            command,
-            env=filled.environment() | {"PYTHONHASHSEED": seed},
-            cwd=filled.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for seed in ("1", "2")
-    ]
-    printed = [process.communicate(timeout=120)[0] for process in processes]
-    first, second = (re.sub(r'"(seconds|timings_ms)": ?([\d.]+|\{.*?\})', "", text, flags=re.S) for text in printed)
+def test_two_processes_give_the_same_bytes(shared: CliRunner) -> None:
+    question = f"{BOTH.rstrip('?')}, and how thick is the fur of a walrus?"
+    spawned = shared.spawn("query.py", "--deep", "--json", question, more={"PYTHONHASHSEED": "1"})  # here it is another
+    here = shared.query("--deep", "--json", question)
+    first, second = (
+        re.sub(r'"(seconds|timings_ms)": ?([\d.]+|\{.*?\})', "", ran.out, flags=re.S) for ran in (spawned, here)
+    )
     assert first == second
 
 
-def test_in_a_chat_deep_asks_the_next_question_and_others_stay_as_they_are(filled: CliRunner) -> None:
-    chat = filled.query(typed=f"/deep {BOTH}\n/sources\nHow thick is the Aletsch glacier?\n/deep\n")
+def test_in_a_chat_only_the_question_after_deep_is_deep(shared: CliRunner) -> None:
+    chat = shared.query(typed=f"/deep {BOTH}\n/sources\nHow thick is the Aletsch glacier?\n/deep\n")
     assert chat.code == 0
     assert chat.err.count("Search ended: ") == 1
     assert "800 metres" in chat.out
-
-
-def test_deep_combines_with_what_shapes_an_answer_alone(filled: CliRunner) -> None:
-    for option in ("--sources", "--papers", "--stats"):
-        refused = filled.query("--deep", option, BOTH)
-        assert refused.code == 2
-        assert "cannot be combined" in refused.err
 
 
 def model(messages: list[Json]) -> str:
@@ -117,22 +104,16 @@ def profile_of(text: str) -> list[str]:
     return text.partition("About the evidence\n")[2].partition("\nSources\n")[0].strip().splitlines()
 
 
-def test_what_the_answer_rests_on_stands_behind_it_and_in_the_json_and_is_the_same_twice(filled: CliRunner) -> None:
-    asked = filled.query("--deep", BOTH)
+def test_the_profile_of_the_evidence_follows_the_answer(shared: CliRunner) -> None:
+    asked = shared.query("--deep", BOTH)
     lines = profile_of(asked.out)
     assert any(line.startswith("2 statements from 2 papers; ") for line in lines), lines
     assert "Age: 2 papers without a sure year." in lines
-    assert profile_of(filled.query("--deep", BOTH).out) == lines
-    assert "About the evidence" not in filled.query(BOTH).out
-    printed = filled.query("--deep", "--json", BOTH).object["evidence_profile"]
+    assert profile_of(shared.query("--deep", BOTH).out) == lines
+    assert "About the evidence" not in shared.query(BOTH).out
+    printed = shared.query("--deep", "--json", BOTH).object["evidence_profile"]
     assert printed["age"] == {"years": [], "unknown": 2}
     assert printed["basis"]["papers"] == 2
-
-
-def test_a_refusal_has_no_profile(filled: CliRunner) -> None:
-    assert (
-        filled.query("--deep", "--json", "Which treaty ended the Peloponnesian war?").object["evidence_profile"] is None
-    )
 
 
 RIVAL = (
@@ -151,7 +132,7 @@ def rivals(filled: CliRunner) -> CliRunner:
     return filled
 
 
-def test_a_report_has_sections_on_its_evidence_and_says_nothing_twice(rivals: CliRunner) -> None:
+def test_a_report_has_sections_on_its_evidence(rivals: CliRunner) -> None:
     asked = rivals.query("--deep", "--style", "report", WHY)
     headings = [line for line in asked.out.splitlines() if line in (*PROFILE_HEADINGS, "Sources", "Key references")]
     assert headings == ["Open questions", "Age and confidence of the evidence", "Sources", "Key references"], asked.out
@@ -161,7 +142,7 @@ def test_a_report_has_sections_on_its_evidence_and_says_nothing_twice(rivals: Cl
     assert "says otherwise" in asked.out  # the answer itself shows both sides, so no section repeats them
 
 
-def test_quotes_of_the_profile_stand_on_their_pages_and_are_sources(rivals: CliRunner) -> None:
+def test_quotes_of_the_profile_stand_on_their_pages(rivals: CliRunner) -> None:
     answer = rivals.query("--deep", "--json", WHY).object
     Draft202012Validator(json_schema()).validate(answer)
     profile = answer["evidence_profile"]
@@ -172,15 +153,13 @@ def test_quotes_of_the_profile_stand_on_their_pages_and_are_sources(rivals: CliR
 
 
 @pytest.fixture
-def with_model(filled: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
+def with_model(shared: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     ollama_server.reply = model
-    filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "VERIFIER": "none", "DEEP_CALLS": "20"}
-    return filled
+    shared.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "VERIFIER": "none", "DEEP_CALLS": "20"}
+    return shared
 
 
-def test_a_model_scores_passages_and_answers_from_those_above_zero(
-    with_model: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_a_model_answers_from_passages_scored_above_zero(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
     answer = with_model.query("--deep", "--json", "What length has the Aletsch glacier?").object
     trace = answer["trace"]
     assert trace["assessor"] == "llama3.1:8b (Ollama)"
@@ -197,9 +176,7 @@ def test_a_model_scores_passages_and_answers_from_those_above_zero(
     ]
 
 
-def test_a_model_names_what_belongs_together_and_no_word_of_it_is_shown(
-    rivals: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_a_model_groups_quotes_and_none_of_its_words_show(rivals: CliRunner, ollama_server: OllamaStandIn) -> None:
     invented = "The Aletsch glacier has a length of 99 kilometres."
 
     def reply(messages: list[Json]) -> str:
@@ -233,36 +210,14 @@ def test_a_model_names_what_belongs_together_and_no_word_of_it_is_shown(
     assert (spent["compared_by"], spent["calls"]) == ("", 0)
 
 
-def test_ctrl_c_ends_it_at_once_while_the_model_is_silent(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
-    ollama_server.faults.first_byte_s = 60
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "query.py"), "--deep", BOTH],
-        env=with_model.environment(),
-        cwd=with_model.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not ollama_server.bodies("/api/chat"):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (130, "")
-    assert "Traceback" not in err
-    assert len(ollama_server.bodies("/api/chat")) <= 4
-
-
-def test_a_model_that_is_gone_is_an_error_of_two_lines(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
+def test_a_missing_model_is_an_error_without_traceback(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
     ollama_server.models.clear()
     asked = with_model.query("--deep", BOTH)
     assert asked.code != 0
     assert "Traceback" not in asked.err
 
 
-def test_other_wordings_by_a_model_are_searched_and_an_unusable_reply_is_told(
-    with_model: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_query_variants_by_a_model(with_model: CliRunner, ollama_server: OllamaStandIn) -> None:
     with_model.settings |= {"LLM": "builtin", "QUERY_VARIANTS": "llm"}
     asked = with_model.query("How long is the Aletsch glacier?")
     assert "23 kilometres" in asked.out

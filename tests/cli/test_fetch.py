@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.sources import unpaywall
+from folio.sources.clock import SystemClock
 from folio.store.indexes import LIBRARY
-from folio.store.library import Library
-from folio.types import Paper
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.desk_library import describe, opened, papers_of
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
-from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.source_records import (
     arxiv_entry,
     arxiv_feed,
@@ -48,16 +46,11 @@ def offers(online: CliRunner, server: SourceServer) -> SourceServer:
     return server
 
 
-def papers(desk: CliRunner) -> dict[str, Paper]:
-    with closing(Library(desk.store / LIBRARY)) as library:
-        return {paper.file: paper for paper in library.papers()}
-
-
-def test_papers_come_by_identifier_and_a_second_run_asks_nobody(online: CliRunner, offers: SourceServer) -> None:
+def test_papers_come_by_identifier_once(online: CliRunner, offers: SourceServer) -> None:
     named = ("arXiv:2101.00001", f"https://doi.org/{OTTER_DOI}")
     ran = online.fetch("--yes", *named)
     assert (ran.code, "Traceback" in ran.err) == (0, False)
-    found = papers(online)
+    found = papers_of(online)
     assert sorted(found) == ["10.1234_otters Otters at Sea.pdf", "2101.00001 Glaciers of the Alps.pdf"]
     glaciers = found["2101.00001 Glaciers of the Alps.pdf"].metadata
     assert glaciers.title == Field("Glaciers of the Alps", "arxiv", True)
@@ -111,11 +104,11 @@ def test_each_failure_is_a_line_and_the_rest_comes(online: CliRunner, offers: So
     assert ran.code == 1
     assert "10.1234/none: no service has it." in ran.err
     assert '"Otters at Sea": 127.0.0.1 sent a page that asks "are you a robot?" instead of a PDF.' in ran.err
-    assert list(papers(online)) == ["2101.00001 Glaciers of the Alps.pdf"]
+    assert list(papers_of(online)) == ["2101.00001 Glaciers of the Alps.pdf"]
     assert [path.name for path in online.papers.iterdir()] == ["2101.00001 Glaciers of the Alps.pdf"]
 
 
-def test_where_the_open_copy_fails_unpaywall_is_asked_for_another(online: CliRunner, offers: SourceServer) -> None:
+def test_unpaywall_is_asked_where_the_open_copy_fails(online: CliRunner, offers: SourceServer) -> None:
     offers.add("/files/otters", Answer(b"gone", 410))
     copies = [{"url_for_pdf": f"{offers.url}/files/{name}"} for name in ("otters", "copy")]
     offers.add(f"/unpaywall/{OTTER_DOI}", json_answer({"doi": OTTER_DOI, "is_oa": True, "oa_locations": copies}))
@@ -123,22 +116,27 @@ def test_where_the_open_copy_fails_unpaywall_is_asked_for_another(online: CliRun
     online.settings["CONTACT_EMAIL"] = "me@example.org"
     ran = online.fetch("--yes", OTTER_DOI)
     assert (ran.code, ran.err) == (0, '"Otters at Sea": 127.0.0.1 answers 410 (it is gone).\n')
-    assert list(papers(online)) == ["10.1234_otters Otters at Sea.pdf"]
+    assert list(papers_of(online)) == ["10.1234_otters Otters at Sea.pdf"]
     assert offers.paths().count("/files/otters") == 1
 
 
 def test_where_one_service_fails_the_next_is_asked(online: CliRunner, server: SourceServer) -> None:
     server.add("/openalex/works/doi:10.1000/x", Answer(b"{"))
     server.add("/semanticscholar/paper/DOI:10.1000/x", Answer(b'{"paperId": 7}'))
-    server.add(
-        "/crossref/works/10.1000/x", json_answer(crossref(crossref_work("10.1000/x", "Sea Life", ("Al", "Fin"))))
-    )
+    sea_life = crossref(crossref_work("10.1000/x", "Sea Life", ("Al", "Fin")))
+    server.add("/crossref/works/10.1000/x", json_answer(sea_life))
     ran = online.fetch("--dry-run", "10.1000/x")
     assert (ran.code, "Sea Life" in ran.out) == (0, True)
     assert ran.err.splitlines() == [
         "OpenAlex sent something that cannot be read.",
         "Semantic Scholar sent something that cannot be read.",
     ]
+    server.add("/openalex/works", Answer(status=403))
+    answer = {"total": 1, "offset": 0, "data": [s2_work(3, "Otter Songs", "Eve Otter")]}
+    server.add("/semanticscholar/paper/search", json_answer(answer))
+    ran = online.fetch("--dry-run", "--search", "otter songs")
+    assert "OpenAlex answers 403 (it refuses). Semantic Scholar is asked instead." in ran.err
+    assert "Otter Songs" in ran.out
 
 
 def test_a_search_is_shown_and_fetched(online: CliRunner, offers: SourceServer) -> None:
@@ -154,18 +152,7 @@ def test_a_search_is_shown_and_fetched(online: CliRunner, offers: SourceServer) 
     ran = online.fetch("--dry-run", "--search", "otters", *options)
     assert "RETRACTED: Otters, withdrawn" in ran.out
     assert online.fetch("--yes", "--search", "otters", *options).code == 1  # the second has no PDF
-    assert list(papers(online)) == ["10.1234_otters Otters at Sea.pdf"]
-
-
-def test_a_search_goes_on_at_semantic_scholar(online: CliRunner, server: SourceServer) -> None:
-    server.add("/openalex/works", Answer(status=403))
-    answer = {"total": 1, "offset": 0, "data": [s2_work(3, "Otter Songs", "Eve Otter")]}
-    server.add("/semanticscholar/paper/search", json_answer(answer))
-    ran = online.fetch("--dry-run", "--search", "otter songs")
-    assert "OpenAlex answers 403 (it refuses). Semantic Scholar is asked instead." in ran.err
-    assert "Otter Songs" in ran.out
-    refused = online.fetch("--search", "x", "--source", "arxiv", "--min-cited", "3")
-    assert (refused.code, "arXiv does not count citations." in refused.err) == (2, True)
+    assert list(papers_of(online)) == ["10.1234_otters Otters at Sea.pdf"]
 
 
 def test_arxiv_is_searched_page_by_page(online: CliRunner, server: SourceServer) -> None:
@@ -183,17 +170,25 @@ def test_arxiv_is_searched_page_by_page(online: CliRunner, server: SourceServer)
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
-        ("2101.00001", "--metadata"),
-        ("otters",),
-        ("--search", " "),
-        ("--search", "!?", "--source", "arxiv"),
-        ("--since", "2020", "2101.00001"),
-        ("--search", "x", "2101.00001"),
+        "",
+        "2101.00001 --metadata",
+        "otters",
+        "--search=",
+        "--search !? --source arxiv",
+        "--search x --source arxiv --min-cited 3",  # arXiv does not count citations
+        "--since 2020 2101.00001",
+        "--search x 2101.00001",
+        "--updates --search x",
+        "--keep-versions --search x",
+        "--expand cites --search x",
+        "--expand cites --depth 4",
+        "--expand cites --cap 5000",
+        "--expand cites --source arxiv",
+        "--depth 2 --metadata",
     ],
 )
-def test_what_cannot_be_done_is_said(online: CliRunner, server: SourceServer, arguments: tuple[str, ...]) -> None:
-    ran = online.fetch(*arguments)
+def test_options_that_cannot_be_fetched_with(online: CliRunner, server: SourceServer, arguments: str) -> None:
+    ran = online.fetch(*arguments.split())
     assert ran.code == 2
     assert len(ran.err.splitlines()) == 2
     assert server.asked == []
@@ -203,7 +198,7 @@ def test_metadata_is_filled_and_a_persons_edit_stays(online: CliRunner, server: 
     write_pdf(online.papers / "otters.pdf", OTTERS, "On the Sea Otters of Alaska")
     write_pdf(online.papers / "glaciers.pdf", GLACIERS, "The Length of the Aletsch Glacier")
     assert online.ingest().code == 0
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         ids = {paper.file: paper.id for paper in library.papers()}
         library.set_metadata(ids["otters.pdf"], "person", Metadata(year=Field(1999, "person", True)))
     of_glaciers = crossref_work("10.1234/ice", "The Length of the Aletsch Glacier", ("Ada", "Ice"), year=2020)
@@ -212,17 +207,17 @@ def test_metadata_is_filled_and_a_persons_edit_stays(online: CliRunner, server: 
     server.add("/crossref/works", json_answer(crossref_list(other, of_otters)))
     asked_for = {"query.title": "The Length of the Aletsch Glacier"}
     server.add("/crossref/works", json_answer(crossref_list(of_glaciers)), parameters=asked_for)
-    before = papers(online)
+    before = papers_of(online)
     dry = online.fetch("--metadata", "--dry-run")
     assert "Papers: 2, found: 2, changed: 2, not found: 0. Nothing was stored" in dry.out
-    assert papers(online) == before
+    assert papers_of(online) == before
     asked = len(server.asked)
     ran = online.fetch("--metadata")
     assert ran.code == 0
     assert len(server.asked) == asked
     assert "otters.pdf (by title, match 1.00):" in ran.out
     assert f"  doi: (none) -> {OTTER_DOI}" in ran.out
-    found = papers(online)
+    found = papers_of(online)
     otters = found["otters.pdf"].metadata
     assert (otters.doi.value, otters.venue.value) == (OTTER_DOI, "Journal of Otters")
     assert otters.year == Field(1999, "person", True)
@@ -235,10 +230,8 @@ def test_metadata_is_filled_and_a_persons_edit_stays(online: CliRunner, server: 
 def test_a_doi_of_another_work_is_not_believed(online: CliRunner, server: SourceServer) -> None:
     small_papers(online.papers)
     online.ingest()
-    with closing(Library(online.store / LIBRARY)) as library:
-        for paper in library.papers():
-            said = Metadata(title=Field("On Sea Otters", "page", True), doi=Field(OTTER_DOI, "page", True))
-            set_pdf_metadata(library, paper.id, said)
+    for file in papers_of(online):
+        describe(online, file, title="On Sea Otters", doi=OTTER_DOI)
     cited = crossref_work(OTTER_DOI, "A Wholly Different Study of Something", ("X", "Y"))
     server.add(f"/crossref/works/{OTTER_DOI}", json_answer(crossref(cited)))
     server.add("/crossref/works", json_answer(crossref_list()))
@@ -256,7 +249,7 @@ def test_hostile_texts_control_nothing(online: CliRunner, server: SourceServer) 
     assert "[Fake 2014, p. 6]" not in ran.out
 
 
-def test_ctrl_c_keeps_what_is_whole_and_the_next_run_goes_on(
+def test_ctrl_c_keeps_whole_files_for_the_next_run(
     online: CliRunner, offers: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -270,24 +263,25 @@ def test_ctrl_c_keeps_what_is_whole_and_the_next_run_goes_on(
     asked = len(offers.asked)
     assert online.fetch("--yes", "2101.00001").code == 0
     assert len(offers.asked) == asked
-    assert papers(online)["2101.00001 Glaciers of the Alps.pdf"].metadata.year == Field(2021, "arxiv", True)
+    assert papers_of(online)["2101.00001 Glaciers of the Alps.pdf"].metadata.year == Field(2021, "arxiv", True)
 
 
 def interrupted(*_: object) -> tuple[str, ...]:
     raise KeyboardInterrupt
 
 
-def test_a_first_run_that_was_killed_while_it_made_the_library_costs_nothing(
-    online: CliRunner, offers: SourceServer
-) -> None:
+def test_an_empty_library_of_a_killed_run_is_no_obstacle(online: CliRunner, offers: SourceServer) -> None:
     online.store.mkdir()
     (online.store / LIBRARY).touch()
     ran = online.fetch("--yes", "2101.00001")
     assert (ran.code, ran.err) == (0, "")
-    assert list(papers(online)) == ["2101.00001 Glaciers of the Alps.pdf"]
+    assert list(papers_of(online)) == ["2101.00001 Glaciers of the Alps.pdf"]
 
 
-def test_a_download_that_is_cut_leaves_nothing(online: CliRunner, offers: SourceServer) -> None:
+def test_a_download_that_is_cut_leaves_nothing(
+    online: CliRunner, offers: SourceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SystemClock, "sleep", lambda self, seconds: None)  # between attempts
     offers.add("/files/otters", Answer(b"%PDF-1.7 half", length=10**5))
     ran = online.fetch("--yes", OTTER_DOI)
     assert ran.code == 1

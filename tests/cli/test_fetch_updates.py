@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,9 @@ from folio.commands import ingest as ingest_command
 from folio.commands import papers as papers_command
 from folio.paper_metadata import Field, Metadata
 from folio.sources import versions
-from folio.store.indexes import LIBRARY
-from folio.store.library import Library
-from folio.types import Paper
 from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.desk_library import describe, opened, papers_of
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
-from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.scripted_answerer import every_outcome, script_answers
 from tests.helpers.source_records import (
     arxiv_entry,
@@ -46,24 +42,12 @@ def otters(online: CliRunner) -> CliRunner:
     """Two papers in the index; one has a DOI, nothing can be asked about the other."""
     small_papers(online.papers)
     assert online.ingest().code == 0
-    say_of(online, "otters.pdf", doi=Field(DOI, "page", True), title=Field("On Sea Otters", "page", True))
+    describe(online, "otters.pdf", doi=DOI, title="On Sea Otters")
     return online
 
 
-def say_of(desk: CliRunner, file: str, **fields: Any) -> None:
-    """What the PDF is to have said of itself."""
-    with closing(Library(desk.store / LIBRARY)) as library:
-        (paper,) = (each for each in library.papers() if each.file == file)
-        set_pdf_metadata(library, paper.id, Metadata(**fields))
-
-
-def papers(desk: CliRunner) -> dict[str, Paper]:
-    with closing(Library(desk.store / LIBRARY)) as library:
-        return {paper.file: paper for paper in library.papers()}
-
-
 def notices(desk: CliRunner, file: str = "otters.pdf") -> list[str]:
-    return [notice.text for notice in papers(desk)[file].notices]
+    return [notice.text for notice in papers_of(desk)[file].notices]
 
 
 def forget_answers(desk: CliRunner) -> None:
@@ -86,7 +70,7 @@ def run_papers(desk: CliRunner, *arguments: str) -> CliResult:
 # Notices
 
 
-def test_a_retraction_is_shown_stored_and_flagged_on_every_citation(otters: CliRunner, server: SourceServer) -> None:
+def test_a_retraction_is_stored_and_flagged_on_every_citation(otters: CliRunner, server: SourceServer) -> None:
     offer_notices(
         server,
         crossref_update("10.1234/erratum", "erratum", 2019, 5),
@@ -126,7 +110,7 @@ def test_a_retraction_is_shown_stored_and_flagged_on_every_citation(otters: CliR
     assert notices(otters) == [said, "Corrected 2019-05 (doi:10.1234/erratum)"]
 
 
-def test_a_notice_counts_that_only_names_the_work_in_its_own_record(otters: CliRunner, server: SourceServer) -> None:
+def test_a_notice_in_a_record_of_its_own_counts(otters: CliRunner, server: SourceServer) -> None:
     offer_notices(server)
     about = [
         crossref_update(DOI.upper(), "Expression of Concern", 2020, 1, 2),
@@ -147,9 +131,7 @@ def test_what_openalex_knows_alone_is_a_retraction_too(otters: CliRunner, server
     assert notices(otters) == ["RETRACTED (says OpenAlex)"]
 
 
-def test_a_notice_that_is_taken_back_goes_and_one_of_a_failing_service_stays(
-    otters: CliRunner, server: SourceServer
-) -> None:
+def test_a_withdrawn_notice_goes_and_one_unconfirmed_stays(otters: CliRunner, server: SourceServer) -> None:
     offer_notices(server, crossref_update(NOTICE, "retraction", 2021, 3, 4))
     assert otters.fetch("--updates").code == 0
     kept = notices(otters)
@@ -172,10 +154,10 @@ def test_a_doi_of_another_work_brings_no_notice(otters: CliRunner, server: Sourc
         ran.err.split()
     )
     assert notices(otters) == []
-    assert papers(otters)["otters.pdf"].flag is None
+    assert papers_of(otters)["otters.pdf"].flag is None
 
 
-def test_where_crossref_refuses_the_question_it_is_asked_one_by_one(otters: CliRunner, server: SourceServer) -> None:
+def test_crossref_is_asked_one_by_one_after_a_refusal(otters: CliRunner, server: SourceServer) -> None:
     offer_notices(server)
     server.add("/crossref/works", Answer(b"bad", 400), parameters={"filter": f"doi:{DOI}"})
     record = with_updates(
@@ -186,11 +168,11 @@ def test_where_crossref_refuses_the_question_it_is_asked_one_by_one(otters: CliR
     assert notices(otters) == [f"WITHDRAWN 2022 (doi:{NOTICE})"]
 
 
-def test_a_models_answer_has_the_flag_which_the_model_knows_nothing_of(
+def test_a_models_answer_is_flagged_too(
     otters: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    title = Field("The Aletsch Glacier", "page", True)
-    say_of(otters, "alps/glaciers.pdf", doi=Field("10.1234/ice", "page", True), title=title)
+    title = "The Aletsch Glacier"
+    describe(otters, "alps/glaciers.pdf", doi="10.1234/ice", title=title)
     record = crossref_work("10.1234/ice", "The Aletsch Glacier", ("Ada", "Ice"))
     record = with_updates(record, "updated-by", crossref_update(NOTICE, "retraction", 2021, 3, 4))
     server.add("/crossref/works", json_answer(crossref_list(record)))
@@ -207,10 +189,8 @@ def test_a_models_answer_has_the_flag_which_the_model_knows_nothing_of(
     assert marks == {"RETRACTED"}
 
 
-def test_names_that_no_paper_has_are_said(otters: CliRunner, server: SourceServer) -> None:
+def test_updates_of_an_unknown_paper_are_refused(otters: CliRunner, server: SourceServer) -> None:
     assert otters.fetch("--updates", "walruses").code != 0
-    assert otters.fetch("--updates", "--search", "x").code == 2
-    assert otters.fetch("--keep-versions", "--search", "x").code == 2
     assert server.asked == []
 
 
@@ -234,7 +214,7 @@ def first(online: CliRunner, server: SourceServer) -> CliRunner:
     """The first version of a paper in the index, fetched, and edited since; arXiv has the second by now."""
     offer_version(server, online.folder, 1, *GLACIERS)
     assert online.fetch("--yes", "2101.00001").code == 0
-    with closing(Library(online.store / LIBRARY)) as library:
+    with opened(online) as library:
         (paper,) = library.papers()
         library.set_metadata(paper.id, "person", Metadata(year=Field(1999, "person", True)))
     forget_answers(online)
@@ -248,7 +228,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-def test_a_newer_version_replaces_the_old_one_and_the_old_file_is_kept(first: CliRunner, server: SourceServer) -> None:
+def versions_of(desk: CliRunner) -> list[str]:
+    """The arXiv ids of the papers in the index."""
+    return sorted(paper.arxiv for paper in papers_of(desk).values())
+
+
+def test_a_newer_version_replaces_the_old_one(first: CliRunner, server: SourceServer) -> None:
     before = contents(first.papers)
     dry = first.fetch("--updates", "--dry-run")
     assert dry.out.splitlines()[1].split() == [*FILE.split(), *"version 2, here: version 1 2024-01-02".split()]
@@ -256,13 +241,13 @@ def test_a_newer_version_replaces_the_old_one_and_the_old_file_is_kept(first: Cl
     assert (asked_nobody.code, "Add --yes." in asked_nobody.err) == (0, True)
     assert contents(first.papers) == before
     assert notices(first, FILE) == ["Newer version 2101.00001v2 of 2024-01-02"]
-    assert papers(first)[FILE].flag is None
+    assert papers_of(first)[FILE].flag is None
     ran = first.fetch("--updates", "--yes")
     assert ran.code == 0
     kept = ".removed/2101.00001 Glaciers of the Alps v1.pdf"
     assert f"{FILE}: version 2 replaces version 1. The old file is kept: {kept}." in " ".join(ran.out.split())
     assert contents(first.papers) == {FILE: (first.folder / "made" / "v2.pdf").read_bytes(), kept: before[FILE]}
-    (paper,) = papers(first).values()
+    (paper,) = papers_of(first).values()
     assert (paper.arxiv, paper.year, paper.title) == ("2101.00001v2", 1999, "Glaciers of the Alps")
     assert paper.notices == ()
     assert "22.6 kilometres" in first.query("How long is the Aletsch glacier?").out
@@ -274,11 +259,11 @@ def test_both_versions_are_kept_and_told_apart(first: CliRunner, server: SourceS
     ran = first.fetch("--updates", "--yes", "--keep-versions")
     assert ran.code == 0
     assert "is in the index beside" in ran.out
-    found = papers(first)
+    found = papers_of(first)
     assert sorted(found) == [FILE, "2101.00001v2 Glaciers of the Alps.pdf"]
     assert [paper.label for paper in found.values()] == ["Ice & Snow 1999 v1", "Ice & Snow 2021 v2"]
     assert [paper.key for paper in found.values()] == ["arXiv:2101.00001v1", "arXiv:2101.00001v2"]
-    with closing(Library(first.store / LIBRARY)) as library:
+    with opened(first) as library:
         assert library.papers_by_id([paper.id for paper in found.values()]) == list(found.values())
     assert "newer versions: 0." in first.fetch("--updates").out
     assert not (first.papers / ".removed").exists()
@@ -286,33 +271,31 @@ def test_both_versions_are_kept_and_told_apart(first: CliRunner, server: SourceS
     assert "[Ice & Snow 2021 v2, p. 1]" in only
 
 
-def test_of_several_versions_that_are_here_the_newest_is_replaced(first: CliRunner, server: SourceServer) -> None:
+def test_the_newest_of_several_versions_is_replaced(first: CliRunner, server: SourceServer) -> None:
     assert first.fetch("--updates", "--yes", "--keep-versions").code == 0
     copy = write_pdf(first.papers / "copy.pdf", [*GLACIERS, "A copy with another page."])
     assert first.ingest().code == 0
-    say_of(first, copy.name, arxiv=Field("2101.00001v2", "page", True))
+    describe(first, copy.name, arxiv="2101.00001v2")
     forget_answers(first)
     offer_version(server, first.folder, 3, "The Aletsch glacier has a length of 22 kilometres.", *GLACIERS[1:])
     assert first.fetch("--updates", "--yes").code == 0
-    assert sorted(paper.arxiv for paper in papers(first).values()) == [f"2101.00001v{number}" for number in (1, 2, 3)]
-    assert papers(first)[FILE].arxiv == "2101.00001v1"
+    assert versions_of(first) == [f"2101.00001v{number}" for number in (1, 2, 3)]
+    assert papers_of(first)[FILE].arxiv == "2101.00001v1"
     assert "newer versions: 0." in first.fetch("--updates").out
 
 
-def test_an_identifier_of_a_newer_version_replaces_and_one_of_an_older_is_told(
-    first: CliRunner, server: SourceServer
-) -> None:
+def test_an_identifier_brings_a_newer_version_never_an_older(first: CliRunner, server: SourceServer) -> None:
     dry = first.fetch("--dry-run", "2101.00001")
     assert f"{FILE}: version 2, here: version 1." in " ".join(dry.err.split())
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v1"]
+    assert versions_of(first) == ["2101.00001v1"]
     assert first.fetch("--yes", "2101.00001").code == 0
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v2"]
+    assert versions_of(first) == ["2101.00001v2"]
     server.add("/arxiv/query", Answer(arxiv_feed(entry(1))), parameters={"id_list": "2101.00001v1"})
     older = first.fetch("--yes", "2101.00001v1")
     assert (older.code, "All of them are in the index." in older.out) == (0, True)
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v2"]
+    assert versions_of(first) == ["2101.00001v2"]
     assert first.fetch("--yes", "--keep-versions", "2101.00001v1").code == 0
-    assert sorted(paper.arxiv for paper in papers(first).values()) == ["2101.00001v1", "2101.00001v2"]
+    assert versions_of(first) == ["2101.00001v1", "2101.00001v2"]
 
 
 def test_a_withdrawn_paper_is_flagged_and_not_replaced(first: CliRunner, server: SourceServer) -> None:
@@ -320,7 +303,7 @@ def test_a_withdrawn_paper_is_flagged_and_not_replaced(first: CliRunner, server:
     server.add("/arxiv/query", Answer(arxiv_feed(gone)), parameters={"id_list": "2101.00001"})
     assert first.fetch("--updates", "--yes").code == 0
     assert notices(first, FILE) == ["WITHDRAWN 2024-01-02 (arXiv:2101.00001v2)"]
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v1"]
+    assert versions_of(first) == ["2101.00001v1"]
     assert "WITHDRAWN, p. 1]" in first.query("How long is the Aletsch glacier?").out
 
 
@@ -334,23 +317,23 @@ def test_a_file_outside_the_folder_of_papers_stays_its_owners(first: CliRunner, 
     assert ran.code == 0
     assert "alps.pdf is not in the papers' folder" in " ".join(ran.out.split())
     assert mine.read_bytes() == before
-    assert sorted(papers(first)) == ["2101.00001v2 Glaciers of the Alps.pdf", "alps.pdf"]
+    assert sorted(papers_of(first)) == ["2101.00001v2 Glaciers of the Alps.pdf", "alps.pdf"]
 
 
 def test_a_version_that_cannot_be_read_changes_nothing(first: CliRunner, server: SourceServer) -> None:
     server.add("/pdf/2101.00001v2", Answer(b"%PDF-1.7\nnothing that can be read\n%%EOF\n"))
-    before, known = contents(first.papers), papers(first)
+    before, known = contents(first.papers), papers_of(first)
     ran = first.fetch("--updates", "--yes")
     assert (ran.code, "version 2 could not be read. Version 1 stays." in ran.err) == (1, True)
     assert contents(first.papers) == before
-    assert {file: paper.id for file, paper in papers(first).items()} == {file: p.id for file, p in known.items()}
+    assert {file: paper.id for file, paper in papers_of(first).items()} == {file: p.id for file, p in known.items()}
     assert first.ingest().code == 0
     server.add("/pdf/2101.00001v2", Answer(b"<!doctype html><title>Are you a robot?</title>"))
     assert first.fetch("--updates", "--yes").code == 1
     assert contents(first.papers) == before
 
 
-def test_a_file_in_the_place_of_a_new_version_is_not_overwritten(first: CliRunner, server: SourceServer) -> None:
+def test_a_file_in_the_new_versions_place_stays(first: CliRunner, server: SourceServer) -> None:
     mine = write_pdf(first.papers / "2101.00001v2 Glaciers of the Alps.pdf", OTTERS)
     before = contents(first.papers)
     ran = first.fetch("--updates", "--yes", "--keep-versions")
@@ -370,7 +353,7 @@ def interrupted(*_: object) -> int:
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_leaves_the_old_version_or_the_new_one_whole(
+def test_ctrl_c_leaves_one_version_whole(
     first: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(first.papers)
@@ -382,16 +365,16 @@ def test_ctrl_c_leaves_the_old_version_or_the_new_one_whole(
     with monkeypatch.context() as patch:  # the new file has its place, and is not read yet
         patch.setattr(ingest_command, "run", interrupted)
         assert first.fetch("--updates", "--yes").code == 130
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v1"]
+    assert versions_of(first) == ["2101.00001v1"]
     assert "23 kilometres" in first.query("How long is the Aletsch glacier?").out
     assert first.ingest().code == 0
-    (paper,) = papers(first).values()
+    (paper,) = papers_of(first).values()
     assert (paper.arxiv, paper.year) == ("2101.00001v2", 1999)
     assert before[FILE] in contents(first.papers / ".removed").values()
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_wherever_it_is_stopped_the_file_is_whole_and_the_next_run_goes_on(
+def test_a_stop_at_any_step_leaves_the_file_whole(
     first: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     before = contents(first.papers)[FILE]
@@ -411,13 +394,13 @@ def test_wherever_it_is_stopped_the_file_is_whole_and_the_next_run_goes_on(
     assert replaced == step
     assert contents(first.papers)[FILE] == before
     assert first.ingest().code == 0
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v1"]
+    assert versions_of(first) == ["2101.00001v1"]
     assert first.fetch("--updates", "--yes").code == 0
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v2"]
+    assert versions_of(first) == ["2101.00001v2"]
     assert sorted(contents(first.papers)) == [".removed/2101.00001 Glaciers of the Alps v1.pdf", FILE]
 
 
-def test_a_run_that_was_killed_before_it_read_the_new_file_is_gone_on_with(
+def test_a_run_killed_before_reading_the_file_continues(
     first: CliRunner, server: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(first.papers)[FILE]
@@ -427,7 +410,7 @@ def test_a_run_that_was_killed_before_it_read_the_new_file_is_gone_on_with(
     assert contents(first.papers)[FILE] != before
     ran = first.fetch("--updates", "--yes")
     assert (ran.code, "missing or has changed" in ran.err) == (0, False)
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v2"]
+    assert versions_of(first) == ["2101.00001v2"]
     assert sorted(contents(first.papers)) == [".removed/2101.00001 Glaciers of the Alps v1.pdf", FILE]
     assert contents(first.papers)[".removed/2101.00001 Glaciers of the Alps v1.pdf"] == before
 
@@ -443,9 +426,7 @@ def as_downloaded(content: Path) -> Callable[..., bool]:
     return put
 
 
-def test_what_services_say_of_the_newest_version_is_not_said_of_the_one_here(
-    first: CliRunner, server: SourceServer
-) -> None:
+def test_metadata_of_the_newest_version_keeps_the_version_here(first: CliRunner, server: SourceServer) -> None:
     server.add("/crossref/works", json_answer(crossref_list()))
     assert first.fetch("--metadata").code == 0
-    assert [paper.arxiv for paper in papers(first).values()] == ["2101.00001v1"]
+    assert versions_of(first) == ["2101.00001v1"]

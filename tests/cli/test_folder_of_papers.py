@@ -57,14 +57,14 @@ def bare(desk: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
 # The folder of papers
 
 
-def test_a_env_file_of_the_current_folder_runs_no_command(reader: CliRunner) -> None:
+def test_an_env_file_in_the_current_folder_runs_no_command(reader: CliRunner) -> None:
     (reader.folder / ".env").write_text("PDF_VIEWER=touch executed {file}\n", encoding="utf-8")
     ran = reader.query("--verify", QUESTION)
     assert ran.code == 0
     assert [path.name for path in reader.folder.iterdir() if path.name == "executed"] == []
 
 
-def test_a_env_file_of_the_current_folder_sets_nothing_and_is_mentioned_once(desk: CliRunner, own: Path) -> None:
+def test_an_env_file_in_the_current_folder_sets_nothing(desk: CliRunner, own: Path) -> None:
     small_papers(desk.papers)
     ignored = desk.folder / ".env"
     ignored.write_text("CHUNK_SIZE=many\nOLLAMA_HOST=http://127.0.0.1:1/elsewhere\n", encoding="utf-8")
@@ -99,9 +99,7 @@ def test_worker_processes_import_nothing_from_the_current_folder(desk: CliRunner
     assert (ran.code, (desk.folder / "executed").exists()) == (0, False)
 
 
-def test_the_name_of_a_model_does_not_lead_into_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_name_is_no_path_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = tmp_path / "cross-encoder" / "ms-marco-MiniLM-L-6-v2"
     planted.mkdir(parents=True)
     (planted / "config.json").write_text("{}")
@@ -117,7 +115,7 @@ def test_the_name_of_a_model_does_not_lead_into_the_current_folder(
 
 
 @pytest.mark.usefixtures("bare")
-def test_the_environment_comes_before_the_users_file_and_that_before_the_checkouts(
+def test_settings_come_from_environment_user_file_then_checkout(
     own: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout.write_text("TOP_K=7\nCHUNK_SIZE=700\nCHUNK_OVERLAP=70\n", encoding="utf-8")
@@ -129,11 +127,11 @@ def test_the_environment_comes_before_the_users_file_and_that_before_the_checkou
 
 
 @pytest.mark.usefixtures("bare")
-@pytest.mark.parametrize("name", [*PERSONAL, *map(str.lower, PERSONAL)])
-def test_what_runs_a_command_or_leaves_the_computer_is_no_setting_of_the_checkout(checkout: Path, name: str) -> None:
-    checkout.write_text(f"{name}=true\n", encoding="utf-8")
-    with pytest.raises(SettingsError, match=f"{name.upper()}: .*must not set it"):
-        load_settings(pytest.fail)
+def test_a_checkout_cannot_set_what_is_personal(checkout: Path) -> None:
+    for name in (*PERSONAL, *map(str.lower, PERSONAL)):
+        checkout.write_text(f"{name}=true\n", encoding="utf-8")
+        with pytest.raises(SettingsError, match=f"{name.upper()}: .*must not set it"):
+            load_settings(pytest.fail)
 
 
 @pytest.mark.usefixtures("bare")
@@ -144,7 +142,7 @@ def test_a_file_that_cannot_be_read_is_named(own: Path) -> None:
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_mistyped_setting_in_a_file_is_told_and_the_rest_of_it_counts(own: Path, checkout: Path) -> None:
+def test_a_mistyped_setting_in_a_file_is_named(own: Path, checkout: Path) -> None:
     own.write_text("EMBEDER=builtin\ntopk=3\nCHUNK_SIZE=800\n", encoding="utf-8")
     checkout.write_text("FOLIO_LLM=builtin\nCOMPOSE_PROFILES=gpu\n", encoding="utf-8")
     notices: list[str] = []
@@ -162,7 +160,7 @@ def test_a_mistyped_setting_in_a_file_is_told_and_the_rest_of_it_counts(own: Pat
     [("EMBEDER", "EMBEDDER"), ("embeder", "EMBEDDER"), ("RERNAKER", "RERANKER"), ("LLM_MODLE", "LLM_MODEL"),
      ("TOPK", "TOP_K"), ("MODEL_DIR", "MODELS_DIR"), ("OLLAMA_HSOT", "OLLAMA_HOST"), ("FOLIO_LLM", "LLM")],
 )  # fmt: skip
-def test_a_mistyped_setting_in_the_environment_is_told(monkeypatch: pytest.MonkeyPatch, name: str, meant: str) -> None:
+def test_a_mistyped_setting_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch, name: str, meant: str) -> None:
     monkeypatch.setenv(name, "secret")
     notices: list[str] = []
     load_settings(notices.append)
@@ -194,20 +192,18 @@ def elsewhere(reader: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     return reader
 
 
-@pytest.mark.parametrize("command", [["--sources", QUESTION], [QUESTION], ["--doctor"], ["--stats"]])
-def test_another_computer_is_refused(elsewhere: CliRunner, ollama_server: OllamaStandIn, command: list[str]) -> None:
-    ran = elsewhere.query(*command)
-    assert (ran.code, ran.out) == (2, "")
-    happened, remedy = ran.err.splitlines()
+def test_another_computer_is_refused(elsewhere: CliRunner, ollama_server: OllamaStandIn) -> None:
     host = elsewhere.settings["OLLAMA_HOST"]
-    assert happened == f"OLLAMA_HOST is {host}, another computer, which questions and passages would be sent to."
-    assert "ALLOW_REMOTE_OLLAMA=true" in remedy
+    for command in (["--sources", QUESTION], [QUESTION], ["--doctor"], ["--stats"]):
+        ran = elsewhere.query(*command)
+        assert (ran.code, ran.out) == (2, "")
+        happened, remedy = ran.err.splitlines()
+        assert happened == f"OLLAMA_HOST is {host}, another computer, which questions and passages would be sent to."
+        assert "ALLOW_REMOTE_OLLAMA=true" in remedy
     assert ollama_server.requests == []
 
 
-def test_another_computer_that_is_allowed_is_mentioned_each_time(
-    elsewhere: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_an_allowed_other_computer_is_named_each_time(elsewhere: CliRunner, ollama_server: OllamaStandIn) -> None:
     elsewhere.settings["ALLOW_REMOTE_OLLAMA"] = "true"
     notice = f"Questions and passages go to {elsewhere.settings['OLLAMA_HOST']}, another computer."
     for command in ([QUESTION], ["--sources", QUESTION], ["--doctor"]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -23,88 +24,43 @@ pytestmark = pytest.mark.fast
 QUESTION = "How long is the Aletsch glacier?"
 
 
-def run(*arguments: str, folder: CliRunner | None = None) -> subprocess.CompletedProcess[str]:
-    """`python -m folio` in a process of its own."""
-    environment = {**(folder.environment() if folder else {}), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "folio", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_version_is_the_one_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+def shown(main: Callable[[list[str]], int], option: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a program prints for --help or --version."""
     with pytest.raises(SystemExit) as ended:
-        folio.main(["--version"])
+        main([option])
     assert ended.value.code == 0
-    assert capsys.readouterr().out == f"folio {__version__}\n"
+    return capsys.readouterr().out
 
 
-def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        folio.main(["--help"])
-    assert ended.value.code == 0
-    shown = capsys.readouterr().out
-    assert [line.split()[0] for line in shown.partition("COMMAND\n")[2].splitlines() if line.startswith("    ")] == [
-        "ingest",
-        "fetch",
-        "ask",
-        "papers",
-        "log",
-        "move",
-        "serve",
-        "evaluate",
-        "doctor",
-    ]
-
-
-def test_without_a_command_help_is_shown_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(folio.main, "--version", capsys) == f"folio {__version__}\n"
+    commands = shown(folio.main, "--help", capsys).partition("COMMAND\n")[2]
+    names = [line.split()[0] for line in commands.splitlines() if line.startswith("    ")]
+    assert names == "ingest fetch ask papers log move serve evaluate doctor".split()
     assert folio.main([]) == 2
     assert capsys.readouterr().err.startswith("usage: folio ")
 
 
-def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        folio.main(["ingst"])
-    assert ended.value.code == 2
-    assert "invalid choice: 'ingst'" in capsys.readouterr().err
+SCRIPTS: dict[str, Callable[[list[str]], int]] = {
+    "ingest.py": ingest.main,
+    "query.py": query.main,
+    "serve.py": serve.main,
+    "evaluate.py": evaluate.main,
+}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    f"folio {name}": partial(run, prog=f"folio {name}") for name, (run, _) in folio.COMMANDS.items()
+}
 
 
-@pytest.mark.parametrize("command", folio.COMMANDS)
-def test_help_of_a_command_names_it_as_it_is_called(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        folio.main([command, "--help"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: folio {command} [")
+@pytest.mark.parametrize("name", [*SCRIPTS, *COMMANDS])
+def test_help_names_the_program_as_it_is_called(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown({**SCRIPTS, **COMMANDS}[name], "--help", capsys).startswith(f"usage: {name} [")
 
 
-@pytest.mark.parametrize(
-    ("script", "main"),
-    [("ingest", ingest.main), ("query", query.main), ("serve", serve.main), ("evaluate", evaluate.main)],
-)
-def test_help_of_a_script_names_its_file(
-    script: str, main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--help"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: {script}.py [")
-
-
-def test_an_option_without_its_value_is_an_error_of_that_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        folio.main(["ask", "--top-k", "0", QUESTION])
-    assert ended.value.code == 2
-    assert "folio ask: error: argument --top-k" in capsys.readouterr().err
-
-
-def test_python_m_folio_answers_as_query_does(ready: CliRunner) -> None:
-    ran = run("ask", "--json", "--no-log", QUESTION, folder=ready)
-    assert ran.returncode == 0, ran.stderr
-    assert '"answer":' in ran.stdout
-    assert "23 kilometres" in ran.stdout
-
-
-def test_doctor_is_the_one_of_query(ready: CliRunner) -> None:
-    ran, here = run("doctor", folder=ready), ready.query("--doctor")
-    assert (ran.returncode, ran.stdout.split()) == (here.code, here.out.split())
+def test_folio_runs_the_same_commands_as_the_scripts(ready: CliRunner) -> None:
+    answered = ready._here(folio, ("ask", "--json", "--no-log", QUESTION))
+    assert (answered.code, "23 kilometres" in answered.object["answer"]) == (0, True)
+    assert ready._here(folio, ("doctor",)) == ready.query("--doctor")
 
 
 def test_help_imports_no_package() -> None:
@@ -134,7 +90,7 @@ def test_remedies_name_the_commands_that_are_there(line: str, script: str, insta
     assert command(line, by_scripts=True) == command(line) == script
 
 
-def test_a_checkout_fetches_models_with_make_and_an_installed_folio_with_hf() -> None:
+def test_models_are_fetched_with_make_or_with_hf() -> None:
     name = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     assert fetch_command(name, in_checkout=True) == fetch_command(name) == "make models"
     assert fetch_command(name, in_checkout=False) == f"hf download {name}"

@@ -78,7 +78,7 @@ def test_a_bibliography_in_another_encoding_is_read(tmp_path: Path, encoding: st
     ],
     ids=["empty", "blank", "noise", "prose", "no-mark"],
 )
-def test_a_bibliography_of_which_nothing_can_be_read_says_why(desk: CliRunner, content: bytes, why: str) -> None:
+def test_an_unreadable_bibliography_says_why(desk: CliRunner, content: bytes, why: str) -> None:
     small_papers(desk.papers)
     bib = desk.folder / "my.bib"
     bib.write_text("@article{sleep, title={Otters Asleep}, file={:papers/otters.pdf:PDF}}", encoding="utf-8")

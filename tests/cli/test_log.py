@@ -9,34 +9,38 @@ import pytest
 
 from folio.commands import log
 from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import small_papers
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn
 
 HAIRS = "How many hairs does the fur of a sea otter have on each square centimetre of skin?"
 OPERA = "Which bank lent the money for the opera in Vienna?"
 GAUGE = "When was the gauge in the river Massa built?"
-
-
-class _Log:
-    """The command as a script."""
-
-    @staticmethod
-    def main(arguments: list[str]) -> int:
-        return log.main(arguments)
+BUILTIN = {"EMBEDDER": "builtin", "LLM": "builtin"}
 
 
 def run(desk: CliRunner, *arguments: str) -> CliResult:
-    return desk._here(_Log, arguments)
+    return desk._here(log, arguments)
+
+
+@pytest.fixture(scope="module")
+def rated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of an index of two papers, and three questions: one rated good, a refusal rated good, one rated bad."""
+    folder = tmp_path_factory.mktemp("rated")
+    with pytest.MonkeyPatch.context() as patch:
+        desk = CliRunner(folder, patch, settings=BUILTIN)
+        small_papers(desk.papers)
+        assert desk.ingest().code == 0
+        for question, rating in ((HAIRS, "good"), (OPERA, "good"), (GAUGE, "bad")):
+            assert desk.query(question).code == 0
+            assert desk.query("--feedback", rating).code == 0
+    return folder
 
 
 @pytest.fixture
-def rated(filled: CliRunner) -> CliRunner:
-    """An index of two papers, and three questions: one rated good, a refusal rated good, one rated bad."""
-    filled.settings["LLM"] = "builtin"
-    for question, rating in ((HAIRS, "good"), (OPERA, "good"), (GAUGE, "bad")):
-        assert filled.query(question).code == 0
-        assert filled.query("--feedback", rating).code == 0
-    return filled
+def rated(rated_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CliRunner:
+    """A desk over that index, to look at and not to change."""
+    return CliRunner(rated_folder, monkeypatch, capsys, settings={**BUILTIN, "QUERY_LOG": "false"})
 
 
 def test_questions_are_listed_with_their_rating_newest_first(rated: CliRunner) -> None:
@@ -95,25 +99,19 @@ def test_the_search_of_a_deep_answer_is_in_the_log(filled: CliRunner, tmp_path: 
     assert "Searched in" not in run(filled, "show", "3").out
 
 
-def test_control_characters_of_a_question_are_not_printed(filled: CliRunner) -> None:
-    filled.settings["LLM"] = "builtin"
-    assert filled.query("What is \x1b[31mred\x07 here?").code == 0
-    for arguments in (("list",), ("show",), ("export",)):
-        out = run(filled, *arguments).out
-        assert "\x1b" not in out
-        assert "\x07" not in out
-
-
-def test_an_empty_log(filled: CliRunner) -> None:
-    assert run(filled).out == "0 of 0 questions in the log; 0 rated good, 0 rated bad.\n"
-    assert run(filled, "export").out == ""
-    for arguments, said in ((("show",), "The log has no question."), (("show", "4"), "The log has no question 4.")):
-        ran = run(filled, *arguments)
-        assert (ran.code, ran.err.splitlines()[0]) == (2, said)
-
-
-def test_without_an_index_there_is_no_log(desk: CliRunner) -> None:
+def test_an_empty_log_and_one_with_control_characters(desk: CliRunner) -> None:
     assert run(desk).err.startswith("There is no index at ")
+    small_papers(desk.papers)
+    desk.settings |= BUILTIN
+    assert desk.ingest().code == 0
+    assert run(desk).out == "0 of 0 questions in the log; 0 rated good, 0 rated bad.\n"
+    assert run(desk, "export").out == ""
+    for arguments, error in ((("show",), "The log has no question."), (("show", "4"), "The log has no question 4.")):
+        ran = run(desk, *arguments)
+        assert (ran.code, ran.err.splitlines()[0]) == (2, error)
+    assert desk.query("What is \x1b[31mred\x07 here?").code == 0
+    for arguments in (("list",), ("show",), ("export",)):
+        assert not {"\x1b", "\x07"} & set(run(desk, *arguments).out)
 
 
 def test_rated_answers_become_a_set_that_can_be_asked(rated: CliRunner, tmp_path: Path) -> None:
@@ -135,7 +133,7 @@ def grading(messages: list[Json]) -> str:
     return json.dumps({"reason": "About otters." if likes else "No otters.", "grade": 3 if likes else 0})
 
 
-def test_the_model_grades_rated_answers_and_its_agreement_is_told(rated: CliRunner) -> None:
+def test_the_model_grades_rated_answers(rated: CliRunner) -> None:
     with OllamaStandIn(dimension=64, reply=grading) as server:
         rated.settings["OLLAMA_HOST"] = server.url
         ran = rated.evaluate("--judge")
@@ -170,21 +168,6 @@ def test_grading_needs_the_local_model_and_rated_answers(rated: CliRunner, ready
         ran = ready.evaluate(option)
         assert ran.code == 2
         assert ran.err.startswith("The log has no ")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["set.jsonl", "--from-log"], "--from-log and a set of questions cannot be combined."),
-        (["--from-log", "-n", "3"], "--from-log and -n cannot be combined."),
-        (["set.jsonl", "--judge", "--no-answers"], "--judge and --no-answers cannot be combined."),
-        (["--judge", "--json", "run.json"], "--json needs a set of questions."),
-    ],
-)
-def test_options_that_make_no_sense(ready: CliRunner, arguments: list[str], said: str) -> None:
-    ran = ready.evaluate(*arguments)
-    assert ran.code == 2
-    assert ran.err.startswith(said)
 
 
 def test_what_was_graded_before_the_model_failed_is_shown(filled: CliRunner) -> None:

@@ -70,18 +70,16 @@ def test_every_outcome_on_a_pipe(scripted: CliRunner) -> None:
     assert "2 unsupported sentences were left out. --show-dropped shows them.\n" in ran.err
 
 
-def test_what_was_left_out_is_shown_where_it_is_asked_for(scripted: CliRunner) -> None:
+def test_show_dropped_lists_what_was_left_out(scripted: CliRunner) -> None:
     ran = scripted.query("--show-dropped", QUESTION)
     assert ran.out.endswith(LEFT_OUT)
     assert ran.err.endswith("2 unsupported sentences were left out.\n")
     file = scripted.folder / "questions.txt"
     file.write_text(f"{QUESTION}\n{QUESTION}\n", encoding="utf-8")
     assert scripted.query("--batch", str(file), "--show-dropped").out.count(LEFT_OUT) == 2
-    refused = scripted.query("--show-dropped", "--doctor")
-    assert (refused.code, refused.err.splitlines()[0]) == (2, "--show-dropped and --doctor cannot be combined.")
 
 
-def test_a_chat_shows_what_was_left_out_of_the_last_answer(scripted: CliRunner) -> None:
+def test_a_chat_lists_what_was_left_out(scripted: CliRunner) -> None:
     ran = scripted.query(typed=f"/dropped\n{QUESTION}\n/dropped\n")
     assert ran.out.endswith(LEFT_OUT)
     assert ran.out.count("Left out") == 1

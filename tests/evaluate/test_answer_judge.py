@@ -24,7 +24,7 @@ def judged(number: int, grade: int | None, *, is_good: bool) -> JudgedAnswer:
     return JudgedAnswer(MarkedAnswer(number, f"question {number}?", "", (), is_good), given)
 
 
-def test_the_model_reads_the_question_the_answer_its_quotes_and_what_was_expected() -> None:
+def test_the_model_reads_question_answer_quotes_and_expected_answer() -> None:
     asked: list[str] = []
 
     def ask(rules: str, prompt: str) -> str:

@@ -48,10 +48,7 @@ def folder_of(folder: Path, **files: list[Any]) -> Path:
 
 def test_a_folder_of_conversations(tmp_path: Path) -> None:
     found = conversation_set.load(folder_of(tmp_path))
-    assert found.passages == (
-        Passage("ice", "Ice", PASSAGES[0]["text"]),
-        Passage("thick", "", PASSAGES[1]["text"]),
-    )
+    assert found.passages == (Passage("ice", "Ice", PASSAGES[0]["text"]), Passage("thick", "", PASSAGES[1]["text"]))
     assert found.followups == (FollowUp("c<::>2", "Follow-up", (LENGTH,), "How thick is it?", ("thick", "ice")),)
     assert found.rewrites == (Rewrite("r<::>2", (LENGTH,), "And how thick?", "How thick is Aletsch?"),)
 

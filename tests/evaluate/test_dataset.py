@@ -3,15 +3,19 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pymupdf
 import pytest
 
+from folio.answer_types import REFUSAL
 from folio.errors import UsageError
 from folio.evaluate import dataset
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
+from folio.evaluate.log_set import questions_from_log
+from folio.store.query_log import LogEntry, LoggedSource
 from tests.helpers.paths import ROOT, SAMPLE
 
 pytestmark = pytest.mark.fast
@@ -63,31 +67,24 @@ def test_a_question_a_line(tmp_path: Path) -> None:
     assert loaded == EvalSet(f"{tmp_path.name}-dev", tmp_path / "dev.jsonl", (diet, seals))
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("covidqa/dev.json", "covidqa-dev"),
-        ("questions/dev.jsonl", "questions-dev"),
-        ("questions/dev_followups.json", "questions-dev_followups"),
-        ("squad/Train-v2.0.json", "squad-Train-v2.0"),
-        ("mine/questions.jsonl", "mine-questions"),
-        ("benchmarks/sample.jsonl", "sample"),
-        ("papers/devices.jsonl", "devices"),
-    ],
-)
-def test_set_is_called_by_its_folder_too_where_its_file_tells_little(tmp_path: Path, file: str, name: str) -> None:
-    (tmp_path / file).parent.mkdir()
-    assert dataset.load(written(tmp_path / file, DIET)).name == name
-
-
-def test_file_in_the_working_folder_is_called_by_that_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "covidqa").mkdir()
+def test_a_set_is_called_by_its_file_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {
+        "covidqa/dev.json": "covidqa-dev",
+        "questions/dev.jsonl": "questions-dev",
+        "questions/dev_followups.json": "questions-dev_followups",
+        "squad/Train-v2.0.json": "squad-Train-v2.0",
+        "mine/questions.jsonl": "mine-questions",
+        "benchmarks/sample.jsonl": "sample",
+        "papers/devices.jsonl": "devices",
+    }
+    for file, name in names.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        assert dataset.load(written(tmp_path / file, DIET)).name == name
     monkeypatch.chdir(tmp_path / "covidqa")
-    written(Path("dev.jsonl"), DIET)
-    assert dataset.load(Path("dev.jsonl")).name == "covidqa-dev"
+    assert dataset.load(Path("dev.json")).name == "covidqa-dev"
 
 
-def test_an_array_over_many_lines_is_the_same_as_a_question_a_line(tmp_path: Path) -> None:
+def test_an_array_is_read_as_a_question_a_line(tmp_path: Path) -> None:
     rows = [DIET, {**DIET, "id": "q2"}]
     array = tmp_path / "array.json"
     array.write_text("\ufeff" + json.dumps(rows, indent=2), encoding="utf-8")
@@ -100,15 +97,12 @@ def test_page_and_quote_are_optional(tmp_path: Path) -> None:
     assert question.gold == (Gold("otters.pdf"), Gold("ice.pdf"))
 
 
-@pytest.mark.parametrize(
-    ("said", "every"),
-    [({}, False), ({"type": "multi"}, True), ({"every": True}, True), ({"type": "multi", "every": False}, False)],
-)
-def test_every_gold_paper_is_needed_where_the_type_or_the_entry_says_so(
-    tmp_path: Path, said: dict[str, Any], every: bool
-) -> None:
-    (question,) = dataset.load(written(tmp_path / "a.jsonl", {**DIET, "gold": [OTTERS, ICE], **said})).questions
-    assert question.every == every
+def test_every_gold_paper_may_be_needed(tmp_path: Path) -> None:
+    multi = {"type": "multi"}
+    for more, every in (({}, False), (multi, True), ({"every": True}, True), ({**multi, "every": False}, False)):
+        entry = {**DIET, "gold": [OTTERS, ICE], **more}
+        (question,) = dataset.load(written(tmp_path / "a.jsonl", entry)).questions
+        assert question.every == every
 
 
 def test_what_a_question_needs() -> None:
@@ -151,7 +145,7 @@ def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
 # Conversations
 
 
-def test_every_turn_after_the_first_is_a_question_with_its_history(tmp_path: Path) -> None:
+def test_each_later_turn_is_a_question_with_its_history(tmp_path: Path) -> None:
     turns = [
         {"question": "What do otters eat?", "gold": [OTTERS]},
         {"question": "And seals?", "answerable": False},
@@ -201,10 +195,7 @@ def test_texts_with_one_answer_a_question(tmp_path: Path) -> None:
     loaded = dataset.load(path)
     gold = Gold("15", None, "urchins", text.rindex("urchins"))
     assert loaded.documents == (Document("15", "On Otters", text),)
-    assert loaded.questions == (
-        Question("1", "Eat?", "", True, "urchins", (gold,)),
-        Question("2", "Fly?", "", False),
-    )
+    assert loaded.questions == (Question("1", "Eat?", "", True, "urchins", (gold,)), Question("2", "Fly?", "", False))
 
 
 # BEIR
@@ -267,7 +258,7 @@ def test_a_malformed_set_is_told_by_file_and_line(tmp_path: Path, content: str, 
     assert raised.value.remedy == "Correct this line; docs/evaluation-set.md shows the format."
 
 
-def test_a_set_that_is_not_there_is_empty_or_no_text(tmp_path: Path) -> None:
+def test_a_set_that_is_missing_empty_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.jsonl cannot be read: No such file"):
         dataset.load(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").write_text("\n")
@@ -364,3 +355,59 @@ def test_the_judged_collections(name: str, documents: int, queries: int, judged:
     assert loaded.relevance is not None
     assert sum(map(len, loaded.relevance.values())) == judged
     assert set(loaded.relevance) == {question.id for question in loaded.questions}
+
+
+# Sets from rated answers of the log
+
+
+FILES = {"a" * 64: "alps/renamed.pdf"}
+QUOTE = "The glacier is 23 km long."
+GOOD = LogEntry(
+    asked="2026-01-02T03:04:05+00:00",
+    question="And how long is it?",
+    standalone_question="How long is the Aletsch glacier?",
+    chunks=(1,),
+    answer=QUOTE,
+    sources=(LoggedSource("a" * 64, "alps/glaciers.pdf", 3, QUOTE),),
+    timings_ms={},
+    model="extractive",
+    feedback="good",
+)
+REFUSED = replace(GOOD, standalone_question="Who lent the money?", answer=REFUSAL, sources=())
+
+
+def test_good_answers_become_gold_and_good_refusals_unanswerable() -> None:
+    made = questions_from_log([(8, REFUSED), (3, GOOD)], FILES)
+    assert made.questions == (
+        Question(
+            "q3", "How long is the Aletsch glacier?", "logged", True, QUOTE, (Gold("alps/renamed.pdf", 3, QUOTE),)
+        ),
+        Question("q8", "Who lent the money?", "logged", answerable=False),
+    )
+    assert (made.bad, made.without_gold) == ((), ())
+
+
+def test_unrated_answers_are_left_out_and_named() -> None:
+    def asks(question: str, **others: object) -> LogEntry:
+        return replace(GOOD, standalone_question=question, **others)  # type: ignore[arg-type]
+
+    gone = LoggedSource("b" * 64, "gone.pdf", 1, QUOTE)
+    entries = [
+        (9, asks("Not rated?", feedback="")),
+        (7, asks("Bad?", feedback="bad")),
+        (6, asks("Refused wrongly?", feedback="bad", answer=REFUSAL, sources=())),
+        (5, asks("How many papers are there?", answer="Two.", sources=())),
+        (4, asks("Of a paper that is gone?", sources=(gone,))),
+        (2, asks("Of two papers?", sources=(gone, *GOOD.sources))),
+    ]
+    made = questions_from_log(entries, FILES)
+    assert [(question.id, len(question.gold)) for question in made.questions] == [("q2", 1)]
+    assert (made.bad, made.without_gold) == ((7, 6), (5, 4))
+
+
+def test_the_newest_rating_of_a_question_counts() -> None:
+    again = replace(GOOD, standalone_question="how long is the aletsch glacier", feedback="bad")
+    unrated = replace(again, feedback="")
+    assert questions_from_log([(9, unrated), (5, again), (3, GOOD)], FILES).bad == (5,)
+    made = questions_from_log([(9, unrated), (5, GOOD), (3, again)], FILES)
+    assert ([question.id for question in made.questions], made.bad) == (["q5"], ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -65,23 +66,25 @@ def filled(library: Library) -> Library:
 # What is read
 
 
-@pytest.mark.parametrize("key", ["question", "query"])
-@pytest.mark.parametrize("answer", ["answer", "expected_answer", "ground_truth"])
-@pytest.mark.parametrize("papers", ["arxiv_ids", "papers", "relevant_papers", "expected_papers", "relevant_docs"])
-def test_an_entry_by_any_names_of_its_fields(tmp_path: Path, key: str, answer: str, papers: str) -> None:
-    entry = {key: " What is\nattention? ", answer: "A weighted sum.", papers: ["1706.03762", "rag.pdf", "1706.03762"]}
-    (question,) = read(tmp_path, [{**entry, "topic": "transformers", "expected_keywords": ["heads"]}])
+def test_an_entry_by_any_names_of_its_fields(tmp_path: Path) -> None:
+    keys = ("question", "query")
+    answers = ("answer", "expected_answer", "ground_truth")
+    names = ("arxiv_ids", "papers", "relevant_papers", "expected_papers", "relevant_docs")
     gold = (Gold("1706.03762"), Gold("rag.pdf"))
-    assert question == Question("q1", "What is attention?", "", True, "A weighted sum.", gold, every=True)
+    twice = ["1706.03762", "rag.pdf", "1706.03762"]
+    for key, answer, papers in product(keys, answers, names):
+        entry = {key: " What is\nattention? ", answer: "A weighted sum.", papers: twice}
+        (question,) = read(tmp_path, [{**entry, "topic": "transformers", "expected_keywords": ["heads"]}])
+        assert question == Question("q1", "What is attention?", "", True, "A weighted sum.", gold, every=True)
 
 
-@pytest.mark.parametrize("name", ["arxiv_id", "expected_arxiv_ids", "gold_ids", "papers"])
-def test_one_paper_needs_no_list(tmp_path: Path, name: str) -> None:
-    (question,) = read(tmp_path, [{"id": 7, "question": "Why?", name: "1706.03762v5", "answer": None}])
-    assert question == Question("7", "Why?", "", True, "", (Gold("1706.03762v5"),))
+def test_one_paper_needs_no_list(tmp_path: Path) -> None:
+    for name in ("arxiv_id", "expected_arxiv_ids", "gold_ids", "papers"):
+        (question,) = read(tmp_path, [{"id": 7, "question": "Why?", name: "1706.03762v5", "answer": None}])
+        assert question == Question("7", "Why?", "", True, "", (Gold("1706.03762v5"),))
 
 
-def test_a_list_inside_an_object_and_a_line_each_are_the_same(tmp_path: Path) -> None:
+def test_a_list_in_an_object_is_read_like_lines(tmp_path: Path) -> None:
     entries = [ATTENTION, {"query": "Who sang?", "answerable": False, "paper": "a"}]  # what it is about
     asked = read(tmp_path, entries)
     assert [(question.id, question.answerable) for question in asked] == [("q1", True), ("q2", False)]
@@ -89,7 +92,7 @@ def test_a_list_inside_an_object_and_a_line_each_are_the_same(tmp_path: Path) ->
     assert read(tmp_path, "\n".join(map(json.dumps, entries))) == asked
 
 
-def test_an_object_with_metadata_and_questions_is_read_like_its_questions(tmp_path: Path) -> None:
+def test_questions_are_read_beside_metadata(tmp_path: Path) -> None:
     rows = [
         {"id": "q_001", "question": "How long?", "category": "number", "expected_answer": "23 km",
          "source": "glaciers.pdf", "page": 4, "difficulty": "easy"},
@@ -111,14 +114,14 @@ def test_an_object_with_metadata_and_questions_is_read_like_its_questions(tmp_pa
     assert read(tmp_path, "\n".join(map(json.dumps, [about, *rows]))) == asked
 
 
-@pytest.mark.parametrize(
-    "field",
-    ["paper", "source", "sources", "source_file", "fileName", "relevant_doc_ids", "ground_truth_papers", "paper_title",
-     "expected_sources", "goldArxivIds", "reference_documents", "doi", "expected_ids", "pdf_path", "cited_papers"],
-)  # fmt: skip
-def test_a_field_that_is_called_after_papers_names_them(tmp_path: Path, field: str) -> None:
-    (question,) = read(tmp_path, [{"id": "a", "question": "Why?", field: ["otters.pdf"], "source_type": "web"}])
-    assert question.gold == (Gold("otters.pdf"),)
+PAPER_FIELDS = """paper source sources source_file fileName relevant_doc_ids ground_truth_papers paper_title
+    expected_sources goldArxivIds reference_documents doi expected_ids pdf_path cited_papers"""
+
+
+def test_a_field_that_is_called_after_papers_names_them(tmp_path: Path) -> None:
+    for field in PAPER_FIELDS.split():
+        (question,) = read(tmp_path, [{"id": "a", "question": "Why?", field: ["otters.pdf"], "source_type": "web"}])
+        assert question.gold == (Gold("otters.pdf"),), field
 
 
 def test_questions_below_a_paper_are_about_it(tmp_path: Path) -> None:
@@ -144,35 +147,31 @@ def test_questions_of_our_own_format_may_stand_beside_them(tmp_path: Path) -> No
     assert not dataset.load(written(tmp_path, [own])).is_by_name
 
 
+NO_TEXT = "has no text in question, query, user_input or prompt; it has"
+NO_PAPER = "names no paper: it has"
+NO_PAGE = "is not a page of the file, counted from 1"
+
+
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
-        ({}, "question 2 has no text in question, query, user_input or prompt; it has no fields"),
-        ({"question": " "}, "question 2 has no text in question, query, user_input or prompt; it has question"),
-        ({"frage": "Warum?", "papers": "a"}, "question 2 has no text in question, query, user_input or prompt; it has"),
+        ({}, f"question 2 {NO_TEXT} no fields"),
+        ({"question": " "}, f"question 2 {NO_TEXT} question"),
+        ({"frage": "Warum?", "papers": "a"}, f"question 2 {NO_TEXT}"),
         ({"question": ["Why?"], "papers": "a"}, "question 2: question is not text"),
-        ({"question": "Why?", "answer": "So."}, "question 2 names no paper: it has question, answer, but no name in a"),
-        (
-            {"id": 7, "question": "Why?", "topic": "x"},
-            "question 2 names no paper: it has id, question, topic, but no n",
-        ),
-        (
-            {"question": "Why?", "papers": []},
-            "question 2 names no paper: it has question, papers, but no name in a fie",
-        ),
+        ({"question": "Why?", "answer": "So."}, f"question 2 {NO_PAPER} question, answer, but no name in a"),
+        ({"id": 7, "question": "Why?", "topic": "x"}, f"question 2 {NO_PAPER} id, question, topic, but no n"),
+        ({"question": "Why?", "papers": []}, f"question 2 {NO_PAPER} question, papers, but no name in a fie"),
         ({"question": "Why?", "papers": ["a", ""]}, "question 2: papers has an empty name"),
         (
             {"question": "Why?", "papers": [{"year": 2014}]},
             "question 2: papers has a paper without a name; it has year",
         ),
         ({"question": "Why?", "papers": [{"title": 7}]}, "question 2: papers.title is not text"),
-        ({"question": "Why?", "paper": "a", "page": 0}, "question 2: page is not a page of the file, counted from 1"),
-        (
-            {"question": "Why?", "paper": "a", "page": "iv"},
-            "question 2: page is not a page of the file, counted from 1",
-        ),
-        ({"question": "Why?", "paper": "a", "pages": "9-3"}, "question 2: pages is not a page of the file, counted fr"),
-        ({"question": "Why?", "paper": "a", "pages": "1-999999"}, "question 2: pages is not a page of the file, count"),
+        ({"question": "Why?", "paper": "a", "page": 0}, f"question 2: page {NO_PAGE}"),
+        ({"question": "Why?", "paper": "a", "page": "iv"}, f"question 2: page {NO_PAGE}"),
+        ({"question": "Why?", "paper": "a", "pages": "9-3"}, f"question 2: pages {NO_PAGE}"),
+        ({"question": "Why?", "paper": "a", "pages": "1-999999"}, f"question 2: pages {NO_PAGE}"),
         ({"question": "Why?", "arxiv_ids": [2005.1140]}, "question 2: arxiv_ids has a number, which loses its last"),
         ({"question": "Why?", "arxiv_id": True}, "question 2: arxiv_id is not text"),
         ({"question": "Why?", "papers": "a", "answerable": "no"}, "question 2: answerable is neither true nor false"),
@@ -185,9 +184,7 @@ def test_questions_of_our_own_format_may_stand_beside_them(tmp_path: Path) -> No
         ({**ATTENTION, "id": "q1"}, "the id q1 is used twice"),
     ],
 )
-def test_what_cannot_be_understood_is_told_in_one_sentence_with_its_place(
-    tmp_path: Path, entry: dict[str, Any], fault: str
-) -> None:
+def test_a_malformed_entry_is_named_by_its_line(tmp_path: Path, entry: dict[str, Any], fault: str) -> None:
     for value, line in (([ATTENTION, entry], 8), ({"questions": [ATTENTION, entry]}, 1)):
         path = written(tmp_path, value)
         with pytest.raises(UsageError) as raised:
@@ -204,10 +201,7 @@ def test_what_cannot_be_understood_is_told_in_one_sentence_with_its_place(
         ('{"questions": ["Why?"]}', "question 1 is not an object with a question and its papers"),
         ('{"questions": []}', "has no questions"),
         ('{"questions": "none"}', "line 1: questions is not a list of questions"),
-        (
-            '{"metadata": {}, "rows": []}',
-            "question 1 has no text in question, query, user_input or prompt; it has meta",
-        ),
+        ('{"metadata": {}, "rows": []}', f"question 1 {NO_TEXT} meta"),
         ("[" + '{"question":' * 100_000, "it is nested too deeply"),
         ('[{"question": "Why?", "arxiv_id": ' + "1" * 5000 + "}]", "it has a number of thousands of digits"),
     ],
@@ -256,7 +250,7 @@ def test_a_paper_is_found_by_any_of_its_names(filled: Library, name: str, files:
     assert {lookup.files[paper] for paper in lookup.find(name)} == files
 
 
-def test_a_set_gets_the_files_of_its_papers_and_tells_which_are_unknown(filled: Library, tmp_path: Path) -> None:
+def test_a_set_gets_the_files_of_its_papers(filled: Library, tmp_path: Path) -> None:
     entries = [
         {"question": "Both?", "arxiv_ids": ["2312.10997", "1706.03762"]},
         {"question": "One of two?", "papers": ["Glaciers of the Alps", "9999.00001", "glaciers.pdf"]},

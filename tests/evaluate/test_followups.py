@@ -80,7 +80,7 @@ def store(tmp_path: Path) -> Iterator[OpenedStore]:
         yield opened
 
 
-def test_each_reading_alone_and_all_together_are_stages_of_a_run(store: OpenedStore) -> None:
+def test_each_reading_is_a_stage_of_a_run(store: OpenedStore) -> None:
     answerer = Resolving(lambda _: iter(()))
     runner = Runner(EVALSET, store.library, store.retriever, None, answerer)
     run = runner.run(datetime(2026, 1, 1, tzinfo=UTC), {}, {}, lambda *_: None)

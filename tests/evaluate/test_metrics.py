@@ -7,6 +7,7 @@ from math import log2
 import numpy as np
 import pytest
 
+from folio.errors import UsageError
 from folio.evaluate.metrics import (
     NAMES,
     AnswerResult,
@@ -22,6 +23,7 @@ from folio.evaluate.metrics import (
     reciprocal_rank,
     refusal_curve,
 )
+from folio.evaluate.thresholds import Threshold, parse_threshold, violations
 
 pytestmark = pytest.mark.fast
 
@@ -55,7 +57,7 @@ def test_recall_is_the_share_of_what_is_needed() -> None:
     assert recall((5,), 5) == 1
 
 
-def test_reciprocal_rank_is_of_the_first_or_of_the_last_where_every_one_is_needed() -> None:
+def test_reciprocal_rank_of_the_first_or_the_last_needed() -> None:
     assert reciprocal_rank((4, 2, None), every=False) == 1 / 2
     assert reciprocal_rank((4, 2), every=True) == 1 / 4
     assert reciprocal_rank((4, None), every=True) == 0
@@ -72,7 +74,7 @@ def test_ndcg_by_hand() -> None:
     assert ndcg(tuple(range(1, 13)), (1.0,) * 12, 10) == pytest.approx(1)
 
 
-def test_one_passage_that_has_two_things_is_no_better_than_the_best() -> None:
+def test_a_passage_with_two_targets_gains_no_more() -> None:
     assert ndcg((1, 1), (1.0, 1.0), 10) == 1
     assert ndcg((2, 2), (1.0, 1.0), 10) == pytest.approx(2 / log2(3) / (1 + 1 / log2(3)))
     assert ndcg((2, 2), (1.0, 1.0), 10) > ndcg((2, 3), (1.0, 1.0), 10)
@@ -94,7 +96,7 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
         assert ours == pytest.approx(ndcg_score([grades], [scores], k=10))
 
 
-def test_figures_of_a_ranking_are_means_over_the_questions_with_gold() -> None:
+def test_figures_are_means_over_questions_with_gold() -> None:
     asked = [found(1), found(3), found(None), found(15), QuestionResult("no gold", "", False, False)]
     assert values(asked) == {
         "recall@1": 1 / 4,
@@ -153,7 +155,7 @@ def test_citations_without_a_gold_page_are_neither_right_nor_wrong() -> None:
     assert known == {"citation_rate": 1, "quote_fidelity": 1, "answerable_refused": 0}
 
 
-def test_what_is_shown_is_counted_of_all_answerable_questions_and_its_words_of_the_answers() -> None:
+def test_gold_shown_and_answer_words_are_counted() -> None:
     asked = [
         answered(True, AnswerResult(False, 1, 1, gold_shown=True, words=80)),
         answered(True, AnswerResult(False, 1, 1, gold_shown=False, words=120)),
@@ -208,13 +210,13 @@ def test_interval_of_a_share_is_that_of_the_normal_approximation() -> None:
     assert high == pytest.approx(0.75 + half, abs=0.005)
 
 
-def test_interval_is_the_same_every_time_and_leaves_out_questions_without_a_part() -> None:
+def test_interval_leaves_out_questions_without_a_part() -> None:
     known = figure(1, 0, 1, 1, 0)
     padded = Figure(np.array([1, 0, 0, 1, 1, 0, 0.0]), np.array([1, 1, 0, 1, 1, 1, 0.0]))
     assert interval(known) == interval(known) == interval(padded)
 
 
-def test_interval_of_equal_values_and_of_one_question_is_a_point() -> None:
+def test_interval_of_equal_values_is_a_point() -> None:
     assert interval(figure(0.5, 0.5, 0.5)) == (0.5, 0.5)
     assert interval(figure(0.25)) == (0.25, 0.25)
     with pytest.raises(ValueError, match="without questions"):
@@ -251,3 +253,44 @@ def test_grades_are_averaged_over_the_answerable_questions_that_have_one() -> No
     asked = [answered(place < 3, answer) for place, answer in enumerate(answers)]
     found = figures(asked, "last")["grade"]
     assert (found.value, found.questions) == (1.5, 2)
+
+
+# Thresholds
+
+
+@pytest.mark.parametrize(
+    ("text", "threshold"),
+    [
+        ("recall@5=0.8", Threshold("recall@5", 0.8, at_most=False)),
+        ("page.mrr>=.5", Threshold("page.mrr", 0.5, at_most=False)),
+        (" answerable_refused <= 0.08 ", Threshold("answerable_refused", 0.08, at_most=True)),
+        ("paper.ndcg@10=1", Threshold("paper.ndcg@10", 1.0, at_most=False)),
+    ],
+)
+def test_thresholds_are_parsed(text: str, threshold: Threshold) -> None:
+    assert parse_threshold(text) == threshold
+
+
+def test_an_unknown_name_is_answered_with_all_names() -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_threshold("recall@7=0.5")
+    assert raised.value.happened == "There is no metric recall@7."
+    assert all(name in raised.value.remedy for name in NAMES)
+
+
+@pytest.mark.parametrize("text", ["recall@5", "recall@5<0.8", "", "=0.8", "mrr=", "mrr=good", "mrr=80", "mrr=nan"])
+def test_malformed_thresholds_are_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_threshold(text)
+
+
+def test_violations_say_by_how_much() -> None:
+    figures = {"mrr": figure(0.65), "answerable_refused": figure(0.125), "recall@5": figure(0.8)}
+    texts = ("mrr=0.7", "answerable_refused<=0.08", "recall@5=0.8", "quote_fidelity=1")
+    thresholds = [parse_threshold(text) for text in texts]
+    assert violations(thresholds, figures) == [
+        "mrr is 0.6500 and should be at least 0.7 (off by 0.0500).",
+        "answerable_refused is 0.1250 and should be at most 0.08 (off by 0.0450).",
+        "quote_fidelity should be at least 1, but this set does not measure it.",
+    ]
+    assert violations([parse_threshold("mrr=0.65"), parse_threshold("mrr<=0.65")], figures) == []

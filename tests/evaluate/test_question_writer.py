@@ -66,14 +66,6 @@ def library(tmp_path: Path) -> Iterator[Library]:
     opened.close()
 
 
-@pytest.fixture
-def single(tmp_path: Path) -> Iterator[Library]:
-    """One paper with two pages to ask about."""
-    opened = library_of(tmp_path, otters=(FUR, DIET))
-    yield opened
-    opened.close()
-
-
 def replied(question: str, answer: str, *quotes: str) -> str:
     return json.dumps({"question": question, "answer": answer, "quotes": quotes})
 
@@ -90,7 +82,7 @@ def model(rules: str, prompt: str) -> str:
     return replied(f"What is said of {about}?", quotes[0], *quotes)
 
 
-class FixedRetriever:
+class ScriptedModel:
     """A model that says these replies in order, and keeps what it was asked."""
 
     def __init__(self, *replies: str) -> None:
@@ -103,9 +95,9 @@ class FixedRetriever:
         return self.replies.pop(0)
 
 
-def nothing_written(library: Library, seed: int) -> FixedRetriever:
+def nothing_written(library: Library, seed: int) -> ScriptedModel:
     """A model that was asked for one question and wrote none about any of the four passages."""
-    scripted = FixedRetriever(*[replied("", "")] * 4)
+    scripted = ScriptedModel(*[replied("", "")] * 4)
     with pytest.raises(ModelError, match="no valid question in 10 attempts"):
         list(question_writer.write_questions(library, scripted, 1, seed=seed))
     return scripted
@@ -139,7 +131,7 @@ def test_what_is_made_is_loaded_again_as_pending(library: Library, tmp_path: Pat
     assert (loaded.questions, loaded.pending) == (made, 2)
 
 
-def test_every_passage_is_asked_about_once_and_none_is_of_contents_or_references(library: Library) -> None:
+def test_each_passage_of_prose_is_asked_about_once(library: Library) -> None:
     scripted = nothing_written(library, 1)
     assert sorted(text for prompt in scripted.asked for text in fenced(prompt)) == sorted([FUR, DIET, LENGTH, GAUGE])
     titles = [re.findall(r'paper="(.*?)"', prompt)[0] for prompt in scripted.asked]
@@ -173,33 +165,30 @@ def test_synthesis_takes_the_passage_that_has_most_in_common(library: Library) -
 # What a model writes is held to the pages
 
 
+EATEN = "The diet of the sea otter is made of urchins, clams and crabs"
+
+
 @pytest.mark.parametrize(
     "bad",
     [
         "I would rather not.",
         '{"question": "What do otters eat?"}',
-        replied("What do otters eat?", "urchins", "The diet of the sea otter is made of fish, clams and crabs"),
+        replied("What do otters eat?", "urchins", EATEN.replace("urchins", "fish")),
         replied("What do otters eat?", "urchins", "urchins, clams and crabs"),
         replied("What do otters eat?", "urchins"),
-        replied("What do otters eat?", "12 urchins", "The diet of the sea otter is made of urchins, clams and crabs"),
-        replied(
-            "What do otters eat?", "jellyfish only", "The diet of the sea otter is made of urchins, clams and crab"
-        ),
-        replied("What do otters eat?", "", "The diet of the sea otter is made of urchins, clams and crabs."),
-        replied("Tell what otters eat.", "urchins", "The diet of the sea otter is made of urchins, clams and crabs."),
-        replied(
-            "What does this paper say?", "urchins", "The diet of the sea otter is made of urchins, clams and crabs"
-        ),
-        replied(
-            "What do the authors eat?", "urchins", "The diet of the sea otter is made of urchins, clams and crabs."
-        ),
-        replied("?", "urchins", "The diet of the sea otter is made of urchins, clams and crabs."),
+        replied("What do otters eat?", "12 urchins", EATEN),
+        replied("What do otters eat?", "jellyfish only", EATEN[:-1]),
+        replied("What do otters eat?", "", f"{EATEN}."),
+        replied("Tell what otters eat.", "urchins", f"{EATEN}."),
+        replied("What does this paper say?", "urchins", EATEN),
+        replied("What do the authors eat?", "urchins", f"{EATEN}."),
+        replied("?", "urchins", f"{EATEN}."),
     ],
 )
-def test_what_does_not_hold_is_thrown_away_and_another_passage_is_tried(tmp_path: Path, bad: str) -> None:
+def test_after_an_unusable_reply_another_passage_is_tried(tmp_path: Path, bad: str) -> None:
     library = library_of(tmp_path, otters=(DIET, DIET.replace("clams", "clams, snails")))
     good = replied("Where does an otter carry its stone?", "under its arm", "a stone that it carries under its arm")
-    scripted = FixedRetriever(bad, good)
+    scripted = ScriptedModel(bad, good)
     question = first(question_writer.write_questions(library, scripted, 1, seed=1))
     library.close()
     assert question.answer == "under its arm"
@@ -207,7 +196,7 @@ def test_what_does_not_hold_is_thrown_away_and_another_passage_is_tried(tmp_path
     assert fenced(scripted.asked[0]) != fenced(scripted.asked[1])
 
 
-def test_a_quote_keeps_the_words_of_the_page_and_loses_its_line_breaks() -> None:
+def test_a_quote_keeps_the_words_of_the_page() -> None:
     text = "As it\n\nwas shown, the ice of the\nglacier melts by 40 metres."
     quote = "the ice of the glacier melts by 40"
     assert question_writer.find_quote(quote, text) == quote
@@ -217,7 +206,7 @@ def test_a_quote_keeps_the_words_of_the_page_and_loses_its_line_breaks() -> None
     assert question_writer.find_quote("a " * 81, "a " * 90) == ""
 
 
-def test_a_reply_may_come_in_a_frame_and_its_quotes_in_either_order(library: Library) -> None:
+def test_a_reply_in_a_frame_with_reversed_quotes(library: Library) -> None:
     def backwards(rules: str, prompt: str) -> str:
         written = json.loads(model(rules, prompt))
         return f"Here it is:\n```json\n{json.dumps({**written, 'quotes': written['quotes'][::-1]})}\n```"
@@ -231,7 +220,7 @@ def test_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
     again = DIET.replace("each day", "every day")
     library = library_of(tmp_path, one=(DIET,), two=(again,), three=(DIET + " And more of it.",))
     good = replied("Where does an otter carry its stone?", "under its arm", "a stone that it carries under its arm")
-    scripted = FixedRetriever(*[good] * 2)
+    scripted = ScriptedModel(*[good] * 2)
     assert len(list(question_writer.write_questions(library, scripted, 2, seed=1))) == 1
     library.close()
     assert [len(fenced(prompt)) for prompt in scripted.asked] == [1, 2]
@@ -240,7 +229,7 @@ def test_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
 def test_a_model_that_writes_nothing_sound_is_given_up(tmp_path: Path) -> None:
     pages = tuple(f"{FUR} There are {number} of them in the sea of the north." for number in range(30))
     library = library_of(tmp_path, otters=pages)
-    scripted = FixedRetriever(model("", f"<evidence >\n{pages[0]}\n</evidence>"), *["No."] * 20)
+    scripted = ScriptedModel(model("", f"<evidence >\n{pages[0]}\n</evidence>"), *["No."] * 20)
     made = question_writer.write_questions(library, scripted, 4, seed=1)
     assert next(made).type == "factual"
     with pytest.raises(ModelError, match="no valid question in 10 attempts"):

@@ -10,6 +10,7 @@ import pytest
 
 from folio.answer_types import Citation
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
+from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, is_verbatim, pages_with, stands_on, weight
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets
 from folio.files import sha256_file
 from folio.ingest import chunking
@@ -85,7 +86,7 @@ def test_a_page_that_only_the_chunk_claims_does_not_count(library: Library, otte
     assert judge.ranks(targets, [second]) == {"chunk": (None,), "page": (None,), "paper": (1,)}
 
 
-def test_hit_on_the_page_without_the_quote_counts_by_page_alone(library: Library, tmp_path: Path) -> None:
+def test_a_hit_without_the_quote_counts_by_page(library: Library, tmp_path: Path) -> None:
     first, second = OTTERS[0].split("centimetre of skin.")
     ids = put(library, write_pdf(tmp_path / "otters.pdf", [OTTERS[0]]), [second.strip(), first.strip()], (0,))
     judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
@@ -136,7 +137,7 @@ def test_gold_without_a_quote_has_fewer_units(library: Library, otters: list[int
     assert judge.ranks(targets, otters) == {"paper": (1,)}
 
 
-def test_paper_in_a_folder_is_known_by_its_last_name_too(library: Library, glaciers: list[int]) -> None:
+def test_a_paper_in_a_folder_has_its_bare_name(library: Library, glaciers: list[int]) -> None:
     judge, targets, faults = judged(library, asks(Gold("glaciers.pdf", 3, GAUGE)))
     assert faults == []
     assert judge.ranks(targets, glaciers)["chunk"] == (3,)
@@ -172,7 +173,7 @@ def test_a_question_without_gold_has_no_targets(library: Library, otters: list[i
     assert RelevanceJudge(papers_set(question), library).targets(question) == (Targets(), [])
 
 
-def test_a_missing_file_is_reported_and_the_indexed_pages_are_used(library: Library, tmp_path: Path) -> None:
+def test_indexed_pages_stand_in_for_a_missing_file(library: Library, tmp_path: Path) -> None:
     ids = put(library, tmp_path / "gone.pdf", OTTERS, (0, len(OTTERS[0]) + 2))
     judge, targets, _ = judged(library, asks(Gold("gone.pdf", 2, SHELLS)))
     assert judge.ranks(targets, ids)["page"] == (2,)
@@ -200,7 +201,7 @@ def citation(library: Library, start: int, quote: str) -> Citation:
     return Citation(paper, start, start + len(quote), quote, 1, 1.0)
 
 
-def test_a_citation_is_right_if_its_quote_is_on_a_gold_page(library: Library, tmp_path: Path) -> None:
+def test_a_citation_is_right_on_a_gold_page(library: Library, tmp_path: Path) -> None:
     changed = (OTTERS[0], OTTERS[1].replace("a stone", "a spoon"))
     put(library, write_pdf(tmp_path / "otters.pdf", OTTERS), changed, (0, len(OTTERS[0]) + 2))
     judge, targets, _ = judged(library, asks(Gold("otters.pdf", 1, HAIRS)))
@@ -230,3 +231,99 @@ def test_a_citation_of_a_wrongly_indexed_page_is_not_right(library: Library, ott
     at = len(OTTERS[0]) + 2 + OTTERS[1].index(SHELLS)
     cited = judge.check_citation(citation(library, at, SHELLS), targets)  # the index says page 1, the file page 2
     assert (cited.right, cited.faithful) == (False, False)
+
+
+# Quotes in texts, and texts on pages
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Sea Otters, 155,000 hairs!", "seaotters155000hairs"),
+        ("a permu-\n  tation", "apermutation"),
+        ("well-known", "wellknown"),
+        ("ﬁne ﬂow ½", "fineflow12"),  # ligatures and fractions by NFKC
+        ("Zürich", "zurich"),
+        ("Z¨urich", "zurich"),  # an accent as a sign of its own, as old fonts have it
+        ("STRASSE Straße", "strassestrasse"),
+        ("ΚΛΕΙΔΊ, κλειδί", "κλειδικλειδι"),
+        ("Ключ_2: «открытый»", "ключ2открытыи"),
+        ("密钥长度为 256 位。", "密钥长度为256位"),
+        ("열쇠의 길이", "열쇠의길이"),
+        ("", ""),
+    ],
+)
+def test_fold(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@pytest.mark.parametrize(
+    ("text", "enough"),
+    [
+        ("a quote of twenty letters", True),
+        ("nineteen letters as it", False),
+        ("длина ключа двести", False),
+        ("длина открытого ключа 256", True),
+        ("密钥长度为位", False),
+        ("密钥的长度为位", True),  # seven signs that stand for words
+        ("鍵の長さは二百", True),
+        ("열쇠의 길이는", False),
+    ],
+)
+def test_quote_is_long_enough_by_what_its_letters_tell(text: str, enough: bool) -> None:
+    assert (weight(fold(text)) >= MIN_QUOTE_LENGTH) is enough
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("xxabcdefghijxx", True),
+        ("xxabcdef", True),  # the first six of ten
+        ("efghijxx", True),  # the last six
+        ("xxabcdexx", False),
+        ("bcdefghi", False),  # eight of ten, neither end
+        ("", False),
+    ],
+)
+def test_a_text_has_most_of_a_quote(text: str, held: bool) -> None:
+    assert holds(text, "abcdefghij") is held
+
+
+def test_no_text_holds_an_empty_quote() -> None:
+    assert not holds("abc", "")
+
+
+def test_a_run_of_sixty_characters_is_on_a_page() -> None:
+    run = "".join(f"{number:03d}" for number in range(20))
+    assert len(run) == 60
+    assert stands_on(f"before{run}after", f"other{run}words")
+    assert not stands_on(f"before{run[:59]}after", f"other{run[:59]}words")
+
+
+def test_a_short_text_is_on_a_page_whole() -> None:
+    assert stands_on("short", "ashorttext")
+    assert not stands_on("shorter", "ashorttext")
+    assert not stands_on("", "ashorttext")
+
+
+def test_pages_with_a_quote() -> None:
+    pages = ["abcdef", "ghi", "abcxyz"]
+    assert pages_with("abc", pages) == {1, 3}
+    assert pages_with("efgh", pages) == {1, 2}  # it crosses
+    assert pages_with("fghia", pages) == frozenset()  # over three pages
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("The permutation is public.", True),
+        ("the permutation is public.", False),  # another letter
+        ("The permutation is public", True),
+        ("The permutation was public.", False),
+        ("efficient", True),
+        ("pulse driven", True),
+        ("  ", False),
+    ],
+)
+def test_quote_stands_word_for_word(quote: str, found: bool) -> None:
+    assert is_verbatim(quote, "The per-\nmutation is\n   public. It is eﬃcient, pulse\uffffdriven.") is found

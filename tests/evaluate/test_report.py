@@ -19,9 +19,10 @@ from folio.errors import UsageError
 from folio.evaluate.metrics import AnswerResult, CitationResult, QuestionResult
 from folio.evaluate.plot import DPI, HEIGHT, WIDTH, picture
 from folio.evaluate.relevance import GoldProblem
-from folio.evaluate.report import changes, comparison, markdown, tables, write
+from folio.evaluate.report import changes, comparison, tables, write
 from folio.evaluate.runner import FailedQuestion, Run
-from folio.evaluate.tables import Table, print_tables
+from folio.evaluate.tables import Table, as_markdown, print_tables
+from tests.helpers.screens import check_golden
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 UNITS = ("chunk", "page", "paper")
@@ -60,15 +61,6 @@ def small_run(*questions: QuestionResult, **more: object) -> Run:
     return replace(run, **more)  # type: ignore[arg-type]
 
 
-def test_failed_questions_are_reported() -> None:
-    down = FailedQuestion("b", "No Ollama server answers at http://x.", "Start it.")
-    run = replace(ranked_run(), failed=(down,), notes=("Given up.",))
-    (failures,) = [table for table in tables(run) if "failed" in table.title]
-    assert failures.rows == (("b", "No Ollama server answers at http://x."),)
-    assert "4 questions, 1 of them unanswerable, failed: 1; 3 s." in markdown(run, [], "p.png")
-    assert "failed" not in markdown(ranked_run(), tables(ranked_run()), "p.png")
-
-
 def ranked_run() -> Run:
     return small_run(asked("a", 2, 1), asked("b", None, 4, "number"), asked("c", 1, 1), unanswerable("d"))
 
@@ -86,103 +78,58 @@ def answered_run(confidence: bool = False) -> Run:
     )
 
 
-def named(run: Run, title: str) -> Table:
-    (found,) = [table for table in tables(run) if table.title.startswith(title)]
-    return found
+def report_of(run: Run, beginning: str = "") -> str:
+    """The tables of a run whose titles begin so."""
+    return "\n\n".join(as_markdown(table) for table in tables(run) if table.title.startswith(beginning))
 
 
-def test_every_stage_has_a_row_and_the_last_its_interval() -> None:
-    table = named(ranked_run(), "Found by passage")
-    assert table.title == "Found by passage, questions: 3"
-    assert table.head == ("stage", "Recall@1", "Recall@5", "Recall@10", "Recall@20", "MRR", "nDCG@10")
-    assert table.rows[0] == ("BM25 alone", "0.333", "0.667", "0.667", "0.667", "0.500", "0.544")
-    assert table.rows[1] == ("reranked", "0.667", "1.000", "1.000", "1.000", "0.750", "0.810")
-    assert table.rows[2][:3] == ("95 % of the last", "0.000 to 1.000", "1.000 to 1.000")
-    titles = [table.title for table in tables(ranked_run())]
-    assert titles[1:3] == ["Found by page, questions: 3", "Found by paper, questions: 3"]
+ANSWERED = answered_run(confidence=True)
+REFUSED = asked("e", 1, 1, answer=AnswerResult(True))  # at every threshold
+IN_TEXTS = small_run(
+    QuestionResult("1", "", True, False, {"paper": (1.0,)}, {"bm25": {"paper": (1,)}, "dense": {"paper": (2,)}}),
+    name="scifact", is_text=True, stages=("bm25", "dense"),
+)  # fmt: skip
+FAULT = GoldProblem("b", "The quote is on no page of a.pdf: 'x'.", counted=False)
+DOWN = FailedQuestion("b", "No Ollama server answers at http://x.", "Start it.")
+REPORTS = {
+    "rankings": (ranked_run(), ""),
+    "answers": (answered_run(), ""),
+    "answers with confidence": (ANSWERED, "Refusals"),
+    "more refused than any threshold": (
+        replace(ANSWERED, asked=(*ANSWERED.asked, *(replace(REFUSED, id=id) for id in "efgh"))),
+        "Refusals",
+    ),
+    "fewer thresholds": (replace(ANSWERED, asked=(*ANSWERED.asked, *ANSWERED.asked, REFUSED)), "Refusals"),
+    "texts with published values": (IN_TEXTS, ""),
+    "texts with another model": (replace(IN_TEXTS, models={"embedder": "nomic-embed-text (Ollama)"}), "nDCG@10"),
+    "texts without published values": (replace(IN_TEXTS, name="mine"), "nDCG@10"),
+    "faults": (replace(ranked_run(), faults=(FAULT,)), "Wrong gold"),
+    "failures": (replace(ranked_run(), failed=(DOWN,)), "Questions on which"),
+}
 
 
-def test_the_last_stage_is_compared_with_the_earlier_ones() -> None:
-    table = named(ranked_run(), "Reranked by passage, less an earlier stage")
-    assert table.head == ("metric", "less BM25 alone")
-    assert table.rows[1] == ("Recall@5", "+0.333 (+0.000 to +1.000)")
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_tables_of_a_run(name: str) -> None:
+    check_golden("evaluation_report.txt", name, report_of(*REPORTS[name]))
 
 
-def test_types_of_question_have_rows() -> None:
-    table = named(ranked_run(), "Reranked by passage, by type of question")
-    assert [row[:4] for row in table.rows] == [("factual", "2", "1.000", "1.000"), ("number", "1", "0.000", "1.000")]
-
-
-def test_answers_and_refusals() -> None:
-    table = named(answered_run(), "Answers")
-    rows = {row[0]: (row[1], row[3]) for row in table.rows}
-    assert rows == {
-        "sentences with a citation": ("1.000", "4 of 4"),
-        "citations on a gold page": ("0.667", "2 of 3"),
-        "first citation on a gold page": ("1.000", "2 of 2"),
-        "any citation on a gold page": ("1.000", "2 of 2"),
-        "quotes that are verbatim on their page": ("1.000", "4 of 4"),
-        "unanswerable questions that were refused": ("0.500", "1 of 2"),
-        "refusals of unanswerable questions": ("1.000", "1 of 1"),
-        "answerable questions that were refused": ("0.000", "0 of 2"),
-    }
-
-
-def test_curve_has_a_table_where_there_are_confidences() -> None:
-    title = "Refusals at other confidence thresholds"
-    assert title not in [table.title for table in tables(answered_run())]
-    rows = named(answered_run(confidence=True), title).rows
-    assert rows[0] == ("0%", "0.400", "0.0%", "50.0%")
-    assert rows[-1] == ("30%", "0.400", "0.0%", "50.0%")
-
-
-def test_the_refusal_table_leaves_out_shares_that_no_threshold_reaches() -> None:
-    run = answered_run(confidence=True)
-    refused = asked("e", 1, 1, answer=AnswerResult(True))  # at every threshold
-    more = replace(run, asked=(*run.asked, *(replace(refused, id=id) for id in "efgh")))
-    assert "Refusals at other confidence thresholds" not in [table.title for table in tables(more)]
-    two = replace(run, asked=(*run.asked, *run.asked, refused))
-    assert [row[0] for row in named(two, "Refusals at other").rows] == ["20%", "30%"]
-
-
-def test_latencies_and_faults() -> None:
-    run = replace(ranked_run(), faults=(GoldProblem("b", "The quote is on no page of a.pdf: 'x'.", counted=False),))
-    assert named(run, "Milliseconds").rows == (("embed", "10.0", "18.5"), ("bm25", "2.0", "2.0"))
-    assert named(run, "Wrong gold").rows == (("b", "The quote is on no page of a.pdf: 'x'.", "not counted"),)
-
-
-def test_published_values_are_shown_only_for_the_same_model() -> None:
-    ranks = {"bm25": {"paper": (1,)}, "dense": {"paper": (2,)}}
-    question = QuestionResult("1", "", True, False, {"paper": (1.0,)}, ranks)
-    run = small_run(question, name="scifact", is_text=True, stages=("bm25", "dense"))
-    table = named(run, "nDCG@10 by document, compared with published values")
-    assert [row[:4] for row in table.rows] == [
-        ("BM25 alone", "1.000", "0.679", "+0.321 (over 0.02)"),
-        ("dense alone", "0.631", "0.645", "-0.014"),
-    ]
-    other = replace(run, models={"embedder": "nomic-embed-text (Ollama)"})
-    assert [row[0] for row in named(other, "nDCG@10").rows] == ["BM25 alone"]
-    assert named(run, "Found by document").rows[0][1] == "1.000"
-    assert not [table for table in tables(replace(run, name="mine")) if "published" in table.title]
+def test_the_written_report(tmp_path: Path) -> None:
+    run = replace(answered_run(), notes=("A note.",), name="my set/1", models={"embedder": "a|b"}, failed=(DOWN,))
+    report, drawn = write(tmp_path / "new", run, [Table("T", ("a", "b"), (("x", "1"), ("line\nend", "2.5")))])
+    assert (report.name, drawn.name) == ("2026-11-21-120000-my-set-1.md", "2026-11-21-120000-my-set-1.png")
+    written, _, _ = report.read_text(encoding="utf-8").partition("## How the metrics are defined")
+    check_golden("evaluation_report.txt", "the file", written)
 
 
 def test_runs_are_compared_on_their_common_questions() -> None:
     before = small_run(asked("a", 1, 2), asked("b", 1, 2), asked("x", 1, 1))
     after = small_run(asked("b", 1, 1), asked("a", 1, 1), asked("y", 1, 9))
-    rows = {row[0]: row[1:] for row in comparison(before, after).rows}
-    assert rows["MRR"] == ("2", "0.500", "1.000", "+0.500", "+0.500 to +0.500", "better")
-    assert rows["Recall@5"] == ("2", "1.000", "1.000", "+0.000", "+0.000 to +0.000", "not significant")
-    assert {row[0]: row[6] for row in comparison(after, before).rows}["MRR by page"] == "worse"
+    answering = small_run(*(asked(id, 1, 1, answer=AnswerResult(False, 1, 1)) for id in "ab"))
+    refusing = small_run(*(asked(id, 1, 1, answer=AnswerResult(True)) for id in "ab"))
+    compared = (comparison(before, after), comparison(after, before), comparison(answering, refusing))
+    check_golden("evaluation_report.txt", "comparisons", "\n\n".join(map(as_markdown, compared)))
     with pytest.raises(UsageError, match="no question in common"):
         comparison(before, small_run(asked("z", 1, 1)))
-
-
-def test_more_refusals_of_answerable_questions_are_worse() -> None:
-    before = small_run(*(asked(id, 1, 1, answer=AnswerResult(False, 1, 1)) for id in "ab"))
-    after = small_run(*(asked(id, 1, 1, answer=AnswerResult(True)) for id in "ab"))
-    rows = {row[0]: row[1:] for row in comparison(before, after).rows}
-    refused = "answerable questions that were refused"
-    assert rows[refused] == ("2", "0.000", "1.000", "+1.000", "+1.000 to +1.000", "worse")
 
 
 def test_changes_name_what_differs() -> None:
@@ -196,26 +143,6 @@ def test_run_without_a_ranking_still_has_a_report(tmp_path: Path) -> None:
     report, drawn = write(tmp_path, run, tables(run))
     assert "unanswerable questions that were refused | 1.000" in report.read_text(encoding="utf-8")
     assert drawn.stat().st_size > 1000
-
-
-def test_report_is_dated_and_says_how_it_was_made(tmp_path: Path) -> None:
-    run = replace(answered_run(), notes=("A note.",), name="my set/1", models={"embedder": "a|b"})
-    report, drawn = write(tmp_path / "new", run, tables(run))
-    assert (report.name, drawn.name) == ("2026-11-21-120000-my-set-1.md", "2026-11-21-120000-my-set-1.png")
-    lines = report.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "# my set/1, 2026-11-21 12:00 UTC"
-    assert "`sets/small.jsonl`: 4 questions, 2 of them unanswerable; 3 s." in lines
-    assert "A note." in lines
-    assert f"![The metrics of each stage]({drawn.name})" in lines
-    assert "| reranked | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 |" in lines
-    assert "| embedder | a\\|b |" in lines
-    assert "| TOP_K | 4 |" in lines
-    assert "## How the metrics are defined" in lines
-
-
-def test_tables_in_markdown_are_whole() -> None:
-    text = markdown(ranked_run(), [Table("T", ("a", "b"), (("x", "1"), ("line\nend", "2.5")))], "p.png")
-    assert "## T\n\n| a | b |\n| --- | ---: |\n| x | 1 |\n| line end | 2.5 |\n" in text
 
 
 def test_terminal_shows_every_table_and_no_control_characters() -> None:
@@ -240,7 +167,7 @@ def coloured(seen: Pixels, *colour: int) -> npt.NDArray[np.bool_]:
     return near[:, :, 0] & near[:, :, 1] & near[:, :, 2]
 
 
-def test_picture_has_its_size_and_bars_as_high_as_the_figures() -> None:
+def test_a_picture_has_bars_as_high_as_the_figures() -> None:
     png = picture(ranked_run())
     assert struct.unpack(">II", png[16:24]) == (WIDTH * DPI, HEIGHT * DPI)
     seen = pixels(png)
@@ -259,7 +186,7 @@ def test_picture_is_half_as_wide_again_with_the_curve() -> None:
     assert coloured(pixels(png), 0xC4, 0x62, 0x10).sum() > 50  # the point where it answers now
 
 
-def test_picture_comes_out_the_same_every_time_whatever_a_matplotlibrc_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_is_the_same_whatever_a_matplotlibrc_has(monkeypatch: pytest.MonkeyPatch) -> None:
     first = picture(ranked_run())
     # The current folder's is read too, and this would run LaTeX.
     monkeypatch.setitem(mpl.rcParams, "text.usetex", True)

@@ -61,8 +61,8 @@ class FailingRetriever(FixedRetriever):
         return found
 
 
-def lettered(letters: str) -> EvalSet:
-    return small_set(*(Question(letter, letter) for letter in letters))
+def lettered(letters: str) -> list[Question]:
+    return [Question(letter, letter) for letter in letters]
 
 
 def quiet(label: str, done: int, of: int) -> None:
@@ -91,7 +91,12 @@ def ids_of(library: Library, file: str) -> list[int]:
     return [chunk.id for chunk in sorted(chunks, key=lambda chunk: chunk.start)]
 
 
-def ask(runner: Runner) -> Run:
+def ask(library: Library, retriever: FixedRetriever, *questions: Question, **more: Any) -> Run:
+    """A run over these questions that searches with this retriever."""
+    return run_of(Runner(small_set(*questions, **more), library, retriever))  # type: ignore[arg-type]
+
+
+def run_of(runner: Runner) -> Run:
     return runner.run(NOON, {"chunks": "9"}, {"TOP_K": "4"}, quiet)
 
 
@@ -102,7 +107,7 @@ def by_id(run: Run) -> dict[str, QuestionResult]:
 def test_each_stage_has_its_ranks(library: Library) -> None:
     otters, glaciers = ids_of(library, "otters.pdf"), ids_of(library, "glaciers.pdf")
     scripted = FixedRetriever(bm25=[glaciers[0], *otters], fine=[*otters, glaciers[0]])
-    run = ask(Runner(small_set(QUESTIONS[0], QUESTIONS[2]), library, scripted))  # type: ignore[arg-type]
+    run = ask(library, scripted, QUESTIONS[0], QUESTIONS[2])
     assert run.stages == ("bm25", "fine")
     asked = by_id(run)
     assert asked["hairs"].ranks == {
@@ -121,15 +126,15 @@ def test_documents_rank_by_their_best_chunk_and_gain_their_grade(library: Librar
     otters, glaciers = ids_of(library, "otters.pdf"), ids_of(library, "glaciers.pdf")
     relevance = {"q": {"glaciers.pdf": 2, "unknown": 1, "otters.pdf": 0}}
     documents = (Document("otters.pdf", "", "o"), Document("glaciers.pdf", "", "g"))
-    texts = small_set(Question("q", "Ice"), documents=documents, relevance=relevance)
-    run = ask(Runner(texts, library, FixedRetriever(dense=[*otters, *glaciers])))  # type: ignore[arg-type]
+    retriever = FixedRetriever(dense=[*otters, *glaciers])
+    run = ask(library, retriever, Question("q", "Ice"), documents=documents, relevance=relevance)
     (asked,) = run.asked
     assert asked.gains == {"paper": (2.0, 1.0)}
     assert asked.ranks == {"dense": {"paper": (2, None)}}
     assert run.is_text
 
 
-def test_whole_run_with_answers(app: App, library: Library) -> None:
+def test_a_whole_run_is_saved_and_read_again(app: App, library: Library, tmp_path: Path) -> None:
     retriever = app.retriever(library)
     answerer = app.models.answerer(retriever)
     seen: list[tuple[str, int, int]] = []
@@ -158,6 +163,14 @@ def test_whole_run_with_answers(app: App, library: Library) -> None:
     assert run.notes == (
         "Missing or changed since they were ingested, so the indexed pages were used: otters.pdf, glaciers.pdf.",
     )
+    save(tmp_path / "new" / "run.json", run)
+    assert load(tmp_path / "new" / "run.json") == run
+    written = json.loads((tmp_path / "new" / "run.json").read_text(encoding="utf-8"))
+    assert written["asked"][0]["ranks"]["reranked"] == {"chunk": [1], "page": [1], "paper": [1]}
+    assert written["made"] == "2026-11-21T12:00:00Z"
+    del written["failed"]  # as older ones are
+    (tmp_path / "old.json").write_text(json.dumps(written), encoding="utf-8")
+    assert load(tmp_path / "old.json") == run
 
 
 def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Library) -> None:
@@ -165,14 +178,14 @@ def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Libra
     answerer = app.models.answerer(retriever)
     chat = Chat(retriever, answerer, top_k=4)
 
-    run = ask(Runner(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
+    run = run_of(Runner(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
     assert run.asked[0].answer is not None
     assert run.asked[0].answer.confidence == chat.ask(QUESTIONS[0].text).confidence
 
 
 def test_follow_ups_without_answers_are_searched_without_rewriting(library: Library) -> None:
     scripted = FixedRetriever(bm25=[])
-    run = ask(Runner(small_set(QUESTIONS[1], pending=1), library, scripted))  # type: ignore[arg-type]
+    run = ask(library, scripted, QUESTIONS[1], pending=1)
     assert scripted.asked[-1][0] == "When was it built?"
     assert run.notes[-2:] == (
         "Follow-ups were searched without rewriting, because answers were not measured.",
@@ -182,19 +195,20 @@ def test_follow_ups_without_answers_are_searched_without_rewriting(library: Libr
 
 def test_faulty_gold_is_in_the_record(library: Library) -> None:
     wrong = Question("w", "What?", gold=(Gold("otters.pdf", 1, "Otters are born in the month of May"), HAIRS))
-    run = ask(Runner(small_set(wrong), library, FixedRetriever(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
+    run = ask(library, FixedRetriever(bm25=ids_of(library, "otters.pdf")), wrong)
     assert [(fault.question, fault.counted) for fault in run.faults] == [("w", True)]
 
 
 def test_set_on_other_papers_is_refused(library: Library) -> None:
-    other = small_set(Question("w", "What?", gold=(Gold("whales.pdf", 1, ""),)))
+    other = Question("w", "What?", gold=(Gold("whales.pdf", 1, ""),))
     with pytest.raises(UsageError, match=r"None of the papers that small.jsonl asks about is in the index"):
-        ask(Runner(other, library, FixedRetriever(bm25=[])))  # type: ignore[arg-type]
+        ask(library, FixedRetriever(bm25=[]), other)
 
 
 def test_a_failed_question_is_recorded_and_the_run_continues(library: Library, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    runner = Runner(lettered("abcdefg"), library, FailingRetriever("b", "c", "e", "f", bm25=[]))  # type: ignore[arg-type]
+    failing: Any = FailingRetriever("b", "c", "e", "f", bm25=[])
+    runner = Runner(small_set(*lettered("abcdefg")), library, failing)
     run = runner.run(NOON, {}, {}, lambda label, done, of: seen.append((done, of)))
     assert [question.id for question in run.asked] == ["a", "d", "g"]
     assert [failed.question for failed in run.failed] == ["b", "c", "e", "f"]
@@ -205,9 +219,9 @@ def test_a_failed_question_is_recorded_and_the_run_continues(library: Library, t
     assert load(tmp_path / "run.json") == run
 
 
-def test_three_failures_in_a_row_end_a_run_and_results_are_kept(library: Library) -> None:
+def test_three_failures_in_a_row_end_a_run(library: Library) -> None:
     failing = FailingRetriever("b", "d", "e", "f", bm25=[])
-    run = ask(Runner(lettered("abcdefgh"), library, failing))  # type: ignore[arg-type]
+    run = ask(library, failing, *lettered("abcdefgh"))
     assert [question.id for question in run.asked] == ["a", "c"]
     assert [failed.question for failed in run.failed] == ["b", "d", "e", "f"]
     assert [question for question, _ in failing.asked] == list("aabcdef")
@@ -218,25 +232,8 @@ def test_three_failures_in_a_row_end_a_run_and_results_are_kept(library: Library
 def test_a_run_without_any_success_raises_the_models_error(library: Library, letters: str, tried: str) -> None:
     failing = FailingRetriever(*letters, bm25=[])
     with pytest.raises(ModelError, match=f"No answer to {tried[-1]}"):
-        ask(Runner(lettered(letters), library, failing))  # type: ignore[arg-type]
+        ask(library, failing, *lettered(letters))
     assert [question for question, _ in failing.asked] == list(tried)
-
-
-def test_an_older_saved_run_without_failures_is_read(library: Library, tmp_path: Path) -> None:
-    run = ask(Runner(lettered("a"), library, FixedRetriever(bm25=[])))  # type: ignore[arg-type]
-    save(tmp_path / "run.json", run)
-    saved = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    del saved["failed"]
-    (tmp_path / "run.json").write_text(json.dumps(saved), encoding="utf-8")
-    assert load(tmp_path / "run.json") == run
-
-
-def test_run_is_saved_and_read_again(app: App, library: Library, tmp_path: Path) -> None:
-    retriever = app.retriever(library)
-    answerer = app.models.answerer(retriever)
-    run = ask(Runner(small_set(*QUESTIONS), library, retriever, Chat(retriever, answerer, top_k=4), answerer))
-    save(tmp_path / "new" / "run.json", run)
-    assert load(tmp_path / "new" / "run.json") == run
 
 
 @pytest.mark.parametrize(
@@ -256,11 +253,3 @@ def test_files_that_are_not_runs_are_refused(tmp_path: Path, text: str, happened
         load(path)
     with pytest.raises(UsageError, match="cannot be read"):
         load(tmp_path / "absent.json")
-
-
-def test_saved_run_is_json_that_people_can_read(library: Library, tmp_path: Path) -> None:
-    run = ask(Runner(small_set(QUESTIONS[0]), library, FixedRetriever(bm25=ids_of(library, "otters.pdf"))))  # type: ignore[arg-type]
-    save(tmp_path / "run.json", run)
-    saved = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    assert saved["asked"][0]["ranks"] == {"bm25": {"chunk": [1], "page": [1], "paper": [1]}}
-    assert saved["made"] == "2026-11-21T12:00:00Z"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -135,20 +135,16 @@ def test_an_index_that_was_lost_is_made_again_without_embedding(tmp_path: Path) 
     library.close()
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        lambda folder: build_text_store(folder, DOCUMENTS[:2], HashingEmbedder(), READING),
-        lambda folder: build_text_store(folder, DOCUMENTS, HashingEmbedder(32), READING),
-        lambda folder: build_text_store(folder, DOCUMENTS, HashingEmbedder(), Reading(90, 10)),
-        lambda folder: build_text_store(folder, DOCUMENTS, HashingEmbedder(), READING, whole=True),
-    ],
-    ids=["documents", "embedder", "reading", "whole"],
-)
-def test_another_set_or_fingerprint_is_another_store(tmp_path: Path, other: Callable[[Path], Path]) -> None:
-    made = build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING)
-    assert other(tmp_path) != made
-    assert build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING) == made
+def test_another_set_or_fingerprint_is_another_store(tmp_path: Path) -> None:
+    made = {
+        build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING),
+        build_text_store(tmp_path, DOCUMENTS[:2], HashingEmbedder(), READING),
+        build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(32), READING),
+        build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), Reading(90, 10)),
+        build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING, whole=True),
+    }
+    assert len(made) == 5
+    assert build_text_store(tmp_path, DOCUMENTS, HashingEmbedder(), READING) in made
 
 
 def test_a_whole_document_is_one_passage_with_its_title(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_what_a_person_wrote_counts_more(store: Store, tmp_path: Path) -> None:
     assert (found.title, found.year) == ("By hand", 1999)
 
 
-def test_named_pdfs_are_files_with_that_ending_and_nothing_else(tmp_path: Path) -> None:
+def test_named_pdfs_are_files_that_end_in_pdf(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "out").mkdir()
     for name in ("files/a;b:c.pdf", "out/x.PDF", "notes.txt", "folder.pdf.txt"):

@@ -36,11 +36,7 @@ def test_an_item() -> None:
     about = entry.describe()
     assert problems == []
     assert (entry.key, entry.title, entry.year, entry.first_author) == ("dijk2020", "On Otters", 2020, "van Dijk")
-    assert about.authors.value == (
-        PersonName("van Dijk", "Edo"),
-        PersonName("World Health Organization"),
-        AND_OTHERS,
-    )
+    assert about.authors.value == (PersonName("van Dijk", "Edo"), PersonName("World Health Organization"), AND_OTHERS)
     assert (about.venue.value, about.volume.value, about.pages.value) == ("Acta", "3", "1–9")
     assert (about.doi.value, about.tags.value) == ("10.1234/abc", ("ice", "snow"))
 

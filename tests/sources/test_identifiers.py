@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folio.errors import UsageError
@@ -59,6 +59,7 @@ def test_anything_else_is_refused(text: str) -> None:
         parse_identifier(text)
 
 
+@settings(max_examples=40)
 @given(st.one_of(st.text(max_size=60), st.from_regex(r"https?://[a-z.\[\]:/%0-9]{0,40}")))
 def test_no_text_breaks_it(text: str) -> None:
     try:

@@ -10,7 +10,7 @@ import pytest
 from folio.commands.main import COMMANDS
 from tests.helpers import offline_guard
 from tests.helpers.cli_runner import CliRunner
-from tests.helpers.factories import small_papers
+from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.paths import ROOT
 
 NETWORK = {"folio.sources.http_client", "folio.sources.public_network", "folio.sources.lookup"}
@@ -32,21 +32,14 @@ def test_no_command_loads_what_opens_the_network() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not offline_guard.can_close(), reason="the kernel's filter needs Linux")
 def test_no_other_command_opens_a_socket(desk: CliRunner) -> None:
-    small_papers(desk.papers)
+    write_pdf(desk.papers / "glaciers.pdf", GLACIERS)
     guard = desk.folder / "guard"
     guard.mkdir()
     (guard / "sitecustomize.py").write_bytes((ROOT / "tests" / "helpers" / "offline_guard.py").read_bytes())
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PYTHONPATH": str(guard), "OFFLINE_GUARD": "none"}
     desk.settings |= {"CONTACT_EMAIL": "me@example.org", "OPENALEX_API_KEY": "secret", "S2_API_KEY": "secret"}
-    for command in (
-        ("ingest.py",),
-        ("query.py", "--json", "How long is the Aletsch glacier?"),
-        ("evaluate.py", "--help"),
-    ):
+    for command in (("ingest.py", "--jobs", "1"), ("query.py", "--json", "How long is the Aletsch glacier?")):
         ran = desk.spawn(*command)
         assert (ran.code, "BROKE OUT" in ran.err) == (0, False)
-    environment = {**desk.environment(), "PYTHONPATH": f"{guard}:{ROOT}"}
-    listed = subprocess.run([sys.executable, "-m", "folio", "papers", "list"], env=environment, check=False)
-    assert listed.returncode == 0
     assert not (desk.folder / "cache").exists()
-    assert desk.spawn("fetch.py", "--dry-run", "10.1234/x").code != 0  # the filter ends it, or no name is known
+    assert desk.spawn("fetch.py", "--dry-run", "10.1234/x").code == offline_guard.BROKE_OUT

@@ -35,26 +35,23 @@ def notices_of(*updates: Any) -> tuple[WorkNotice, ...]:
     return found.notices
 
 
-@pytest.mark.parametrize(
-    ("written", "kind"),
-    [
-        ("retraction", "retraction"),
-        ("Retraction", "retraction"),
-        ("partial_retraction", "partial-retraction"),
-        ("withdrawal", "withdrawal"),
-        ("removal", "removal"),
-        ("expression_of_concern", "expression-of-concern"),
-        ("Expression of Concern", "expression-of-concern"),
-        ("correction", "correction"),
-        ("corrigendum", "correction"),
-        ("erratum", "correction"),
-        ("new_version", "new-version"),
-        ("reinstatement", "reinstatement"),
-    ],
-)
-def test_crossrefs_types_are_kinds(written: str, kind: str) -> None:
-    (found,) = notices_of(crossref_update("10.1234/N", written, 2021, 3, 4))
-    assert (found.kind, found.dated, found.link, found.source) == (kind, "2021-03-04", "10.1234/n", "crossref")
+KINDS = {
+    "retraction": ["retraction", "Retraction"],
+    "partial-retraction": ["partial_retraction"],
+    "withdrawal": ["withdrawal"],
+    "removal": ["removal"],
+    "expression-of-concern": ["expression_of_concern", "Expression of Concern"],
+    "correction": ["correction", "corrigendum", "erratum"],
+    "new-version": ["new_version"],
+    "reinstatement": ["reinstatement"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_crossrefs_types_are_kinds(kind: str) -> None:
+    for written in KINDS[kind]:
+        (found,) = notices_of(crossref_update("10.1234/N", written, 2021, 3, 4))
+        assert (found.kind, found.dated, found.link, found.source) == (kind, "2021-03-04", "10.1234/n", "crossref")
 
 
 def test_a_type_that_nobody_knows_is_no_notice() -> None:
@@ -81,18 +78,12 @@ def test_dates_are_checked(written: list[Any], dated: str) -> None:
     assert found.dated == dated
 
 
-def test_a_notice_without_a_doi_has_no_link() -> None:
+def test_a_notice_without_a_sound_doi_has_no_link() -> None:
     (found,) = notices_of({"DOI": "javascript:alert(1)", "type": "retraction"})
     assert found == WorkNotice("retraction")
-
-
-@pytest.mark.parametrize("odd", ["\u202egnp.exe", "x" * 900, "\u2028"], ids=["bidi", "long", "line"])
-def test_a_notice_with_an_odd_doi_can_be_kept(odd: str) -> None:
-    work = with_updates(
-        crossref_work("10.1234/a", "A"), "updated-by", crossref_update(f"10.1234/{odd}", "retraction", 2021)
-    )
-    ((notice,),) = [each.notices for each in read_registered(json.dumps(crossref_list(work)))]
-    assert (notice.kind, notice.dated, notice.link) == ("retraction", "2021", "")
+    for odd in ("\u202egnp.exe", "x" * 900, "\u2028"):
+        (found,) = notices_of(crossref_update(f"10.1234/{odd}", "retraction", 2021))
+        assert (found.kind, found.dated, found.link) == ("retraction", "2021", "")
 
 
 def test_what_publisher_and_retraction_watch_say_is_one_notice() -> None:

@@ -1,0 +1,27 @@
+"""Whole screens and reports, held against files in tests/data/golden/.
+
+A golden file has a text below each line `=== NAME ===`. WRITE_GOLDEN=1 in the environment writes what the tests see in
+its place; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from tests.helpers.paths import ROOT
+
+GOLDEN = ROOT / "tests" / "data" / "golden"
+
+
+def check_golden(file: str, name: str, text: str) -> None:
+    """Assert that a text is the one below this name, without the spaces at the ends of lines."""
+    text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    path = GOLDEN / file
+    known = path.read_text(encoding="utf-8") if path.exists() else ""
+    parts = re.split(r"^=== (.+) ===\n", known, flags=re.MULTILINE)
+    screens = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if os.environ.get("WRITE_GOLDEN"):
+        screens[name] = text
+        path.write_text("".join(f"=== {key} ===\n{screens[key]}" for key in sorted(screens)), encoding="utf-8")
+    assert text == screens[name]
