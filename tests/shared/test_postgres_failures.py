@@ -25,7 +25,7 @@ from tests.helpers.engines import add, file, paper, rows_of
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingApp, read_once
 from tests.helpers.libraries import ENTRY
-from tests.helpers.postgres import PostgresServer, free_port, new_folder, own, running_server
+from tests.helpers.postgres import PostgresServer, free_port, new_folder, once_it_answers, own, running_server
 from tests.helpers.shared_writer import shared_app
 from tests.helpers.tcp_proxy import TcpProxy
 from tests.helpers.tls_stand_in import certificate, tls_stand_in
@@ -119,7 +119,7 @@ def test_another_server_takes_over_and_nothing_acknowledged_is_missing() -> None
             "?target_session_attrs=read-write&sslmode=disable"
         )
         open_library(url, create=True).close()
-        with closing(open_library(second.url(name))) as replica:
+        with closing(once_it_answers(lambda: open_library(second.url(name)))) as replica:
             assert replica.is_read_only
             with pytest.raises(StoreError) as refused:
                 add_numbered(replica, 999)

@@ -22,7 +22,7 @@ from folio.store.library import Library
 from folio.text import tokenize
 from tests.helpers.forks import forks_of
 from tests.helpers.library_pair import LibraryPair, made_up_questions, made_up_texts, real_texts
-from tests.helpers.postgres import PostgresServer
+from tests.helpers.postgres import PostgresServer, once_it_answers
 
 Found = Sequence[tuple[int, float]]
 
@@ -374,7 +374,8 @@ def test_a_server_that_dies_in_an_update_keeps_the_old_state(
     with pytest.raises(StoreError):
         server_index.update(pair.database, pair.shared)
     monkeypatch.undo()
-    indexes = open_server_indexes(pair.database, pair.shared)  # the server has started again by itself
+    # The server starts again by itself
+    indexes = once_it_answers(lambda: open_server_indexes(pair.database, pair.shared))
     assert indexes.stamp == before.stamp
     for question, by_words in zip(questions, expected, strict=True):
         assert_same(indexes.lexical.search(question, 20), by_words)
