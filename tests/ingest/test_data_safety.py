@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -59,11 +60,7 @@ def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(fill
     assert filled.ingest(str(elsewhere)).code == 0
     (filled.store / "library.sqlite").write_bytes(b"SQLite format 3\0" + b"torn" * 2000)
     assert filled.ingest("--rebuild").code == 0
-    assert sorted(files(filled)) == ["far.pdf", "glaciers.pdf", "otters.pdf"] or sorted(files(filled)) == [
-        "alps/glaciers.pdf",
-        "far.pdf",
-        "otters.pdf",
-    ]
+    assert sorted(name.removeprefix("alps/") for name in files(filled)) == ["far.pdf", "glaciers.pdf", "otters.pdf"]
 
 
 def test_a_missing_file_is_reported_by_the_next_ingest(filled: CliRunner) -> None:
@@ -124,18 +121,14 @@ def test_a_link_to_a_folder_that_is_gone_is_named(desk: CliRunner) -> None:
     assert ".hidden" not in said
 
 
-def test_a_library_that_another_program_holds_is_not_called_damaged(
-    filled: CliRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_another_program_holds_is_not_called_damaged(filled: CliRunner) -> None:
     path = filled.store / "library.sqlite"
-    other = Library(path)
-    with other.database.transaction():  # a writer that does not finish
-        monkeypatch.setattr("folio.store.database.BUSY_TIMEOUT_S", 0.05)
-        library = Library(path)
-        with pytest.raises(StoreBusy) as caught:
-            library.forget_pending()
-        library.close()
-    other.close()
+    with (
+        closing(Library(path)) as other, closing(Library(path)) as library, other.database.transaction(),
+        pytest.raises(StoreBusy) as caught,
+        library.database.transaction("both", 0.05),
+    ):
+        pytest.fail("both write at once")
     assert "Another process is writing to the library" in caught.value.happened
     assert "rebuild" not in caught.value.remedy
 

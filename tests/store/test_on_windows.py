@@ -31,19 +31,17 @@ from tests.helpers.paths import ROOT
 ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (5,), "It is.", (), {"total": 3.5}, "by hand")
 QUESTION = "the shortest vector of a lattice"
 SUITE = (
-    *(f"tests/store/test_{name}.py" for name in ("bm25_index", "damaged_indexes", "faiss_segment", "indexes")),
+    *(f"tests/store/test_{name}.py" for name in ("bm25_index", "damaged_indexes", "indexes", "vector_index")),
     *(f"tests/store/test_{name}.py" for name in ("conversations", "daily_notice", "library", "takeover", "user_file")),
-    "tests/store/test_works.py",
-    "tests/store/test_vector_index.py",
-    *(f"tests/ingest/test_{name}.py" for name in ("damaged_library", "data_safety", "edits_survive", "rebuild_safety")),
+    *(f"tests/ingest/test_{name}.py" for name in ("damaged_library", "edits_survive", "rebuild_safety")),
     "tests/web/test_paper_files.py",
 )
 # Without those that try the same in very many places, on a disk of their own, wait for a lock, or look at answers
 QUICK = (
     "not (flipped or never_gets or damaged_version or saved_independently or takes_over or leads_to_a_rebuild"
     " or small_disk or any_history or writer_lock or removed_while or middle_of or busy_library or transaction"
-    " or can_be_continued or batch_continues or answer_that_was_cut or for_a_second or kill_during or readers_may_open"
-    " or threads_that or two_processes or saved_from)"
+    " or can_be_continued or readers_may_open or threads_that or two_processes or system_call or read_a_page"
+    " or row_that_cannot or no_room or disk_that)"
 )
 # docs/windows.md says why
 LEFT_OUT = (
@@ -59,7 +57,6 @@ LEFT_OUT = (
     "tests/store/test_daily_notice.py::test_the_mark_is_the_stores_and_private",
     # They act in processes of their own, which do not have the double.
     "tests/store/test_takeover.py::test_a_kill_leaves_the_old_library_or_the_new_one",
-    "tests/ingest/test_data_safety.py::test_output_is_utf8_on_a_pipe_of_another_encoding",
     "tests/ingest/test_edits_survive.py::test_an_edit_that_is_killed_is_there_or_not_and_the_next_ingest_ends_it",
 )
 
