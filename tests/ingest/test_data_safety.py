@@ -124,7 +124,9 @@ def test_a_link_to_a_folder_that_is_gone_is_named(desk: CliRunner) -> None:
 def test_a_library_that_another_program_holds_is_not_called_damaged(filled: CliRunner) -> None:
     path = filled.store / "library.sqlite"
     with (
-        closing(Library(path)) as other, closing(Library(path)) as library, other.database.transaction(),
+        closing(Library(path)) as other,
+        closing(Library(path)) as library,
+        other.database.transaction(),
         pytest.raises(StoreBusy) as caught,
         library.database.transaction("both", 0.05),
     ):

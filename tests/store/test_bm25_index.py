@@ -13,7 +13,7 @@ from folio.store import bm25_index
 from folio.store.bm25_index import MANIFEST, OkapiIndex, TantivyIndex, rarity
 from folio.store.checksums import read_manifest, write_manifest
 from folio.store.rows import Passage, Stamp
-from tests.helpers.fakes import overwrite
+from tests.helpers.damage import cut, flip
 
 STAMP = Stamp("epoch", 1)
 Engine = TantivyIndex | OkapiIndex
@@ -222,10 +222,6 @@ def test_a_new_index_takes_the_place_of_the_old_one(folder: Path) -> None:
     assert TantivyIndex.load(folder, thorough=True).ids() == {11}
 
 
-def _largest(folder: Path) -> Path:
-    return max((path for path in folder.iterdir() if path.name != MANIFEST), key=lambda path: path.stat().st_size)
-
-
 @pytest.mark.parametrize("suffix", [".idx", ".term", ".store", ".fast", ".json"])
 def test_a_deleted_file_is_noticed(folder: Path, suffix: str) -> None:
     for path in folder.glob(f"*{suffix}"):
@@ -235,18 +231,9 @@ def test_a_deleted_file_is_noticed(folder: Path, suffix: str) -> None:
         TantivyIndex.load(folder)
 
 
-def test_a_truncated_file_is_noticed(folder: Path) -> None:
-    path = _largest(folder)
-    overwrite(path, path.read_bytes()[:-1])
-    with pytest.raises(IndexDamaged, match="has changed since it was written"):
-        TantivyIndex.load(folder)
-
-
-def test_a_flipped_byte_is_noticed(folder: Path) -> None:
-    path = _largest(folder)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    overwrite(path, bytes(content))
+@pytest.mark.parametrize("damage", [cut, flip])
+def test_a_truncated_file_or_a_flipped_byte_is_noticed(folder: Path, damage: Callable[[Path], None]) -> None:
+    damage(max((path for path in folder.iterdir() if path.name != MANIFEST), key=lambda path: path.stat().st_size))
     with pytest.raises(IndexDamaged, match="has changed since it was written"):
         TantivyIndex.load(folder)
 
@@ -262,10 +249,7 @@ def test_a_manifest_that_cannot_be_read_is_noticed(folder: Path, content: bytes)
 
 def test_damage_before_an_update_is_still_found_after_it(folder: Path) -> None:
     opened = TantivyIndex.load(folder)
-    path = next(folder.glob("*.store"))
-    content = bytearray(path.read_bytes())
-    content[0] ^= 1
-    overwrite(path, bytes(content))
+    flip(next(folder.glob("*.store")), 0)
     added = Passage(101, LATTICES, "Lattice signatures", "A later passage says more.")
     opened.add([added], Stamp("epoch", 2))
     with pytest.raises(IndexDamaged, match="has changed since it was written"):

@@ -127,24 +127,6 @@ def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryL
     assert log.last() == ENTRY
 
 
-def test_a_question_does_not_wait_for_a_long_one(
-    library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("folio.store.query_log.BUSY_TIMEOUT_S", 0.1)
-    with closing(sqlite3.connect(user_file(path), isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        began = time.monotonic()
-        for write in (lambda: log.add(ENTRY), lambda: log.mark("good"), log.clear):
-            with pytest.raises(StoreBusy, match="Another process is writing to the library") as caught:
-                write()
-            assert caught.value.remedy.startswith("Wait until it has finished")
-        assert time.monotonic() - began < 30  # the library's own timeout
-    with library.database.transaction():  # waits as long as before
-        assert library.database.query("PRAGMA busy_timeout") == [(30_000,)]
-    log.add(ENTRY)
-    assert log.last() == ENTRY
-
-
 def test_a_question_does_not_wait_for_what_is_made_from_pdfs(
     library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from folio.store.checksums import checksums, read_manifest, to_json, write_manif
 from folio.store.rows import Stamp
 from folio.store.vector_index import MANIFEST, VectorIndex
 from folio.types import Vectors
-from tests.helpers.fakes import overwrite
+from tests.helpers.damage import cut, flip
 
 STAMP = Stamp("0123456789abcdef", 3)
 
@@ -289,9 +289,7 @@ def test_a_reader_retries_if_a_writer_replaced_the_manifest(
 @pytest.mark.parametrize("at", [60, -1])
 def test_a_flipped_byte_is_noticed(saved: VectorIndex, shelf: VectorsById, tmp_path: Path, at: int) -> None:
     (path,) = tmp_path.glob("*.faiss")
-    content = bytearray(path.read_bytes())
-    content[at] ^= 1
-    overwrite(path, bytes(content))
+    flip(path, at)
     with pytest.raises(IndexDamaged, match="has changed since it was written"):
         VectorIndex.load(tmp_path, shelf.read)
 
@@ -360,7 +358,7 @@ def test_a_truncated_file_with_a_matching_manifest_is_noticed(
 ) -> None:
     # As a full disk would leave it if the manifest recorded the size actually written.
     (path,) = tmp_path.glob("*.faiss")
-    overwrite(path, path.read_bytes()[:size])
+    cut(path, size)
     manifest = read_manifest(tmp_path / MANIFEST)
     manifest["segments"][0]["sums"] = to_json(checksums(path))
     write_manifest(tmp_path / MANIFEST, manifest)
