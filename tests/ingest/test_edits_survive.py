@@ -21,9 +21,9 @@ from folio.store import citations, indexes, notices, user_file, works
 from folio.store.tables import NAMES
 from folio.store.user_file import set_aside
 from folio.work import Work
-from tests.helpers.damage import at_once, flip
+from tests.helpers.damage import at_once
 from tests.helpers.exhaustive import sample
-from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, read_once
+from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, overwrite, read_once
 from tests.helpers.forks import forks_of
 from tests.helpers.libraries import everything, filled
 
@@ -335,7 +335,8 @@ def test_works_outlive_rebuilds_removal_newer_versions_and_damage(app: HashingAp
 
     app.run(rebuild=True)
     assert_kept()
-    flip(app.library_path, 18, 0xFF)  # of the header: no program can open it
+    content = app.library_path.read_bytes()
+    overwrite(app.library_path, content[:18] + b"\xff" * 6 + content[24:])  # of the header: no program can open it
     with pytest.raises(StoreDamaged):
         metadata(app)
     app.run(rebuild=True)
