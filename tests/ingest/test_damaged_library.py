@@ -355,7 +355,7 @@ def test_twenty_flipped_bits_of_what_people_said(sound: Path, right: dict[str, A
         ("UPDATE metadata SET fields = CAST(x'7bff7d' AS TEXT)", "edits"),
     ],
 )
-def test_a_row_that_cannot_be_read_is_taken_from_a_copy_or_costs_itself(
+def test_a_row_that_cannot_be_read_is_restored(
     sound: Path, right: dict[str, Any], tmp_path: Path, damage: str, what: str, kept: bool
 ) -> None:
     desk = Desk(sound, tmp_path / "desk")

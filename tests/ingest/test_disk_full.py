@@ -145,9 +145,7 @@ def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, f
         assert notice.endswith(f"built in memory from the library for now. {full}")
 
 
-def test_a_library_that_cannot_even_be_opened_for_lack_of_space_is_not_called_damaged(
-    app: HashingApp, disk: Path
-) -> None:
+def test_a_library_unopenable_for_lack_of_space_is_not_damaged(app: HashingApp, disk: Path) -> None:
     _fill(disk, 0)
     with pytest.raises(DiskFull) as caught:
         app.open_library().papers()

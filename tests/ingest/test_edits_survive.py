@@ -122,7 +122,7 @@ def test_an_edit_is_carried_to_a_newer_version_of_the_paper(app: HashingApp, reb
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
-def test_an_edit_is_not_carried_to_another_paper_that_takes_over_the_file(app: HashingApp, rebuild: bool) -> None:
+def test_an_edit_does_not_follow_a_file_to_another_paper(app: HashingApp, rebuild: bool) -> None:
     path = app.settings.PAPERS_DIR / "sponges.pdf"
     first = path.read_bytes()
     make_pdf(path, "gradients", "Descent", change="Not what it was before.")
@@ -206,7 +206,7 @@ def test_a_rebuild_changes_no_row_of_what_people_and_services_said(tmp_path: Pat
 # Damage
 
 
-def test_an_edit_that_cannot_be_read_is_taken_from_a_copy_or_costs_itself_alone(app: HashingApp) -> None:
+def test_an_unreadable_edit_is_restored_or_lost_alone(app: HashingApp) -> None:
     edit(app, "trees.pdf", "year=1999")
     user = user_file.user_file(app.library_path)
     user_file.copy_now(user)
@@ -284,7 +284,7 @@ def test_edits_of_several_fields_at_once_are_all_kept(app: HashingApp) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork and can be killed")
-def test_an_edit_that_is_killed_is_there_or_not_and_the_next_ingest_ends_it(app: HashingApp, tmp_path: Path) -> None:
+def test_a_killed_edit_is_whole_or_absent(app: HashingApp, tmp_path: Path) -> None:
     sound = app.settings.PAPERS_DIR.parent
 
     def killed(step: int) -> Path:

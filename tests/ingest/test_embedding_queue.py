@@ -200,7 +200,7 @@ def test_text_shared_by_two_papers_is_embedded_once(library: Library) -> None:
     assert library.recall([text_hash("shared")]).keys() == {text_hash("shared")}
 
 
-def test_an_idle_embedder_gets_a_partial_batch_when_no_paper_is_ready(library: Library) -> None:
+def test_an_idle_embedder_gets_a_partial_batch(library: Library) -> None:
     embedder = Counting()
     queue = EmbeddingQueue(library, lambda: embedder, 8)
     assert queue.pending_futures() == []

@@ -147,7 +147,7 @@ def test_a_second_run_does_nothing(app: HashingApp, reader: Reader) -> None:
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def test_a_changed_file_replaces_its_paper_and_only_new_text_is_embedded(app: HashingApp, reader: Reader) -> None:
+def test_of_a_changed_file_only_new_text_is_embedded(app: HashingApp, reader: Reader) -> None:
     app.run()
     embedded = len(app.hashing.passages)
     reader.read.clear()
@@ -212,7 +212,7 @@ def test_a_moved_file_keeps_its_paper_under_the_new_name(app: HashingApp, reader
     assert _found(app, "rotation keeps the order")[0] == "renamed.pdf"
 
 
-def test_a_new_version_under_the_old_name_and_the_old_one_kept_under_another(app: HashingApp, reader: Reader) -> None:
+def test_a_new_version_while_the_old_one_is_renamed(app: HashingApp, reader: Reader) -> None:
     app.run()
     reader.read.clear()
     (_papers(app) / "trees.pdf").rename(_papers(app) / "trees-v1.pdf")
@@ -241,7 +241,7 @@ def test_two_files_that_swapped_their_names(app: HashingApp, reader: Reader) -> 
     assert app.verify() == []
 
 
-def test_the_same_text_in_two_papers_is_embedded_once_and_cited_twice(app: HashingApp) -> None:
+def test_text_in_two_papers_is_embedded_once_and_cited_twice(app: HashingApp) -> None:
     make_pdf(_papers(app) / "trees-again.pdf", "trees", title="Another edition")
     app.run()
     assert len(app.hashing.passages) == len(set(app.hashing.passages))
@@ -300,7 +300,7 @@ def _scan(path: Path) -> None:
     ],
     ids=["no OCR engine", "an OCR engine"],
 )
-def test_a_file_without_text_fails_with_a_reason_and_affects_no_other(
+def test_a_file_without_text_fails_with_a_reason_alone(
     app: HashingApp, monkeypatch: pytest.MonkeyPatch, engine: ocr.Engine | None, reason: str, advice: str
 ) -> None:
     monkeypatch.setattr(ocr, "engine", lambda: engine)
@@ -347,7 +347,7 @@ def test_copies_of_a_broken_file_fail_alike_and_are_read_once(app: HashingApp, r
     assert reader.read == []
 
 
-def test_a_file_over_a_limit_is_read_again_once_something_else_reads_it(
+def test_a_file_over_a_limit_is_retried_with_other_settings(
     app: HashingApp, tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ocr, "engine", lambda: None)
@@ -545,7 +545,7 @@ def test_with_nothing_new_no_model_is_loaded_and_nothing_written(app: HashingApp
         assert {path.name for path in written} >= {"ingested.json", "vectors.json"}
 
 
-def test_the_record_takes_as_many_statements_for_one_paper_as_for_many(app: HashingApp) -> None:
+def test_the_record_takes_few_statements_for_many_papers(app: HashingApp) -> None:
     def statements() -> int:
         library, seen = app.open_library(), list[str]()
         assert isinstance(library.database, SqliteDatabase)
@@ -706,7 +706,7 @@ def test_an_interrupted_rebuild_that_cannot_be_read_starts_again(app: HashingApp
     assert app.verify() == []
 
 
-def test_a_rebuild_in_which_nothing_can_be_read_leaves_the_old_store(app: HashingApp) -> None:
+def test_a_rebuild_that_reads_nothing_leaves_the_old_store(app: HashingApp) -> None:
     app.run()
     record = _record(app)
     for path in _papers(app).iterdir():

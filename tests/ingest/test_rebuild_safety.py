@@ -161,9 +161,7 @@ def test_a_small_disk_is_no_damage(small_disk: SmallDisk, sound: Path) -> None:
     small_disk.require_rebuilt()
 
 
-def test_a_damaged_library_on_a_small_disk_keeps_its_place_until_it_can_be_replaced(
-    small_disk: SmallDisk, sound: Path
-) -> None:
+def test_a_damaged_library_on_a_small_disk_stays_until_replaced(small_disk: SmallDisk, sound: Path) -> None:
     small_disk.leave(None)
     ended: list[str] = []
     for free in _sizes(sound, 6):
@@ -321,7 +319,7 @@ def test_a_closed_connection_is_no_damage(place: Place) -> None:
     assert type(caught.value) is StoreError
 
 
-def test_a_library_takes_a_place_with_all_that_is_in_its_log(place: Place) -> None:
+def test_a_library_takes_a_place_with_its_whole_log(place: Place) -> None:
     """A reader of the new library keeps its log from being merged: nothing is renamed then."""
     new = place.library.with_name(rebuild.UNFINISHED)
     shutil.copy(place.library, new)

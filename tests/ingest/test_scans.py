@@ -74,7 +74,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 @pytest.mark.slow
-def test_a_scan_that_was_stopped_twice_ends_with_all_pages_and_none_is_read_twice(desk: CliRunner) -> None:
+def test_a_scan_stopped_twice_reads_each_page_once(desk: CliRunner) -> None:
     waders = Desk(desk, PAGES)
     for until, stop in ((9, signal.SIGINT), (17, signal.SIGKILL)):
         waders.hang(range(until, PAGES))
@@ -98,7 +98,7 @@ def test_a_scan_that_was_stopped_twice_ends_with_all_pages_and_none_is_read_twic
 
 
 @pytest.mark.slow
-def test_a_page_that_ocr_does_not_finish_is_tried_again_by_the_next_ingest_and_costs_no_other(desk: CliRunner) -> None:
+def test_an_unfinished_page_is_tried_again_and_costs_no_other(desk: CliRunner) -> None:
     waders = Desk(desk, 6)
     waders.hang([3])
     with waders.start(PARSE_TIMEOUT_S="1.2") as running:  # 6 s by the clock
@@ -122,9 +122,7 @@ def test_a_page_that_ocr_does_not_finish_is_tried_again_by_the_next_ingest_and_c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("too_large", [[1], [0, 1, 2]], ids=["one page", "all pages"])
-def test_a_page_that_ran_into_a_limit_is_tried_again_only_when_something_else_has_changed(
-    desk: CliRunner, too_large: list[int]
-) -> None:
+def test_a_page_over_a_limit_is_retried_after_a_change(desk: CliRunner, too_large: list[int]) -> None:
     waders = Desk(desk, 3)
     waders.hang([])
 
@@ -161,7 +159,7 @@ def test_a_kept_page_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert pages.read("cd" * 32, "Engine 1", "as now") == {}
 
 
-def test_a_paper_without_some_pages_is_unfinished_until_nothing_could_end_otherwise(tmp_path: Path) -> None:
+def test_a_paper_with_missing_pages_is_unfinished_while_settings_change(tmp_path: Path) -> None:
     pages = ScannedPages(tmp_path / "scans")
     pages.begin("ab" * 32, "Engine")
     assert pages.unfinished("as now") == {"ab" * 32}
@@ -196,9 +194,7 @@ def test_a_damaged_page_is_as_if_it_had_not_been_read(tmp_path: Path, damage: st
     assert pages.read("ab" * 32, "Engine", "") == {0: PAGE}
 
 
-def test_pages_are_deleted_with_their_paper_and_when_nobody_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_are_deleted_with_their_paper_or_after_weeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = ScannedPages(tmp_path / "scans")
     for paper in ("ab" * 32, "cd" * 32):
         pages.begin(paper, "Engine")
@@ -213,7 +209,7 @@ def test_pages_are_deleted_with_their_paper_and_when_nobody_goes_on(
     assert not (tmp_path / "scans").exists()
 
 
-def test_what_cannot_be_kept_does_no_harm(tmp_path: Path) -> None:
+def test_pages_that_cannot_be_saved_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "scans").write_text("a file")
     pages = ScannedPages(tmp_path / "scans")
     pages.begin("ab" * 32, "Engine")

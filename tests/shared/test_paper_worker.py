@@ -69,7 +69,7 @@ def test_a_paper_comes_back_with_all_its_vectors(worker: PaperWorker, tmp_path: 
     assert len(found.vectors) == len(set(texts)) + 1  # and of the paper as a whole
 
 
-def test_a_pdf_that_hangs_or_is_broken_ends_its_own_process_alone(worker: PaperWorker, tmp_path: Path) -> None:
+def test_a_hanging_or_broken_pdf_ends_only_its_process(worker: PaperWorker, tmp_path: Path) -> None:
     slow = slow_page(tmp_path / "slow.pdf", "Slow.", 1_000_000)
     hung = read(worker, slow)
     assert isinstance(hung, PaperLimit)
@@ -155,7 +155,7 @@ def test_workers_are_spread_over_the_servers_and_leave_one_that_fails(
             assert isinstance(read(worker, path), OllamaError)
 
 
-def test_a_server_that_is_down_when_a_worker_starts_is_left_out(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
+def test_a_server_that_is_down_at_the_start_is_skipped(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
     path = next(small_papers(tmp_path).glob("*.pdf"))
     with closing(PaperWorker(on_servers("http://127.0.0.1:9", ollama_server.url))) as worker:
         worker._place = 0

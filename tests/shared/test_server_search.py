@@ -458,7 +458,7 @@ def test_missing_indexes_and_those_of_another_version(pair: LibraryPair) -> None
     assert_finds_the_same(pair, pair.update(), [text[:40]])
 
 
-def test_a_role_that_may_not_create_the_extension_is_told_what_to_do(pair: LibraryPair) -> None:
+def test_a_role_without_the_right_to_extensions_gets_a_remedy(pair: LibraryPair) -> None:
     pair.add("0.pdf", "A text.")
     pair.database.execute("CREATE ROLE folio_reader LOGIN")
     pair.database.execute("GRANT ALL ON ALL TABLES IN SCHEMA folio TO folio_reader")

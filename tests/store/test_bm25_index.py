@@ -67,7 +67,7 @@ def test_the_rarer_word_wins(index: Engine) -> None:
     assert _ids(index.search("gradient squeezes", 10))[0] == 21
 
 
-def test_ties_are_in_the_order_of_the_ids_at_the_cut_too(make: Make) -> None:
+def test_ties_are_in_the_order_of_their_ids(make: Make) -> None:
     ids = list(range(100, 130))
     random.Random(7).shuffle(ids)
     index = make([Passage(i, LATTICES, "", "the same words here") for i in ids] + [Passage(1, SPONGES, "", "others")])

@@ -341,9 +341,7 @@ def test_a_replaced_or_deleted_store_is_reopened(written: Conversations, path: P
 
 
 @pytest.mark.parametrize("changed", ["reply = '{}'", "memory = '{}'", "crc = crc + 1"])
-def test_a_turn_that_has_changed_is_an_error_and_can_be_deleted(
-    written: Conversations, path: Path, changed: str
-) -> None:
+def test_a_changed_turn_is_an_error_and_can_be_deleted(written: Conversations, path: Path, changed: str) -> None:
     ids = [written.begin(), written.begin()]
     for id in ids:
         written.add(id, {"answer": "It is 23 km long."}, ANSWER, ENTRY)

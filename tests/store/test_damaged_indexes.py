@@ -94,7 +94,7 @@ def _damages(path: Path, rng: random.Random) -> Iterator[tuple[str, bytes]]:
     yield f"{path.name} truncated", content[: rng.randrange(len(content))]
 
 
-def test_one_flipped_bit_or_a_truncation_is_found_at_opening_and_repaired(folder: Path, expected: list[object]) -> None:
+def test_a_flipped_bit_or_a_truncation_is_repaired_at_opening(folder: Path, expected: list[object]) -> None:
     rng = random.Random(15)
     damages = [(path, *damage) for path in _files(folder) for damage in _damages(path, rng)]
     assert len(damages) > 30
@@ -150,7 +150,7 @@ FAULTS: dict[str, tuple[type, str, Callable[..., object]]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_failure_inside_an_engine_leads_to_a_rebuild_and_the_same_answer(
+def test_a_failure_inside_an_engine_leads_to_a_rebuild(
     folder: Path, asked: Asked, expected: list[object], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The engine fails while it reads the files of before, and works on new ones."""
@@ -173,9 +173,7 @@ def test_an_engine_that_never_works_is_an_error_with_a_remedy(asked: Asked, monk
     assert "--repair" in caught.value.remedy
 
 
-def test_a_vector_that_is_not_the_librarys_is_found_when_it_is_searched(
-    folder: Path, asked: Asked, expected: list[object]
-) -> None:
+def test_a_wrong_vector_is_noticed_when_searched(folder: Path, asked: Asked, expected: list[object]) -> None:
     """As if it had been damaged before its checksum was computed."""
 
     def mirrored(ids: object) -> Vectors:
@@ -197,7 +195,7 @@ def _large(folder: Path, blocks: int) -> dict[str, Checksums]:
     return {"large": checksums.checksums(path)}
 
 
-def test_of_a_large_file_the_ends_and_a_sample_are_checked_and_the_rest_on_demand(tmp_path: Path) -> None:
+def test_a_large_file_is_sampled_at_opening(tmp_path: Path) -> None:
     files, found = _large(tmp_path, 12), dict[int, int]()
     content = (tmp_path / "large").read_bytes()
     check(tmp_path, files, 4 * BLOCK)
@@ -215,7 +213,7 @@ def test_of_a_large_file_the_ends_and_a_sample_are_checked_and_the_rest_on_deman
     assert 0 < found[3] < 40  # two of the ten blocks between the ends are chosen
 
 
-def test_what_a_check_in_the_background_finds_is_repaired_before_the_next_question(
+def test_a_background_check_has_damage_repaired_before_the_next_question(
     folder: Path, asked: Asked, expected: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folio.store.vector_index.CHECKED_BYTES", 0)

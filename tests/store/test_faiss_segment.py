@@ -235,7 +235,7 @@ def test_a_full_precision_index_has_the_exact_vectors(shelf: VectorsById) -> Non
 
 
 @pytest.mark.parametrize(("refusals", "name"), [(3, "new-4.faiss"), (10**9, None)])
-def test_a_new_file_that_windows_keeps_is_tried_for_a_second_and_then_an_error(
+def test_a_file_locked_by_windows_is_retried_then_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int, name: str | None
 ) -> None:
     tries, rename = [0], os.replace

@@ -146,7 +146,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_index_is_repaired_with_one_notice_and_finds_the_same(filled: Store, name: str) -> None:
+def test_a_damaged_index_is_repaired_with_one_notice(filled: Store, name: str) -> None:
     before = _search(_opened(filled), filled.embedder)
     embedded = len(filled.embedder.passages)
     damage, beginning = DAMAGE[name]

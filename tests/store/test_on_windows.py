@@ -63,7 +63,7 @@ LEFT_OUT = (
     "tests/store/test_daily_notice.py::test_the_mark_is_the_stores_and_private",
     # They act in processes of their own, which do not have the double.
     "tests/store/test_takeover.py::test_a_kill_leaves_the_old_library_or_the_new_one",
-    "tests/ingest/test_edits_survive.py::test_an_edit_that_is_killed_is_there_or_not_and_the_next_ingest_ends_it",
+    "tests/ingest/test_edits_survive.py::test_a_killed_edit_is_whole_or_absent",
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the double of Windows stands on Linux")
@@ -140,7 +140,7 @@ def test_indexes_change_while_a_reader_has_them_open(app: HashingApp, change: Ca
     assert len(segments) == 1
 
 
-def test_a_damaged_library_that_a_server_has_open_stays_until_that_ends(app: HashingApp) -> None:
+def test_a_damaged_library_stays_while_a_server_has_it_open(app: HashingApp) -> None:
     with closing(app.open_library()) as library:
         QueryLog(library.database).add(ENTRY)
     files, _ = discovery.hash_files(discovery.find_pdfs([app.settings.PAPERS_DIR]), RecordedProgress())
@@ -177,7 +177,7 @@ def test_an_upload_is_cancelled_while_a_program_has_its_file_open(
     assert queue.state().uploads == []
 
 
-def test_the_double_refuses_what_windows_refuses(app: HashingApp) -> None:
+def test_the_double_of_windows_refuses_what_windows_refuses(app: HashingApp) -> None:
     """Without Folio's care: else the tests above would show nothing."""
     with closing(app.open_library()) as library:
         reader = _open(app, library)
@@ -197,7 +197,7 @@ def test_the_double_refuses_what_windows_refuses(app: HashingApp) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # on a busy computer it waits
-def test_the_tests_of_the_store_hold_there(tmp_path: Path) -> None:
+def test_the_store_tests_pass_on_the_double_of_windows(tmp_path: Path) -> None:
     deselected = [f"--deselect={name}" for name in LEFT_OUT]
     plugin = ("-p", "tests.helpers.windows", "-p", "no:cacheprovider", "-m", "not slow", "-k", QUICK)
     ran = subprocess.run(

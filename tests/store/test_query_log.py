@@ -52,7 +52,7 @@ def test_a_trace_is_kept_and_belongs_to_the_entry(log: QueryLog, library: Librar
 # Feedback
 
 
-def test_each_process_marks_its_own_question_and_a_new_one_the_last_of_all(log: QueryLog, path: Path) -> None:
+def test_feedback_goes_to_the_own_or_to_the_latest_question(log: QueryLog, path: Path) -> None:
     with closing(Library(path)) as other, closing(Library(path)) as third:
         log.add(replace(ENTRY, question="first"))
         QueryLog(other.database).add(replace(ENTRY, question="other"))
@@ -61,9 +61,7 @@ def test_each_process_marks_its_own_question_and_a_new_one_the_last_of_all(log: 
     assert _questions(path) == [("first", "good"), ("other", "bad")]
 
 
-def test_feedback_on_a_question_that_could_not_be_logged_goes_to_no_other(
-    library: Library, log: QueryLog, path: Path
-) -> None:
+def test_feedback_on_an_unlogged_question_goes_to_no_other(library: Library, log: QueryLog, path: Path) -> None:
     log.add(ENTRY)
     library.database.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError):

@@ -276,9 +276,7 @@ def test_conversations_that_were_open_before_have_all(path: Path) -> None:
         assert len(kept.summaries()) == 1
 
 
-def test_a_program_of_the_release_before_that_reads_or_writes_is_not_cut_off(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_the_previous_release_is_not_cut_off(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said, made = _said(path, old=True), _made(path, old=True)
     monkeypatch.setattr(takeover, "BUSY_TIMEOUT_S", 0.1)
     with closing(sqlite3.connect(path, isolation_level=None)) as server:
@@ -363,7 +361,7 @@ def test_an_older_library_is_refused_and_unchanged(path: Path, version: int) -> 
 
 
 @pytest.mark.parametrize("version", [3, takeover.VERSION])
-def test_a_library_of_this_release_that_says_it_is_older_is_damaged(path: Path, version: int) -> None:
+def test_a_library_with_a_false_older_version_is_damaged(path: Path, version: int) -> None:
     Library(path).close()
     said = _said(user_file(path), old=False)
     tamper(path, f"PRAGMA user_version = {version}")
@@ -445,7 +443,7 @@ def test_what_people_said_is_kept_where_papers_are_damaged(path: Path, damage: D
         ("DROP TABLE turns", {"turns": 2}),
     ],
 )
-def test_of_what_people_said_all_that_can_be_read_is_kept(path: Path, damage: Damage, lost: dict[str, int]) -> None:
+def test_all_readable_rows_of_what_people_said_are_kept(path: Path, damage: Damage, lost: dict[str, int]) -> None:
     said = _said(path, old=True)
     _do(path, damage)
     _require_damaged(path)
