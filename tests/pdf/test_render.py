@@ -32,7 +32,7 @@ def _pixels(png: bytes) -> npt.NDArray[np.uint8]:
 def _yellow(path: Path, quotes: Sequence[str], page: int = 1) -> Yellow:
     """The yellow pixels of a page on which all quotes are found."""
     picture = page_png(path, page, quotes, dpi=DPI)
-    assert picture.found == (True,) * len(quotes)
+    assert picture.highlighted == (True,) * len(quotes)
     pixels = _pixels(picture.png).astype(int)
     return (pixels[..., 0] > 200) & (pixels[..., 1] > 180) & (pixels[..., 2] < 120)
 
@@ -83,7 +83,7 @@ def test_white_words_on_a_dark_background_stay_lighter(tmp_path: Path) -> None:
 def test_each_quote_is_reported_and_a_missing_one_highlights_nothing(tmp_path: Path) -> None:
     path = save(tmp_path / "a.pdf", [[(72.0, 130.0, SENTENCE)]])
     picture = page_png(path, 1, ["The fur of the badger is not as dense at all.", SENTENCE, "", "!"], dpi=DPI)
-    assert picture.found == (False, True, False, False)
+    assert picture.highlighted == (False, True, False, False)
     nothing = page_png(path, 1, ["The fur of the badger is not as dense at all."], dpi=DPI)
     assert nothing.png == page_png(path, 1, [], dpi=DPI).png
 
@@ -168,7 +168,7 @@ def test_words_outside_the_crop_box_are_not_found(tmp_path: Path) -> None:
     page.insert_text((100, 30), SENTENCE)
     page.set_cropbox(pymupdf.Rect(50, 60, 400, 280))
     document.save(tmp_path / "a.pdf")
-    assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).found == (False,)
+    assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).highlighted == (False,)
 
 
 def test_a_huge_page_is_drawn_smaller(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_huge_page_is_drawn_smaller(tmp_path: Path) -> None:
     document.save(tmp_path / "a.pdf")
     picture = page_png(tmp_path / "a.pdf", 1, [SENTENCE])
     pixels = _pixels(picture.png)
-    assert picture.found == (True,)
+    assert picture.highlighted == (True,)
     assert 11_000_000 < pixels.shape[0] * pixels.shape[1] < 12_100_000
     assert (pixels[pixels.shape[0] // 2 - 60, pixels.shape[1] // 2 + 5] == (255, 232, 64)).all()
 
@@ -227,7 +227,7 @@ def test_a_page_that_cannot_be_drawn(tmp_path: Path) -> None:
     document.xref_set_key(pages, "Count", "5")
     document.save(tmp_path / "a.pdf")
     assert "Page 5 of a.pdf cannot be drawn: " in _refusal(tmp_path / "a.pdf", 5).happened
-    assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).found == (True,)
+    assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).highlighted == (True,)
 
 
 def test_a_file_with_a_password(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_a_page_looks_the_same_as_from_page_png(renderer: PageImages, tmp_path: 
     path = write_pdf(tmp_path / "otters.pdf", OTTERS)
     view = PageView(path, 1, (FUR, "Nobody wrote this sentence here."), 72)
     assert renderer.picture(view) == page_png(path, 1, view.quotes, dpi=72)
-    assert renderer.picture(view).found == (True, False)
+    assert renderer.picture(view).highlighted == (True, False)
 
 
 def test_a_cached_page_is_not_rendered_again(renderer: PageImages, tmp_path: Path) -> None:
