@@ -201,7 +201,7 @@ def _render(found: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
                 place.touch(mode=0o600)
                 place.write_bytes(picture.png)
             output().print(Text(plain(str(place))), soft_wrap=True)
-            if not all(picture.found):
+            if not all(picture.highlighted):
                 say(f"Some quotes could not be marked on {source.where} of {source.file}.")
     return code
 

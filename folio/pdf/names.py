@@ -1,4 +1,4 @@
-"""Names of people as front pages write them: told apart from affiliations."""
+"""Names of people on front pages: distinguished from affiliations, split into given and family names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 from folio.people import PARTICLES, is_particle
 from folio.text import one_line
 
-# Stands in a line's text for a superscript: the sign of an affiliation or a footnote.
+# Replaces superscripts in a line's text: the marks of affiliations and footnotes.
 MARK = "\x01"
 
 # Titles, degrees and memberships around a name
@@ -18,7 +18,7 @@ _MEMBERSHIP = re.compile(
     r"|jr\.?|sr\.?|esq\.?|et al\.?)$",
     re.I,
 )
-# Words of addresses, organisations, headings and subjects: text with one of them is no list of names.
+# Words of addresses, organisations, headings and subjects: a text with one of them is not a list of names.
 NOT_A_NAME = re.compile(
     r"universi|universit|institut|departm|\bdept\b|laborator|\blabs?\b|school|college|cent(?:re|er)s?\b|facult"
     r"|academy|hospital"
@@ -51,7 +51,7 @@ _BETWEEN_NAMES = re.compile(
 )
 _NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[.'\u2019\u02bc-]+[^\W\d_]+)*\.?)$")
 _CJK_NAME = re.compile(r"[\u3400-\u9fff]{2,4}|[\uac00-\ud7af]{2,4}")
-# The accents that TeX's old fonts draw as letters of their own, before the letter they belong to
+# The accents that TeX's old fonts draw as separate characters before their letter
 _ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "˙": "\u0307", "˚": "\u030a", "¯": "\u0304", "˝": "\u030b"}  # fmt: skip
 _LOOSE_ACCENT = re.compile(rf"(?:(?<=[^\W\d_]) )?([{''.join(_ACCENTS)}]) ?([a-zıȷ])|([{''.join(_ACCENTS)}]) ?([A-Z])")
@@ -74,7 +74,7 @@ def compose_accents(text: str) -> str:
 def names_in(line: str) -> list[str]:
     """The names in a line of authors, with MARK for superscripts; [] if any part of it does not look like a name.
 
-    A line that goes on with an affiliation ("Ada Lovelace, Analytical Society") gives the names before it.
+    Of a line that continues with an affiliation ("Ada Lovelace, Analytical Society"), the names before it.
     """
     if not line.strip() or (line.lstrip()[0] == MARK and not line.strip(f" {MARK}")):
         return []
@@ -92,12 +92,12 @@ def names_in(line: str) -> list[str]:
             if name[0].islower() or len(name.split()) > 6:
                 return []
         names.append(name)
-    # In a long list there are names that follow no rule.
+    # A long list contains some unusual names.
     return names if 10 * odd <= len(names) else []
 
 
 def join_lines(lines: list[str]) -> str:
-    """The lines of a list of authors as one. A name may go on in the next line, or a line may hold whole names."""
+    """The lines of a list of authors joined into one. A name may continue on the next line."""
     text = lines[0]
     for line in lines[1:]:
         last, first = _BETWEEN_NAMES.split(text)[-1], _BETWEEN_NAMES.split(line)[0]
@@ -108,7 +108,7 @@ def join_lines(lines: list[str]) -> str:
             text += f", {line}"
         elif len(_BETWEEN_NAMES.split(text)) > 1:
             text += f" {line}"
-        else:  # a single name: what follows is no part of it
+        else:  # a single name, which the next line does not continue
             text += f", {line}"
     return text
 
@@ -122,7 +122,7 @@ def _at_marks(part: str) -> list[str]:
 def clean_name(text: str) -> str:
     """A name without marks, titles and "by"; capitals only at the beginning of words."""
     name = one_line(_MARKS.sub(" ", text)).strip(" ,;()")
-    name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a dagger that OCR took for one
+    name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a misread dagger
     while (shorter := _HONOUR.sub("", name)) != name:
         name = shorter
     letters = [character for character in name if character.isalpha()]

@@ -36,10 +36,10 @@ _MIN_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """A page as a PNG file, and for each quote, in the given order, whether it is highlighted."""
+    """A page as a PNG file, and for each quote, in the order of the call, whether it is highlighted."""
 
     png: bytes
-    found: tuple[bool, ...]
+    highlighted: tuple[bool, ...]
 
 
 def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) -> PagePicture:
@@ -65,7 +65,7 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
             )
         loaded = document.load_page(page - 1)
         boxes = quote_boxes(loaded, quotes)
-        png = _draw_png(loaded, [box for found in boxes for box in found], dpi)
+        png = _draw_png(loaded, [box for of_quote in boxes for box in of_quote], dpi)
         return PagePicture(png, tuple(map(bool, boxes)))
     except PaperError:
         raise
@@ -181,10 +181,10 @@ def _line_boxes(page: Any, letters: _Letters, pieces: Sequence[tuple[int, int]])
         box_of_line: dict[int, Any] = {}
         for line, box in zip(letters.lines[start:end], letters.boxes[start:end], strict=True):
             box_of_line[line] = box_of_line[line] | box if line in box_of_line else mupdf.Rect(box)
-        for whole in box_of_line.values():
-            shown = (whole * page.rotation_matrix) & page.rect
-            if not shown.is_empty:
-                yield (shown.x0, shown.y0, shown.x1, shown.y1)
+        for unrotated in box_of_line.values():
+            visible = (unrotated * page.rotation_matrix) & page.rect
+            if not visible.is_empty:
+                yield (visible.x0, visible.y0, visible.x1, visible.y1)
 
 
 def _draw_png(page: Any, boxes: Sequence[Rect], dpi: int) -> bytes:

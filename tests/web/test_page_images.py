@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_page_looks_the_same_as_from_page_png(renderer: PageImages, path: Path) -> None:
     view = PageView(path, 1, (FUR, "Nobody wrote this sentence here."), 72)
     assert renderer.picture(view) == page_png(path, 1, view.quotes, dpi=72)
-    assert renderer.picture(view).found == (True, False)
+    assert renderer.picture(view).highlighted == (True, False)
 
 
 def test_pictures_are_cached_and_failures_are_not(renderer: PageImages, path: Path) -> None:
