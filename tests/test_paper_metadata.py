@@ -64,17 +64,11 @@ def test_what_a_person_emptied_hides_what_others_say() -> None:
     assert found.known().keys() == {"title", "authors", "year", "arxiv"}
 
 
-def test_a_year_guessed_from_cited_works_is_not_printed() -> None:
+def test_metadata_knows_what_its_source_vouches_for() -> None:
     assert Metadata(year=Field(2014, "cited works")).printed_year is None
     assert Metadata(year=Field(2014, "page")).printed_year == 2014
-
-
-def test_simple_metadata_knows_only_what_it_is_given() -> None:
     assert simple_metadata() == NO_METADATA
     assert simple_metadata("A", origin="bibliography").known() == {"title": Field("A", "bibliography")}
-
-
-def test_a_source_vouches_for_all_that_it_says() -> None:
     person = with_origin(PDF, "person")
     assert {field.origin for field in person.known().values()} == {"person"}
     assert all(field.sure for field in person.known().values())

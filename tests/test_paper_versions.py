@@ -114,14 +114,14 @@ def test_an_older_version_answers_only_if_named(desk: CliRunner) -> None:
     version(desk.papers / "2101.01234v2.pdf", NEW)
     save(desk.papers / "ice.pdf", [[(72, 100, "Ice of glaciers"), (72, 170, "The ice of glaciers flows downhill.")]])
     desk.ingest()
-    question = "How many urchins did sea otters eat in one year?"
-    for wanted in (["--deep"], ["--author", "Otter"], ["--year", "2020-2022"], ["--deep", "--author", "Otter"]):
-        asked = desk.query(question, "--no-log", *wanted).out
-        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (True, False), wanted
-    for wanted in (["--paper", "2101.01234v1"], ["--deep", "--paper", "2101.01234v1"]):
-        asked = desk.query(question, "--no-log", *wanted).out
-        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (False, True), wanted
-    both = ["--paper", "2101.01234v1", "--paper", "2101.01234v2", "--author", "Otter"]
+    question, named = "How many urchins did sea otters eat in one year?", ["--paper", "2101.01234v1"]
+    for chosen, is_old in (
+        *((each, False) for each in (["--deep"], ["--author", "Otter"], ["--year", "2020-2022"])),
+        *((each, True) for each in (named, ["--deep", *named])),
+    ):
+        asked = desk.query(question, "--no-log", *chosen).out
+        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (not is_old, is_old), chosen
+    both = [*named, "--paper", "2101.01234v2", "--author", "Otter"]
     assert "1200 urchins" in desk.query(question, "--no-log", *both).out
 
 

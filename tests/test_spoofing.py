@@ -313,14 +313,11 @@ def test_a_statement_keeps_its_lines(text: str, lines: tuple[str, ...]) -> None:
     assert statement_lines(text) == lines
 
 
-def test_a_shortened_quote_is_no_citation() -> None:
+def test_shortened_quotes_and_names() -> None:
     assert short_line("It is as\nlong as  this.", 20) == "It is as long as …"
     assert short_line("It is so.", 9) == "It is so."
     assert short_line("x" * 30, 10) == f"{'x' * 8} …"
     assert short_line("So it is [other p.1] and more words", 24) == "So it is (other p.1) …"
-
-
-def test_a_long_name_keeps_its_ends() -> None:
     shown = name_line("a" * 300 + "b" * 300)
     assert len(shown) == LONGEST_NAME
     assert (shown[0], shown[-1], shown.count("…")) == ("a", "b", 1)

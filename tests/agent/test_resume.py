@@ -441,7 +441,7 @@ CONTEXT = [*STATE, "contexts", 0]
             ("style", "poem"), ("evidence", 10**12), ("evidence", 0), ("filters", "x"),
         )),
         (["head", "more"], "x"),
-        *((["papers"], value) for value in ({"a": 1}, [])),
+        (["papers"], {"a": 1}), (["papers"], []),
         *((["papers", 0], value) for value in ("unknown", "\ud800")),
         (["passages"], []),
         *((["passages", 0], value) for value in (2**63, -1, 1.5)),

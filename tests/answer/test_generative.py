@@ -93,16 +93,6 @@ def test_a_cancellation_ends_an_answer_that_has_no_end(make: Make, ollama_server
     assert calls == 20
 
 
-def test_the_same_words_give_the_same_answer(model: ScriptedModel) -> None:
-    evidence = evidence_on(f"{FLOAT} {EAT}", LONG)
-    said = (f"{FLOAT} [2]", f"{PARIS} [1]", "The glacier's length is 23 km. [1]")
-    first, second = (model.answer(evidence, said) for _ in range(2))
-    assert first == second
-    assert len(first) == 3
-    one, other = model.calls
-    assert one == other
-
-
 @pytest.mark.parametrize(
     ("said", "answered"), [((), False), (("The evidence provided does not mention what otters weigh.",), True)]
 )
@@ -136,12 +126,9 @@ def test_a_rejected_first_statement_is_replaced_by_the_best_quote(model: Scripte
     assert [told(part) for part in found] == shown
     assert [part.instead_of for part in found if isinstance(part, Sentence)] == [wrong, ""]
     assert model.answerer.notice == ""
-
-
-def test_the_best_quote_is_not_shown_beside_itself(model: ScriptedModel) -> None:
     wrong, other = "Otters float in rafts of 12 ships.", "In rafts of kelp, otters float."
-    found = model.told(BOTH, [f"{wrong} [1]", f"{other} [1]"], question="Do otters float in rafts?")
-    assert found == [(wrong, []), (other, [(1, FLOAT)])]
+    told_of = model.told(BOTH, [f"{wrong} [1]", f"{other} [1]"], question="Do otters float in rafts?")
+    assert told_of == [(wrong, []), (other, [(1, FLOAT)])]  # the best quote is not shown beside itself
 
 
 @pytest.mark.parametrize(

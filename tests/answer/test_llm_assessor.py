@@ -70,7 +70,7 @@ def test_so_many_are_asked_at_once_and_never_more(parallel: int) -> None:
         return scored(5)
 
     with OllamaStandIn(reply=reply) as server:
-        list(assessor(server, parallel).assess(QUESTION, HITS, Budget(100, 60)))
+        list(assessor(server, parallel).assess(QUESTION, HITS[:6], Budget(100, 60)))
     assert most == parallel
 
 

@@ -40,6 +40,7 @@ TAGGED = replace(LLAMA, name="tagged:8b")
 # One whose template writes the opening tag: its replies begin within the thought
 OPENED = replace(LLAMA, name="opened:8b", template="{{ .Prompt }}<|assistant|>\n<think>\n{{ end }}")
 MODELS = (QWEN3, QWEN35, GPT_OSS, STUBBORN, TAGGED, OPENED)
+assert len(split_words(LONG_THOUGHT)) > 768, "the thought must be longer than a reply may be"
 
 
 @pytest.fixture(params=MODELS, ids=lambda model: model.name)
@@ -79,10 +80,6 @@ def answered(asked: OllamaAnswerer) -> list[Sentence | RejectedSentence]:
     return [part for part in parts if isinstance(part, Sentence | RejectedSentence)]
 
 
-def test_the_thought_is_longer_than_what_a_reply_may_have() -> None:
-    assert len(split_words(LONG_THOUGHT)) > 768
-
-
 def test_an_answer_and_its_verifier(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
     asked = answerer(thinker, LlmVerifier(thinker, "model"))
     (found,) = answered(asked)
@@ -92,14 +89,11 @@ def test_an_answer_and_its_verifier(thinker: OllamaServer, ollama_server: Ollama
 
 
 def test_an_answer_as_prose(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
-    prose = f"{STATEMENT[:-1]} [1]."
-    if ollama_server.ignores_format:
+    thought = ""
+    if ollama_server.ignores_format:  # a thought that itself reads like an answer
         model = ollama_server.models["model:latest"]
-        # A thought that itself reads like an answer
         thought = f"{opening(model)}The Aletsch glacier is the largest glacier of the Alps [1].\n</think>\n\n"
-        ollama_server.reply = lambda messages: thought + prose
-    else:
-        ollama_server.reply = lambda messages: prose
+    ollama_server.reply = lambda messages: f"{thought}{STATEMENT[:-1]} [1]."
     (found,) = answered(answerer(thinker, answer_format="prose"))
     assert found.text == STATEMENT
 
@@ -118,12 +112,10 @@ def test_a_second_attempt(thinker: OllamaServer, ollama_server: OllamaStandIn) -
 
 
 def test_a_follow_up_is_rewritten(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
-    rewritten = "How thick is the Aletsch glacier?"
+    rewritten, thought = "How thick is the Aletsch glacier?", ""
     if ollama_server.ignores_format:
         thought = f"{opening(ollama_server.models['model:latest'])}{LONG_THOUGHT}</think>"
-        ollama_server.reply = lambda messages: thought + rewritten
-    else:
-        ollama_server.reply = lambda messages: rewritten
+    ollama_server.reply = lambda messages: thought + rewritten
     turn = answer_of(LENGTH, "The Aletsch glacier is 23 kilometres long.")
     assert answerer(thinker).standalone("And how thick is it?", [turn]) == rewritten
 
@@ -153,9 +145,8 @@ def test_other_wordings_and_a_passage(thinker: OllamaServer, how: Any) -> None:
 
 def test_a_judge_and_a_writer_of_questions(thinker: OllamaServer) -> None:
     judge = judge_with(ask_with(thinker, "model", Grade))
-    assert judge(LENGTH, "23 kilometres.", ["It is 23 kilometres long."], "") == Grade(
-        reason="It gives the length.", grade=3
-    )
+    graded = Grade(reason="It gives the length.", grade=3)
+    assert judge(LENGTH, "23 kilometres.", ["It is 23 kilometres long."], "") == graded
     ask = ask_with(thinker, "model", ModelReply)
     shown = prompts.EVIDENCE.format(number=1, paper="Ice", pages="p. 1", text=GLACIERS[0])
     reply = ModelReply.model_validate(reply_value(ask(prompts.MAKE, shown), ModelReply.model_json_schema()))

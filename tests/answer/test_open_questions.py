@@ -80,13 +80,10 @@ def quoted(question: str, *papers: tuple[Paper, str]) -> list[tuple[str, int, st
     return [(quote.paper.file, quote.page, quote.quote) for quote in found]
 
 
-def test_only_what_is_near_the_question_is_quoted() -> None:
+def test_at_most_three_near_questions_are_quoted() -> None:
     assert quoted(ASKED, paper(FILLER, f"They rest. {NEAR} {FAR}")) == [("otters.pdf", 2, NEAR)]
     assert quoted("How many otters sleep in rafts of kelp?", paper(FILLER, NEAR)) == []
     assert quoted(ASKED, paper(FILLER, FAR)) == []
-
-
-def test_at_most_three_the_nearest_first_and_none_twice() -> None:
     others = [NEAR.replace("kelp", f"kelp number {n}") for n in range(5)]
     found = quoted(ASKED, paper(FILLER, *others), paper(FILLER, NEAR, NEAR, file="other.pdf"))
     assert len(found) == 3

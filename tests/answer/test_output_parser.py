@@ -191,11 +191,6 @@ def test_the_end_of_a_line_ends_a_sentence(text: str, expected: list[tuple[str, 
     assert parsed(list(text)) == parsed([text])
 
 
-def test_eight_steps_without_full_stops_are_eight() -> None:
-    steps = [f"do the {name} part" for name in "abcdefgh"]
-    assert [part.text for part in parsed(["\n".join(steps)])] == steps
-
-
 def test_an_index_in_code_is_no_marker() -> None:
     text = "Run this:\n```python\nx = a[1]  [2]\nprint(x)\n\n```\nIt prints x [1]."
     assert parsed([text]) == [

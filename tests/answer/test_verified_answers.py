@@ -208,12 +208,12 @@ def test_what_follows_changes_nothing_before_it(answer_format: AnswerFormat, sai
     assert whole[: len(so_far)] == so_far
 
 
-def script(model: ScriptedModel, *said: str, word: str = "yes") -> OllamaAnswerer:
-    """An answerer whose verifier is the same model, and says this word of each statement."""
+def script(model: ScriptedModel, *said: str) -> OllamaAnswerer:
+    """An answerer whose verifier is the same model, and says yes of each statement."""
 
     def reply(messages: list[Json]) -> str:
         is_claim = "Question of fact:" in messages[-1]["content"]
-        return word if is_claim else written(model.form, EVIDENCE, *said)
+        return "yes" if is_claim else written(model.form, EVIDENCE, *said)
 
     model.server.reply = reply
     return model.make(answer_format=model.form, verifier=on_server(model))
@@ -237,16 +237,6 @@ def test_a_verifier_shares_the_prompt_of_the_answer(model: ScriptedModel) -> Non
         assert body["options"]["num_ctx"] == answer["options"]["num_ctx"]
         assert body["options"]["num_predict"] == 1
         assert not body.get("format")
-
-
-def test_a_verifier_on_the_server_that_says_no(model: ScriptedModel) -> None:
-    answerer = script(model, *SAID, word="no")
-    first, second = (list(answerer.sentences("What?", EVIDENCE)) for _ in range(2))
-    left_out = [(text, "left out", NOT_ENTAILED.reason) for text in (RAFTS, URCHINS, MASSA)]
-    assert [row for row in shown(first) if row[1] == "left out"] == left_out
-    assert LONG in [part.text for part in first if isinstance(part, Sentence)]
-    assert first == second
-    assert model.calls[: len(model.calls) // 2] == model.calls[len(model.calls) // 2 :]
 
 
 def test_a_server_that_fails_while_it_verifies_takes_nothing_back(model: ScriptedModel) -> None:

@@ -58,13 +58,10 @@ def test_papers_meant(question: str, files: list[str]) -> None:
     assert [paper.file for paper in PaperNames(SHELF).meant(question)] == files
 
 
-def test_an_acronym_is_written_as_one() -> None:
+def test_an_acronym_is_written_as_one_in_a_bounded_question() -> None:
     sad = [paper("x1.pdf", "Search Across Databases"), paper("x2.pdf", "Systematic Audit of Data")]
     assert PaperNames(sad).meant("Why is it sad?") == ()
     assert PaperNames(sad).meant("Why is SAD used?") == tuple(sad)
-
-
-def test_a_long_question_is_bounded() -> None:
     assert PaperNames(SHELF).meant("word " * 5_000 + "RoBERTa") == ()
     assert [paper.file for paper in PaperNames(SHELF).meant("word " * 300 + "RoBERTa")] == ["roberta.pdf"]
 
