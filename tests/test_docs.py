@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,7 @@ pytestmark = pytest.mark.fast
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 # `folio COMMAND` -> the script with the same options
-SCRIPT_OF = {
-    "ingest": "ingest",
-    "ask": "query",
-    "papers": "papers",
-    "log": "log",
-    "serve": "serve",
-    "evaluate": "evaluate",
-}
+SCRIPT_OF = {"ask": "query"} | {name: name for name in ("ingest", "papers", "log", "serve", "evaluate")}
 MAKE_VARIABLES = {"PYTHON", "PYTHON3", "PAPERS", "ARTICLES", "UPGRADE"}
 
 
@@ -105,23 +99,16 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 
 def test_functions_that_a_walk_names_exist() -> None:
-    rows = re.findall(r"^\| [\w, ]+ \|(.+?)\|", section_of_walks(), re.MULTILINE)
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walks = text[text.index("## Walk 1") : text.index("## Packages")]
+    rows = re.findall(r"^\| [\w, ]+ \|(.+?)\|", walks, re.MULTILINE)
     named = [found for row in rows for found in re.findall(r"`(folio/[\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)", row)]
     assert len(named) > 20
-    missing = [
-        f"{file}: {function}"
-        for file, functions in named
-        for function in re.findall(r"`([\w.]+)`", functions)
-        if function not in defined(ROOT / file)
-    ]
-    assert missing == []
+    pairs = [(file, function) for file, functions in named for function in re.findall(r"`([\w.]+)`", functions)]
+    assert [pair for pair in pairs if pair[1] not in defined(ROOT / pair[0])] == []
 
 
-def section_of_walks() -> str:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    return text[text.index("## Walk 1") : text.index("## Packages")]
-
-
+@cache
 def defined(path: Path) -> set[str]:
     """The functions of a module, and the methods of its classes as Class.method."""
     found: set[str] = set()

@@ -60,14 +60,12 @@ def retriever(app: App) -> Iterator[Retriever]:
 def answered(*texts: str, cited: int = 1, papers: Sequence[Paper] = ()) -> tuple[Answer, DeepTrace]:
     """An answer from these texts, each a paper's; it quotes the first of them. All were scored 8."""
     hits = [hits_on(text, file=f"{n}.pdf", title=f"Paper {n}")[0] for n, text in enumerate(texts)]
-    hits = [
-        replace(hit, score=0.8, paper=paper) for hit, paper in zip(hits, papers or [h.paper for h in hits], strict=True)
-    ]
-    evidence = evidence_of(hits)
+    given = papers or [hit.paper for hit in hits]
+    hits = [replace(hit, score=0.8, paper=paper) for hit, paper in zip(hits, given, strict=True)]
+    evidence, question = evidence_of(hits), "How long is it?"
     said = [Sentence(s.text, (citation(s.evidence, s.start, s.end, 1.0),)) for s in number_sentences(evidence)[:cited]]
-    answer = Answer("How long is it?", "How long is it?", tuple(said), tuple(evidence))
-    events = tuple(EvidenceScored("How long is it?", hit, Assessment(8)) for hit in hits)
-    return answer, DeepTrace(events, "scripted", 1, 2, 1.0)
+    events = tuple(EvidenceScored(question, hit, Assessment(8)) for hit in hits)
+    return Answer(question, question, tuple(said), tuple(evidence)), DeepTrace(events, "scripted", 1, 2, 1.0)
 
 
 def weighed(

@@ -9,7 +9,7 @@ import pytest
 from folio.answer.generative import NUMBERED, RETRY_TOKENS
 from folio.answer.layout import AnswerFormat
 from folio.answer_types import REFUSAL, Sentence
-from folio.errors import CloudModel, ContextTooSmall, ModelMissing, OllamaError, WrongModel
+from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, WrongModel
 from folio.models.ollama_chat import CONTEXT_SIZES, LONGEST_TOKEN, TRIES
 from folio.text import estimate_tokens
 from tests.helpers.factories import answer_of, evidence_on
@@ -247,15 +247,14 @@ def test_a_model_that_is_not_there_or_was_removed(ollama_server: OllamaStandIn, 
     assert "`ollama pull llama3.1:8b`" in caught.value.remedy
 
 
-def test_a_model_that_cannot_chat(make: Make) -> None:
-    with pytest.raises(WrongModel, match="nomic-embed-text cannot write text"):
-        make("nomic-embed-text")
-
-
-def test_a_cloud_model_is_refused(ollama_server: OllamaStandIn, make: Make) -> None:
-    with pytest.raises(CloudModel, match="cloud model"):
-        make("gpt-oss:120b-cloud")
-    ollama_server.models["mine:latest"] = Model("mine:latest", "x", 4096, 64, ("completion",), "", "https://ollama.com")
-    with pytest.raises(CloudModel, match="another computer"):
-        make("mine")
+def test_models_that_cannot_chat_or_are_elsewhere_are_refused(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.models["own:latest"] = Model("own:latest", "x", 4096, 64, ("completion",), "", "https://ollama.com")
+    refused: list[tuple[str, type[ModelError], str]] = [
+        ("nomic-embed-text", WrongModel, "nomic-embed-text cannot write text"),
+        ("gpt-oss:120b-cloud", CloudModel, "cloud model"),
+        ("own", CloudModel, "another computer"),
+    ]
+    for name, error, happened in refused:
+        with pytest.raises(error, match=happened):
+            make(name)
     assert ollama_server.bodies(CHAT) == []
