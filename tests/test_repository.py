@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from email.message import Message
 from functools import cache
 from pathlib import Path
@@ -84,12 +83,6 @@ def test_no_module_reads_or_writes_pickles() -> None:
     assert [path for path, tree in trees.items() if PICKLES & imported(path) or unpickles(tree)] == []
 
 
-def test_make_names_every_phony_target_in_its_list() -> None:
-    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert phony
-    assert set(phony[1].split()) - {"check-python"} == set(re.findall(r"^make (\S+)", make(), re.MULTILINE))
-
-
 def test_make_clean_keeps_papers_and_the_index() -> None:
     removed = make("--dry-run", "clean")
     assert not re.search(r"\b(papers|vectorstore|models|ingested)\b", removed)
@@ -123,13 +116,6 @@ def pins(name: str) -> dict[str, str]:
 KINDS = ("", "-base", "-models", "-evaluate", "-cuda", "-dev", "-postgres", "-cluster")
 # What a question needs none of, and what takes gigabytes with PyPI's torch
 HEAVY = {"torch", "sentence-transformers", "transformers", "scikit-learn", "scipy", "matplotlib", "onnx", "pandas"}
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def asked_for(*requirements: str) -> dict[str, str]:
-    """Package to version, of requirements in pyproject.toml."""
-    split = (re.sub(r"\[.*\]", "", requirement).partition("==") for requirement in requirements)
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, _, version in split}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,28 +138,17 @@ def test_torch_for_cuda_has_hashes_of_its_own() -> None:
     assert not [name for name in pins("requirements.txt") if name.startswith(("nvidia-", "cuda-", "triton"))]
 
 
-def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
-    base, closure = pins("requirements-base.txt"), pins("requirements.txt")
-    assert asked_for(*PROJECT["project"]["dependencies"]).items() <= base.items()
-    assert base.items() <= closure.items()
+def test_a_question_needs_nothing_heavy() -> None:
+    base = pins("requirements-base.txt")
+    assert base.items() <= pins("requirements.txt").items()
     assert not HEAVY & set(base)
 
 
-@pytest.mark.parametrize("extra", ["models", "evaluate", "postgres", "cluster"])
-def test_files_of_extras_hold_what_they_add(extra: str) -> None:
+@pytest.mark.parametrize("extra", ["models", "evaluate", "postgres", "cluster", "dev"])
+def test_files_of_extras_add_to_the_base_and_agree_with_the_rest(extra: str) -> None:
     base, closure, more = (pins(f"requirements{kind}.txt") for kind in ("-base", "", f"-{extra}"))
-    wanted = asked_for(*PROJECT["project"]["optional-dependencies"][extra])
-    assert wanted.items() <= {**base, **more}.items()
     assert not set(base) & set(more)
-    assert extra in ("postgres", "cluster") or more.items() <= closure.items()
     assert all(closure.get(name, version) == version for name, version in more.items())  # both can be installed
-
-
-def test_the_development_requirements_add_to_the_others_and_repeat_none() -> None:
-    closure, more = pins("requirements.txt"), pins("requirements-dev.txt")
-    assert not set(closure) & set(more)
-    assert asked_for(*PROJECT["dependency-groups"]["dev"]).items() <= {**closure, **more}.items()
-    assert PROJECT["build-system"]["requires"] == [f"hatchling=={more['hatchling']}"]
 
 
 def test_only_the_tests_need_the_development_requirements() -> None:

@@ -169,15 +169,6 @@ def test_a_rewritten_follow_up_is_searched_and_never_shown(with_ollama: Start, o
     assert {"rewrite", "retrieve", "answer"} <= reply.timings_ms.keys()
 
 
-def test_a_first_question_is_not_rewritten(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    chat = with_ollama()
-    chat.ask(LENGTH)
-    chat.reset()
-    chat.ask(THICK)
-    assert len(ollama_server.bodies("/api/chat")) == 2
-    assert searched(chat) == [LENGTH, THICK]
-
-
 @pytest.mark.parametrize(
     ("written", "question", "text", "dropped", "notice"),
     [

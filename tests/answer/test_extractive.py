@@ -23,7 +23,7 @@ from folio.models.minilm import BuiltinEmbedder
 from folio.protocols import Answerer, TermWeights
 from folio.sections import Kind, PaperSection, SectionMap
 from folio.text import sentence_spans
-from folio.types import Hit, PageMap
+from folio.types import PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
 
@@ -44,11 +44,6 @@ def papers() -> list[Evidence]:
 
 def asked(question: str, evidence: Sequence[Evidence], style: Style = "plain") -> list[Sentence]:
     return list(extractive().sentences(question, evidence, style))
-
-
-def within(hit: Hit, start: int, end: int) -> Hit:
-    """A part of a hit as a hit of its own."""
-    return replace(hit, chunk=replace(hit.chunk, start=start, end=end), text=hit.text[start:end])
 
 
 def texts(sentences: Sequence[Sentence]) -> list[str]:
@@ -233,8 +228,6 @@ def test_with_the_built_in_model_another_subject_is_refused() -> None:
     assert answerer.confidence < LEAST_CONFIDENCE - 0.2
 
 
-# Two papers that do not agree
-
 FORTY, FIFTY = (
     "The Aletsch glacier retreats by 40 metres each year.",
     "Each year the Aletsch glacier retreats by 50 metres.",
@@ -257,21 +250,6 @@ def test_agreement_other_things_and_one_paper_are_no_conflict() -> None:
     assert [(s.text, s.against) for s in asked(RETREAT, evidence_on(FORTY, again))] == [(FORTY, ())]
     found = asked(RETREAT, evidence_on(f"{FORTY} {FIFTY}"))
     assert (texts(found), [sentence.against for sentence in found]) == ([f"{FORTY} {FIFTY}"], [()])
-
-
-def test_a_report_sums_up_and_then_tells_by_paper() -> None:
-    filler = "It is cold there in winter. The wind comes from the north. " * 12
-    pages = (f"The ice of the Aletsch glacier is thick. {filler}", f"The ice of the Aletsch glacier is blue. {filler}")
-    evidence = evidence_of(
-        [hit_on(*pages, file="one.pdf"), hit_on(f"The ice of the Rhone glacier is thin. {filler}", file="two.pdf")]
-    )
-    found = asked("What of the ice of the Aletsch glacier?", evidence, "report")
-    headings = [str(sentence.section).partition("/")[0] for sentence in found]
-    assert headings[0] == "Summary"
-    assert headings == sorted(headings, reverse=True)  # the summary, then the analysis
-    assert "Analysis" in headings
-    shown = texts(found)
-    assert len(set(shown)) == len(shown)
 
 
 def test_pieces_of_one_paper_stand_together_in_its_order() -> None:
@@ -315,6 +293,7 @@ def test_a_report_does_not_repeat_its_summary() -> None:
     found = asked(question, evidence, "report")
     summary = [one.text for one in found if one.section.heading == "Summary"]
     analysis = [one.text for one in found if one.section.heading != "Summary"]
+    assert [one.section.heading for one in found] == ["Summary"] * len(summary) + ["Analysis"] * len(analysis)
     assert summary
     assert analysis
     assert not any(one in other or other in one for one in summary for other in analysis)

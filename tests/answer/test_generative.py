@@ -15,7 +15,7 @@ from folio.answer_types import REFUSAL, RejectedSentence, Sentence, Style
 from folio.errors import ContextTooSmall
 from folio.models.ollama_chat import TRIES
 from folio.text import estimate_tokens
-from tests.helpers.factories import answer_of, evidence_of, evidence_on, hit_on, hits_on
+from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_models import Model
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, asked, options, told, written
@@ -41,15 +41,7 @@ def test_sentences_cite_what_holds_them_up(model: ScriptedModel) -> None:
     assert found[1] == RejectedSentence(PARIS, NOTHING, "not found")
     assert [part.outcome for part in found if isinstance(part, Sentence)] == ["quoted", "reworded", "quoted"]
     assert (model.answerer.name, model.answerer.notice, model.answerer.failed) == ("llama3.1:8b (Ollama)", "", False)
-
-
-def test_in_other_words_it_is_reworded_and_marked(model: ScriptedModel) -> None:
-    other = "Rafts of kelp carry floating otters."
-    (found,) = model.answer(BOTH, [f"{other} [1]"])
-    assert isinstance(found, Sentence)
-    assert told(found) == (other, [(1, FLOAT)])
-    assert (found.outcome, found.verified_by) == ("reworded", "")
-    assert all(citation.support < 1 for citation in found.citations)
+    assert len(model.calls) == 1  # where something was shown, the model is not asked again
 
 
 def test_a_model_may_not_cut_and_gets_no_tools(model: ScriptedModel) -> None:
@@ -166,11 +158,6 @@ def test_without_anything_to_show_the_model_is_asked_again(model: ScriptedModel)
     assert model.prompt(1).startswith(model.prompt())  # the server has read all of that
 
 
-def test_where_something_was_shown_the_model_is_not_asked_again(model: ScriptedModel) -> None:
-    found = model.told(evidence_on(FLOAT), [f"{PARIS} [1]", f"{FLOAT} [1]", f"{ROME} [1]"])
-    assert (found, len(model.calls)) == ([(PARIS, []), (FLOAT, [(1, FLOAT)]), (ROME, [])], 1)
-
-
 @pytest.mark.parametrize(
     ("question", "style", "quote", "notice"),
     [
@@ -222,7 +209,7 @@ def words(count: int, seed: str) -> str:
     return " ".join(f"{seed}{number:04d}" for number in range(count))
 
 
-@pytest.mark.parametrize("count", [1, 400, 640, 700, 800, 900, 1000, 1400, 1500, 3100])
+@pytest.mark.parametrize("count", [1, 640, 700, 900, 1500, 3100])
 @pytest.mark.parametrize("warm", [True, False])
 def test_the_second_try_needs_no_other_context(count: int, warm: bool, make: Make, answer_format: AnswerFormat) -> None:
     wrong = written(answer_format, evidence_on(FLOAT), *(f"Claim {number} is wrong." for number in range(100)))
@@ -330,13 +317,6 @@ def test_what_another_paper_says_otherwise_is_shown_beside_it(model: ScriptedMod
     assert [[c.quote for c in s.against] for s in both if isinstance(s, Sentence)] == [[fifty], [forty]]
 
 
-def test_evidence_of_two_pages_is_quoted_by_page(model: ScriptedModel) -> None:
-    evidence = evidence_of([hit_on(FLOAT, file="sea/otters.pdf"), hits_on("Ice.", LONG, file="ice.pdf", title="")[0]])
-    (found,) = model.answer(evidence, [f"{LONG} [2]"], question="How long is it?")
-    assert isinstance(found, Sentence)
-    assert [(c.paper.file, c.page, c.quote, c.support) for c in found.citations] == [("ice.pdf", 2, LONG, 1.0)]
-
-
 STEPS = [f"{number}. Call XOF.{name}()." for number, name in enumerate(("Init", "Absorb", "Squeeze", "Pad"), 1)]
 STEPS += [f"{number}. Store x[{number}] in y." for number in range(5, 9)]
 
@@ -350,11 +330,3 @@ def test_eight_steps_come_through_with_their_lines_and_brackets(model: ScriptedM
     found = list(model.answerer.sentences("How is the XOF used?", evidence))
     expected = [steps] if model.form == "statements" else [step.partition(" ")[2] for step in STEPS]
     assert [part.text for part in found if isinstance(part, Sentence)] == expected
-
-
-def test_a_model_that_only_repeats_itself_is_left(model: ScriptedModel) -> None:
-    model.write(BOTH, [*[f"{FLOAT} [1]"] * 100, f"{EAT} [1]"])
-    model.server.faults.between_pieces_s = 0.005
-    answerer = model.make(answer_format=model.form, answer_tokens=5000)
-    assert [told(part) for part in answerer.sentences("What?", BOTH)] == [(FLOAT, [(1, FLOAT)])]
-    assert (answerer.notice, answerer.failed) == ("", False)
