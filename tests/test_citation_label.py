@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,20 +12,12 @@ import pytest
 
 from folio.answer_types import Citation
 from folio.citation_label import CitationStyle, citation_label
-from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
+from folio.paper_metadata import Field, Metadata, PersonName
 from folio.store.indexes import LIBRARY
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
+from tests.helpers.known_papers import about
 from tests.helpers.stores import Store
-
-
-def about(families: Sequence[str] = (), year: int | None = None, title: str = "", *, sure: bool = True) -> Metadata:
-    people = tuple(AND_OTHERS if family == "et al." else PersonName(family, "A.") for family in families)
-    return Metadata(
-        title=Field(title, "page", sure) if title else Field(""),
-        authors=Field(people, "page", sure) if people else Field(()),
-        year=Field(year, "page", sure) if year else Field(None),
-    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from folio.shown_text import one_line
 from folio.sources import bibtex as bibtex_reader
 from folio.sources import csl_json as csl_reader
 from folio.types import Paper
-from tests.helpers.answers import paper_of
+from tests.helpers.known_papers import known_paper
 
 RAFT: dict[str, Any] = {
     "title": "In Search of an Understandable Consensus Algorithm",
@@ -35,8 +35,7 @@ RAFT: dict[str, Any] = {
 
 def paper(file: str = "raft.pdf", **fields: Any) -> Paper:
     """A paper of which all this is sure."""
-    found, _ = paper_of(file, "Words.")
-    return replace(found, metadata=Metadata(**{name: Field(value, "page", True) for name, value in fields.items()}))
+    return known_paper(file, **fields)
 
 
 def values(metadata: Metadata) -> dict[str, Any]:
@@ -56,10 +55,8 @@ PUBLISHED = (
 
 
 def crossref_paper(**more: Field[Any]) -> Paper:
-    fields: dict[str, Any] = {"title": "In Search", "doi": "10.5555/2643634", "year": 2014}
-    known: dict[str, Any] = {name: Field(value, "crossref", True) for name, value in fields.items()}
-    found, _ = paper_of("raft.pdf", "Words.")
-    return replace(found, metadata=Metadata(**(known | more)))
+    about: dict[str, Any] = {"title": "In Search", "doi": "10.5555/2643634", "year": 2014}
+    return known_paper("raft.pdf", origin="crossref", **about | more)
 
 
 def test_a_publishers_entry_stands_with_our_key() -> None:

@@ -21,13 +21,13 @@ from folio.answer.excerpt_ranking import (
     scored_excerpts,
 )
 from folio.answer.excerpts import blocks, leans
-from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer_types import Evidence, Sentence
 from folio.search.late_interaction import matches
 from folio.sections import Kind, PaperSection, SectionMap
 from folio.types import Tokens
 from tests.helpers.factories import even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
+from tests.helpers.known_papers import extractive
 
 
 def sectioned(*parts: tuple[str, Kind, str]) -> Evidence:
@@ -44,8 +44,7 @@ def sectioned(*parts: tuple[str, Kind, str]) -> Evidence:
 
 
 def closest(question: str, evidence: Sequence[Evidence]) -> list[Sentence]:
-    answerer = ExtractiveAnswerer(HashingEmbedder(1024), WordReader(), even_weights, evidence_tokens=6000)
-    return list(answerer.closest(question, evidence))
+    return list(extractive(1024).closest(question, evidence))
 
 
 def shown(question: str, *evidence: Evidence) -> list[str]:

@@ -26,16 +26,13 @@ from folio.text import sentence_spans
 from folio.types import PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
+from tests.helpers.known_papers import extractive
 
 pytestmark = pytest.mark.fast
 
 STYLES: tuple[Style, ...] = ("plain", "report")
 RETREAT = "By how much does the Aletsch glacier retreat each year?"
 IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness of 800 metres."
-
-
-def extractive() -> ExtractiveAnswerer:
-    return ExtractiveAnswerer(HashingEmbedder(256), WordReader(), even_weights, evidence_tokens=6000)
 
 
 def papers() -> list[Evidence]:

@@ -19,14 +19,12 @@ from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_models import Model
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, asked, options, told, written
-from tests.helpers.scripted_model import ScriptedModel
+from tests.helpers.scripted_model import BOTH, EAT, FLOAT, LONG, ScriptedModel
 
-FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
 PARIS, ROME = "Paris is in France.", "Rome was built by 7 wolves."
 STOOD_IN = "The model wrote nothing that the papers support. These sentences are quotes from them."
 PARTLY = "The model found no evidence for part of the question."
 NOTHING = "no evidence says this"
-BOTH = evidence_on(f"{FLOAT} {EAT}")
 
 
 def test_sentences_cite_what_holds_them_up(model: ScriptedModel) -> None:

@@ -12,14 +12,11 @@ from folio.answer_types import REFUSAL, Sentence
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, WrongModel
 from folio.models.ollama_chat import CONTEXT_SIZES, LONGEST_TOKEN, TRIES
 from folio.text import estimate_tokens
-from tests.helpers.factories import answer_of, evidence_on
+from tests.helpers.factories import answer_of
 from tests.helpers.ollama_models import LLAMA, Model, Scripted
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 from tests.helpers.replies import CHAT, Make, asked, options, told, written
-from tests.helpers.scripted_model import ScriptedModel
-
-FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
-BOTH = evidence_on(f"{FLOAT} {EAT}")
+from tests.helpers.scripted_model import BOTH, EAT, FLOAT, ScriptedModel
 
 
 @pytest.mark.parametrize(

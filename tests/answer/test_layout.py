@@ -19,11 +19,10 @@ from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on, o
 from tests.helpers.ollama_models import LLAMA
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import Make, options, prompt_of, written
-from tests.helpers.scripted_model import ScriptedModel
+from tests.helpers.scripted_model import EAT, FLOAT, LONG, ScriptedModel
 
 pytestmark = pytest.mark.fast
 
-FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
 FORMATS: tuple[AnswerFormat, ...] = ("statements", "prose")
 EVIDENCE = {
     "prose": f'<evidence number="1" paper="A Paper" pages="p. 1">\n{FLOAT} {EAT}\n</evidence>\n\n'

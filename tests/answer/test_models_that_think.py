@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from folio.answer import prompts
-from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer.generative import OllamaAnswerer
 from folio.answer.llm_assessor import LlmAssessor
 from folio.answer.llm_query_writer import LlmQueryWriter
@@ -26,8 +25,8 @@ from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import MOST_THOUGHTS
 from folio.models.thinking import FULL_ROOM, LOW_ROOM
 from folio.protocols import Claim, Entailment, Written
-from tests.helpers.factories import GLACIERS, answer_of, even_weights, evidence_on, one_page_hits
-from tests.helpers.fakes import HashingEmbedder, WordReader
+from tests.helpers.factories import GLACIERS, answer_of, evidence_on, one_page_hits
+from tests.helpers.known_papers import extractive
 from tests.helpers.loose_replies import LENGTH, PASSAGE, STATEMENT, fenced, loose_reply
 from tests.helpers.ollama_models import GPT_OSS, LLAMA, LONG_THOUGHT, QWEN3, QWEN35, Json, Model, split_words
 from tests.helpers.ollama_server import OllamaStandIn
@@ -69,10 +68,8 @@ def opening(model: Model) -> str:
 def answerer(
     server: OllamaServer, verifier: LlmVerifier | None = None, answer_tokens: int = 768, **how: Any
 ) -> OllamaAnswerer:
-    stand_in = ExtractiveAnswerer(HashingEmbedder(256), WordReader(), even_weights, evidence_tokens=6000)
-    return OllamaAnswerer(
-        server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, stand_in=stand_in, verifier=verifier, **how
-    )
+    more: dict[str, Any] = {"stand_in": extractive(), "verifier": verifier, **how}
+    return OllamaAnswerer(server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, **more)
 
 
 def answered(asked: OllamaAnswerer) -> list[Sentence | RejectedSentence]:

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from folio.errors import NotKnown, UsageError
-from folio.paper_metadata import Field, Metadata, simple_metadata
+from folio.paper_metadata import simple_metadata
 from folio.search.paper_names import PaperNames, papers_named, the_paper
-from folio.types import PageMap, Paper
+from folio.types import Paper
 from tests.helpers.factories import hit_on
+from tests.helpers.known_papers import known_paper
 
 pytestmark = pytest.mark.fast
 
@@ -67,8 +68,7 @@ def test_an_acronym_is_written_as_one_in_a_bounded_question() -> None:
 
 
 def known(id: str, file: str, title: str, **more: str) -> Paper:
-    fields = {name: Field(value, "page", True) for name, value in {"title": title, **more}.items()}
-    return Paper(id * 64, file, Metadata(**fields), PageMap((0,), ("",)), 10, 1, ())  # type: ignore[arg-type]
+    return known_paper(file, id * 64, title=title, **more)
 
 
 RAFT = known("a", "raft.pdf", "In Search of an Understandable Consensus Algorithm", citation_key="ongaro2014search")
