@@ -11,17 +11,12 @@ from folio.paper_metadata import Field, Metadata, PersonName
 from folio.paper_versions import is_superseded, relation, with_versions
 from folio.types import PageMap, Paper
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.known_papers import known
 from tests.helpers.pdfs import save
 
-OTTERS = Metadata(
-    title=Field("Sea otters and the kelp that they keep", "page", True),
-    authors=Field((PersonName("Otter", "Ann"), PersonName("Seal", "Bo")), "page", True),
-    year=Field(2021, "page", True),
-)
-SEALS = Metadata(
-    title=Field("A comment on the diving of grey seals", "page", True),
-    authors=Field((PersonName("Walrus", "Cy"),), "page", True),
-)
+ANN, BO, CY = PersonName("Otter", "Ann"), PersonName("Seal", "Bo"), PersonName("Walrus", "Cy")
+OTTERS = known(title="Sea otters and the kelp that they keep", authors=(ANN, BO), year=2021)
+SEALS = known(title="A comment on the diving of grey seals", authors=(CY,))
 
 
 def arxiv(metadata: Metadata, number: str) -> Metadata:

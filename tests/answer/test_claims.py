@@ -33,18 +33,15 @@ def words(quotes: Sequence[Quote]) -> list[tuple[str, str]]:
     return [(quote.paper.file, quote.quote) for quote in quotes]
 
 
-def test_sentences_of_two_papers_that_hold_a_claim_agree() -> None:
+def test_sentences_that_hold_a_claim_agree_and_another_value_differs() -> None:
     found = compared(papers(LONG, ALSO), [NamedClaim(CLAIM, (1, 3), ())])
     (group,) = found.agreements
     assert words(group.quotes) == [("0.pdf", LONG), ("1.pdf", ALSO.partition(". ")[2])]
     assert found.differences == ()
-
-
-def test_another_value_stands_on_the_other_side() -> None:
     found = compared(papers(LONG, ALSO, SHORT), [NamedClaim(CLAIM, (1, 3), (4,))])
-    (group,) = found.differences
-    assert [file for file, _ in words(group.some)] == ["0.pdf", "1.pdf"]
-    assert words(group.others) == [("2.pdf", SHORT)]
+    (difference,) = found.differences
+    assert [file for file, _ in words(difference.some)] == ["0.pdf", "1.pdf"]
+    assert words(difference.others) == [("2.pdf", SHORT)]
     assert found.agreements == ()  # nothing stands twice
 
 

@@ -29,7 +29,7 @@ def known_paper(
 def about(families: Sequence[str] = (), year: int | None = None, title: str = "", *, sure: bool = True) -> Metadata:
     """What a label is made of: family names ("et al." among them), the year and the title, where they are given."""
     people = tuple(AND_OTHERS if family == "et al." else PersonName(family, "A.") for family in families)
-    values = {"title": title, "authors": people, "year": year}
+    values: dict[str, Any] = {"title": title, "authors": people, "year": year}
     return known(sure=sure, **{name: value for name, value in values.items() if value})
 
 

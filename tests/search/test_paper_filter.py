@@ -22,13 +22,13 @@ def paper(
     file: str, title: str, *names: PersonName, year: int | None = None, problems: tuple[str, ...] = (), **values: Any
 ) -> Paper:
     """Of whose fields only those from Zotero are sure."""
-    groups = {name: Field(values.pop(name), "zotero", True) for name in ("collections", "tags") & values.keys()}
+    groups = {name: Field(value, "zotero", True) for name, value in values.items() if name in ("collections", "tags")}
     sections = SectionMap((
         PaperSection(0, 40, 1, "1", "Introduction", "introduction"),
         PaperSection(40, 80, 1, "2", *(("Methods", "methods") if year == 2014 else ("Our Design", "other"))),
     ))  # fmt: skip
-    about = {"title": title, "authors": names, **({"year": year} if year else {}), **values}
-    return known_paper(file, problems=problems, sections=sections, sure=False, **about, **groups)
+    about = values | groups | ({"year": year} if year else {})
+    return known_paper(file, "", problems, sections, sure=False, title=title, authors=names, **about)
 
 
 RAFT = paper(

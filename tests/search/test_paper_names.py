@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_an_acronym_is_written_as_one_in_a_bounded_question() -> None:
     assert [paper.file for paper in PaperNames(SHELF).meant("word " * 300 + "RoBERTa")] == ["roberta.pdf"]
 
 
-def known(id: str, file: str, title: str, **more: str) -> Paper:
+def known(id: str, file: str, title: str, **more: Any) -> Paper:
     return known_paper(file, id * 64, title=title, **more)
 
 
