@@ -12,10 +12,10 @@ from folio.answer import prompts
 from folio.answer.llm_verifier import LlmVerifier
 from folio.errors import CloudModel, ModelMissing, OllamaError
 from folio.model_choice import ModelChoice
+from folio.models.model_files import CONFIG
 from folio.models.nli_cross_encoder import NliVerifier
 from folio.protocols import Claim, PromptStart, Verifier
 from folio.search.reader_reranker import ReaderReranker
-from tests.helpers.cross_encoders import save_cross_encoder
 from tests.helpers.ollama_models import LLAMA, NOMIC
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
@@ -97,8 +97,11 @@ def choice(folder: Path, url: str, **chosen: str) -> ModelChoice:
 
 @pytest.fixture
 def with_nli_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of models with the NLI model, as far as a choice looks at it: nothing is loaded."""
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    save_cross_encoder(tmp_path / "models" / "nli-model", "roberta", ("contradiction", "entailment", "neutral"))
+    folder = tmp_path / "models" / "nli-model"
+    folder.mkdir(parents=True)
+    (folder / CONFIG).write_text("{}", encoding="utf-8")
     return tmp_path / "models"
 
 
