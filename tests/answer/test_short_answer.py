@@ -29,15 +29,12 @@ from folio.text import tokenize
         ("When was it built?", "It was built in March 1922.", "March 1922"),
         ("When was it built?", "Built in 1922, it was moved in 1950.", None),
         ("Who wrote the program?", "I wrote it for my course in Applied Thermodynamics.", None),
-        (
-            "What is a CRDT?",
-            "Conflict-free Replicated Data Types (CRDTs) merge.",
-            "Conflict-free Replicated Data Types",
-        ),
+        ("What is a CRDT?", "Conflict-free Replicated Data Types (CRDTs) merge.",
+         "Conflict-free Replicated Data Types"),
         ("What is RAID?", "We use RAID, and it works.", None),
         ("Why do otters float?", "They have 155,000 hairs.", None),
     ],
-)
+)  # fmt: skip
 def test_a_short_answer_of_the_asked_type(question: str, sentence: str, expected: str | None) -> None:
     span = short_answer(Question(question), sentence)
     assert (span and sentence[span[0] : span[1]]) == expected
