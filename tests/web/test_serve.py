@@ -295,7 +295,7 @@ def test_ctrl_c_during_answers_exits_cleanly(slow: CliRunner, ollama_server: Oll
 
 def test_ctrl_c_during_an_upload_exits_cleanly_and_leaves_nothing(desk: CliRunner) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "EMBED_BATCH": "2"}
-    long = write_pdf(desk.folder / "long.pdf", [f"Page {number}. " + " ".join(GLACIERS * 6) for number in range(12)])
+    long = write_pdf(desk.folder / "long.pdf", [f"Page {number}. " + " ".join(GLACIERS * 6) for number in range(24)])
     with (
         Served(desk) as served,
         served.client.stream("POST", "/papers", files={"file": ("long.pdf", long.read_bytes())}) as response,
