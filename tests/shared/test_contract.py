@@ -347,7 +347,7 @@ def test_a_transaction_keeps_others_from_what_it_may_change(
             else:
                 with pytest.raises(StoreBusy):
                     insert(library, 0.2)
-                assert 0.1 < time.monotonic() - began < 5
+                assert 0.1 < time.monotonic() - began < 25  # and not as long as a command waits
     both.require_equal()
 
 

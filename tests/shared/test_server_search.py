@@ -21,11 +21,13 @@ from folio.shared.server_search import ServerIndexes, open_server_indexes
 from folio.store.library import Library
 from folio.text import tokenize
 from tests.helpers.damage import at_once
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.forks import forks_of
 from tests.helpers.library_pair import LibraryPair, made_up_questions, made_up_texts, real_texts
 from tests.helpers.postgres import PostgresServer, once_it_answers
 
 Found = Sequence[tuple[int, float]]
+CHARACTERS = 10**7 if EXHAUSTIVE else 480_000  # of real papers: more than a thousand passages
 
 
 @pytest.fixture
@@ -43,9 +45,12 @@ def real(
     texts, asked = real_texts()
     name = postgres.new_database()
     pair = LibraryPair(tmp_path_factory.mktemp("real"), postgres.url(name))
+    added = 0
     for number, text in enumerate(texts):
-        pair.add(f"paper{number}.pdf", text, text[:80].split("\n")[0])
-    yield pair, pair.update(), [*asked[:100], *made_up_questions(texts, 60)]
+        if added < CHARACTERS:
+            pair.add(f"paper{number}.pdf", text, text[:80].split("\n")[0])
+            added += len(text)
+    yield pair, pair.update(), [*asked[:40], *made_up_questions(texts, 40)]
     pair.close()
     postgres.drop_database(name)
 
