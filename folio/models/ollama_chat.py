@@ -161,9 +161,8 @@ class ChatModel:
         while True:
             told = self.thinking
             most, received = longest + told.room, _Received()
-            with closing(
-                self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
-            ) as pieces:
+            pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
+            with closing(pieces):
                 for piece in pieces:
                     received.add(piece, most)
                     if received.is_cut:
