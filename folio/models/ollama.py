@@ -53,6 +53,11 @@ Capability = Literal["completion", "embedding"]
 _BLOB = re.compile(r'^(?:FROM|ADAPTER)\s.*sha256-([0-9a-f]{64})"?\s*$', re.MULTILINE)
 
 
+def first_wait() -> float:
+    """FIRST_WAIT_S; tests set a shorter one."""
+    return FIRST_WAIT_S
+
+
 def base_url(host: str) -> str:
     """OLLAMA_HOST as a URL with scheme, host and port, without a trailing slash.
 
