@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     import httpx
 
 DEFAULT_PORT = 11434
-PROBE_S = 1.0  # to connect, when only checking whether a server is there
-PROBE_READ_S = 5.0  # a server that is loading a model is slow to answer even this
 CONNECT_S = 5.0
+# Seconds for a reply and to connect: of lists and descriptions, which need no loaded model; and when only checking
+# whether a server is there, which is slow to answer even this while it loads a model
+METADATA, PROBE = (30.0, CONNECT_S), (5.0, 1.0)
 FIRST_WAIT_S = 0.5  # before a call that failed is tried again; each further wait is twice as long
-METADATA_S = 30.0  # lists and descriptions do not need a loaded model
 DESCRIBED_AT_ONCE = 8  # models
 LONGEST = 2**31 - 1  # tokens; Ollama's own counts have no more
 
@@ -51,6 +51,11 @@ Capability = Literal["completion", "embedding"]
 # In a Modelfile: a file that the model consists of (weights, adapters, projectors), named after the SHA-256 of its
 # content. Comments, templates and licences have lines that begin with FROM too, but none that ends like this.
 _BLOB = re.compile(r'^(?:FROM|ADAPTER)\s.*sha256-([0-9a-f]{64})"?\s*$', re.MULTILINE)
+
+
+def first_wait() -> float:
+    """FIRST_WAIT_S; tests set a shorter one."""
+    return FIRST_WAIT_S
 
 
 def base_url(host: str) -> str:
@@ -164,7 +169,7 @@ class OllamaServer:
         """The server's version; None if no Ollama server answers."""
         try:
             with self.errors("its version"):
-                version = self._json("GET", "/api/version", read_s=PROBE_READ_S, connect_s=PROBE_S)["version"]
+                version = self._json("GET", "/api/version", wait_s=PROBE)["version"]
         except ModelError:
             return None
         return version if isinstance(version, str) else None
@@ -193,8 +198,8 @@ class OllamaServer:
     def _chats(self, name: str) -> bool | None:
         """Whether a model can chat and runs on this server; None if the server does not say."""
         try:
-            shown = self._show(name)
             with self.errors(name):
+                shown = self._show(name)
                 told = shown.get("capabilities")
                 return None if told is None else "completion" in told and not shown.get("remote_host")
         except ModelError:  # the other models are still offered
@@ -223,8 +228,8 @@ class OllamaServer:
     def describe(self, model: str) -> ModelInfo:
         """The server's description of a model. Raises OllamaError, ModelMissing."""
         name, digest = self.resolve(model)
-        shown = self._show(name)
-        with self.errors(model):
+        with self.errors(name):
+            shown = self._show(name)
             details: dict[str, Any] = shown.get("model_info") or {}
             capabilities = shown.get("capabilities")
             architecture = details.get("general.architecture", "")
@@ -246,7 +251,7 @@ class OllamaServer:
         """The tokens of context that a model is loaded with; 0 if it is not loaded, or the server does not say."""
         try:
             with self.errors(name):
-                running = self._json("GET", "/api/ps", read_s=PROBE_READ_S, connect_s=PROBE_S)["models"]
+                running = self._json("GET", "/api/ps", wait_s=PROBE)["models"]
                 return next((_length(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
         except ModelError:
             return 0
@@ -259,12 +264,12 @@ class OllamaServer:
         body: dict[str, Any] = {"model": model, "input": texts, "options": {"num_ctx": num_ctx}}
         if self.keep_alive is not None:
             body["keep_alive"] = self.keep_alive
-        vectors: list[list[float]] = self._json("POST", "/api/embed", body, read_s=self.timeout_s)["embeddings"]
+        vectors: list[list[float]] = self._json("POST", "/api/embed", body, (self.timeout_s, CONNECT_S))["embeddings"]
         return vectors
 
     def _show(self, name: str) -> dict[str, Any]:
-        with self.errors(name):
-            return self._json("POST", "/api/show", {"model": name})
+        shown: dict[str, Any] = self._json("POST", "/api/show", {"model": name})
+        return shown
 
     def require_local(self, model: str, capability: Capability) -> ModelInfo:
         """The description of a model that the server runs itself and that has this capability, as far as is known.
@@ -312,17 +317,11 @@ class OllamaServer:
         return httpx.Client(base_url=self.url, **kwargs)
 
     def _json(
-        self,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None = None,
-        *,
-        read_s: float = METADATA_S,
-        connect_s: float = CONNECT_S,
-    ) -> dict[str, Any]:
-        with self._client(read_s, connect_s) as client:
-            answer: dict[str, Any] = client.request(method, path, json=body).raise_for_status().json()
-        return answer
+        self, method: str, path: str, body: dict[str, Any] | None = None, wait_s: tuple[float, float] = METADATA
+    ) -> Any:
+        """wait_s: at most, for the reply and to connect."""
+        with self._client(*wait_s) as client:
+            return client.request(method, path, json=body).raise_for_status().json()
 
     @contextmanager
     def errors(self, model: str) -> Iterator[None]:

@@ -12,8 +12,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from folio.errors import ThoughtAlone
-from folio.models import ollama
-from folio.models.ollama import OllamaServer, client_kwargs
+from folio.models.ollama import OllamaServer, client_kwargs, first_wait
 from folio.models.ollama_errors import is_transient, refuses_thinking, thought_alone, translate
 from folio.models.thinking import NO_THINKING, Thinking, ThoughtSplitter, although_told_not_to, without_thoughts
 
@@ -91,7 +90,7 @@ class ChatModel:
 
     server: OllamaServer
     name: str
-    first_wait_s: float = field(default_factory=lambda: ollama.FIRST_WAIT_S)
+    first_wait_s: float = field(default_factory=first_wait)
     told: Thinking = NO_THINKING
     largest: int = CONTEXT_SIZES[0]
     usual: int = 0
@@ -161,9 +160,8 @@ class ChatModel:
         while True:
             told = self.thinking
             most, received = longest + told.room, _Received()
-            with closing(
-                self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
-            ) as pieces:
+            pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
+            with closing(pieces):
                 for piece in pieces:
                     received.add(piece, most)
                     if received.is_cut:

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.errors import ContextTooSmall, OllamaError
-from folio.models import ollama
 from folio.models.embedding_prefixes import MAX_TITLE, NONE, TITLE, known_prefixes, with_title
-from folio.models.ollama import ModelInfo, OllamaServer
+from folio.models.ollama import ModelInfo, OllamaServer, first_wait
 from folio.models.ollama_errors import is_transient
 from folio.types import Vectors
 
@@ -49,14 +48,14 @@ class OllamaEmbedder:
         """Asks the server about the model. Raises as OllamaServer.require_local does, and ContextTooSmall.
 
         batch: most texts in one request. retries: further attempts after a transient error. first_wait_s: seconds
-        before the first retry, by default ollama.FIRST_WAIT_S; each further wait is twice as long, up to MAX_WAIT_S.
+        before the first retry, by default FIRST_WAIT_S; each further wait is twice as long, up to MAX_WAIT_S.
         query_prefix, passage_prefix: put before each text; None takes what the model was trained with
         (embedding_prefixes.py).
         """
         self._server = server
         self._batch = batch
         self._retries = retries
-        self._first_wait_s = ollama.FIRST_WAIT_S if first_wait_s is None else first_wait_s
+        self._first_wait_s = first_wait() if first_wait_s is None else first_wait_s
         self._model = server.require_local(model, "embedding")
         known = known_prefixes(self._model.name)
         # Whether nothing says what the model is to read before a text.

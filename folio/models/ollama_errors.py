@@ -1,4 +1,4 @@
-"""Errors of an Ollama server, of httpx and of Ollama's client, turned into messages for people."""
+"""Errors of an Ollama server, of httpx and of langchain-ollama, turned into messages for people."""
 
 from __future__ import annotations
 
