@@ -136,6 +136,11 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
+def reason_of(error: Exception) -> str:
+    """What an error of another library says, as part of a sentence."""
+    return one_line(str(error))[:100] or type(error).__name__
+
+
 def whole_words(text: str, longest: int) -> str:
     """The beginning of a text that is longer than `longest` characters, up to the end of a word if it has a space."""
     cut = text[:longest]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from folio.cli.command import up_to
+from folio.cli.command import run_command, up_to
 from folio.cli.parser import Parser
 from folio.commands.paper_options import FILTERS, add_paper_options, paper_filter
 from folio.errors import command
@@ -92,8 +92,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_intermixed_args(argv)  # options may stand between the question's words
     arguments.question = " ".join(arguments.question) if arguments.question else None
-    from folio.cli.command import run_command
-
     return run_command(lambda app: _run(app, arguments))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int
+from folio.cli.command import positive_int, run_command
 from folio.cli.parser import Parser
 from folio.commands import evaluate_log
 from folio.commands.evaluation_output import (
@@ -77,8 +77,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None, prog: str = "evaluate.py") -> int:
     """prog: what --help and errors of usage call the program."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import run_command
-
     return run_command(lambda app: _run(app, arguments))
 
 

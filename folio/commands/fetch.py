@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int
+from folio.cli.command import positive_int, run_command
 from folio.cli.parser import Parser
 from folio.errors import command
 from folio.people import short_list
@@ -81,8 +81,6 @@ def _year(text: str) -> int:
 def main(argv: Sequence[str] | None = None, prog: str = "fetch.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import run_command
-
     return run_command(lambda app: _run(app, arguments))
 
 

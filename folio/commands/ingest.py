@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from folio.cli.command import up_to
+from folio.cli.command import run_command, up_to
 from folio.cli.parser import Parser
 from folio.errors import command
 
@@ -56,8 +56,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import run_command
-
     return run_command(lambda app: run(app, arguments))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from folio.pdf.mupdf import pymupdf
 from folio.pdf.reading_order import Box
-from folio.text import one_line
+from folio.text import reason_of
 
 HOW_TO_INSTALL = "install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or `pip install rapidocr`"
 
@@ -98,7 +98,7 @@ def scan_page(page: Any) -> Scan:
     except MemoryError:
         raise
     except Exception as error:  # one bad page must not stop the others
-        return Scan([], f"failed: {one_line(str(error))[:100] or type(error).__name__}")
+        return Scan([], f"failed: {reason_of(error)}")
 
 
 def is_text(text: str) -> bool:

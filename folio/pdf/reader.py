@@ -35,7 +35,7 @@ from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
-from folio.text import one_line
+from folio.text import reason_of
 from folio.types import Page, ParsedPdf
 from folio.workers import cpu_time_apart
 
@@ -307,7 +307,7 @@ class _Reader:
         except MemoryError:
             raise
         except Exception as error:  # the model failed, but the text was read
-            return text, f"read without its layout: {_reason(error)}"
+            return text, f"read without its layout: {reason_of(error)}"
 
     def problems(self) -> Iterator[str]:
         """The problems of the whole file."""
@@ -337,7 +337,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
             raise
         except Exception as error:  # one bad page must not stop the others
             failed += 1
-            problem = f"cannot be read: {_reason(error)}"
+            problem = f"cannot be read: {reason_of(error)}"
         characters += len(text)
         if characters > max_chars:
             raise PaperError(
@@ -428,7 +428,3 @@ def _vertical_texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
         [line_text(line) for line in block.get("lines", ()) if abs(line["dir"][0]) < 0.1] for block in blocks
     ]
     return [" ".join(texts).strip() for texts in texts_by_block if texts]
-
-
-def _reason(error: Exception) -> str:
-    return one_line(str(error))[:100] or type(error).__name__

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from folio.errors import PaperError, command
 from folio.pdf.mupdf import pymupdf, unlock
-from folio.text import fold, one_line
+from folio.text import fold, reason_of
 
 # Left, top, right and bottom, in points from the left and the top of the page as shown.
 Rect = tuple[float, float, float, float]
@@ -70,9 +70,8 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
     except PaperError:
         raise
     except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit in memory
-        reason = one_line(str(error))[:100] or type(error).__name__
         raise PaperError(
-            f"Page {page} of {path.name} cannot be drawn: {reason}.", "Open the file in a PDF reader instead."
+            f"Page {page} of {path.name} cannot be drawn: {reason_of(error)}.", "Open the file in a PDF reader instead."
         ) from error
     finally:
         document.close()

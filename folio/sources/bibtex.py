@@ -14,18 +14,16 @@ from itertools import islice, pairwise
 from typing import Any
 
 from folio.identifiers import find_arxiv, find_doi
-from folio.paper_metadata import AND_OTHERS, MASTER, PHD, TECHNICAL, Field, Metadata, PersonName
+from folio.paper_metadata import AND_OTHERS, MASTER, PHD, TECHNICAL, Metadata, PersonName
 from folio.sources.entries import (
     BIBTEX_TYPES,
     OF_AN_INSTITUTION,
     Entry,
     Problem,
-    dashed_range,
+    described,
     find_url,
     find_year,
     is_arxiv,
-    listed,
-    said,
 )
 from folio.sources.latex import to_text
 from folio.text import one_line
@@ -196,27 +194,27 @@ def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
     if arxiv and not csl:
         csl = "article"
 
-    def field(*options: str) -> Field[str]:
-        return said(next((text for name in options if (text := to_text(fields.get(name, "")))), ""))
+    def field(*options: str) -> str:
+        return next((text for name in options if (text := to_text(fields.get(name, "")))), "")
 
-    return Metadata(
-        title=said(_title(fields)),
-        authors=said(_names(fields.get("author", ""), _MOST_AUTHORS)),
-        year=said(_year(fields)),
-        venue=said(venue),
-        doi=said(doi),
-        arxiv=said(arxiv),
+    return described(
+        title=_title(fields),
+        authors=_names(fields.get("author", ""), _MOST_AUTHORS),
+        year=_year(fields),
+        venue=venue,
+        doi=doi,
+        arxiv=arxiv,
         abstract=field("abstract"),
-        kind=said(csl),
-        genre=said(genre),
+        kind=csl,
+        genre=genre,
         volume=field("volume"),
         issue=field("number", "issue"),
-        pages=said(dashed_range(to_text(fields.get("pages", "")))),
+        pages=to_text(fields.get("pages", "")),
         publisher=field("publisher"),
-        url=said(find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", "")))),
-        citation_key=said(one_line(key)[:200]),
-        tags=said(listed(to_text(fields.get("keywords", "")))),
-        collections=said(listed(to_text(fields.get("groups", "")), ",")),
+        url=find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", ""))),
+        citation_key=one_line(key)[:200],
+        tags=to_text(fields.get("keywords", "")),
+        collections=to_text(fields.get("groups", "")),
     )
 
 

@@ -10,17 +10,7 @@ from typing import Any
 
 from folio.identifiers import find_arxiv, find_doi
 from folio.paper_metadata import AND_OTHERS, Metadata, PersonName
-from folio.sources.entries import (
-    OF_AN_INSTITUTION,
-    Entry,
-    Problem,
-    dashed_range,
-    find_url,
-    find_year,
-    is_arxiv,
-    listed,
-    said,
-)
+from folio.sources.entries import OF_AN_INSTITUTION, Entry, Problem, described, find_url, find_year, is_arxiv
 from folio.sources.latex import LONGEST
 from folio.text import one_line
 
@@ -96,23 +86,23 @@ def _describe(item: Mapping[str, Any]) -> Metadata:
     if arxiv and is_arxiv(venue):
         venue = ""
     number = _text(item, "issue") or _text(item, "number")
-    return Metadata(
-        title=said(_text(item, "title")),
-        authors=said(_names(item.get("author"), _MOST_AUTHORS)),
-        year=said(_year(item.get("issued"))),
-        venue=said(venue),
-        doi=said(doi),
-        arxiv=said(arxiv),
-        abstract=said(_text(item, "abstract")),
-        kind=said(kind),
-        genre=said(_text(item, "genre")),
-        volume=said(_text(item, "volume")),
-        issue=said("" if arxiv and arxiv in number else number),
-        pages=said(dashed_range(_text(item, "page"))),
-        publisher=said("" if kind in OF_AN_INSTITUTION or is_arxiv(publisher) else publisher),
-        url=said(find_url(_text(item, "URL"))),
-        citation_key=said(_key(item)),
-        tags=said(listed(_text(item, "keyword"))),
+    return described(
+        title=_text(item, "title"),
+        authors=_names(item.get("author"), _MOST_AUTHORS),
+        year=_year(item.get("issued")),
+        venue=venue,
+        doi=doi,
+        arxiv=arxiv,
+        abstract=_text(item, "abstract"),
+        kind=kind,
+        genre=_text(item, "genre"),
+        volume=_text(item, "volume"),
+        issue="" if arxiv and arxiv in number else number,
+        pages=_text(item, "page"),
+        publisher="" if kind in OF_AN_INSTITUTION or is_arxiv(publisher) else publisher,
+        url=find_url(_text(item, "URL")),
+        citation_key=_key(item),
+        tags=_text(item, "keyword"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 from folio.paper_metadata import Field, Metadata
 
@@ -29,10 +29,8 @@ FROM_CSL = {csl: bibtex for bibtex, csl in reversed(BIBTEX_TYPES.items())} | {
 }
 OF_AN_INSTITUTION = ("thesis", "report")  # CSL's types of works whose venue is who gave them out
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_DASHES = re.compile(r"\s*[-–—‐‑−]+\s*")
 _URL = re.compile(r"https?://[^\s\"<>{}|\\^`\[\]]{1,2000}")
-
-
-ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +56,15 @@ class Problem:
     happened: str
 
 
-def said(value: ValueT) -> Field[ValueT]:
-    """A field as a bibliography says it; one that it does not have if that is nothing."""
-    return Field(value, "bibliography", True) if value else Field(value)
+def described(*, pages: str = "", tags: str = "", collections: str = "", **values: Any) -> Metadata:
+    """What an entry says. pages, tags, collections: as they are written there; values: of the other fields, by name."""
+    values["pages"] = _DASHES.sub("–", pages)
+    values |= {"tags": _listed(tags, "[,;]"), "collections": _listed(collections, ",")}
+    return Metadata(**{name: Field(value, "bibliography", True) for name, value in values.items() if value})
 
 
-def listed(text: str, separators: str = ",;") -> tuple[str, ...]:
-    """The keywords in a field, each once."""
-    return tuple(dict.fromkeys(filter(None, map(str.strip, re.split(f"[{separators}]", text)))))
-
-
-def dashed_range(text: str) -> str:
-    """The pages in a field, with one dash: "137--150" is "137–150"."""
-    return re.sub(r"\s*[-–—‐‑−]+\s*", "–", text)
+def _listed(text: str, separator: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(str.strip, re.split(separator, text)))))
 
 
 def is_arxiv(venue: str) -> bool:

@@ -19,6 +19,7 @@ T = TypeVar("T")
 # What is made from the PDFs, and what people and services said
 Part = Literal["library", "user"]
 
+INGEST = f"`{command('ingest')}`"
 DAMAGED = (
     f"Run `{command('ingest --rebuild')}`: it sets the damaged file aside, keeps your questions, conversations and"
     " edits, and reads your PDFs again."
