@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from folio.answer.facts_question import FactsQuestion
-from folio.answer.library_questions import LibraryQuestion, library_question, wanted_papers
 from folio.answer.question_type import QuestionType, asked_measure, asks_for_number, question_type
+from folio.search.library_question import FactsQuestion, LibraryQuestion, library_question, wanted_papers
 from folio.search.question_parts import compared_things, parts_alone, questions_in, thing_in
 from folio.sections import Kind
 from folio.text import tokenize

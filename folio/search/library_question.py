@@ -1,0 +1,200 @@
+"""Recognises questions about the library itself: who wrote a paper, when and where it appeared, which papers are by
+someone, since a year, about something. Pure; for English.
+
+A question is about a paper's facts if it begins or ends with words that ask for one, and every other word in it belongs
+to such a question or to the paper: "who wrote the code of Raft" asks for something else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from folio.text import one_line
+
+Fact = Literal["who", "when", "where"]
+
+_POLITE = (
+    r"(?:(?:please|tell me|give me|show me|list|name|do you know|can you tell me|what (?:is|are|was|were)|what's"
+    r"|who (?:is|are|was|were)|the|all|full|names? of)\s+)*"
+)
+_ASKED: dict[Fact, str] = {
+    "who": r"who(?:['’]?s|se|m)?|(?:by|from) whom|(?:what|which) (?:people|person|authors?)|authors?|writers?",
+    "when": r"when|(?:(?:in|from|of) )?(?:what|which) (?:year|date)|how (?:old|recent|new)"
+    r"|(?:publication )?(?:year|date)(?= (?:of|for)\b)|(?:publication (?:year|date))",
+    "where": r"where|(?:(?:in|at|by) )?(?:what|which) (?:journal|conference|venue|workshop|proceedings|magazine)|venue",
+}
+_BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
+_JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
+_ENDS_WITH_WHO = re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I)
+# Words of a question about a paper as such
+OF_A_PAPER = re.compile(
+    r"\b(?:papers?|articles?|study|report|document|publication|manuscript|preprint|thesis|book|notes|essay|memo|replication"
+    r"|reproduction"
+    r"|(?:co-?)?authors?|authored|writers?|write|wrote|written|publish(?:ed)?)\b",
+    re.I,
+)
+# Words that ask the same of a thing which a paper presents: who came up with it, where it appeared
+_OF_A_THING: dict[Fact, re.Pattern[str]] = {
+    "who": re.compile(
+        r"\b(?:by|behind|ma[dk]e|did|create[ds]?|invent(?:s|ed)?|propose[ds]?|introduce[ds]?|develop(?:s|ed)?"
+        r"|design(?:s|ed)?|c[ao]me up with)\b",
+        re.I,
+    ),
+    "when": re.compile(""),
+    "where": re.compile(
+        r"\b(?:publish(?:ed)?|appear(?:ed)?|c[ao]me out|presented|released"
+        r"|journal|conference|venue|workshop|proceedings|magazine)\b",
+        re.I,
+    ),
+}
+# "when/where", "who & when"; the ending of "Lamport's"
+_AND, _WRITTEN_OTHERWISE = re.compile(r"\s*[/&]\s*"), re.compile(r"(?<=\w)['’]s\b\s*(?=\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class FactsQuestion:
+    """The facts that a question wants to know of a paper."""
+
+    question: str
+    facts: tuple[Fact, ...]
+    of_a_paper: bool  # whether it speaks of a paper, or of writing: then its words may describe one
+
+
+def facts_question(question: str) -> FactsQuestion | None:
+    """The facts that a question asks for; None if it asks for none. Of which paper, `papers_asked_about` says.
+
+    >>> facts_question("who wrote the Raft paper, and when?").facts
+    ('who', 'when')
+    """
+    question = _WRITTEN_OTHERWISE.sub(" ", _AND.sub(" and ", question))
+    facts = tuple(
+        fact
+        for fact in _ASKED
+        if _BEGINS[fact].match(question)
+        or _JOINED[fact].search(question)
+        or (fact == "who" and _ENDS_WITH_WHO.search(question))
+    )
+    of_a_paper = OF_A_PAPER.search(question) is not None
+    # Much of a paper is somewhere, such as its code.
+    if not facts or not all((of_a_paper and fact != "where") or _OF_A_THING[fact].search(question) for fact in facts):
+        return None
+    return FactsQuestion(question, facts, of_a_paper)
+
+
+_COUNT = re.compile(
+    r"\W*(?:how many|what number of) (?:papers?|pdfs?|documents?|articles?|files?)\b(?P<rest>.*)", re.I | re.S
+)
+_IN_ALL = re.compile(
+    r"\s*(?:(?:are|is|do|have|can)\s+)?(?:there|you|we|i|here)?\s*(?:have|know|see|search|read)?\s*"
+    r"(?:in all|in total|altogether|here|(?:in|are in) (?:the|my|your|this) (?:library|index|collection|folder))?\W*",
+    re.I,
+)
+_WHICH = re.compile(
+    r"\W*(?:(?:(?:which|what)(?: of (?:my|our|the|these|those|your))?"
+    r"|list(?: all| the)?|show(?: me)?(?: all| the)?|are there(?: any)?) )?"
+    r"(?:papers?|articles?|studies|publications?)\s+(?:(?:are|were|is|do you have|that are|there are)\s+)?"
+    r"(?P<rest>.+?)\W*",
+    re.I | re.S,
+)
+_BY = re.compile(
+    r"(?:(?:written|authored|published|made)\s+)?by\s+(?P<name>.+)|did\s+(?P<did>.+?)\s+(?:write|publish|author)"
+    r"|(?:have|has|with|list|name)\s+(?P<having>.+?)\s+(?:as (?:an? |the )?(?:co-?)?|among (?:the |their )?)authors?",
+    re.I | re.S,
+)
+_ABOUT = re.compile(r"(?:(?:is|are|that)\s+)?(?:about|on|dealing with|concerning)\s+(?P<topic>.+)", re.I | re.S)
+_YEARS = re.compile(
+    r"(?:(?:written|published|appeared|came out|from|made)\s+)*"
+    r"(?:(?P<since>since)|(?P<after>after)|(?P<before>before)|between|(?P<until>until|up to)|in|from|of)\s+"
+    r"(?P<one>(?:1[5-9]|20)\d\d)(?:\s*(?:and|to|-|–)\s*(?P<two>(?:1[5-9]|20)\d\d)|(?P<on>\s+on(?:wards?)?))?",
+    re.I,
+)
+# "which papers", "is there a study", "what do I have on": a question whose answer is papers
+_PAPERS = re.compile(
+    r"\W*(?:(?:please )?(?:which|what|list|name|show|find|give|are there|do (?:i|we|you) have)?"
+    r"\s*(?:(?:me|any|all|some|other|of|the|my|these|those)\s+)*(?P<kind>(?:[\w-]+ ){0,2}?)"
+    r"(?:papers|articles|publications|studies)"
+    r"|(?:is there|do (?:i|we|you) have) (?:an?|any|one) (?:paper|article|publication|study))\b(?P<rest>.*)"
+    r"|\W*(?:(?:what(?:['’]s)?|is there|are there|do (?:i|we|you) have|have (?:i|we)|got) )*"
+    r"(?:(?:else|do (?:i|we|you) have|is there|have (?:i|we)|got|anything|something|here|in)\s)+"
+    r"(?P<have>(?:on|about)\b.*)",
+    re.I | re.S,
+)
+# What may stand between these words and the subject: "that deal with", "do I have here about", "which use or evaluate"
+_FILLER = frozenset(
+    """
+    a about address addresses all also an and any anything are articles be been by can collection compare compares
+    concern concerning concerns contain contains could cover covering covers deal dealing deals describe describes
+    describing did discuss discusses discussing do does evaluate evaluates explain explains folder for from give
+    gives got had has have here i in introduce introduces is it library looks look mention mentions mentioning my of
+    on or papers present presenting presents propose proposes regarding relate related relates report reports say
+    says show shows something studies study studying talk talking talks tell tells that the their there these they
+    this to treat treats use uses using was we were what which who with work works you
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryQuestion:
+    """What a question wants to know of the library."""
+
+    kind: Literal["all", "by", "years", "about"]
+    words: str = ""  # the person or the subject
+    years: tuple[int, int] = (0, 9999)  # first and last
+    is_count: bool = False  # it asks how many these are
+
+
+def library_question(question: str) -> LibraryQuestion | FactsQuestion | None:
+    """The question about the library that this is; None if it is one about what the papers say."""
+    plain = one_line(question)
+    if match := _COUNT.fullmatch(plain):
+        if _IN_ALL.fullmatch(match["rest"]):
+            return LibraryQuestion("all", is_count=True)
+        found = _restricted(re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1))
+        return replace(found, is_count=True) if found else None
+    match = _WHICH.fullmatch(plain)
+    if match and (found := _restricted(match["rest"])) and found.kind != "about":
+        return found
+    return facts_question(plain)
+
+
+def wanted_papers(question: str) -> str:
+    """What the papers say that a question asks for; "" if it asks for none, or for those of a person or of some years.
+
+    >>> wanted_papers("which papers deal with hazard pointers?"), wanted_papers("What does the paper say?")
+    ('hazard pointers', '')
+    """
+    plain = one_line(question).strip(" ?.!")
+    match = _PAPERS.fullmatch(plain)
+    if match is None or library_question(plain) is not None:
+        return ""
+    words = (match["rest"] or match["have"] or "").split()
+    while words and words[0].strip(",;:").casefold() in _FILLER:
+        del words[0]
+    return " ".join([(match["kind"] or "").strip(), *words]).strip() if words else ""
+
+
+def _restricted(rest: str) -> LibraryQuestion | None:
+    """Which papers are meant by what follows the word "papers"; None if what they say decides it."""
+    rest = rest.strip(" ?.!")
+    if by := _BY.fullmatch(rest):
+        return LibraryQuestion("by", by["name"] or by["did"] or by["having"])
+    if years := _YEARS.fullmatch(rest):
+        return LibraryQuestion("years", years=_span(years))
+    if about := _ABOUT.fullmatch(rest):
+        return LibraryQuestion("about", about["topic"])
+    return None
+
+
+def _span(match: re.Match[str]) -> tuple[int, int]:
+    one, two = int(match["one"]), int(match["two"] or match["one"])
+    if match["after"]:
+        return one + 1, 9999
+    if match["before"]:
+        return 0, one - 1
+    if match["until"]:
+        return 0, one
+    if (match["since"] or match["on"]) and not match["two"]:
+        return one, 9999
+    return one, two
