@@ -1,4 +1,4 @@
-"""Which papers a question about facts, or about a paper as a whole, means: named, or described by words of theirs. Pure."""
+"""The papers that a question about facts or a whole paper means: it names them or describes them. Pure."""
 
 from __future__ import annotations
 
