@@ -26,13 +26,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.answer import followup
+from folio.answer.chat import Returning
 from folio.answer.evidence import gather
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.app import App, from_environment
 from folio.evaluate import dataset, followups, stores
 from folio.evaluate.conversation_set import TURNS, USER, is_conversations
 from folio.evaluate.dataset_formats import SpokenTurnForm, validated_entries
-from folio.search.retriever import Retriever
+from folio.search.question import Question
+from folio.search.retriever import Retriever, SearchRequest
 from folio.types import Hit
 
 DEPTH = 20  # hits per question, of which gold passages are taken out
@@ -117,15 +119,16 @@ def _search(retriever: Retriever, answerer: ExtractiveAnswerer, asked: Asked) ->
     turns = followups.turns(asked.history, answerer.standalone)
     meant = followups.resolved(asked.text, turns, answerer.standalone)
     first, *others = followup.readings(asked.text, meant, asked.history)
-    return meant, retriever.search(first, DEPTH, readings=others).hits
+    return meant, retriever.find(SearchRequest(Question(first), DEPTH, readings=others)).hits
 
 
 def _confidence(
     app: App, retriever: Retriever, answerer: ExtractiveAnswerer, question: str, hits: Sequence[Hit]
 ) -> float:
     evidence = gather(hits[: app.top_k], retriever.text, answerer.evidence_tokens).evidence
-    list(answerer.sentences(question, evidence))
-    return answerer.confidence or 0.0
+    parts = Returning(answerer.sentences(question, evidence))
+    list(parts)
+    return parts.returned or 0.0
 
 
 def threshold(sets: Sequence[Confidences], share: float) -> float:

@@ -30,10 +30,10 @@ from folio.errors import UsageError
 from folio.evaluate import dataset, paper_lookup, runner, stores, tables
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import QuestionResult, difference, figures
-from folio.evaluate.quote_match import fold, holds
+from folio.evaluate.quote_match import fold_quote, holds
 from folio.evaluate.relevance import Place, Ranks, RelevanceJudge, Targets, rank_of
 from folio.evaluate.runner import DEPTH, Run
-from folio.shown_text import one_line
+from folio.shown_text import plain_line
 from folio.types import Progress
 
 METRICS = {"recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr": "MRR", "ndcg@10": "nDCG@10"}
@@ -74,14 +74,14 @@ def _has_answer(judge: RelevanceJudge, hit: PlainHit, place: Place) -> bool:
     if place.span:
         start, end = place.span
         return 2 * (min(end, hit.end) - max(start, hit.start)) >= end - start
-    return holds(fold(hit.text), place.quote)
+    return holds(fold_quote(hit.text), place.quote)
 
 
 def _is_on_page(judge: RelevanceJudge, hit: PlainHit, place: Place) -> bool:
     """Whether a hit's text is on a page of the place."""
     if not _is_in_paper(judge, hit, place):
         return False
-    folded = fold(hit.text)
+    folded = fold_quote(hit.text)
     return any(judge.source_pages.contains_part(judge.papers[hit.paper], page, folded) for page in sorted(place.pages))
 
 
@@ -199,7 +199,7 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         paths = {arguments.out / "plain.json": plain, arguments.out / "folio.json": folio}
         for path, run in paths.items():
             runner.save(path, run)
-        output().print(f"Saved: {', '.join(one_line(str(path)) for path in paths)}")
+        output().print(f"Saved: {', '.join(plain_line(str(path)) for path in paths)}")
     return evaluation_output.report_failures(folio.failed, len(folio.asked))
 
 

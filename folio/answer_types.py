@@ -246,6 +246,7 @@ class Answer:
     left_out: tuple[RejectedSentence, ...] = ()  # the statements counted in dropped; () for an answer of an older Folio
     model_failed: bool = False  # the model's server failed; what is shown is what there was before, or quotes
     remark: str = ""  # Folio's own words in place of an answer: to a greeting, or how many papers there are
+    offers_model: bool = False  # the notice says what a chat model would add
 
     def __post_init__(self) -> None:
         require(not (self.remark and self.sentences), "a remark takes the place of an answer")

@@ -170,12 +170,13 @@ class App(AppSettings):
         on_ray: bool = False,
     ) -> Generator[Outcome, None, None]:
         """Rebuild the store from these files. See rebuild.rebuild and _ray_reader."""
+        from folio.ingest.rebuild import RebuildPlan
+
         # A store that Ollama made is not made worse because the server happens to be down.
         embedder = self.models.embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
         read = self._ray_reader(lambda: embedder, jobs) if on_ray else None
-        yield from self.backend.rebuild(
-            files, embedder, self.reading, self.limits(jobs), progress, self.embed_batch, read
-        )
+        plan = RebuildPlan(files, embedder, self.reading, self.limits(jobs), progress, self.embed_batch, read)
+        yield from self.backend.rebuild(plan)
 
     def _ray_reader(self, get_embedder: Callable[[], Embedder], jobs: int | None) -> PaperReader:
         """What reads and embeds papers on Ray. jobs: its workers; None for one a processor. Raises PackagesMissing."""

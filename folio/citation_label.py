@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from folio.paper_metadata import AND_OTHERS, Metadata, version_number
-from folio.shown_text import name_line, one_line
+from folio.identifiers import version_number
+from folio.paper_metadata import AND_OTHERS, Metadata
+from folio.people import short_list
+from folio.shown_text import name_line, plain_line
+from folio.text import one_line, whole_words
 
 CitationStyle = Literal["author-year", "arxiv", "file"]
 _LONGEST_NAME = 40  # characters of a name, or of an organisation's
@@ -47,14 +50,12 @@ def _authors(metadata: Metadata) -> str:
     names = [_name(person.family) for person in metadata.authors.value[:3] if person != AND_OTHERS]
     if not names or not all(names[:2]):
         return ""
-    if len(names) > 2 or AND_OTHERS in metadata.authors.value:
-        return f"{names[0]} et al."
-    return " & ".join(names)
+    return short_list(names, and_others=AND_OTHERS in metadata.authors.value)
 
 
 def _name(family: str) -> str:
     """A family name as a label has it; "" for one with digits, which could pass for a year, or a file's ending."""
-    name = " ".join(_QUOTES.sub("", one_line(family.replace("&", " and "))).split())
+    name = one_line(_QUOTES.sub("", plain_line(family.replace("&", " and "))))
     return "" if _IS_FILE.search(name) or any(char.isdigit() for char in name) else _shortened(name, _LONGEST_NAME)
 
 
@@ -62,7 +63,7 @@ def _short_title(metadata: Metadata) -> str:
     """The title up to its subtitle or to the end of a word."""
     if not metadata.title.sure:
         return ""
-    title = _QUOTES.sub("", one_line(metadata.title.value)).strip()
+    title = _QUOTES.sub("", plain_line(metadata.title.value)).strip()
     main = re.split(r":\s|\s[–—]\s", title)[0].strip()
     short = main if len(main.split()) > 1 else title
     return f"“{_shortened(short, _LONGEST_TITLE)}”" if short and not _IS_FILE.search(short) else ""
@@ -72,8 +73,7 @@ def _shortened(text: str, longest: int) -> str:
     """The text up to the end of a word."""
     if len(text) <= longest:
         return text
-    cut = text[:longest]
-    return f"{(cut.rpartition(' ')[0] or cut).rstrip(',;:.')}…"
+    return f"{whole_words(text, longest).rstrip(',;:.')}…"
 
 
 def with_version(label: str, arxiv: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from folio.shown_text import one_line
+from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,7 @@ def _console(*, stderr: bool) -> Console:
 
 def say(text: str) -> None:
     """Print a notice on standard error."""
-    errors().print(one_line(text), style="dim")
+    errors().print(plain_line(text), style="dim")
 
 
 @contextmanager
@@ -62,6 +62,6 @@ def progress_bar() -> Iterator[Progress]:
 
 def complain(happened: str, remedy: str, exit_code: int) -> int:
     """Print an error in two lines; returns its exit code."""
-    errors().print(one_line(happened), style="bold red")
-    errors().print(one_line(remedy))
+    errors().print(plain_line(happened), style="bold red")
+    errors().print(plain_line(remedy))
     return exit_code

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
-from typing import Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from folio.answer_types import Evidence
 from folio.types import Hit, Paper, require
@@ -14,6 +14,42 @@ from folio.types import Hit, Paper, require
 # A passage of this relevance or more counts as evidence, of 10.
 RELEVANT = 5
 MOST_RELEVANCE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ByReference:
+    """Marks a type whose values stay in the library: pydantic writes and reads a reference to each, of the type `kept`.
+
+    Its context knows how: `refer` gives the reference to a value, `resolve` the value.
+    """
+
+    kept: type
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.with_info_after_validator_function(
+            lambda reference, info: info.context.resolve(reference),
+            handler.generate_schema(self.kept),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda value, info: info.context.refer(value), info_arg=True
+            ),
+        )
+
+
+class HitReference(NamedTuple):
+    """A hit without its paper and its text."""
+
+    chunk: int  # its id
+    score: float
+    dense: float | None
+    lexical: float | None
+    highlights: tuple[tuple[int, int], ...]
+    summary: str
+
+
+LibraryPaper = Annotated[Paper, ByReference(str)]  # its id
+LibraryHit = Annotated[Hit, ByReference(HitReference)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +165,7 @@ class PapersFound:
     """A search for papers. papers: best first."""
 
     query: str
-    papers: tuple[Paper, ...]
+    papers: tuple[LibraryPaper, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +173,7 @@ class EvidenceScored:
     """A passage was read for a part of the question."""
 
     part: str
-    hit: Hit
+    hit: LibraryHit
     assessment: Assessment
 
 

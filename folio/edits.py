@@ -10,7 +10,10 @@ from datetime import date
 from typing import Any
 
 from folio.errors import UsageError, command
+from folio.identifiers import ARXIV_ADDRESS, ARXIV_ID, DOI_ADDRESS, DOI_START
 from folio.paper_metadata import FIELDS, Field, Metadata, PersonName
+from folio.people import split_typed_name, typed_name
+from folio.text import one_line, shorten
 
 # Fields that only the library that a paper was imported from knows
 _IMPORTED = frozenset({"collections", "zotero", "bibliography"})
@@ -35,15 +38,12 @@ KINDS = frozenset(
     " treaty webpage".split()
 )
 _PREFIXES = {
-    "doi": re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)", re.I),
-    "arxiv": re.compile(r"(?:https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/|arxiv:\s*)", re.I),
+    "doi": re.compile(rf"(?:{DOI_ADDRESS}|doi:\s*)", re.I),
+    "arxiv": re.compile(rf"(?:{ARXIV_ADDRESS}|arxiv:\s*)", re.I),
 }
 _FORMS = {
-    "doi": (re.compile(r"10\.\d{4,9}(?:\.\d+)*/\S+"), 'like "10.21105/jose.00013"'),
-    "arxiv": (
-        re.compile(r"(?:\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7})(?:v[1-9]\d?)?"),
-        'like "2301.01234", "2301.01234v2" or "hep-th/9901001"',
-    ),
+    "doi": (re.compile(rf"{DOI_START}\S+"), 'like "10.21105/jose.00013"'),
+    "arxiv": (re.compile(ARXIV_ID), 'like "2301.01234", "2301.01234v2" or "hep-th/9901001"'),
     "url": (re.compile(r"https?://[^\s/?#]+\S*", re.I), "beginning with https:// or http://"),
     "citation_key": (re.compile(r"""[^\s{}(),"#%~\\'=]+"""), 'one word like "ongaro2014"'),
 }
@@ -129,37 +129,18 @@ def resets(names: Iterable[str]) -> dict[str, Field[Any] | None]:
 
 
 def parse_person(text: str) -> PersonName:
-    """A name as people write it; a family name begins at its first word in lower case, or is the last word.
-
-    "Lovelace, Ada", "Ada Lovelace", "Ludwig van Beethoven" (as in BibTeX), and "{European Commission}" for a name that
-    has no parts. Raises UsageError.
-    """
-    line = _line("authors", text, LONGEST_PERSON)
-    if line.startswith("{") and line.endswith("}"):
-        family, given = line[1:-1].strip(), ""
-    elif "," in line:
-        family, given = (part.strip() for part in line.split(",", 1))
-    else:
-        words = line.split()
-        at = next((place for place, word in enumerate(words[:-1]) if place and word[0].islower()), len(words) - 1)
-        family, given = " ".join(words[at:]), " ".join(words[:at])
-    if not family or "," in given or set("{};") & set(family + given):
+    """A name as people type it (people.split_typed_name). Raises UsageError."""
+    person = split_typed_name(_line("authors", text, LONGEST_PERSON))
+    if not person.family or "," in person.given or set("{};") & set(person.family + person.given):
         remedy = 'Write "Family, Given; Family, Given", and an organisation in braces: "{European Union}".'
         raise UsageError(f"{_quoted(text)} is not the name of one author.", remedy)
-    return PersonName(family, given)
-
-
-def person_text(person: PersonName) -> str:
-    """A name as `parse_person` reads it."""
-    if person.given:
-        return f"{person.family}, {person.given}"
-    return f"{{{person.family}}}" if len(person.family.split()) > 1 else person.family
+    return person
 
 
 def value_text(value: Any) -> str:
     """A field's value as `parse_field` reads it; "" for none."""
     if isinstance(value, tuple):
-        return "; ".join(person_text(each) if isinstance(each, PersonName) else each for each in value)
+        return "; ".join(typed_name(each) if isinstance(each, PersonName) else each for each in value)
     return "" if value is None else str(value)
 
 
@@ -196,7 +177,7 @@ def _text(name: str, value: str) -> str:
 
 def _line(name: str, value: str, longest: int) -> str:
     """Text on one line. Raises UsageError if it is too long or has characters that cannot be shown."""
-    line = " ".join(unicodedata.normalize("NFC", value).split())
+    line = one_line(unicodedata.normalize("NFC", value))
     if not all(char.isprintable() or char in _JOINERS for char in line):
         raise UsageError(f"The field {name} has characters that cannot be shown.", "Type it instead of pasting it.")
     if len(line) > longest:
@@ -211,4 +192,4 @@ def _bounded(name: str, values: Sequence[Any], most: int) -> tuple[Any, ...]:
 
 
 def _quoted(text: str) -> str:
-    return f"“{text if len(text) <= 80 else text[:79] + '…'}”"
+    return f"“{shorten(text, 80)}”"

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from folio.paper_metadata import Metadata
+from folio.text import one_line
 
 
 def is_in_collection(metadata: Metadata, name: str) -> bool:
@@ -56,4 +57,5 @@ def _steps(path: str) -> str:
 
 
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", name).casefold().split()))
+    # Not text.fold: accents and signs tell collections apart.
+    return unicodedata.normalize("NFC", one_line(unicodedata.normalize("NFC", name).casefold()))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from folio.paper_metadata import Metadata
+from folio.text import one_line, without_marks
 from folio.types import Paper
 
 By = Literal["author", "year", "venue", "section", "warning"]
@@ -34,12 +34,12 @@ def sort_papers(papers: Iterable[Paper], by: Sort) -> list[Paper]:
     last = chr(0x10FFFF)  # papers without the field come last
     keys: Mapping[Sort, Callable[[Paper], Any]] = {
         "file": lambda paper: "",
-        "title": lambda paper: fold(paper.title) or last,
-        "author": lambda paper: [fold(person.family) for person in paper.metadata.authors.value] or [last],
+        "title": lambda paper: _sort_key(paper.title) or last,
+        "author": lambda paper: [_sort_key(person.family) for person in paper.metadata.authors.value] or [last],
         "year": lambda paper: -(paper.year or 0),
-        "venue": lambda paper: fold(paper.metadata.venue.value) or last,
+        "venue": lambda paper: _sort_key(paper.metadata.venue.value) or last,
     }
-    return sorted(papers, key=lambda paper: (keys[by](paper), fold(paper.file), paper.id))
+    return sorted(papers, key=lambda paper: (keys[by](paper), _sort_key(paper.file), paper.id))
 
 
 def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
@@ -57,10 +57,9 @@ def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
     counts = Counter(value for paper in papers for value in set(values[by](paper)) or {""})
     if by == "year":
         return sorted(counts.items(), reverse=True)
-    return sorted(counts.items(), key=lambda each: (not each[0], -each[1], fold(each[0]), each[0]))
+    return sorted(counts.items(), key=lambda each: (not each[0], -each[1], _sort_key(each[0]), each[0]))
 
 
-def fold(text: str) -> str:
-    """Text without differences of case, of diacritics and of spaces."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return " ".join("".join(char for char in plain if not unicodedata.combining(char)).split())
+def _sort_key(text: str) -> str:
+    """Text without differences of case, of diacritics and of spaces; signs count, as in the names of files."""
+    return one_line(without_marks(text))

@@ -6,10 +6,16 @@ kept as it is, as a layer; what is shown takes every field from the first source
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, Literal, TypeVar, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, get_args
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+from folio.identifiers import bare_arxiv, version_number, without_version
 
 ValueT = TypeVar("ValueT")
 
@@ -42,8 +48,8 @@ ORIGIN_WORDS: dict[Origin, str] = {
 }
 # Who knows which version at arXiv a paper is, the best first
 _KNOW_VERSION: tuple[Source, ...] = ("person", "pdf", "online", "zotero", "bibliography")
-_ORIGINS: tuple[str, ...] = get_args(Origin)
-_VERSION = re.compile(r"v\d{1,4}$", re.ASCII)
+# Genres that have a type of entry of their own in BibTeX
+PHD, MASTER, TECHNICAL = "PhD thesis", "Master's thesis", "Technical report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +64,7 @@ class Field(Generic[ValueT]):
     sure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PersonName:
+class PersonName(NamedTuple):
     """A name in two parts. An organisation, or a person with one name, has only a family name."""
 
     family: str
@@ -145,67 +150,39 @@ def simple_metadata(
     return Metadata(**{name: Field(value, origin) for name, value in given_values.items() if value})
 
 
-def without_version(arxiv: str) -> str:
-    """An arXiv identifier without its version: "2301.01234"."""
-    return _VERSION.sub("", arxiv)
-
-
-def version_number(arxiv: str) -> int | None:
-    """The version in an arXiv identifier; None if it has none."""
-    found = _VERSION.search(arxiv)
-    return int(found.group()[1:]) if found else None
-
-
-def bare_arxiv(identifier: str) -> str:
-    """An arXiv id for comparison: without version, in lower case."""
-    return without_version(identifier).casefold()
-
-
 def to_json(metadata: Metadata) -> dict[str, dict[str, Any]]:
     """The known fields as JSON values: {"year": {"value": 2014, "origin": "page", "sure": true}}."""
-    return {
-        name: {"value": _plain(field.value), "origin": field.origin, "sure": field.sure}
-        for name, field in metadata.known().items()
-    }
+    unknown = set(FIELDS) - metadata.known().keys()
+    written: dict[str, dict[str, Any]] = stored_form(Metadata).dump_python(metadata, mode="json", exclude=unknown)
+    return written
 
 
 def from_json(written: Mapping[str, Any]) -> Metadata:
-    """What `to_json` wrote. Raises ValueError, TypeError, KeyError for anything else."""
-    return Metadata(**{name: _field(name, **written[name]) for name in written})
+    """What `to_json` wrote. Raises ValueError for anything else."""
+    metadata: Metadata = read_stored(stored_form(Metadata), written, "the metadata of a paper")
+    if not all(len(field) == 3 and field["origin"] for field in written.values()):
+        raise ValueError("a field of a paper's metadata is not whole")
+    return metadata
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [[each.family, each.given] if isinstance(each, PersonName) else each for each in value]
-    return value
+@cache
+def stored_form(kind: Any) -> TypeAdapter[Any]:
+    """How values of a dataclass are written as JSON and read again."""
+    from pydantic import TypeAdapter  # not for the processes that read PDFs, which begin often
+
+    return TypeAdapter(kind)
 
 
-def _field(name: str, *, value: Any, origin: Any, sure: Any) -> Field[Any]:
-    if name not in FIELDS or origin not in _ORIGINS or not origin or type(sure) is not bool:
-        raise ValueError("a field of a paper's metadata cannot be read")
-    default = getattr(NO_METADATA, name).value
-    if name == "authors":
-        value = tuple(PersonName(*map(_text, _list(parts))) for parts in _list(value))
-    elif isinstance(default, tuple):
-        value = tuple(map(_text, _list(value)))
-    elif name == "year":
-        if value is not None and type(value) is not int:
-            raise ValueError("a year cannot be read")
-    else:
-        value = _text(value)
-    return Field(value, origin, sure)
+def read_stored(form: TypeAdapter[ValueT], written: object, what: str) -> ValueT:
+    """A value of a dataclass, of parts that have exactly the types it declares. Raises ValueError for anything else.
 
-
-def _list(value: Any) -> list[Any]:
-    if type(value) is not list:
-        raise ValueError("a field of a paper's metadata is no list")
-    return value
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise ValueError("a field of a paper's metadata is no text")
-    return value
+    form: from stored_form. written: as json.loads gives it. what: what cannot be read, for the error.
+    """
+    text = json.dumps(written, ensure_ascii=False).encode(errors="replace")  # a service may send half a surrogate pair
+    try:
+        return form.validate_json(text, strict=True, extra="forbid")
+    except ValueError as error:
+        raise ValueError(f"{what} cannot be read") from error
 
 
 def with_origin(metadata: Metadata, origin: Origin) -> Metadata:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from folio.paper_metadata import AND_OTHERS, Metadata
 from folio.sections import SectionMap
-from folio.text import plain_words
+from folio.text import one_line, plain_words
 
 # A heading of these words alone says nothing of what the paper is about.
 _GENERIC = frozenset(
@@ -30,7 +30,7 @@ def paper_text(metadata: Metadata, sections: SectionMap) -> str:
     families = (person.family for person in metadata.authors.value if person != AND_OTHERS)
     lines = [metadata.title.value, metadata.abstract.value, "; ".join(headings(sections))]
     lines += [", ".join(families), metadata.venue.value]
-    text = "\n".join(" ".join(line.split()) for line in lines if line.strip())[:_LONGEST]
+    text = "\n".join(one_line(line) for line in lines if line.strip())[:_LONGEST]
     return text.encode(errors="replace").decode()  # a file may hold half a character, which cannot be hashed
 
 

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from folio.paper_metadata import Metadata, bare_arxiv, version_number
+from folio.identifiers import bare_arxiv, version_number
+from folio.paper_metadata import Metadata
+from folio.people import families
 from folio.text import fold
 from folio.types import Paper
 from folio.work_notices import WorkNotice, ordered
@@ -88,8 +90,7 @@ def _are_described(own: Metadata, other: Metadata) -> bool:
 
 
 def _share_author(own: Metadata, other: Metadata) -> bool:
-    ours, theirs = ({fold(name.family) for name in paper.authors.value} for paper in (own, other))
-    return bool(ours & theirs)
+    return bool(families(own.authors.value) & families(other.authors.value))
 
 
 def _same_title(own: Metadata, other: Metadata) -> bool:

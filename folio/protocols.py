@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.types import Hit, Passage, Reading, Tokens, Vectors, require
+
+if TYPE_CHECKING:
+    from folio.search.question import Question
 
 # Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]
@@ -142,7 +145,7 @@ class Reranker(Protocol):
 class Answerer(Protocol):
     """Question and evidence to the sentences of an answer, each with its citations, one at a time.
 
-    It answers one question at a time: `notice` and `confidence` are of the last answer.
+    It answers one question at a time: `notice` and `failed` are of the last answer.
     """
 
     name: str
@@ -151,18 +154,14 @@ class Answerer(Protocol):
     evidence_tokens: int  # how much evidence it takes
     quotes_only: bool  # whether its sentences are the papers' own, chosen and not written
 
-    @property
-    def confidence(self) -> float | None:
-        """How much of the question the evidence covers, 0 to 1; an answerer refuses below a threshold of its own.
-
-        None for an answerer that does not compute it, and before the first answer.
-        """
-        ...
-
     def sentences(
-        self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Sentence | RejectedSentence | Checking | Thinking]:
-        """Yield the answer's sentences; a yielded sentence is final. Raises ModelError."""
+        self, question: Question, evidence: Sequence[Evidence], style: Style = "plain"
+    ) -> Generator[Sentence | RejectedSentence | Checking | Thinking, None, float | None]:
+        """Yield the answer's sentences; a yielded sentence is final. Raises ModelError.
+
+        Returns how sure it is that the evidence answers, 0 to 1, or None where it does not know that. An answerer
+        refuses below a threshold of its own.
+        """
         ...
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:

@@ -289,8 +289,8 @@ def answer_json(
     answer: Answer, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
 ) -> AnswerJson:
     """An answer as the object that `--json` prints."""
-    said = list(warnings(cited.paper for cited in answer.citations).values())
-    return AnswerJson.model_validate(With(answer, warnings=said, hits=hits, models=models, timings_ms=timings_ms))
+    warned = list(warnings(citation.paper for citation in answer.citations).values())
+    return AnswerJson.model_validate(With(answer, warnings=warned, hits=hits, models=models, timings_ms=timings_ms))
 
 
 def passages_json(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from folio.text import one_line, whole_words
+
 REWORDED_SIGN = "≈"  # before a statement in a model's own words
 # After a name in a citation: what became of the paper (papers' notices, most grave first)
 NOTICE_MARKS = ("RETRACTED", "WITHDRAWN", "REMOVED", "PARTLY RETRACTED", "CONCERN")
@@ -52,13 +54,13 @@ def plain(text: str) -> str:
     return _without_citations(_visible(text))
 
 
-def one_line(text: str) -> str:
+def plain_line(text: str) -> str:
     """Like `plain`, on one line: with line breaks, a file name or a quote could look like other output."""
-    return plain(" ".join(text.split()))
+    return plain(one_line(text))
 
 
 def sentence_line(text: str) -> str:
-    """Like `one_line`, for text that begins a line: "1. x" becomes "1) x", for the sources are numbered so.
+    """Like `plain_line`, for text that begins a line: "1. x" becomes "1) x", for the sources are numbered so.
 
     The sign of a reworded statement at its beginning becomes "~".
     """
@@ -66,7 +68,7 @@ def sentence_line(text: str) -> str:
     def other(found: re.Match[str]) -> str:
         return f"({found['evidence']})" if found["evidence"] else f"{found['item']})"
 
-    line = _NUMBERED.sub(other, one_line(text))
+    line = _NUMBERED.sub(other, plain_line(text))
     return f"~{line.removeprefix(REWORDED_SIGN)}" if line.startswith(REWORDED_SIGN) else line
 
 
@@ -81,7 +83,7 @@ def statement_lines(text: str) -> tuple[str, ...]:
     if "\n" not in visible:
         return (sentence_line(text),)
     # A citation is looked for as if the text were on one line, so that no spaces hide it.
-    flat = " ".join(visible.split())
+    flat = one_line(visible)
     other = _without_citations(flat)
     shown = iter([other[found.start()] for found in _BRACKET.finditer(flat)])
     return tuple(_BRACKET.sub(lambda _: next(shown), visible).split("\n"))
@@ -121,17 +123,16 @@ def counted(count: int, what: str) -> str:
 
 
 def short_line(text: str, longest: int) -> str:
-    """Like `one_line`: at most `longest` characters, cut at the end of a word."""
-    line = one_line(text)
+    """Like `plain_line`: at most `longest` characters, cut at the end of a word."""
+    line = plain_line(text)
     if len(line) <= longest:
         return line
-    cut = line[: longest - 2]
-    return _without_citations(f"{cut.rpartition(' ')[0] or cut} …")
+    return _without_citations(f"{whole_words(line, longest - 2)} …")
 
 
 def name_line(text: str, longest: int = LONGEST_NAME) -> str:
-    """Like `one_line`, for a title, a person or a file: at most `longest` characters, without the middle."""
-    line = _visible(" ".join(text.split()))
+    """Like `plain_line`, for a title, a person or a file: at most `longest` characters, without the middle."""
+    line = _visible(one_line(text))
     if len(line) > longest:
         tail = longest // 3
         line = f"{line[: longest - tail - 1]}…{line[-tail:]}"

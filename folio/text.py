@@ -109,16 +109,42 @@ def _stem(word: str) -> str:
     return str(_stemmer().stemWord(word)) if word.isalpha() else word
 
 
+def without_marks(text: str) -> str:
+    """The text in lower case, in any script without diacritics and ligatures."""
+    letters = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
 def plain_words(text: str) -> list[str]:
     """The words of a text as they are typed where there are no accents: "Jürgen O'Neil" -> jurgen, o, neil."""
-    letters = unicodedata.normalize("NFKD", text).casefold()
-    return re.findall(r"\w+", "".join(letter for letter in letters if not unicodedata.combining(letter)))
+    return re.findall(r"\w+", without_marks(text))
 
 
 def fold(text: str) -> str:
     """A title or a name for comparison: letters and digits alone, without case and diacritics."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return "".join(char for char in plain if char.isalnum())
+
+
+def one_line(text: str) -> str:
+    """The text with one space for each run of white space and line breaks, and none at its ends."""
+    return " ".join(text.split())
+
+
+def shorten(text: str, longest: int) -> str:
+    """The text in at most `longest` characters; "…" stands for what is cut off."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of another library says, as part of a sentence."""
+    return one_line(str(error))[:100] or type(error).__name__
+
+
+def whole_words(text: str, longest: int) -> str:
+    """The beginning of a text that is longer than `longest` characters, up to the end of a word if it has a space."""
+    cut = text[:longest]
+    return cut.rpartition(" ")[0] or cut
 
 
 def coverage(weights: Mapping[str, float], tokens: Iterable[str]) -> float:
@@ -183,6 +209,16 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         start = match.end()
     spans.append((start, len(text)))
     return [span for span in (stripped(text, *span) for span in spans) if span[0] < span[1]]
+
+
+def sentence_tokens(text: str) -> list[list[str]]:
+    """The search tokens of each sentence of a text; all of them in a row are those of the text."""
+    return [[token for word in text[a:b].split() for token in _TOKENS_OF[word]] for a, b in sentence_spans(text)]
+
+
+def word_tokens(text: str) -> list[tuple[str, ...]]:
+    """The search tokens of each word between spaces; all of them in a row are those of the text."""
+    return [_TOKENS_OF[word] for word in text.split()]
 
 
 def _ends_here(text: str, start: int, match: re.Match[str]) -> bool:

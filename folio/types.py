@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from folio.paper_metadata import NO_METADATA, Metadata, without_version
+from folio.identifiers import without_version
+from folio.paper_metadata import NO_METADATA, Metadata
 from folio.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
 from folio.shown_text import page_words
 from folio.text import without_ending

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from folio.paper_metadata import Field, Metadata, PersonName, bare_arxiv
+from folio.identifiers import OPENALEX_ID, S2_ID, bare_arxiv
+from folio.paper_metadata import Field, Metadata, PersonName, read_stored, stored_form
 from folio.text import fold
 
-ValueT = TypeVar("ValueT")
 SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv"]
 SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
 # What goes into a paper's metadata, under the same names
@@ -26,14 +26,17 @@ _TELLING = 4  # words of a title that tell a work
 # Characters of a title and of a name that works are compared by: some titles are whole abstracts, and no index of
 # PostgreSQL holds them
 _TITLE_START, _NAME_START = 300, 100
-_OPENALEX = re.compile(r"W\d{1,12}")
-_S2 = re.compile(r"[0-9a-f]{40}")
+_OPENALEX, _S2 = re.compile(OPENALEX_ID), re.compile(S2_ID)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkAuthor:
-    name: PersonName
+class WorkAuthor(NamedTuple):
+    family: str
+    given: str
     orcid: str = ""  # "0000-0002-5424-5260"
+
+    @property
+    def name(self) -> PersonName:
+        return PersonName(self.family, self.given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Work:
     @property
     def first_author(self) -> str:
         """The family name."""
-        return self.authors[0].name.family if self.authors else ""
+        return self.authors[0].family if self.authors else ""
 
     def marks(self) -> list[str]:
         """What the work can be recognised by, the surest first."""
@@ -169,51 +172,13 @@ def to_metadata(works: Sequence[Work]) -> Metadata:
 
 def to_json(work: Work) -> dict[str, Any]:
     """What is known of a work, as JSON values; without its source and its references."""
-    known = {field.name: getattr(work, field.name) for field in fields(Work)}
-    return {
-        name: _plain(value)
-        for name, value in known.items()
-        if name not in ("source", "references") and value not in ("", (), None)
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [[each.name.family, each.name.given, each.orcid] if isinstance(each, WorkAuthor) else each
-                for each in value]  # fmt: skip
-    return value
+    unknown = {field.name for field in fields(Work) if getattr(work, field.name) in ("", (), None)}
+    left_out = unknown | {"source", "references"}
+    written: dict[str, Any] = stored_form(Work).dump_python(work, mode="json", exclude=left_out)
+    return written
 
 
 def from_json(source: SourceName, written: Mapping[str, Any]) -> Work:
-    """What `to_json` wrote. Raises ValueError, TypeError for anything else."""
-    if source not in SOURCE_NAMES:
-        raise ValueError("the source of a work cannot be read")
-    return replace(Work(source), **{name: _field(name, value) for name, value in written.items()})
-
-
-_TEXTS = frozenset(
-    """title venue abstract kind volume issue pages publisher doi arxiv openalex semanticscholar licence
-    bibtex""".split()
-)
-
-
-def _field(name: str, value: Any) -> Any:
-    """A field of a work, of the type that it must have."""
-    if name == "authors":
-        parts = [[_checked(str, part) for part in _checked(list, each)] for each in _checked(list, value)]
-        return tuple(WorkAuthor(PersonName(family, given), orcid) for family, given, orcid in parts)
-    if name in ("categories", "pdfs"):
-        return tuple(_checked(str, each) for each in _checked(list, value))
-    if name in _TEXTS:
-        return _checked(str, value)
-    if name in ("year", "cited", "reference_count"):
-        return _checked(int, value)
-    if name in ("is_open", "is_retracted"):
-        return _checked(bool, value)
-    raise ValueError("a field of a work is unknown")
-
-
-def _checked(kind: type[ValueT], value: Any) -> ValueT:
-    if type(value) is not kind:
-        raise ValueError("a field of a work cannot be read")
-    return value
+    """What `to_json` wrote. Raises ValueError for anything else."""
+    work: Work = read_stored(stored_form(Work), {**written, "source": source}, "a work")
+    return work

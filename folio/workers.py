@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NotRequired, TypedDict, TypeVar, Unpack, overload
 
 from folio.errors import PaperBusy, PaperError, PaperLimit
+from folio.text import one_line
 
 if TYPE_CHECKING:
     from pebble import ProcessFuture, ProcessPool
@@ -68,15 +69,18 @@ class _Limits:
 _Reply = bytes | PaperError
 
 
+class GuardOptions(TypedDict):
+    """See run_guarded."""
+
+    jobs: int
+    timeout_s: float
+    memory_mb: int
+    cpu_s: NotRequired[float]
+
+
 @overload
 def run_guarded(
-    function: Callable[[ItemT], ResultT],
-    items: Iterable[ItemT],
-    *,
-    jobs: int,
-    timeout_s: float,
-    memory_mb: int,
-    cpu_s: float = ...,
+    function: Callable[[ItemT], ResultT], items: Iterable[ItemT], **options: Unpack[GuardOptions]
 ) -> Generator[Finished[ItemT, ResultT], None, None]: ...
 
 
@@ -85,11 +89,8 @@ def run_guarded(
     function: Callable[[ItemT], ResultT],
     items: Iterable[ItemT],
     *,
-    jobs: int,
-    timeout_s: float,
-    memory_mb: int,
-    cpu_s: float = ...,
     extra_futures: Callable[[], Sequence[Future[Any]]],
+    **options: Unpack[GuardOptions],
 ) -> Generator[Finished[ItemT, ResultT] | Woken, None, None]: ...
 
 
@@ -97,11 +98,8 @@ def run_guarded(
     function: Callable[[ItemT], ResultT],
     items: Iterable[ItemT],
     *,
-    jobs: int,
-    timeout_s: float,
-    memory_mb: int,
-    cpu_s: float = math.inf,
     extra_futures: Callable[[], Sequence[Future[Any]]] = tuple,
+    **options: Unpack[GuardOptions],
 ) -> Generator[Finished[ItemT, ResultT] | Woken, None, None]:
     """Run function(item) for every item in worker processes; yields each result as it is finished.
 
@@ -116,14 +114,14 @@ def run_guarded(
     extra_futures: returns futures of the caller's own to wait for as well; Woken is yielded when one of them is done
     before any item is.
     """
+    limits = _Limits(options["timeout_s"], options.get("cpu_s", math.inf), options["memory_mb"])
     source = iter(items)
-    ahead = [(item, 0) for item in islice(source, max(1, jobs))]
+    ahead = [(item, 0) for item in islice(source, max(1, options["jobs"]))]
     if not ahead:
         return
     workers = len(ahead)
     again: list[tuple[ItemT, int]] = []
     running: dict[ProcessFuture[_Reply], tuple[ItemT, int]] = {}
-    limits = _Limits(timeout_s, cpu_s, memory_mb)
     pool = _pool(workers)
     try:
         while True:
@@ -137,7 +135,7 @@ def run_guarded(
             waiting = chain(_drain(again), _drain(ahead), zip(source, repeat(0)))
             for item, tries in islice(waiting, max(0, room - len(running))):
                 try:
-                    future = pool.schedule(_guarded, (function, item, limits), timeout=timeout_s)
+                    future = pool.schedule(_guarded, (function, item, limits), timeout=limits.timeout_s)
                 except RuntimeError:  # the pool broke down just now
                     again.append((item, tries))
                     break
@@ -281,7 +279,7 @@ def _ending(exit_code: int) -> str:
 
 
 def _unexpected(error: BaseException) -> PaperError:
-    message = " ".join(str(error).split())[:200]
+    message = one_line(str(error))[:200]
     return PaperError(
         f"Reading the file failed: {type(error).__name__}{': ' if message else ''}{message}.",
         "Save the file to a new PDF with another program, or leave it out of the folder.",

@@ -67,7 +67,7 @@ for thread in threading.enumerate():
     if thread is not threading.main_thread():
         thread.join()
 try:
-    chat.Chat._loaded_chain(chat.Chat(None, None, top_k=1))
+    chat.Chat(None, None, top_k=1)._chain
 except Exception as error:
     print(type(error).__name__, error)
 """

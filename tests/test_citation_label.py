@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,20 +12,12 @@ import pytest
 
 from folio.answer_types import Citation
 from folio.citation_label import CitationStyle, citation_label
-from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
+from folio.paper_metadata import Field, Metadata, PersonName
 from folio.store.indexes import LIBRARY
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
+from tests.helpers.known_papers import about
 from tests.helpers.stores import Store
-
-
-def about(families: Sequence[str] = (), year: int | None = None, title: str = "", *, sure: bool = True) -> Metadata:
-    people = tuple(AND_OTHERS if family == "et al." else PersonName(family, "A.") for family in families)
-    return Metadata(
-        title=Field(title, "page", sure) if title else Field(""),
-        authors=Field(people, "page", sure) if people else Field(()),
-        year=Field(year, "page", sure) if year else Field(None),
-    )
 
 
 @pytest.mark.parametrize(
@@ -76,13 +68,9 @@ def labels(library: Library) -> dict[str, str]:
 
 def test_papers_that_are_named_alike_get_letters_by_their_titles(store: Store) -> None:
     assert labels(store.library) == dict.fromkeys("abcd", "")
-    say(
-        store,
-        a=about(["Otter"], 2020, "Sleep"),
-        b=about(["Otter"], 2020, "Food"),
-        c=about(["Otter"], 2021, "Fur"),
-        d=about(["Otter", "Seal"], 2020, "Kelp"),
-    )
+    titles = {"a": "Sleep", "b": "Food", "c": "Fur", "d": "Kelp"}
+    named = {name: about(["Otter"], 2021 if name == "c" else 2020, title) for name, title in titles.items()}
+    say(store, **named | {"d": about(["Otter", "Seal"], 2020, "Kelp")})
     expected = {"a": "Otter 2020b", "b": "Otter 2020a", "c": "Otter 2021", "d": "Otter & Seal 2020"}
     assert labels(store.library) == expected
     store.library.drop("/papers/b.pdf")
@@ -91,74 +79,54 @@ def test_papers_that_are_named_alike_get_letters_by_their_titles(store: Store) -
     assert labels(store.library) == expected
 
 
-def test_titles_and_names_without_a_year_get_letters_too(store: Store) -> None:
-    say(
-        store,
-        a=about(title="Report of the Year: One"),
-        b=about(title="Report of the Year: Two"),
-        c=about(["Otter"]),
-        d=about(["Otter"], title="Kelp"),
-    )
-    assert labels(store.library) == {
-        "a": "“Report of the Year” (a)",
-        "b": "“Report of the Year” (b)",
-        "c": "Otter (a)",
-        "d": "Otter (b)",
-    }
+def arxiv(number: str) -> Field[str]:
+    return Field(f"2301.0{number}", "page", True)
+
+
+KNOWN = about(["Otter"], 2020)
 
 
 @pytest.mark.parametrize(
-    ("style", "marks"),
+    ("said", "expected"),
     [
-        ("author-year", ["[Otter 2020, p. 1]", "[b.pdf p.1]", "[arXiv:2301.01234 p.1]"]),
-        ("arxiv", ["[arXiv:2301.01234 p.1]", "[b.pdf p.1]", "[arXiv:2301.01234 p.1]"]),
-        ("file", ["[a.pdf p.1]", "[b.pdf p.1]", "[c.pdf p.1]"]),
+        # Titles and names without a year
+        ({"a": about(title="Report of the Year: One"), "b": about(title="Report of the Year: Two"),
+          "c": about(["Otter"]), "d": about(["Otter"], title="Kelp")},
+         {"a": "“Report of the Year” (a)", "b": "“Report of the Year” (b)", "c": "Otter (a)", "d": "Otter (b)"}),
+        # Versions of one number
+        ({name: replace(KNOWN, arxiv=arxiv(number)) for name, number in
+          (("a", "1234v1"), ("b", "1234v2"), ("c", "1234v2"), ("d", "1235v2"))},
+         {"a": "Otter 2020 v1", "b": "Otter 2020 v2 (a)", "c": "Otter 2020 v2 (b)", "d": "Otter 2020"}),
     ],
-)
-def test_the_style_decides_what_a_citation_looks_like(store: Store, style: CitationStyle, marks: list[str]) -> None:
-    arxiv = Field("2301.01234v2", "page", True)
-    say(store, a=replace(about(["Otter"], 2020), arxiv=arxiv), c=Metadata(arxiv=arxiv))
-    library = Library(store.folder / LIBRARY, citation_style=style)
-    for papers in (library.papers(), library.papers_by_id([paper.id for paper in library.papers()])):
-        cited = [Citation(paper, 0, 4, "Text", 1, 1.0) for paper in papers]
-        assert [citation.shown for citation in cited][:3] == marks
-    library.close()
+)  # fmt: skip
+def test_what_is_named_alike_gets_letters(store: Store, said: dict[str, Metadata], expected: dict[str, str]) -> None:
+    say(store, **said)
+    assert labels(store.library) == expected
+
+
+ONE = {"a": replace(KNOWN, arxiv=arxiv("1234v2")), "c": Metadata(arxiv=arxiv("1234v2"))}
+VERSIONS = {"a": replace(KNOWN, arxiv=arxiv("1234v1")), "b": replace(KNOWN, arxiv=arxiv("1234v2")),
+            "c": Metadata(arxiv=arxiv("1234v10"))}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("style", "marks"),
+    ("said", "style", "marks"),
     [
-        ("author-year", ["[Otter 2020 v1, p. 1]", "[Otter 2020 v2, p. 1]", "[arXiv:2301.01234v10 p.1]"]),
-        ("arxiv", ["[arXiv:2301.01234v1 p.1]", "[arXiv:2301.01234v2 p.1]", "[arXiv:2301.01234v10 p.1]"]),
-        ("file", ["[a.pdf p.1]", "[b.pdf p.1]", "[c.pdf p.1]"]),
+        (ONE, "author-year", ["[Otter 2020, p. 1]", "[b.pdf p.1]", "[arXiv:2301.01234 p.1]"]),
+        (ONE, "arxiv", ["[arXiv:2301.01234 p.1]", "[b.pdf p.1]", "[arXiv:2301.01234 p.1]"]),
+        (ONE, "file", ["[a.pdf p.1]", "[b.pdf p.1]", "[c.pdf p.1]"]),
+        (VERSIONS, "author-year", ["[Otter 2020 v1, p. 1]", "[Otter 2020 v2, p. 1]", "[arXiv:2301.01234v10 p.1]"]),
+        (VERSIONS, "arxiv", [f"[arXiv:2301.01234v{number} p.1]" for number in (1, 2, 10)]),
+        (VERSIONS, "file", ["[a.pdf p.1]", "[b.pdf p.1]", "[c.pdf p.1]"]),
     ],
 )
-def test_versions_of_a_paper_are_told_apart(store: Store, style: CitationStyle, marks: list[str]) -> None:
-    known = about(["Otter"], 2020)
-    first, second, tenth = (Field(f"2301.01234v{number}", "page", True) for number in (1, 2, 10))
-    say(store, a=replace(known, arxiv=first), b=replace(known, arxiv=second), c=Metadata(arxiv=tenth))
-    library = Library(store.folder / LIBRARY, citation_style=style)
-    for papers in (library.papers(), library.papers_by_id([paper.id for paper in library.papers()])):
-        assert [Citation(paper, 0, 4, "Text", 1, 1.0).shown for paper in papers][:3] == marks
-    library.close()
-
-
-def test_versions_of_one_number_get_letters(store: Store) -> None:
-    known = about(["Otter"], 2020)
-    first, second = (Field(f"2301.01234v{number}", "page", True) for number in (1, 2))
-    say(
-        store,
-        a=replace(known, arxiv=first),
-        b=replace(known, arxiv=second),
-        c=replace(known, arxiv=second),
-        d=replace(known, arxiv=Field("2301.01235v2", "page", True)),
-    )
-    assert labels(store.library) == {
-        "a": "Otter 2020 v1",
-        "b": "Otter 2020 v2 (a)",
-        "c": "Otter 2020 v2 (b)",
-        "d": "Otter 2020",
-    }
+def test_the_style_decides_what_a_citation_looks_like(
+    store: Store, said: dict[str, Metadata], style: CitationStyle, marks: list[str]
+) -> None:
+    say(store, **said)
+    with closing(Library(store.folder / LIBRARY, citation_style=style)) as library:
+        for papers in (library.papers(), library.papers_by_id([paper.id for paper in library.papers()])):
+            assert [Citation(paper, 0, 4, "Text", 1, 1.0).shown for paper in papers][:3] == marks
 
 
 def test_versions_are_found_by_their_index(store: Store) -> None:

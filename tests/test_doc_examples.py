@@ -53,11 +53,8 @@ def examples() -> Iterator[str]:
         for line in re.findall(r"`([^`]+)`", prose(page).replace("\n", " ")):
             named = re.match(r"(?:[A-Z_]+=\S+ )?(?:folio|python(?: -m folio| \w+\.py)) \S", line)
             # "folio evaluate" alone names a command, and FILE stands for any file.
-            if (
-                named
-                and re.search(r"[ =][^-\s]\S*|--[\w-]+$", line[named.end() - 1 :])
-                and not _PLACEHOLDER.search(line)
-            ):
+            has_arguments = named and re.search(r"[ =][^-\s]\S*|--[\w-]+$", line[named.end() - 1 :])
+            if has_arguments and not _PLACEHOLDER.search(line):
                 yield line
 
 
@@ -99,12 +96,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliRunner]:
         (folder / "questions.jsonl").write_text(json.dumps(asked), encoding="utf-8")
         (folder / "library.bib").write_text("@misc{a, title = {The Aletsch Glacier}, year = 2021}\n", encoding="utf-8")
         for command in (
-            "ingest",
-            "ask --batch questions.txt",
-            "ask --feedback good",
+            *("ingest", "ask --batch questions.txt", "ask --feedback good"),
             'papers edit raft.pdf "authors=Ongaro, Diego; Ousterhout, John" year=2014',
-            "evaluate questions.jsonl --json before.json",
-            "evaluate questions.jsonl --json now.json",
+            *(f"evaluate questions.jsonl --json {name}.json" for name in ("before", "now")),
         ):
             assert run(made, f"folio {command}").code == 0, command
         yield made

@@ -50,13 +50,10 @@ def test_an_export_shows_it(name: str, face: str) -> None:
         assert shown.words in text_of(face)
 
 
-def test_a_reply_is_kept_as_it_was() -> None:
+def test_kept_replies_of_any_folio_are_read() -> None:
     for reply in REPLIES:
         assert ChatReply.model_validate(reply.model_dump()).model_dump() == reply.model_dump()
         assert ChatReply.model_validate_json(reply.model_dump_json()).model_dump() == reply.model_dump()
-
-
-def test_a_remark_that_an_older_folio_kept_is_one_still() -> None:
     older = REMARKED.model_dump(exclude={"remark", "scope", "model_failed"})
     assert ChatReply.model_validate(older).remark == REMARK
     assert ChatReply.model_validate(ANSWERED.model_dump(exclude={"remark"})).remark == ""

@@ -40,39 +40,37 @@ def test_whatever_is_at_a_path_is_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["CON", "con.pdf", "Nul.tar.gz", "COM1.pdf", "lpt9", "AUX"])
-def test_no_file_is_named_like_a_device_of_windows(name: str) -> None:
-    assert no_device(name) == f"_{name}"
-    assert is_bad_name(name)
-    assert not is_bad_name(no_device(name))
-
-
-@pytest.mark.parametrize("name", ["context.pdf", "CON 2.pdf", "Conway.pdf", "COM10.pdf", "nullable"])
-def test_other_names_stay(name: str) -> None:
-    assert no_device(name) == name
-    assert not is_bad_name(name)
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        *((name, f"_{name}") for name in ("CON", "con.pdf", "Nul.tar.gz", "COM1.pdf", "lpt9", "AUX")),
+        *((name, name) for name in ("context.pdf", "CON 2.pdf", "Conway.pdf", "COM10.pdf", "nullable")),
+    ],
+)
+def test_no_file_is_named_like_a_device_of_windows(name: str, safe: str) -> None:
+    assert no_device(name) == safe
+    assert is_bad_name(name) is (name != safe)
+    assert not is_bad_name(safe)
 
 
 @needs_linux
 def test_what_windows_does_not_let_go_stays_until_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "lexical"
+    opened, new = folder / "open", tmp_path / "new"
     folder.mkdir()
-    for name in ("first", "open", "third"):
-        (folder / name).write_text(name)
-    (tmp_path / "new").write_text("new")
+    for path in (folder / "first", opened, folder / "third", new):
+        path.write_text(path.name)
     install(monkeypatch)
-    with (folder / "open").open():
+    with opened.open():
         discard(folder)
-        assert [path.name for path in folder.iterdir()] == ["open"]
+        assert list(folder.iterdir()) == [opened]
         with pytest.raises(PermissionError) as caught:
-            replace(tmp_path / "new", folder / "open")
+            replace(new, opened)
         assert is_in_use(caught.value)
-        assert (
-            unusable(caught.value).happened == f"{folder / 'open'} is open in another program, or may not be changed."
-        )
-        assert (folder / "open").read_text() == "open"
-    replace(tmp_path / "new", folder / "open")
-    assert (folder / "open").read_text() == "new"
+        assert unusable(caught.value).happened == f"{opened} is open in another program, or may not be changed."
+        assert opened.read_text() == "open"
+    replace(new, opened)
+    assert opened.read_text() == "new"
     discard(folder)
     assert not folder.exists()
 

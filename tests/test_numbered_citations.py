@@ -52,23 +52,13 @@ def test_a_terminal_shows_the_numbers_of_the_sources() -> None:
     )
 
 
-def test_a_page_keeps_its_number_through_an_answer() -> None:
+def test_a_page_keeps_its_number_through_an_answer_and_in_json() -> None:
     again = replace(ANSWER, sentences=(*ANSWER.sentences, ANSWER.sentences[0]))
-    assert [[cited.number for cited in sentence.citations] for sentence in numbered(again).sentences] == [
-        [1, 1],
-        [2],
-        [1, 1],
-    ]
-
-
-def test_json_has_the_number_and_the_name() -> None:
+    numbers = [[cited.number for cited in sentence.citations] for sentence in numbered(again).sentences]
+    assert numbers == [[1, 1], [2], [1, 1]]
     found = answer_json(numbered(ANSWER), HITS, MODELS, TIMINGS)
-    assert [(cited.number, cited.shown) for cited in found.citations] == [
-        (1, "[alps/ice.pdf p.1]"),
-        (1, "[alps/ice.pdf p.1]"),
-        (2, "[alps/ice.pdf p.2]"),
-        (3, "[arXiv:2301.01234 p.1]"),
-    ]
+    ice = [(1, "[alps/ice.pdf p.1]"), (1, "[alps/ice.pdf p.1]"), (2, "[alps/ice.pdf p.2]")]
+    assert [(cited.number, cited.shown) for cited in found.citations] == [*ice, (3, "[arXiv:2301.01234 p.1]")]
 
 
 def test_exported_markdown_has_the_numbers_of_its_sources() -> None:

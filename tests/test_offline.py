@@ -23,18 +23,11 @@ from tests.helpers.serve_process import Served
 QUESTION = "How long is the Aletsch glacier?"
 # What a person's environment may hold, and what may follow from it: each would lead to another computer.
 TRAPS = {
-    "HTTP_PROXY": "http://192.0.2.1:3128",
-    "HTTPS_PROXY": "http://192.0.2.1:3128",
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy"), "http://192.0.2.1:3128"),
+    **dict.fromkeys(("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "FASTAPI_OTEL_AUTO_CONFIGURE"), "true"),
+    **dict.fromkeys(("LANGSMITH_API_KEY", "OLLAMA_API_KEY", "HF_TOKEN"), "a-secret"),
+    **dict.fromkeys(("HF_HUB_OFFLINE", "ORT_DISABLE_TELEMETRY"), "0"),
     "ALL_PROXY": "socks5://192.0.2.1:1080",
-    "http_proxy": "http://192.0.2.1:3128",
-    "LANGSMITH_TRACING": "true",
-    "LANGCHAIN_TRACING_V2": "true",
-    "LANGSMITH_API_KEY": "lsv2-secret",
-    "OLLAMA_API_KEY": "ollama-secret",
-    "HF_TOKEN": "hf-secret",
-    "HF_HUB_OFFLINE": "0",
-    "ORT_DISABLE_TELEMETRY": "0",
-    "FASTAPI_OTEL_AUTO_CONFIGURE": "true",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1:4318",
 }
 needs_filter = pytest.mark.skipif(not offline_guard.can_close(), reason="the kernel's filter needs Linux")
@@ -75,8 +68,7 @@ def python(guard: Path, code: str, mode: str) -> subprocess.CompletedProcess[str
 )
 def test_the_guard_holds(guard: Path, code: str) -> None:
     ran = python(guard, code, "loopback")
-    assert ran.returncode == offline_guard.BROKE_OUT
-    assert "BROKE OUT" in ran.stderr
+    assert (ran.returncode, "BROKE OUT" in ran.stderr) == (offline_guard.BROKE_OUT, True)
 
 
 def test_the_guard_lets_the_loopback_through(guard: Path, ollama_server: OllamaStandIn) -> None:
@@ -123,11 +115,8 @@ def test_with_ollama(closed: CliRunner, ollama_server: OllamaStandIn) -> None:
     closed.settings |= {"OLLAMA_HOST": ollama_server.url, "EMBEDDER": "ollama", "LLM": "ollama"}
     ingested = closed.spawn("ingest.py")
     assert (ingested.code, ingested.err) == (0, "")
-    found = answered(closed.spawn("query.py", "--json", QUESTION))
-    assert found["models"]["llm"] == "llama3.1:8b (Ollama)"
     chatted = closed.spawn("query.py", typed=f"{QUESTION}\nHow thick is it?\n")
-    assert chatted.code == 0
-    assert "BROKE OUT" not in chatted.err
+    assert (chatted.code, "alps/glaciers.pdf" in chatted.out, "BROKE OUT" in chatted.err) == (0, True, False)
     assert {request.path for request in ollama_server.requests} == {
         *("/api/tags", "/api/show", "/api/ps", "/api/embed", "/api/chat")
     }

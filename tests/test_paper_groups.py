@@ -33,12 +33,9 @@ def test_tags_whatever_their_case_and_accents() -> None:
     assert not has_tag(NO_METADATA, "")
 
 
-def test_one_of_the_collections_and_one_of_the_tags() -> None:
+def test_groups_are_matched_and_unknown_names_found() -> None:
     assert matches(RAFT, [], [])
     assert matches(RAFT, ["Plants", "Raft"], ["tea", "to read"])
     assert not matches(RAFT, ["Raft"], ["tea"])
     assert not matches(TEA, ["Raft"], ["tea"])
-
-
-def test_names_that_no_paper_has() -> None:
     assert unknown_names([RAFT, TEA], ["raft", "Plants"], ["tea", "coffee"]) == ["Plants", "coffee"]

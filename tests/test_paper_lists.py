@@ -9,14 +9,13 @@ import pytest
 from folio.paper_lists import BY, SORTS, count_by, sort_papers, unsure_fields
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.sections import Kind, PaperSection, SectionMap
-from folio.types import PageMap, Paper
+from folio.types import Paper
+from tests.helpers.known_papers import known_paper
 
 
 def paper(file: str, id: str, problems: tuple[str, ...] = (), kinds: tuple[Kind, ...] = (), **values: Any) -> Paper:
-    fields = {name: each if isinstance(each, Field) else Field(each, "page", True) for name, each in values.items()}
-    made = Metadata(**fields)
     sections = SectionMap(tuple(PaperSection(n, n + 1, 1, "", kind, kind) for n, kind in enumerate(kinds)))
-    return Paper(id * 64, file, made, PageMap((0,), ("",)), 10, 1, problems, sections)
+    return known_paper(file, id * 64, problems, sections, **values)
 
 
 RAFT = paper(

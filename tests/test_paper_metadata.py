@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folio.identifiers import without_version
 from folio.paper_metadata import (
     FIELDS,
     NO_METADATA,
     SOURCES,
     Field,
     Metadata,
-    Origin,
     PersonName,
     Source,
     from_json,
@@ -23,24 +23,20 @@ from folio.paper_metadata import (
     simple_metadata,
     to_json,
     with_origin,
-    without_version,
 )
+from tests.helpers.known_papers import known
 
 PDF = simple_metadata("Proceedings Template - WORD", ("Ada B. Byte",), 1999, "2301.01234v2")
-
-
-def said(origin: Origin, **values: Any) -> Metadata:
-    return Metadata(**{name: Field(value, origin, True) for name, value in values.items()})
 
 
 def test_each_field_comes_from_its_most_trusted_source() -> None:
     assert SOURCES == ("person", "zotero", "bibliography", "online", "pdf")
     layers: dict[Source, Metadata] = {
         "pdf": PDF,
-        "bibliography": said("bibliography", title="From a bibliography", year=2001, venue="A Journal", doi="10.1/b"),
-        "online": said("openalex", title="From OpenAlex", year=2003, venue="Nowhere", abstract="Short."),
-        "zotero": said("zotero", title="From Zotero", year=2002),
-        "person": said("person", title="From a person"),
+        "bibliography": known("bibliography", title="From a bibliography", year=2001, venue="A Journal", doi="10.1/b"),
+        "online": known("openalex", title="From OpenAlex", year=2003, venue="Nowhere", abstract="Short."),
+        "zotero": known("zotero", title="From Zotero", year=2002),
+        "person": known("person", title="From a person"),
     }
     expected = Metadata(
         title=Field("From a person", "person", True),
@@ -57,24 +53,18 @@ def test_each_field_comes_from_its_most_trusted_source() -> None:
 
 
 def test_what_a_person_emptied_hides_what_others_say() -> None:
-    emptied = said("person", title="", authors=(), year=None)
+    emptied = known("person", title="", authors=(), year=None)
     found = merged({"pdf": PDF, "person": emptied})
     assert (found.title.value, found.authors.value, found.year.value) == ("", (), None)
     assert found.arxiv == PDF.arxiv
     assert found.known().keys() == {"title", "authors", "year", "arxiv"}
 
 
-def test_a_year_guessed_from_cited_works_is_not_printed() -> None:
+def test_metadata_knows_what_its_source_vouches_for() -> None:
     assert Metadata(year=Field(2014, "cited works")).printed_year is None
     assert Metadata(year=Field(2014, "page")).printed_year == 2014
-
-
-def test_simple_metadata_knows_only_what_it_is_given() -> None:
     assert simple_metadata() == NO_METADATA
     assert simple_metadata("A", origin="bibliography").known() == {"title": Field("A", "bibliography")}
-
-
-def test_a_source_vouches_for_all_that_it_says() -> None:
     person = with_origin(PDF, "person")
     assert {field.origin for field in person.known().values()} == {"person"}
     assert all(field.sure for field in person.known().values())

@@ -30,12 +30,9 @@ def test_it_is_made_of_what_names_the_subject() -> None:
     ]
 
 
-def test_nothing_known_is_no_text() -> None:
+def test_nothing_known_and_captions_are_no_text() -> None:
     assert paper_text(NO_METADATA, NO_SECTIONS) == ""
     assert paper_text(NO_METADATA, sections("Introduction", "Results and discussion", "References")) == ""
-
-
-def test_captions_are_no_headings() -> None:
     assert headings(sections("Figure 1: an otter", level=0)) == ()
 
 

@@ -11,17 +11,12 @@ from folio.paper_metadata import Field, Metadata, PersonName
 from folio.paper_versions import is_superseded, relation, with_versions
 from folio.types import PageMap, Paper
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.known_papers import known
 from tests.helpers.pdfs import save
 
-OTTERS = Metadata(
-    title=Field("Sea otters and the kelp that they keep", "page", True),
-    authors=Field((PersonName("Otter", "Ann"), PersonName("Seal", "Bo")), "page", True),
-    year=Field(2021, "page", True),
-)
-SEALS = Metadata(
-    title=Field("A comment on the diving of grey seals", "page", True),
-    authors=Field((PersonName("Walrus", "Cy"),), "page", True),
-)
+ANN, BO, CY = PersonName("Otter", "Ann"), PersonName("Seal", "Bo"), PersonName("Walrus", "Cy")
+OTTERS = known(title="Sea otters and the kelp that they keep", authors=(ANN, BO), year=2021)
+SEALS = known(title="A comment on the diving of grey seals", authors=(CY,))
 
 
 def arxiv(metadata: Metadata, number: str) -> Metadata:
@@ -114,14 +109,14 @@ def test_an_older_version_answers_only_if_named(desk: CliRunner) -> None:
     version(desk.papers / "2101.01234v2.pdf", NEW)
     save(desk.papers / "ice.pdf", [[(72, 100, "Ice of glaciers"), (72, 170, "The ice of glaciers flows downhill.")]])
     desk.ingest()
-    question = "How many urchins did sea otters eat in one year?"
-    for wanted in (["--deep"], ["--author", "Otter"], ["--year", "2020-2022"], ["--deep", "--author", "Otter"]):
-        asked = desk.query(question, "--no-log", *wanted).out
-        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (True, False), wanted
-    for wanted in (["--paper", "2101.01234v1"], ["--deep", "--paper", "2101.01234v1"]):
-        asked = desk.query(question, "--no-log", *wanted).out
-        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (False, True), wanted
-    both = ["--paper", "2101.01234v1", "--paper", "2101.01234v2", "--author", "Otter"]
+    question, named = "How many urchins did sea otters eat in one year?", ["--paper", "2101.01234v1"]
+    for chosen, is_old in (
+        *((each, False) for each in (["--deep"], ["--author", "Otter"], ["--year", "2020-2022"])),
+        *((each, True) for each in (named, ["--deep", *named])),
+    ):
+        asked = desk.query(question, "--no-log", *chosen).out
+        assert ("1750 urchins" in asked, "1200 urchins" in asked) == (not is_old, is_old), chosen
+    both = [*named, "--paper", "2101.01234v2", "--author", "Otter"]
     assert "1200 urchins" in desk.query(question, "--no-log", *both).out
 
 

@@ -54,23 +54,16 @@ def test_commands_answer_and_write_nothing(
         again = desk.query(LENGTH)
         assert (again.code, again.out, again.err) == (0, asked.out, f"{WITHOUT_MODEL}\n{NOT_LOGGED}")
         chatted = desk.query(typed=f"{LENGTH}\nAnd how thick is its ice?\n/good\n/sources\n")
-        assert chatted.code == 0
-        assert chatted.err == (
-            f"{WITHOUT_MODEL}\n{NOT_LOGGED}Understood as: How thick is the Aletsch glacier’s ice?\n"
-            "The question is not in the log.\n"
-        )
+        understood = "Understood as: How thick is the Aletsch glacier’s ice?\nThe question is not in the log.\n"
+        assert (chatted.code, chatted.err) == (0, f"{WITHOUT_MODEL}\n{NOT_LOGGED}{understood}")
         assert desk.query("--stats", "--json").object["papers"] == 2
         assert desk.query("--doctor").out.endswith("\nReady to answer.\n")
-        forgotten = desk.query("--forget")
-        assert (forgotten.code, forgotten.err.splitlines()[0]) == (
-            1,
-            "Conversations cannot be deleted here: the folder of the index cannot be written.",
-        )
+        forgotten, happened = desk.query("--forget"), "Conversations cannot be deleted here: "
+        assert (forgotten.code, forgotten.err.partition("the folder")[0]) == (1, happened)
         verified = desk.ingest("--verify")
         assert (verified.code, verified.out) == (0, "The index is consistent: library, vectors and BM25 agree.\n")
-        assert verified.err == (
-            f"{desk.store} cannot be written: it is checked as it is, without keeping others from writing.\n"
-        )
+        as_it_is = "cannot be written: it is checked as it is, without keeping others from writing."
+        assert verified.err == f"{desk.store} {as_it_is}\n"
         refused = desk.ingest()
         assert (refused.code, len(refused.err.splitlines())) == (1, 2)
     assert contents(desk.folder) == before

@@ -17,31 +17,22 @@ PAPER = SectionMap((
 ))  # fmt: skip
 
 
-def test_a_block_is_no_section_of_what_is_shown() -> None:
+def test_a_place_is_named_after_its_section_or_caption() -> None:
     assert PAPER.shown(42, 44) == "§5.2 Latency"
     assert PAPER.shown(42, 58) == "§5.2 Latency"
     assert PAPER.shown(12, 18) == ""
     assert PAPER.shown(90, 125) == "§5 Results – References"
-
-
-def test_text_within_a_caption_is_named_after_it() -> None:
     assert PAPER.shown(46, 55) == "Figure 3 in §5.2 Latency"
     assert PAPER.shown(46, 56) == "§5.2 Latency"
     assert SectionMap((section(3, 9, "caption", 0, "Figure 1"),)).shown(3, 9) == "Figure 1"
 
 
-def test_a_float_among_the_references_is_not_apart() -> None:
+def test_spans_that_are_apart_or_chosen() -> None:
     assert PAPER.apart() == ((10, 20), (100, 120), (140, 180))
     assert PAPER.apart(frozenset({"boilerplate"})) == ((10, 20),)
     assert SectionMap().apart() == ()
-
-
-def test_neighbours_that_are_apart_are_one_span() -> None:
     thanked = SectionMap((section(0, 10, "acknowledgements"), section(10, 30, "references")))
     assert thanked.apart() == ((0, 30),)
-
-
-def test_chosen_sections_come_with_all_that_lies_in_them() -> None:
     assert PAPER.spans(lambda one: one.kind == "results") == ((30, 100),)
     assert PAPER.spans(lambda one: one.title == "Latency" or one.kind == "references") == ((40, 60), (100, 200))
 

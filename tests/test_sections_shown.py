@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from folio.answer.layout import Layout
+from folio.answer.layout import AnswerFormat, Layout
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.cli.render import show_hits, show_sources
 from folio.grounding.sentences import citation
@@ -66,43 +66,32 @@ def test_a_passage_has_the_kind_of_its_larger_part() -> None:
 
 
 @pytest.mark.parametrize("answer_format", ["prose", "statements"])
-def test_a_model_is_told_the_section(answer_format: str) -> None:
-    start = Layout("Who?", [evidence(raft())], answer_format, "plain").start  # type: ignore[arg-type]
+def test_a_model_is_told_the_section(answer_format: AnswerFormat) -> None:
+    start = Layout("Who?", [evidence(raft())], answer_format, "plain").start
     assert 'pages="p. 1, §5.1 The log – §5.2 Leader election">' in start
-
-
-@pytest.mark.parametrize("answer_format", ["prose", "statements"])
-def test_a_heading_cannot_pass_for_a_tag_of_the_prompt(answer_format: str) -> None:
-    start = Layout("Who?", [evidence(raft(SPOOF))], answer_format, "plain").start  # type: ignore[arg-type]
+    start = Layout("Who?", [evidence(raft(SPOOF))], answer_format, "plain").start
     assert start.count("</evidence>") == start.count("<evidence") == 1
     assert "[otters p.7]" not in start
 
 
-def test_the_terminal_names_the_section() -> None:
-    hit = raft()
-    printed = io.StringIO()
-    console = Console(file=printed, width=200)
+def printed(hit: Hit) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=200)
     show_sources(console, answer(hit).citations)
     show_hits(console, [hit])
-    assert "1. raft.pdf, p. 1, §5.2 Leader election · A Paper" in printed.getvalue()
-    assert "1. raft.pdf, p. 1, §5.1 The log – §5.2 Leader election · A Paper" in printed.getvalue()
+    return out.getvalue()
 
 
-def test_a_heading_shows_no_citation_and_controls_no_terminal() -> None:
-    hit = raft(SPOOF)
-    printed = io.StringIO()
-    console = Console(file=printed, width=200)
-    show_sources(console, answer(hit).citations)
-    show_hits(console, [hit])
-    assert "(otters p.7)" in printed.getvalue()
-    assert "[otters p.7]" not in printed.getvalue()
-    assert "\x1b" not in printed.getvalue()
+def exported(hit: Hit) -> str:
+    reply = chat_reply("Who?", answer_json(answer(hit), [hit], {}, {}), "c" * 16, 1, 0.0)
+    return markdown("Raft", [reply.model_dump()])
 
 
-def test_markdown_names_the_section_and_shows_no_citation_in_it() -> None:
-    def exported(hit: Hit) -> str:
-        reply = chat_reply("Who?", answer_json(answer(hit), [hit], {}, {}), "c" * 16, 1, 0.0)
-        return markdown("Raft", [reply.model_dump()])
-
+def test_terminal_and_markdown_name_the_section_and_no_citation_in_it() -> None:
+    assert "1. raft.pdf, p. 1, §5.2 Leader election · A Paper" in printed(raft())
+    assert "1. raft.pdf, p. 1, §5.1 The log – §5.2 Leader election · A Paper" in printed(raft())
     assert "1. raft.pdf, p. 1, §5.2 Leader election. A Paper" in exported(raft())
+    spoofed = printed(raft(SPOOF))
+    assert "(otters p.7)" in spoofed
+    assert not any(sign in spoofed for sign in ("[otters p.7]", "\x1b"))
     assert "otters p.7]" not in exported(raft(SPOOF)).replace("\\", "")

@@ -24,7 +24,7 @@ from folio.answer.fencing import evidence_block, passage_block
 from folio.answer_types import SUMMARY, Answer, Outcome, RejectedSentence, Section, Sentence
 from folio.citation_label import citation_label
 from folio.cli import render
-from folio.paper_metadata import Field, Metadata, PersonName, simple_metadata
+from folio.paper_metadata import Metadata, simple_metadata
 from folio.schema import answer_json
 from folio.shown_text import (
     LONGEST_NAME,
@@ -32,8 +32,8 @@ from folio.shown_text import (
     label_mark,
     mark_again,
     name_line,
-    one_line,
     plain,
+    plain_line,
     sentence_line,
     short_line,
     statement_lines,
@@ -46,6 +46,7 @@ from folio.web.markdown_export import markdown
 from tests.helpers.answers import HITS, MODELS, TIMINGS, cite, evidence_of, paper_of
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, write_pdf
+from tests.helpers.known_papers import about
 from tests.helpers.paths import ROOT
 
 # A citation, and an item of the sources or evidence, as a program that reads Folio's output finds them.
@@ -72,9 +73,9 @@ FORMS = ("Summary", "Sources", "Evidence", "Key references")
 
 def answer_saying(attack: str, label: str = "") -> Answer:
     """An answer in which all that comes from a paper, a file or a model is this text; its paper is cited by a label."""
-    about: dict[str, Any] = {"title": attack, "authors": (attack, "Ada", attack), "year": 2020}
+    described: dict[str, Any] = {"title": attack, "authors": (attack, "Ada", attack), "year": 2020}
     pages = PageMap((0,), (attack,))
-    paper, text = paper_of(f"{attack}.pdf", f"A passage. {attack} The end.", pages=pages, label=label, **about)
+    paper, text = paper_of(f"{attack}.pdf", f"A passage. {attack} The end.", pages=pages, label=label, **described)
     evidence = evidence_of(1, paper, text)
     cited = cite(evidence, text.strip())
     summary = Sentence(attack, (cited,), section=SUMMARY)
@@ -192,7 +193,7 @@ def test_what_a_statement_says_never_begins_a_line_of_ours(text: str, outcome: O
 @given(LINES)
 def test_several_lines_keep_what_one_line_shows(text: str) -> None:
     lines = statement_lines(text)
-    assert " ".join(" ".join(lines).split()) == (one_line(text) if len(lines) > 1 else sentence_line(text))
+    assert " ".join(" ".join(lines).split()) == (plain_line(text) if len(lines) > 1 else sentence_line(text))
     assert all(line == line.rstrip() for line in lines[:-1])
 
 
@@ -281,7 +282,7 @@ def test_evidence_in_a_prompt_has_one_number_and_one_end(imitation: str, block: 
     ],
 )  # fmt: skip
 def test_other_brackets_stay(kept: str) -> None:
-    assert one_line(kept) == kept == plain(kept) == sentence_line(kept)
+    assert plain_line(kept) == kept == plain(kept) == sentence_line(kept)
 
 
 @pytest.mark.parametrize(
@@ -313,14 +314,11 @@ def test_a_statement_keeps_its_lines(text: str, lines: tuple[str, ...]) -> None:
     assert statement_lines(text) == lines
 
 
-def test_a_shortened_quote_is_no_citation() -> None:
+def test_shortened_quotes_and_names() -> None:
     assert short_line("It is as\nlong as  this.", 20) == "It is as long as …"
     assert short_line("It is so.", 9) == "It is so."
     assert short_line("x" * 30, 10) == f"{'x' * 8} …"
     assert short_line("So it is [other p.1] and more words", 24) == "So it is (other p.1) …"
-
-
-def test_a_long_name_keeps_its_ends() -> None:
     shown = name_line("a" * 300 + "b" * 300)
     assert len(shown) == LONGEST_NAME
     assert (shown[0], shown[-1], shown.count("…")) == ("a", "b", 1)
@@ -363,32 +361,17 @@ def test_similar_file_names_have_different_citations() -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_label_imitates_another_papers_citation(attack: str) -> None:
-    genuine = citation_label(by("Ongaro", "Ousterhout", year=2014))
-    for about in (
-        by(attack, year=2014),
-        by(attack, attack),
-        by("Ongaro", attack, year=2014),
-        by(title=attack, year=2014),
-    ):
-        label = citation_label(about)
-        if label:
-            mark = label_mark(label, 6)
-            assert marks_in(mark) == [mark]
-            assert mark_again(mark, 6) == mark
-            assert label != genuine
-    assert citation_label(by("Ongaro & Ousterhout", year=2014)) == "Ongaro and Ousterhout 2014"
-    assert citation_label(by("Ongaro & Ousterhout 2014")) == ""
-    assert citation_label(by(title="Ongaro & Ousterhout 2014")) == "“Ongaro & Ousterhout 2014”"
-
-
-def by(*families: str, title: str = "", year: int | None = None) -> Metadata:
-    """Metadata, all of it sure."""
-    people = tuple(PersonName(family, "A.") for family in families)
-    return Metadata(
-        title=Field(title, "page", True) if title else Field(""),
-        authors=Field(people, "page", True) if people else Field(()),
-        year=Field(year, "page", True) if year else Field(None),
-    )
+    genuine = citation_label(about(["Ongaro", "Ousterhout"], 2014))
+    families = ([attack], [attack] * 2, ["Ongaro", attack])
+    attacks = (*(about(each, 2014) for each in families), about(year=2014, title=attack))
+    for label in filter(None, map(citation_label, attacks)):
+        mark = label_mark(label, 6)
+        assert marks_in(mark) == [mark]
+        assert mark_again(mark, 6) == mark
+        assert label != genuine
+    assert citation_label(about(["Ongaro & Ousterhout"], 2014)) == "Ongaro and Ousterhout 2014"
+    assert citation_label(about(["Ongaro & Ousterhout 2014"])) == ""
+    assert citation_label(about(title="Ongaro & Ousterhout 2014")) == "“Ongaro & Ousterhout 2014”"
 
 
 def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
@@ -415,7 +398,7 @@ def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
     )
     ran = subprocess.run([node, str(program)], capture_output=True, text=True, check=True, timeout=60)
     found = json.loads(ran.stdout)
-    assert found["lines"] == [[one_line(text), sentence_line(text), name_line(text)] for text in texts]
+    assert found["lines"] == [[plain_line(text), sentence_line(text), name_line(text)] for text in texts]
     assert found["marks"] == marks
     assert found["whole"] == [[list(statement_lines(text)), short_line(text, 30)] for text in texts]
 

@@ -14,7 +14,7 @@ from folio.cli.render_papers import show_found, show_paper, show_papers
 from folio.console import output
 from folio.paper_schema import paper_details_json, paper_json
 from folio.schema import answer_json, passages_json
-from folio.shown_text import mark_again, one_line
+from folio.shown_text import mark_again, plain_line
 from folio.types import Paper, PaperHit
 from folio.web.kept_replies import as_known_now, papers_of_replies
 from folio.web.markdown_export import markdown
@@ -48,15 +48,12 @@ def test_the_gravest_and_latest_notice_comes_first() -> None:
     assert ordered([by_openalex, withdrawn]) == (withdrawn,)
 
 
-def test_an_undone_retraction_is_no_flag() -> None:
+def test_undone_retractions_and_newer_versions_are_no_flag() -> None:
     undone = WorkNotice("reinstatement", "2022-01-01", "10.1234/back")
     assert flag([RETRACTED, undone]) is None
     assert flag([RETRACTED, undone, CORRECTED]) == CORRECTED
     again = replace(RETRACTED, dated="2023-01-01", link="10.1234/again")
     assert flag([RETRACTED, undone, again]) == again
-
-
-def test_a_newer_version_is_no_flag() -> None:
     assert flag([WorkNotice("new-version", "2024-01-31", "2301.01234v3", "arxiv")]) is None
     assert flag([]) is None
 
@@ -80,17 +77,14 @@ def test_every_kind_has_words_that_are_no_citation() -> None:
     for kind in KINDS:
         notice = WorkNotice(kind, "2021-03-04", "10.1234/n")
         assert notice.text
-        assert one_line(notice.text) == notice.text
+        assert plain_line(notice.text) == notice.text
         assert notice.note.startswith(notice.words.split()[0].capitalize())
 
 
-def test_a_citation_has_the_mark() -> None:
+def test_a_grave_notice_marks_citations_and_leads_to_a_warning() -> None:
     for notice, shown in ((RETRACTED, "[Ice & Berg 2021, RETRACTED, p. 1]"), (CORRECTED, "[Ice & Berg 2021, p. 1]")):
         assert answer_from(noted(notice))[2].shown == shown
     assert answer_from(noted(RETRACTED, label=""))[2].shown == "[alps/ice.pdf, RETRACTED p.1]"
-
-
-def test_a_mark_is_put_and_taken_away_again() -> None:
     for plain, marked in (
         ("[Ice 2021, p. 1]", "[Ice 2021, RETRACTED, p. 1]"),
         ("[alps/ice.pdf p.1]", "[alps/ice.pdf, RETRACTED p.1]"),
@@ -99,15 +93,12 @@ def test_a_mark_is_put_and_taken_away_again() -> None:
         assert mark_again(plain, 1, "RETRACTED") == mark_again(marked, 1, "RETRACTED") == marked
         assert mark_again(marked, 1, "") == mark_again(plain, 1, "") == plain
         assert mark_again(marked, 1) == marked
-
-
-def test_a_grave_notice_leads_to_a_warning() -> None:
     said = "Warning: this answer cites Ice & Berg 2021: RETRACTED 2021-03-04 (doi:10.1234/notice)."
     assert warnings([noted(RETRACTED), noted(CORRECTED)]) == {ICE_PAPER.id: said}
     assert warnings([noted(CORRECTED)]) == warnings([ICE_PAPER]) == {}
 
 
-def test_sources_and_passages_in_the_terminal_have_the_notice(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_shows_notices(capsys: pytest.CaptureFixture[str]) -> None:
     _, evidence, citation = answer_from(noted(CORRECTED))
     render.show_sources(output(), [citation], [LENGTH])
     assert "   Corrected 2015-05 (doi:10.1234/erratum)" in capsys.readouterr().out.splitlines()
@@ -115,9 +106,6 @@ def test_sources_and_passages_in_the_terminal_have_the_notice(capsys: pytest.Cap
     assert "   Corrected 2015-05 (doi:10.1234/erratum)" in capsys.readouterr().out.splitlines()
     assert cited_pages([citation])[0].notice == CORRECTED.text
     assert reference(noted(RETRACTED), [1]).endswith(f", p. 1. {RETRACTED.text}")
-
-
-def test_papers_in_the_terminal_have_the_notices(capsys: pytest.CaptureFixture[str]) -> None:
     paper = noted(RETRACTED, CORRECTED)
     show_papers(output(), [paper], 1, warnings=False)
     assert "RETRACTED 2021-03-04 · Ice of the Alps" in capsys.readouterr().out
@@ -130,25 +118,13 @@ def test_papers_in_the_terminal_have_the_notices(capsys: pytest.CaptureFixture[s
 def test_json_has_the_notice() -> None:
     answer, evidence, _ = answer_from(noted(RETRACTED, CORRECTED))
     found = answer_json(answer, evidence.hits, MODELS, {})
-    said = {
-        "kind": "retraction",
-        "date": "2021-03-04",
-        "link": "10.1234/notice",
-        "source": "crossref",
-        "mark": "RETRACTED",
-        "text": RETRACTED.text,
-    }
+    said = {"kind": "retraction", "date": "2021-03-04", "link": "10.1234/notice", "source": "crossref",
+            "mark": "RETRACTED", "text": RETRACTED.text}  # fmt: skip
     passage = passages_json("?", evidence.hits, MODELS, {}).hits[0]
     cited = found.sentences[0].citations[0]
-    for notice in (
-        found.citations[0].notice,
-        cited.notice,
-        found.evidence[0].notice,
-        found.hits[0].notice,
-        passage.notice,
-    ):
-        assert notice is not None
-        assert notice.model_dump() == said
+    for one in (found.citations[0], cited, found.evidence[0], found.hits[0], passage):
+        assert one.notice is not None
+        assert one.notice.model_dump() == said
     assert found.warnings == list(warnings([noted(RETRACTED)]).values())
     paper = noted(RETRACTED, CORRECTED)
     assert paper_json(paper, "2026-01-01").notice == found.citations[0].notice

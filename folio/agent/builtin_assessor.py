@@ -10,6 +10,7 @@ from folio.answer_types import Evidence
 from folio.deep_types import MOST_RELEVANCE, RELEVANT, Assessment, Budget
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import matches
+from folio.search.question import Question
 from folio.types import Hit
 
 
@@ -19,7 +20,7 @@ class BuiltinAssessor:
     name = "built in"
     uses_model = False
 
-    def __init__(self, embedder: TokenEmbedder, term_weights: Callable[[str], TermWeights]) -> None:
+    def __init__(self, embedder: TokenEmbedder, term_weights: Callable[[Question], TermWeights]) -> None:
         self._embedder = embedder
         self._term_weights = term_weights
 
@@ -29,7 +30,8 @@ class BuiltinAssessor:
 
     def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
         """See deep_types.Assessor."""
-        weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
+        asked = Question(question)
+        weights = {term: weight for term, weight in self._term_weights(asked).items() if term not in ASKING}
         evidence = [Evidence(1, hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,)) for hit in hits]
         if budget.out_of_time:
             yield from (Assessment(None) for _ in hits)
@@ -37,7 +39,7 @@ class BuiltinAssessor:
         found = matches(self._embedder, question, [(hit.paper.title, hit.text) for hit in hits], weights)
         for piece, match in zip(evidence, found, strict=True):
             # A sentence with the number may be split, or a table's row: the passage is what is scored here.
-            sure = confidence(question, [piece], [match], weights, needs_number=False)
+            sure = confidence(asked, [piece], [match], weights, needs_number=False)
             yield Assessment(relevance_of(sure))
 
     def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:

@@ -16,14 +16,14 @@ from typing import Any
 
 from folio.agent import graph
 from folio.agent.state import DeepState
-from folio.agent.state_json import Lookup, UsedIds, from_json, to_json
+from folio.agent.state_json import References, from_json, to_json
 from folio.answer_types import Style
 from folio.deep_types import DeepEvent, EvidenceScored
 from folio.errors import StoreError, UsageError, command
 from folio.files import open_regular, unusable, write_private
 from folio.search.retriever import Retriever
 
-VERSION = 1
+VERSION = 2
 # Of a file that is read. One of three rounds with a model has 24 kB.
 MOST_BYTES = 16 * 2**20
 MOST_EVIDENCE = 1000  # passages for one answer
@@ -75,20 +75,16 @@ class Checkpoint:
     def progress(self, retriever: Retriever) -> Progress:
         """Raises StoreError if it cannot be read or names what the library does not have."""
         with _readable():
-            papers = [from_json(str, id, _NOTHING) for id in self.written["papers"]]
-            passages = [from_json(int, id, _NOTHING) for id in self.written["passages"]]
+            ids: list[str] = from_json(list[str], self.written["papers"])
+            passages: list[int] = from_json(list[int], self.written["passages"])
             if not all(0 <= id < 2**63 for id in passages):
                 raise ValueError("no ids")
-        found = Lookup(
-            {paper.id: paper for paper in retriever.papers_by_id(papers)}, retriever.passages_by_id(passages)
-        )
+        papers = {paper.id: paper for paper in retriever.papers_by_id(ids)}
+        references = References(papers, retriever.passages_by_id(passages))
         with _readable():
-            made = from_json(Progress, self.written["progress"], found)
-            _require_whole(made)
-        return made
-
-
-_NOTHING = Lookup({}, {})
+            progress: Progress = from_json(Progress, self.written["progress"], references)
+            _require_whole(progress)
+        return progress
 
 
 def checkpoint_path(store: Path) -> Path:
@@ -115,7 +111,7 @@ def read(path: Path) -> Checkpoint:
         written = json.loads(text)
         version = written["version"]
         if version == VERSION:
-            head = from_json(SearchHead, written["head"], _NOTHING)
+            head: SearchHead = from_json(SearchHead, written["head"])
             evidence = head.options.evidence
             if not head.question.strip() or (evidence is not None and not 1 <= evidence <= MOST_EVIDENCE):
                 raise ValueError("what nobody asks")
@@ -144,7 +140,7 @@ class CheckpointFile:
         """Replace what is kept. Where it cannot be written, that is said once, and the search goes on."""
         if not self._writes:
             return
-        used = UsedIds()
+        used = References()
         head = to_json(SearchHead(self._id, question, self.options, store, assessor), used)
         written = {"version": VERSION, "head": head, "progress": to_json(progress, used)}
         try:

@@ -26,9 +26,10 @@ from folio.deep_types import (
 from folio.errors import ModelError, UsageError, command
 from folio.protocols import Embedder
 from folio.search.paper_filter import EVERYTHING, Selection
+from folio.search.question import Question
 from folio.search.retriever import Retriever, SearchResult
 from folio.search.stopwatch import Stopwatch
-from folio.shown_text import one_line
+from folio.shown_text import plain_line
 from folio.types import Hit
 
 # How a search ended: by Ctrl-C or an error; with its budget, while it lacked something; by itself
@@ -46,7 +47,7 @@ class DeepSearch:
         selection: Selection = EVERYTHING,
         check_cancelled: Callable[[], None] = lambda: None,
         checkpoints: CheckpointFile | None = None,
-        first: Callable[[str], SearchResult] | None = None,
+        first: Callable[[Question], SearchResult] | None = None,
     ) -> None:
         """check_cancelled: called often; what it raises ends the search. checkpoints: where each search is kept.
 
@@ -87,7 +88,8 @@ class DeepSearch:
             return None
         if head.assessor != self._assessor.name:
             raise UsageError(
-                f"The search was begun with {one_line(head.assessor)}, and now {self._assessor.name} scores passages.",
+                f"The search was begun with {plain_line(head.assessor)}, and now {self._assessor.name} scores"
+                " passages.",
                 f"Make that ready again (`{command('doctor')}` shows how), or ask the question again.",
             )
         if self._checkpoints is not None:
@@ -95,7 +97,7 @@ class DeepSearch:
         return checkpoint.progress(self._retriever)
 
     def find(
-        self, question: str, on_event: OnEvent = lambda event: None, resumed: Progress | None = None
+        self, question: Question | str, on_event: OnEvent = lambda event: None, resumed: Progress | None = None
     ) -> SearchResult:
         """The evidence for a question, best first. on_event is called as it happens.
 
@@ -109,9 +111,10 @@ class DeepSearch:
         self._has_begun = True
         if resumed is None and self._checkpoints is not None:
             self._checkpoints.begin()
-        begun = _with_budget(resumed or Progress("", DeepState(question)))
+        question = Question.of(question if resumed is None else resumed.state.question)
+        begun = _with_budget(resumed or Progress("", DeepState(question.text)))
         budget = Budget(self._limits.calls, self._limits.seconds, begun.calls, begun.seconds)
-        record = SearchRecord(begun, budget, self._writer(begun.state.question))
+        record = SearchRecord(begun, budget, self._writer(question.text))
 
         def happened(event: DeepEvent) -> None:
             record.add(event)
@@ -125,7 +128,7 @@ class DeepSearch:
         record.keep(is_spent=False)
         try:
             self._check_cancelled()
-            first = self._plainly_found(begun.state.question, tools)
+            first = self._plainly_found(question, tools)
             for step, state in graph.states(begun.state, tools, begun.step):
                 record.finish(step, state, is_spent=tools.is_spent)
                 self._check_cancelled()
@@ -148,14 +151,14 @@ class DeepSearch:
         evidence = found | {id: hit for id, hit in chosen.items() if id not in found}
         return SearchResult(tuple(evidence.values())[: self._limits.evidence], clock.laps, {})
 
-    def _plainly_found(self, question: str, tools: Tools) -> list[Hit]:
+    def _plainly_found(self, question: Question, tools: Tools) -> list[Hit]:
         """What the plain search finds, scored; it comes first in the evidence, so that this is never worse.
 
         It is no step of the search, and not told: the same passages are scored again for the part that they answer.
         """
         hits = self._first(question).hits if self._first else ()
         quiet = replace(tools, on_event=lambda event: None)
-        return [nodes.chosen(context) for context in nodes.assess(question, 0, hits, quiet)]
+        return [nodes.chosen(context) for context in nodes.assess(question.text, 0, hits, quiet)]
 
     def weigher(self, meaning: Embedder) -> EvidenceWeigher:
         """Says what the evidence of its answers is worth. meaning: the built-in embedder."""

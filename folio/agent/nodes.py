@@ -25,7 +25,9 @@ from folio.deep_types import (
 from folio.paper_versions import is_superseded
 from folio.search.acronyms import shortened, spelled_out
 from folio.search.mmr import mmr
+from folio.search.question import Question
 from folio.search.question_parts import question_parts
+from folio.search.retriever import SearchRequest
 from folio.search.sample_paper import SAMPLE_ID
 from folio.text import plain_words
 from folio.types import Hit, Paper
@@ -70,7 +72,8 @@ def _papers(query: Query, state: DeepState, tools: Tools) -> tuple[Paper, ...]:
         among = _unread(query.part, state, tools)
     best = tools.retriever.search_papers(query.text, tools.limits.papers, papers=among, sections=sections)
     most = 4 * tools.limits.evidence
-    passages = tools.retriever.search(query.text, most, among, sections=sections, rerank=False).hits
+    request = SearchRequest(Question(query.text), most, among, sections, rerank=False)
+    passages = tools.retriever.find(request).hits
     papers = [*(hit.paper for hit in best), *(hit.paper for hit in passages)]
     return tuple(_searched({paper.id: paper for paper in papers}.values(), tools))
 
@@ -141,7 +144,8 @@ def _closed(assessments: Iterator[Assessment]) -> Iterator[Iterator[Assessment]]
 def _passages(query: Query, papers: Sequence[Paper], tools: Tools) -> Sequence[Hit]:
     if not papers:
         return ()
-    return tools.retriever.search(query.text, tools.limits.evidence, papers, sections=tools.selection.sections).hits
+    request = SearchRequest(Question(query.text), tools.limits.evidence, papers, tools.selection.sections)
+    return tools.retriever.find(request).hits
 
 
 def _different(hits: Sequence[Hit], tools: Tools) -> list[Hit]:

@@ -6,10 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from folio.deep_types import RELEVANT, Assessment, Assessor, Budget, DeepLimits, OnEvent
+from folio.deep_types import (
+    RELEVANT,
+    Assessment,
+    Assessor,
+    Budget,
+    DeepLimits,
+    LibraryHit,
+    LibraryPaper,
+    OnEvent,
+)
 from folio.search.paper_filter import Selection
 from folio.search.retriever import Retriever
-from folio.types import Hit, Paper
 
 Decision = Literal["reformulate", "expand", "offset", "answer"]
 
@@ -27,7 +35,7 @@ class Query:
 class Context:
     """A passage that was assessed for a part of the question."""
 
-    hit: Hit
+    hit: LibraryHit
     part: int
     assessment: Assessment
     rank: int = 0  # among those that were assessed with it
@@ -46,14 +54,14 @@ class DeepState:
     queries: tuple[Query, ...] = ()  # of this round
     asked: tuple[str, ...] = ()  # all queries so far
     round: int = 0
-    found: tuple[tuple[Query, tuple[Paper, ...]], ...] = ()  # the papers of each query of this round
+    found: tuple[tuple[Query, tuple[LibraryPaper, ...]], ...] = ()  # the papers of each query of this round
     assessed: frozenset[int] = frozenset()  # ids of all passages assessed so far
     read: frozenset[tuple[int, str]] = frozenset()  # a part, and the id of a paper of which a passage was assessed
     contexts: tuple[Context, ...] = ()  # what was assessed above 0, in the order in which it was found
     decision: Decision = "answer"
     why: str = ""  # the decision
     is_cut: bool = False  # whether too little was found, and for want of a budget something was left undone
-    chosen: tuple[Hit, ...] = ()  # what the answer is made from, best first
+    chosen: tuple[LibraryHit, ...] = ()  # what the answer is made from, best first
 
     @property
     def to_cover(self) -> tuple[int, ...]:

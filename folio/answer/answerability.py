@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from folio.answer.question_type import asks_for_number, gives_number
+from folio.answer.question_type import gives_number
 from folio.answer_types import Evidence
 from folio.protocols import TermWeights
 from folio.search.late_interaction import Matches, evidence_coverage
+from folio.search.question import Question
 from folio.text import coverage, sentence_spans, tokenize
 
 # Below this a question is refused: 9 of dev's 100 answerable questions, and 16 of its 25 that are not (LOG.md).
@@ -35,7 +36,7 @@ _NAME = re.compile(r"(?<!^)\b(?:[A-Z][\w-]*|\w*\d[\w-]*)")
 
 
 def confidence(
-    question: str,
+    question: Question,
     evidence: Sequence[Evidence],
     found: Sequence[Matches],
     weights: TermWeights,
@@ -58,29 +59,29 @@ def confidence(
     return min(1.0, max(0.0, said + READ_WEIGHT * max(-MOST_ODDS, min(MOST_ODDS, read))))
 
 
-def _covered(question: str, evidence: Sequence[Evidence], found: Sequence[Matches]) -> float:
+def _covered(question: Question, evidence: Sequence[Evidence], found: Sequence[Matches]) -> float:
     """How much of a question the evidence covers, 0 to 1.
 
     A numeric question is measured by its best sentence with a number, less NUMBER_MARGIN: the evidence as a whole
     covers whatever the paper is about, whether or not it gives the value.
     """
-    if not asks_for_number(question):
+    if not question.asks_for_number:
         return evidence_coverage(found)
     of_numbers = (
         match.coverage(start, end)
         for piece, match in zip(evidence, found, strict=True)
         for start, end in sentence_spans(piece.text)
-        if gives_number(piece.text[start:end], question)
+        if gives_number(piece.text[start:end], question.text)
     )
     return max(0.0, max(of_numbers, default=0.0) - NUMBER_MARGIN)
 
 
-def _names_share(question: str, evidence: Sequence[Evidence], weights: TermWeights) -> float:
+def _names_share(question: Question, evidence: Sequence[Evidence], weights: TermWeights) -> float:
     """The share, by IDF, of the names in a question that stand literally in the evidence or a title; 1 without names.
 
     To the embedder one unusual name is much like another.
     """
-    names = {term for name in _NAME.findall(question) for term in tokenize(name)}
+    names = {term for name in _NAME.findall(question.text) for term in tokenize(name)}
     named = {term: weight for term, weight in weights.items() if term in names}
     if not any(named.values()):
         return 1.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from folio.answer_types import Citation, Quote
 from folio.citation_label import published_in, sure_venue, sure_year
 from folio.shown_text import name_line
+from folio.text import one_line
 from folio.types import Paper
 
 MAX_LABEL = 40  # characters of a printed page label
@@ -66,8 +67,8 @@ def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
 
 def stands_in(quote: str, texts: Iterable[str]) -> bool:
     """Whether one of these texts, which are shown, has this quote word for word: it need not be shown again."""
-    line = " ".join(quote.split())
-    return any(line in " ".join(text.split()) for text in texts)
+    line = one_line(quote)
+    return any(line in one_line(text) for text in texts)
 
 
 def reference(paper: Paper, pages: Sequence[int]) -> str:
@@ -88,7 +89,7 @@ def reference_line(who: str, title: str, place: str, pages: Sequence[int], venue
     names = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title, venue) if part.strip())
     listed = ", ".join(map(str, pages))
     on_pages = f", {'p.' if len(pages) == 1 else 'pp.'} {listed}" if pages else ""
-    return " ".join(f"{names}{place}{on_pages}".split())
+    return one_line(f"{names}{place}{on_pages}")
 
 
 def _where(page: int, label: str) -> str:

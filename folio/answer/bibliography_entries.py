@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -16,9 +15,11 @@ from typing import Any
 
 from folio.answer.markup import printable
 from folio.citation_label import letters
-from folio.paper_metadata import AND_OTHERS, FIELDS, Metadata, PersonName
-from folio.shown_text import name_line, one_line
-from folio.text import STOP_WORDS
+from folio.paper_metadata import AND_OTHERS, FIELDS, MASTER, PHD, TECHNICAL, Metadata, PersonName
+from folio.shown_text import name_line, plain_line
+from folio.sources.entries import BIBTEX_TYPES, FROM_CSL, OF_AN_INSTITUTION
+from folio.sources.latex import to_latex
+from folio.text import STOP_WORDS, fold, without_accents
 from folio.types import Paper
 
 _OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
@@ -27,33 +28,6 @@ _LONGEST_ABSTRACT = 20_000
 # Words that BibTeX would split or rearrange, as in the name of an organisation
 _SPLITTABLE = re.compile(r",|\band\b", re.I)
 _KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
-# Characters special to LaTeX, or printed differently in its OT1 font encoding. Braces need names: BibTeX counts even
-# escaped ones, so an unpaired brace would end the field in the wrong place.
-_LATEX = str.maketrans(
-    {
-        **{char: f"\\{char}" for char in "$&#_%"},
-        "\\": r"\textbackslash{}",
-        "{": r"\textbraceleft{}",
-        "}": r"\textbraceright{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-    }
-)
-# Two of these in a row are one character in LaTeX: "--" is a dash.
-_LIGATURE = re.compile(r"([-`'])(?=\1)|([?!])(?=`)")
-# Letters that Unicode does not decompose into a base letter and a mark.
-_PLAIN_LETTERS = str.maketrans(
-    {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
-)
-_TYPES = {
-    "article-journal": "article", "article-magazine": "article", "article-newspaper": "article",
-    "paper-conference": "inproceedings", "chapter": "incollection", "book": "book", "thesis": "phdthesis",
-    "report": "techreport", "webpage": "online", "software": "software", "dataset": "dataset", "patent": "patent",
-    "manuscript": "unpublished",
-}  # fmt: skip
 _VENUES = {
     "article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school",
     "mastersthesis": "school", "techreport": "institution",
@@ -77,11 +51,11 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     """
     entry_type = bibtex_type(paper.metadata)
     about = _sure(paper.metadata)
-    kind_of_report = about["genre"] not in ("", "PhD thesis", "Master's thesis", "Technical report")
+    kind_of_report = about["genre"] not in ("", PHD, MASTER, TECHNICAL)
     title = _latex(about["title"])
     flag = _latex(paper.flag.note) if paper.flag else ""
     fields = {
-        "author": one_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
+        "author": plain_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
         "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
         _VENUES.get(entry_type, "howpublished"): _latex(about["venue"]),
         "year": str(about["year"] or ""),
@@ -124,7 +98,7 @@ def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
     found = _ENTRY.fullmatch(published.strip())
     if not found or about.title.origin != "crossref" or any(getattr(about, name).origin in _PEOPLE for name in _NAMED):
         return None
-    fields = one_line(printable(found[2])).strip().rstrip(",")
+    fields = plain_line(printable(found[2])).strip().rstrip(",")
     return (found[1].lower(), f"  {fields},\n") if _is_balanced(fields) else None
 
 
@@ -158,9 +132,8 @@ def library_csl_json(papers: Sequence[Paper]) -> str:
 def csl_item(paper: Paper, key: str) -> dict[str, Any]:
     """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
     about = _sure(paper.metadata)
-    of_venue = {"article": "article-journal", "inproceedings": "paper-conference"}
-    kind = about["kind"] or of_venue.get(bibtex_type(paper.metadata))
-    venue = "publisher" if kind in ("thesis", "report") else "container-title"
+    kind = about["kind"] or BIBTEX_TYPES.get(bibtex_type(paper.metadata))
+    venue = "publisher" if kind in OF_AN_INSTITUTION else "container-title"
     names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
     doubts = _doubts(paper)
     item = {
@@ -225,7 +198,7 @@ def bibtex_type(metadata: Metadata) -> str:
         if _CONFERENCE.search(about["venue"]):
             return "inproceedings"
         return "article" if about["volume"] or about["issue"] else "misc"
-    return _TYPES.get(about["kind"], "misc")
+    return FROM_CSL.get(about["kind"], "misc")
 
 
 # Keys
@@ -270,8 +243,7 @@ def _chosen_key(paper: Paper) -> str:
 
 def _ascii(text: str) -> str:
     """The letters and digits of a text, in lower case, without diacritics."""
-    plain = unicodedata.normalize("NFKD", text).lower().translate(_PLAIN_LETTERS)
-    return "".join(char for char in plain if char.isascii() and char.isalnum())[:100]
+    return "".join(filter(str.isascii, fold(without_accents(text))))[:100]
 
 
 # Text
@@ -283,7 +255,7 @@ def _text(text: str, longest: int = _LONGEST) -> str:
 
 def _latex(text: str, longest: int = _LONGEST) -> str:
     """Text on one line, escaped for LaTeX."""
-    return _LIGATURE.sub(r"\g<0>{}", _text(text, longest).translate(_LATEX))
+    return to_latex(_text(text, longest))
 
 
 def _bibtex_name(name: PersonName) -> str:

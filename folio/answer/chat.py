@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import zip_longest
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from folio.answer import followup, library_questions
-from folio.answer.evidence import GatheredEvidence, gather
-from folio.answer.extractive import WITHOUT_MODEL, is_about
+from folio.answer.evidence import gather
+from folio.answer.extractive import is_about
 from folio.answer.facts_question import papers_described
-from folio.answer.question_type import QuestionKind, QuestionType, question_type
+from folio.answer.question_type import QuestionKind
 from folio.answer.unread_files import unread_notice
 from folio.answer.whole_paper import whole_paper_hits
-from folio.answer_types import CLOSEST, Answer, Evidence, Sentence, SourceNumbers, Style
+from folio.answer_types import (
+    CLOSEST,
+    Answer,
+    Checking,
+    Evidence,
+    RejectedSentence,
+    Sentence,
+    SourceNumbers,
+    Style,
+    Thinking,
+)
 from folio.background import IMPORTING, SharedResult, run_in_background
 from folio.errors import UsageError, command
 from folio.paper_versions import is_superseded
 from folio.protocols import Answerer
 from folio.search.candidate_filter import SectionFilter
 from folio.search.paper_filter import Selection
-from folio.search.question_parts import compared_things, parts_alone, thing_in
-from folio.search.retriever import Retriever, SearchResult
+from folio.search.question import Question
+from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.search.stopwatch import Stopwatch
 from folio.shown_text import name_line
 from folio.store.query_log import LogEntry, LoggedSource
@@ -36,10 +45,12 @@ if TYPE_CHECKING:
 
 OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]
-OnChecking = Callable[[int], None]
-OnThinking = Callable[[], None]
+OnProgress = Callable[[Checking | Thinking], None]
 # A standalone question -> the passages to answer it from, best first
-Find = Callable[[str], SearchResult]
+Find = Callable[[Question], SearchResult]
+MakeChain = Callable[..., "ConversationalRetrievalChain"]
+T = TypeVar("T")
+R = TypeVar("R")
 
 # What is said to a greeting and to thanks, which no paper answers
 REMARKS: dict[QuestionKind, str] = {
@@ -60,17 +71,44 @@ class Reply:
     """An answer, the hits it was made from, and the milliseconds that each stage took."""
 
     answer: Answer
-    hits: tuple[Hit, ...]
-    timings_ms: dict[str, float]
+    hits: tuple[Hit, ...] = ()
+    timings_ms: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None  # of the answerer, 0 to 1; None for one that gives none, and without a search
 
 
-def _import_chain() -> ModuleType:
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question on its way through the chain, with all that belongs to it."""
+
+    question: Question  # as it stands alone, once it was understood
+    asked: Question  # as it was asked, with misspelt words put right
+    on_sentence: OnSentence
+    on_hits: OnHits
+    on_progress: OnProgress
+    find: Find | None  # searches in place of the chat
+    clock: Stopwatch
+    hits: Sequence[Hit] | None = None  # its passages, where they were found before the chain was there
+
+
+class Returning(Generic[T, R]):
+    """Goes through a generator, and has what it returned afterwards."""
+
+    returned: R
+
+    def __init__(self, parts: Generator[T, None, R]) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[T]:
+        self.returned = yield from self._parts
+
+
+def _import_chain() -> MakeChain:
     with IMPORTING:
-        return import_module("folio.answer.chain")
+        from folio.answer.chain import make_chain
+    return make_chain
 
 
-_chain_module = SharedResult(_import_chain)
+_make_chain = SharedResult(_import_chain)
 
 
 def _ignore(_: object) -> None:
@@ -82,7 +120,7 @@ def warm_up() -> None:
 
     The first question that needs the chain waits for the import, and raises what the import raises.
     """
-    run_in_background(_chain_module.get)
+    run_in_background(_make_chain.get)
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:
@@ -115,14 +153,7 @@ class Chat:
         self._style = style
         self._rerank = rerank
         self._turns = list(turns)
-        self._on_hits: OnHits = _ignore
-        self._find: Find = self.search
-        self._typed = self._spelt = ""  # a question as it was typed, if it was misspelt, and as it is searched
-        self._found = SearchResult((), {}, {})
-        self._prefetched: str | None = None  # the question whose hits _found has before the chain searches
-        self._clock = Stopwatch()
-        self._chain: ConversationalRetrievalChain | None = None
-        self._told = False  # whether it was said what a model would add
+        self._has_offered_model = False  # whether an answer before the last `reset` said what a model would add
 
     @property
     def models(self) -> dict[str, str]:
@@ -143,100 +174,85 @@ class Chat:
         question: str,
         on_sentence: OnSentence = _ignore,
         on_hits: OnHits = _ignore,
-        on_checking: OnChecking = _ignore,
+        on_progress: OnProgress = _ignore,
         find: Find | None = None,
-        on_thinking: OnThinking = lambda: None,
     ) -> Reply:
         """Answer a question from the papers.
 
         on_hits is called with the passages found, on_sentence with each sentence as soon as it is verified; what they
-        raise ends the answer. on_checking is called with the number of statements that wait for their verifier, each
-        time that it changes, on_thinking when the model begins to think. find: searches in place of the chat's own
-        search. Raises UsageError for an empty question, and ModelError. After an error the conversation is as it was
-        before.
+        raise ends the answer. on_progress is called when the model begins to think, and each time that the number of
+        statements changes that wait for their verifier. find: searches in place of the chat's own search. Raises
+        UsageError for an empty question, and ModelError. After an error the conversation is as it was before.
         """
-        question = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
-        if not question:
+        text = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
+        if not text:
             raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
-        self._clock, self._on_hits, self._find = Stopwatch(), on_hits, find or self.search
-        self._found = SearchResult((), {}, {})
-        if remark := REMARKS.get(question_type(question).kind):
-            return self._reply(Answer(question, question, (), remark=remark, style=self._style))
-        typed = question
+        asked = Question(text)
+        turn = Turn(asked, asked, on_sentence, on_hits, on_progress, find, Stopwatch())
+        if remark := REMARKS.get(turn.question.type.kind):
+            return self._added(turn, Reply(Answer(text, text, (), remark=remark, style=self._style)))
         with self._retriever.reading():
-            spelt = self._retriever.respelled(question)
-            self._typed, question = (typed, spelt.question) if spelt.typed else ("", question)
-            self._spelt = spelt.question
-            direct = self._direct(question)
+            respelling = self._retriever.respelled(text)
+            if respelling.typed:
+                asked = Question(respelling.question, text)
+                turn = replace(turn, question=asked, asked=asked)
+            direct = self._direct(turn.question)
             if direct is None and not self._turns:  # also while LangChain is being imported
-                self._search(question)
-                self._prefetched = question
+                turn = replace(turn, hits=self._retrieved(turn))
         if direct is not None:
             for sentence in direct.sentences:
                 on_sentence(sentence)
-            return self._reply(
-                replace(direct, question=typed, notice=" ".join(filter(None, [spelt.note, direct.notice])))
-            )
-        chain = self._loaded_chain()
-        self._clock.skip()
-        history = [(turn.standalone_question, turn.text) for turn in self._turns]
-        inputs = {
-            "question": question,
-            "chat_history": history,
-            "on_sentence": on_sentence,
-            "on_checking": on_checking,
-            "on_thinking": on_thinking,
-            "is_repeat": self._is_repeat,
-        }
-        try:
-            answer: Answer = chain.invoke(inputs)["answer"]
-        except followup.NotUnderstoodError as unclear:  # nothing was searched
-            self._found = SearchResult((), {}, {})
-            answer = Answer(question, question, (), notice=str(unclear), style=self._style)
-        notice = " ".join(filter(None, [spelt.note, answer.notice, self._not_said(answer), self._unread(answer)]))
-        confidence = self._answerer.confidence if answer.evidence else None
-        answer = replace(answer, question=typed, notice=notice)
-        self._clock.lap("answer")
-        if WITHOUT_MODEL in answer.notice:  # once is enough
-            told = self._told or answer.refused or any(WITHOUT_MODEL in turn.notice for turn in self._turns)
-            self._told = self._told or not answer.refused
-            answer = replace(answer, notice=answer.notice.replace(WITHOUT_MODEL, "").strip()) if told else answer
-        return self._reply(answer, confidence)
+            reply = Reply(direct)
+        else:
+            reply = self._from_papers(turn)
+        notice = " ".join(filter(None, [respelling.note, reply.answer.notice]))
+        return self._added(turn, replace(reply, answer=replace(reply.answer, question=text, notice=notice)))
 
-    def _not_said(self, answer: Answer) -> str:
+    def _from_papers(self, turn: Turn) -> Reply:
+        """The chain's answer to a question."""
+        chain = self._chain  # it may be waited for
+        turn.clock.skip()
+        history = [(answer.standalone_question, answer.text) for answer in self._turns]
+        try:
+            reply: Reply = chain.invoke({"question": turn, "chat_history": history})["answer"]
+        except followup.NotUnderstoodError as unclear:  # nothing was searched
+            text = turn.question.text
+            return Reply(Answer(text, text, (), notice=str(unclear), style=self._style))
+        return reply
+
+    def _missing(self, question: Question, answer: Answer) -> str:
         """What an answer leaves out: papers that were not read, a thing of a comparison that nothing is said of."""
         if not answer.sentences:
             return ""
-        if library_questions.wanted_papers(answer.standalone_question):
+        if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
             read = len({piece.paper.id for piece in answer.evidence})
             papers = len(self._retriever.papers() if self._papers is None else self._papers)
             return library_questions.listed_notice(listed, read, papers)
-        things = compared_things(answer.standalone_question)
-        if not things:
+        if not question.things:
             return ""
-        said = " ".join(f"{quote.paper.title} {quote.quote}" for quote in answer.citations)
+        cited_text = " ".join(f"{quote.paper.title} {quote.quote}" for quote in answer.citations)
         cited = {quote.paper.id for quote in answer.citations}
         names = self._retriever.paper_names()
         missing = [
             thing
-            for thing in things
-            if not is_about(self._retriever.term_weights(thing), said)
+            for thing in question.things
+            if not is_about(self._retriever.term_weights(Question(thing)), cited_text)
             and cited.isdisjoint(paper.id for paper in names.meant(thing))
         ]
         return " ".join(f"Nothing is quoted about {name_line(thing)}." for thing in missing)
 
-    def _unread(self, answer: Answer) -> str:
+    def _unread(self, turn: Turn, answer: Answer) -> str:
         """Which files that could not be read may have what was not found; "" if only chosen papers are asked."""
         is_found = bool(answer.sentences) and answer.sentences[0].section.heading != CLOSEST.heading
-        if is_found or not self._found.ranked or self._papers is not None:
+        if is_found or turn.find is not None or self._papers is not None:
             return ""
         names = self._retriever.unread_files()
-        return unread_notice(self._retriever.term_weights(answer.standalone_question), names) if names else ""
+        return unread_notice(self._retriever.term_weights(turn.question), names) if names else ""
 
-    def _direct(self, question: str) -> Answer | None:
+    def _direct(self, question: Question) -> Answer | None:
         """The answer to a question about the library, which needs no search; else None."""
-        if library_questions.library_question(question) is None:
+        if question.about_library is None:
             return None
         papers = self._retriever.papers() if self._papers is None else self._papers
         answer = library_questions.answer(question, papers, self._retriever.paper_names, self._front_of)
@@ -252,41 +268,90 @@ class Chat:
         text = self._retriever.text(paper.id, 0, end)
         return Evidence(1, paper, 0, end, text, tuple(hits)) if hits and text else None
 
-    def _reply(self, answer: Answer, confidence: float | None = None) -> Reply:
-        """The reply with this answer, which becomes a turn of the conversation."""
-        self._turns.append(answer)
-        stages = self._clock.laps  # "retrieve" is the sum of the retriever's own stages
-        if "answer" not in stages:
-            self._clock.lap("answer")
-        total = round(sum(stages.values()), 2)
-        return Reply(answer, self._found.hits, {**self._found.timings_ms, **stages, "total": total}, confidence)
+    def _added(self, turn: Turn, reply: Reply) -> Reply:
+        """The reply with its timings; its answer becomes a turn of the conversation."""
+        self._turns.append(reply.answer)
+        clock = turn.clock
+        clock.lap("answer")
+        total = round(sum(clock.laps.values()), 2)  # "retrieve" is the sum of the retriever's own stages
+        return replace(reply, timings_ms={**clock.inside, **clock.laps, "total": total})
 
     def reset(self) -> None:
         """Forget the conversation."""
+        self._has_offered_model = self._offered_model
         self._turns.clear()
 
-    def _loaded_chain(self) -> ConversationalRetrievalChain:
+    @property
+    def _offered_model(self) -> bool:
+        """Whether it was said what a model would add: once is enough."""
+        return self._has_offered_model or any(turn.offers_model for turn in self._turns)
+
+    # The steps of the chain
+
+    @cached_property
+    def _chain(self) -> ConversationalRetrievalChain:
         """The chain, once LangChain is imported (see warm_up)."""
-        if self._chain is None:
-            make_chain = _chain_module.get().make_chain
-            self._chain = make_chain(self._search, self._rewrite, self._gather, self._answerer, self._style)
-        return self._chain
+        return _make_chain.get()(self._standalone, self._retrieved, self._answered)
 
-    def _rewrite(self, question: str) -> str:
-        standalone = self._answerer.standalone(question, self._turns)
-        self._clock.lap("rewrite")
-        return standalone
+    def _standalone(self, turn: Turn) -> Turn:
+        """A follow-up, as it is understood."""
+        question, history = turn.question, [answer.question for answer in self._turns]
+        meant = self._answerer.standalone(question.text, self._turns)
+        readings = followup.readings(question.text, meant, history)
+        senses = followup.senses(question.text, meant, history) if self._answerer.quotes_only else ()
+        typed = question.typed if meant == question.text else ""
+        turn.clock.lap("rewrite")
+        return replace(turn, question=Question(meant, typed, tuple(readings), tuple(senses)))
 
-    def _search(self, question: str) -> Sequence[Hit]:
-        prefetched, self._prefetched = self._prefetched, None
-        if question == prefetched:
-            return self._found.hits
-        self._found = self._find(question)
-        self._clock.lap("retrieve")
-        self._on_hits(self._found.hits)
-        return self._found.hits
+    def _retrieved(self, turn: Turn) -> Sequence[Hit]:
+        """The passages to answer from, best first."""
+        if turn.hits is not None:
+            return turn.hits
+        found = (turn.find or self.search)(turn.question)
+        turn.clock.inside |= found.timings_ms
+        turn.clock.lap("retrieve")
+        turn.on_hits(found.hits)
+        return found.hits
 
-    def _is_repeat(self, sentence: Sentence) -> bool:
+    def _answered(self, turn: Turn, hits: Sequence[Hit]) -> Reply:
+        """The answer from these passages. Calls the turn's listeners as it is made."""
+        answerer, question = self._answerer, turn.question
+        gathered = gather(hits, self._retriever.text, answerer.evidence_tokens)
+        turn.clock.lap("evidence")
+        sentences: list[Sentence] = []
+        left_out: list[RejectedSentence] = []
+        numbers = SourceNumbers()
+        parts = Returning(answerer.sentences(question, gathered.evidence, self._style))
+        for part in parts:
+            if isinstance(part, RejectedSentence):
+                left_out.append(part)
+            elif not isinstance(part, Sentence):
+                turn.on_progress(part)
+            elif not self._is_repeat(part, turn):
+                sentences.append(numbers.numbered(part))
+                turn.on_sentence(sentences[-1])
+        answer = Answer(
+            question.text,
+            question.text,
+            tuple(sentences),
+            gathered.evidence,
+            len(left_out),
+            style=self._style,
+            left_out=tuple(left_out),
+            model_failed=bool(gathered.evidence) and answerer.failed,
+        )
+        offers_model = bool(gathered.evidence and sentences) and answerer.quotes_only and not self._offered_model
+        is_noticed = bool(gathered.evidence) and (offers_model or not answerer.quotes_only)
+        notices = (
+            _left_out_notice(gathered.left_out) if gathered.left_out else "",
+            answerer.notice if is_noticed else "",
+            self._missing(question, answer),
+            self._unread(turn, answer),
+        )
+        answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
+        return Reply(answer, tuple(hits), confidence=parts.returned if answer.evidence else None)
+
+    def _is_repeat(self, sentence: Sentence, turn: Turn) -> bool:
         """Whether a quote was in the last answer already, and has nothing of what the follow-up adds to its question.
 
         A model's statements are its own business; an excerpt that is the best for two questions answers only one.
@@ -294,13 +359,16 @@ class Chat:
         if not self._turns or not self._answerer.quotes_only:
             return False
         last = self._turns[-1]
-        words = set(tokenize(self._spelt)).difference(tokenize(last.question))
-        again = not words and set(tokenize(self._spelt)) == set(tokenize(last.question))
+        before = frozenset(tokenize(last.question))
+        words = turn.asked.terms - before
+        again = not words and turn.asked.terms == before
         # The same paragraph with other words marked answers something else.
-        shown = any((sentence.text, sentence.marks) == (before.text, before.marks) for before in last.sentences)
+        shown = any((sentence.text, sentence.marks) == (other.text, other.marks) for other in last.sentences)
         return shown and not again and words.isdisjoint(tokenize(sentence.text))
 
-    def search(self, question: str) -> SearchResult:
+    # Its own search
+
+    def search(self, question: Question) -> SearchResult:
         """The passages for a standalone question, with those that its kind asks for.
 
         A question about one paper as a whole, named or chosen, gets the sections that answer it. Each part of a
@@ -309,40 +377,47 @@ class Chat:
         with self._retriever.reading():
             return self._searched(question)
 
-    def _searched(self, question: str) -> SearchResult:
-        if topic := library_questions.wanted_papers(question):
-            return self._best_of_papers(topic)
-        asked = question_type(question)
-        paper = None if self._sections else self._paper_as_a_whole(question, asked)
+    def _searched(self, question: Question) -> SearchResult:
+        if question.topic:
+            return self._best_of_papers(Question(question.topic))
+        paper = None if self._sections else self._paper_as_a_whole(question)
         if paper:
             found = self._search_in(question, (paper,))
             whole, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
-            aspect = asked.aspect or "about"
-            hits = whole_paper_hits(aspect, question, whole, found.hits, most)
-            return _joined({question: replace(found, hits=tuple(hits))})
-        parts = parts_alone(question)
-        if not parts:
-            return _joined({question: self._search_in(question, self._papers, also=remembered(self._turns))})
-        meant = self._meant_by(parts, compared_things(question))
-        return _joined({part: self._search_in(part, meant[part], top_k=OF_EACH_PART) for part in parts})
+            hits = whole_paper_hits(question, whole, found.hits, most)
+            return _joined({question.text: replace(found, hits=tuple(hits))})
+        if question.parts:
+            meant = self._meant_by(question)
+            return _joined({p.text: self._search_in(p, meant[p.text], OF_EACH_PART) for p in question.parts})
+        first, *others = question.readings or (question.text,)
+        request = SearchRequest(
+            question if first == question.text else Question(first, question.typed),
+            self._top_k,
+            self._papers,
+            self._sections,
+            also=remembered(self._turns),
+            readings=others,
+            rerank=self._rerank,
+        )
+        return _joined({question.text: self._retriever.find(request)})
 
-    def _best_of_papers(self, topic: str) -> SearchResult:
+    def _best_of_papers(self, topic: Question) -> SearchResult:
         """The best passage of each of the best papers for a subject, the best paper first."""
-        ranked = self._retriever.search_papers(topic, WANTED_PAPERS, papers=self._papers, sections=self._sections)
-        found = self._search_in(topic, [hit.paper for hit in ranked], top_k=OF_WANTED)
+        ranked = self._retriever.search_papers(topic.text, WANTED_PAPERS, papers=self._papers, sections=self._sections)
+        found = self._search_in(topic, [hit.paper for hit in ranked], OF_WANTED)
         best = {hit.paper.id: hit for hit in (*(one.passage for one in ranked if one.passage), *reversed(found.hits))}
         hits = [replace(best[one.paper.id], score=one.score) for one in ranked if one.paper.id in best]
         return replace(found, hits=tuple(hits))
 
-    def _meant_by(self, parts: Sequence[str], things: Sequence[str]) -> dict[str, Sequence[Paper] | None]:
+    def _meant_by(self, question: Question) -> dict[str, Sequence[Paper] | None]:
         """For each part, the one paper that it names or, of a thing that is compared, describes; or all."""
         among = self._papers_asked()
-        found: dict[str, Sequence[Paper] | None] = {}
-        for part in parts:
-            thing = thing_in(part, things)
-            meant = self._named_or_described(part, f"the {thing} paper" if thing else "", among)
-            found[part] = meant if len(meant) == 1 else self._papers
-        return found
+        papers: dict[str, Sequence[Paper] | None] = {}
+        for part in question.parts:
+            thing = question.thing_of(part)
+            meant = self._named_or_described(part.text, f"the {thing} paper" if thing else "", among)
+            papers[part.text] = meant if len(meant) == 1 else self._papers
+        return papers
 
     def _named_or_described(self, names: str, describes: str, among: Sequence[Paper]) -> Sequence[Paper]:
         """Those of these papers that a text names; if it names none, those that another describes."""
@@ -356,39 +431,25 @@ class Chat:
             return self._papers
         return [paper for paper in self._retriever.papers() if not is_superseded(paper)]
 
-    def _paper_as_a_whole(self, question: str, asked: QuestionType) -> Paper | None:
+    def _paper_as_a_whole(self, question: Question) -> Paper | None:
         """The one paper that a question is about as a whole; None if there is none, or more than one is meant."""
-        if asked.kind != "paper":
+        if question.type.kind != "paper":
             return None
         among = self._papers_asked()
         if len(among) == 1:
             return among[0]
-        meant = self._named_or_described(question, question, among)
+        meant = self._named_or_described(question.text, question.text, among)
         return meant[0] if len(meant) == 1 else None
 
-    def _search_in(
-        self, question: str, papers: Sequence[Paper] | None, *, also: Sequence[int] | None = None, top_k: int = 0
-    ) -> SearchResult:
-        """Search these papers. also: chunk ids that are candidates, too; None: it is no follow-up."""
-        first, readings = question, list[str]()
-        if also is not None:
-            first, *readings = followup.readings(self._spelt, question, [turn.question for turn in self._turns])
-        return self._retriever.search(
-            first,
-            top_k or self._top_k,
-            papers,
-            also or (),
-            sections=self._sections,
-            readings=readings,
-            rerank=self._rerank,
-            typed=self._typed if question == self._spelt else "",
-            written=also is not None,
-        )
+    def _search_in(self, question: Question, papers: Sequence[Paper] | None, top_k: int = 0) -> SearchResult:
+        """Search these papers for a part of a question or all of it, as it is."""
+        many, sections = top_k or self._top_k, self._sections
+        return self._retriever.find(SearchRequest(question, many, papers, sections, rerank=self._rerank, written=False))
 
-    def _gather(self, hits: Sequence[Hit]) -> GatheredEvidence:
-        gathered = gather(hits, self._retriever.text, self._answerer.evidence_tokens)
-        self._clock.lap("evidence")
-        return gathered
+
+def _left_out_notice(count: int) -> str:
+    passages = "1 passage" if count == 1 else f"{count} passages"
+    return f"{passages} did not fit into the evidence. Raise CONTEXT_TOKENS to include more."
 
 
 def _joined(found: Mapping[str, SearchResult]) -> SearchResult:

@@ -6,6 +6,8 @@ import re
 
 # A marker in the form that the prompt asks for and in others: [1], [1, 2], [1][3], [Source 1], [1, p. 4], 【1†source】,
 # [^1], or in a second pair of brackets: [[1]], ([1])
+from folio.text import one_line
+
 NAMED = r"(?:(?:sources?|evidence|passages?|ref\.?)\s*(?::\s*)?)?(?:number\s*)?#?"
 _PAGE = r"(?:\b(?:pp?|S)\.|\bpages?)\s?\d+(?:\s?[-–]\s?\d+)?"
 MARKER = re.compile(
@@ -65,7 +67,7 @@ def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
     A list that contains 0, such as [0, 1], is an interval. In code and formulas, brackets hold an index.
     """
     numbers: dict[int, None] = {}
-    text, rounds = " ".join(text.split()), 0
+    text, rounds = one_line(text), 0
     while (plain := _without_markers(text, count, numbers)) != text:
         rounds += 1  # removing one marker may uncover another: [[1]2]
         text = plain if rounds < _MOST_ROUNDS else plain.translate(_NO_BRACKETS)
@@ -105,7 +107,7 @@ def _without_markers(text: str, count: int, numbers: dict[int, None]) -> str:
     if first.isalpha() and first.islower() and len(first) > 1 and not text.lstrip().startswith(first):
         plain = plain[0].upper() + plain[1:]
     plain = _CUT_MARKER.sub("", _FORGED.sub("", plain.replace(_TAKEN, "")))
-    plain = " ".join(_EMPTY_BRACKETS.sub("", plain).split())
+    plain = one_line(_EMPTY_BRACKETS.sub("", plain))
     return _SECOND_STOP.sub(".", plain)
 
 

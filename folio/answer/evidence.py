@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from folio.answer.excerpts import MOST_BEFORE, leans
 from folio.answer.structure import lists_and_tables
 from folio.answer_types import Evidence
-from folio.text import estimate_tokens, sentence_spans, stripped
+from folio.text import estimate_tokens, one_line, sentence_spans, stripped
 from folio.types import Hit, Paper
 
 # The characters [start, end) of the paper with this id; "" if the paper was removed
@@ -76,7 +76,7 @@ def _tokens(spans: Sequence[_Span]) -> int:
 
 def _contains(text: str, other: str) -> bool:
     """Whether a text contains another one word for word, such as the same page from a second file."""
-    return " ".join(other.split()) in " ".join(text.split())
+    return one_line(other) in one_line(text)
 
 
 def _merged(spans: Sequence[_Span], new: _Span) -> list[_Span]:

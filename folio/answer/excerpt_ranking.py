@@ -10,21 +10,22 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 
 from folio.answer.excerpts import MOST_BEFORE, SHORTEST_SENTENCE, Block, Part, Span, blocks
-from folio.answer.question_type import QuestionType, question_type
+from folio.answer.question_type import QuestionType
 from folio.answer.short_answer import has_type
 from folio.answer.whole_paper import SECTIONS
 from folio.answer_types import Evidence
 from folio.grounding.conflicts import conflict
 from folio.grounding.quantities import quantities
 from folio.protocols import PassageReader, TokenEmbedder
-from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
-from folio.search.reader_reranker import MOST_ODDS, above, numbers_in, odds, passage_of
+from folio.search.question import Question
+from folio.search.reader_reranker import MOST_ODDS, above, odds, passage_of
 from folio.sections import APART
 from folio.text import tokenize
 from folio.types import Passage, Reading, Vectors
@@ -67,7 +68,7 @@ _FIGURE = re.compile(r"\b(?:fig(?:ure|s|ures)?|tables?|captions?|diagrams?|plots
 _LABEL = re.compile(r"\b(algorithm|listing|procedure|table)\s+(\d+|[IVX]+)\b", re.I)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Excerpt:
     """Parts [first, last] of a block, and their share of the chance to answer."""
 
@@ -104,6 +105,11 @@ class Excerpt:
     def text(self) -> str:
         return "\n".join(self.block.evidence.text[start:end] for start, end in self.spans)
 
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Its search tokens."""
+        return frozenset(tokenize(self.text))
+
     @property
     def core_text(self) -> str:
         return self.block.text_of(self.core)
@@ -128,19 +134,19 @@ class ReadBlock:
 
 
 def read_blocks(
-    reader: PassageReader, question: str, evidence: Sequence[Evidence], found: Sequence[Matches]
+    reader: PassageReader, question: Question, evidence: Sequence[Evidence], found: Sequence[Matches]
 ) -> list[ReadBlock]:
     """The blocks of the evidence in which a question may be answered, each read with it. Raises ModelError.
 
     found: the question's matches in each piece of evidence. A block is read in the passages that were found, which the
     reader knows from their order; if these have not half of each part, by itself.
     """
-    unasked = APART - asked_kinds(question)
+    unasked = APART - question.kinds
     among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in unasked]
     read_in = [_read_in(block) for block, _ in among]
     texts = list(dict.fromkeys(one for own in read_in for one, _ in own))
-    readings = dict(zip(texts, reader.read(question, texts), strict=True))
+    readings = dict(zip(texts, reader.read(question.text, texts), strict=True))
     return [
         ReadBlock(
             block,
@@ -180,7 +186,7 @@ def most_sure(read: Sequence[ReadBlock]) -> float:
 
 def scored_excerpts(
     embedder: TokenEmbedder,
-    question: str,
+    question: Question,
     read: Sequence[ReadBlock],
     most: int = MOST_READ,
     by: ExcerptWeights = WEIGHTS,
@@ -190,16 +196,15 @@ def scored_excerpts(
     The likeliest `most` sentences are embedded one by one: within their passage, the states of their tokens tell of
     their neighbours too. The others may stand beside these.
     """
-    scores = _Scores(question, frozenset(tokenize(question)), question_type(question), _label(question), by)
+    scores = _Scores(question, _label(question.text), by)
     heads = [_above(one.block, one.match) for one in read]
-    numbers = numbers_in(question)
     likely: list[_Likely] = []
     for at, (one, head) in enumerate(zip(read, heads, strict=True)):
         block, match = one.block, one.match
         for place, besides in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
-            besides += by.read * odds(one.parts[place], numbers, block.text_of(place))
+            besides += by.read * odds(one.parts[place], question.numbers, block.text_of(place))
             likely.append(_Likely(at, place, besides, by.match * matched + besides))
     likely = sorted(likely, key=lambda each: -each.score)[:most]
     if not likely:
@@ -251,30 +256,28 @@ class _Scores:
     label: "algorithm 1" or "table 2", if it names one; else "".
     """
 
-    question: str
-    terms: frozenset[str]  # its search tokens
-    asked: QuestionType
+    question: Question
     label: str
     by: ExcerptWeights
 
     def of_parts(self, block: Block) -> Iterator[tuple[int, float]]:
         """The place of each part that can answer, and how well it does, but for the match of its tokens."""
         by = self.by
-        of_block = by.section * _section_score(block, self.asked) + by.rank / block.evidence.number
+        of_block = by.section * _section_score(block, self.question.type) + by.rank / block.evidence.number
         of_block += by.named * self._is_named(block)
         begins = self._begins(block)
         for place, part in enumerate(block.parts):
             if (
                 place >= begins
                 and part.can_answer
-                and (block.kind != "table" or _says_more(block.text_of(place), self.terms))
+                and (block.kind != "table" or _says_more(block.text_of(place), self.question.terms))
             ):
-                has = has_type(self.asked.kind, block.text_of(place), self.question)
+                has = has_type(self.question, block.text_of(place))
                 yield place, of_block + by.type * has
 
     def _begins(self, block: Block) -> int:
         """The place of the first part that may answer: behind what a caption names, unless a figure is asked for."""
-        if block.section != "caption" or block.kind != "prose" or _FIGURE.search(self.question):
+        if block.section != "caption" or block.kind != "prose" or _FIGURE.search(self.question.text):
             return 0
         return next((place + 1 for place, words in enumerate(block.words) if words >= SHORTEST_SENTENCE), 0)
 
@@ -428,7 +431,7 @@ def _repeats(excerpt: Excerpt, before: Excerpt) -> bool:
     """
     if excerpt.block.evidence.paper != before.block.evidence.paper and conflict(excerpt.core_text, before.core_text):
         return True
-    words, others = set(tokenize(excerpt.text)), set(tokenize(before.text))
+    words, others = excerpt.terms, before.terms
     if len(words & others) <= 0.8 * min(len(words), len(others)):
         return False
     return _numbers(excerpt.text) == _numbers(before.text)

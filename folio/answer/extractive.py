@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import itemgetter
 from statistics import mean
@@ -27,8 +27,7 @@ from folio.answer.excerpt_ranking import (
     scored_excerpts,
 )
 from folio.answer.excerpts import Span
-from folio.answer.library_questions import wanted_papers
-from folio.answer.question_type import ASKING, question_type
+from folio.answer.question_type import ASKING
 from folio.answer.short_answer import has_type, meets_conditions, short_answer
 from folio.answer.title_page import title_span
 from folio.answer.whole_paper import OF_THE_WHOLE, SUMMARY_PARTS, kinds_of
@@ -38,8 +37,8 @@ from folio.grounding.conflicts import against
 from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.search.late_interaction import Matches, matches
-from folio.search.question_parts import compared_things, parts_alone, questions_in, thing_in
-from folio.text import coverage, tokenize
+from folio.search.question import Question
+from folio.text import coverage, one_line, tokenize
 
 # A paper is listed for a subject if its passage answers as surely as that, and if this and the paper's own score (the
 # best paper's is near 1), with its weight, add up to so much (LOG.md).
@@ -54,10 +53,33 @@ WITHOUT_MODEL = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The excerpts of the evidence, best first, and what the reader says of all of it."""
+
+    excerpts: list[Excerpt]
+    confidence: float  # that the evidence answers, 0 to 1
+    read: float = 0.0  # the reader's log-odds that it does
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether these answer the question, rather than that it is refused."""
+        return self.confidence >= LEAST_CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class PartsAnswered:
+    """The best excerpts for each part of a question, and how sure they are on average."""
+
+    excerpts: list[tuple[Question, Excerpt]]
+    confidence: float
+
+
 class ExtractiveAnswerer:
     """Answers with the excerpts of the evidence that come closest, quoted word for word."""
 
     name = "extractive (built in)"
+    notice = WITHOUT_MODEL
     quotes_only = True
     failed = False
 
@@ -65,90 +87,94 @@ class ExtractiveAnswerer:
         self,
         embedder: TokenEmbedder,
         reader: PassageReader,
-        term_weights: Callable[[str], TermWeights],
+        term_weights: Callable[[Question], TermWeights],
         *,
         evidence_tokens: int,
     ) -> None:
         """evidence_tokens: limit for the evidence that is searched."""
-        self.confidence: float | None = None
-        self.notice = WITHOUT_MODEL
         self._embedder = embedder
         self._reader = reader
         self._term_weights = term_weights
-        self._read = 0.0  # the reader's log-odds that the evidence of the last question answers it
-        self._senses: Sequence[str] = ()  # of a follow-up that is answered next; the first as it was understood
         self.evidence_tokens = evidence_tokens
 
-    def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
-        """See protocols.Answerer."""
-        senses, self._senses = self._senses, ()
-        if style == "plain" and (topic := wanted_papers(question)):
-            yield from self._of_papers(topic, evidence)
-            return
-        if style == "plain" and question_type(question).aspect == "summary" and (whole := self._summary(evidence)):
+    def sentences(
+        self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
+    ) -> Generator[Sentence, None, float | None]:
+        """See protocols.Answerer. A question is refused below LEAST_CONFIDENCE."""
+        question = Question.of(question)
+        if style == "plain" and question.topic:
+            return (yield from self._of_papers(Question(question.topic), evidence))
+        if style == "plain" and question.type.aspect == "summary" and (whole := self._summary(evidence)):
             yield from whole
-            return
-        of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
-        scored = [] if of_parts else self._score_plainly(question, evidence, style)
-        if self.confidence is not None and len(senses) > 1 and question == senses[0] and not of_parts:
-            self.confidence = self._confidence_of_followup(senses, evidence)
-        if self.confidence is not None and self.confidence >= LEAST_CONFIDENCE:
-            is_sure = self.confidence >= SURE and (not scored or _gives_value(scored[0], question))
-            heading = FROM_PAPERS if is_sure else CLOSEST
-            yield from _each(of_parts, evidence, heading)
-            yield from _best(scored, question, evidence, style, heading)
+            return 1.0
+        of_parts = self._best_of_parts(question, evidence) if style == "plain" else None
+        if of_parts is not None:
+            if of_parts.confidence >= LEAST_CONFIDENCE:
+                yield from _each(of_parts.excerpts, evidence, FROM_PAPERS if of_parts.confidence >= SURE else CLOSEST)
+            return of_parts.confidence
+        scored = self._score_plainly(question, evidence, style)
+        if len(question.senses) > 1:
+            scored = replace(scored, confidence=self._confidence_of_followup(question, evidence, scored.read))
+        if scored.is_enough:
+            is_sure = scored.confidence >= SURE and (not scored.excerpts or _gives_value(scored.excerpts[0], question))
+            yield from _best(scored.excerpts, question, evidence, style, FROM_PAPERS if is_sure else CLOSEST)
+        return scored.confidence
 
-    def closest(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Sentence]:
+    def closest(
+        self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
+    ) -> Iterator[Sentence]:
         """The same without ever refusing: for an answer whose model failed."""
-        of_parts = self._best_of_parts(question, evidence) if style == "plain" else []
-        yield from _each(of_parts, evidence, CLOSEST)
-        yield from _best([] if of_parts else self._score(question, evidence, style), question, evidence, style, CLOSEST)
+        question = Question.of(question)
+        if style == "plain" and (of_parts := self._best_of_parts(question, evidence)):
+            yield from _each(of_parts.excerpts, evidence, CLOSEST)
+        else:
+            yield from _best(self._score(question, evidence, style).excerpts, question, evidence, style, CLOSEST)
 
-    def best_quote(self, question: str, evidence: Sequence[Evidence]) -> Sentence | None:
+    def best_quote(self, question: Question, evidence: Sequence[Evidence]) -> Sentence | None:
         """The one sentence that answers best, for an answer that a model writes; None where nothing does."""
         scored = self._score(question, evidence)
-        if not scored or self.confidence is None or self.confidence < LEAST_CONFIDENCE:
+        if not scored.excerpts or not scored.is_enough:
             return None
-        headless = replace(scored[0], block=replace(scored[0].block, head=None))
+        best = scored.excerpts[0]
+        headless = replace(best, block=replace(best.block, head=None))
         return replace(excerpt_sentence(alone(headless), question, number_sentences(evidence), Section()), marks=())
 
-    def _best_of_parts(self, question: str, evidence: Sequence[Evidence]) -> list[tuple[str, Excerpt]]:
-        """The best excerpts for each part of a question; [] if it has none, or not all have an answer apart.
+    def _best_of_parts(self, question: Question, evidence: Sequence[Evidence]) -> PartsAnswered | None:
+        """The best excerpts for each part of a question; None if it has none, or not all have an answer apart.
 
         Questions that are asked one after the other are each refused or answered; of what is compared or joined, a
-        part is no question, and the whole is. A compared thing that nothing is about is left out. Sets `confidence` to
+        part is no question, and the whole is. A compared thing that nothing is about is left out. The confidence is
         the mean of the parts: no passage has the words of all.
         """
-        questions, things = questions_in(question), compared_things(question)
-        found: list[tuple[str, Excerpt]] = []
+        excerpts: list[tuple[Question, Excerpt]] = []
         sure: list[float] = []
-        for part in parts_alone(question):
+        for part in question.parts:
             own = [piece for piece in evidence if _is_found_for(part, piece)]
             scored = self._score(part, own or evidence)
-            thing = "" if questions else thing_in(part, things)
-            weights = self._term_weights(thing) if thing else {}
-            if thing and not any(is_about(weights, f"{one.block.evidence.paper.title}\n{one.text}") for one in scored):
+            thing = "" if question.questions else question.thing_of(part)
+            weights = self._term_weights(Question(thing)) if thing else {}
+            texts = (f"{one.block.evidence.paper.title}\n{one.text}" for one in scored.excerpts)
+            if thing and not any(is_about(weights, text) for text in texts):
                 continue
-            if questions and (self.confidence or 0.0) < LEAST_CONFIDENCE:
-                return []
-            new = [one for one in scored if not any(one.overlaps(other) for _, other in found)]
-            if not new or (questions and new[0] is not scored[0]):
-                return []
-            found += [(part, new[0]), *((part, brief(other)) for other in pointers(new))]
-            sure.append(self.confidence or 0.0)
-        self.confidence = mean(sure) if sure else None
-        return found
+            if question.questions and not scored.is_enough:
+                return None
+            new = [one for one in scored.excerpts if not any(one.overlaps(other) for _, other in excerpts)]
+            if not new or (question.questions and new[0] is not scored.excerpts[0]):
+                return None
+            excerpts += [(part, new[0]), *((part, brief(other)) for other in pointers(new))]
+            sure.append(scored.confidence)
+        return PartsAnswered(excerpts, mean(sure)) if excerpts else None
 
-    def _of_papers(self, topic: str, evidence: Sequence[Evidence]) -> Iterator[Sentence]:
+    def _of_papers(self, topic: Question, evidence: Sequence[Evidence]) -> Generator[Sentence, None, float]:
         """Of each paper that has something on a subject, what it says of it."""
         found, weights = self._matches(topic, evidence)
-        self.confidence, sentences = 0.0, number_sentences(evidence)
+        most, sentences = 0.0, number_sentences(evidence)
         for paper in dict.fromkeys(piece.paper for piece in evidence):
             both = [(piece, match) for piece, match in zip(evidence, found, strict=True) if piece.paper == paper]
             own, its = [piece for piece, _ in both], [match for _, match in both]
             read = read_blocks(self._reader, topic, own, its)
             sure = confidence(topic, own, its, weights, read=most_sure(read))
-            self.confidence = max(self.confidence, sure)
+            most = max(most, sure)
             if sure >= LEAST_OF_PAPER and sure + PAPER_WEIGHT * own[0].score >= LEAST_WITH_SCORE:
                 scored = scored_excerpts(self._embedder, topic, read)
                 heading = replace(FROM_PAPERS, subheading=paper.title or paper.file)
@@ -156,75 +182,73 @@ class ExtractiveAnswerer:
                     yield excerpt_sentence(brief(scored[0]), topic, sentences, heading)
                 elif title := _title(own[0], heading):
                     yield title
+        return most
 
     def _summary(self, evidence: Sequence[Evidence]) -> list[Sentence]:
         """The abstract of the paper that the evidence is of, and what each of its sections says; [] without either."""
         if len({piece.paper for piece in evidence}) != 1:
             return []
         sentences = number_sentences(evidence)
-        first = abstract(evidence) or next(iter(self._score(OF_THE_WHOLE, evidence)), None)
+        first = abstract(evidence) or next(iter(self._score(Question(OF_THE_WHOLE), evidence).excerpts), None)
         shown = [first] if first else []
         headings = ["Abstract" if first and first.block.section == "abstract" else "In short"] * len(shown)
         for heading, question, kind in SUMMARY_PARTS:
             own = [piece for piece in evidence if kind in kinds_of(piece.paper, piece.start, piece.end)]
-            among = self._score(question, own) if own else []
+            among = self._score(Question(question), own).excerpts if own else []
             scored = [one for one in among if one.block.section == kind and one.block.kind != "table"]
             if found := next(iter(apart(scored, shown)), None):
                 shown.append(brief(found))
                 headings.append(heading)
-        self.confidence = 1.0
         parts = [replace(FROM_PAPERS, subheading=heading) for heading in headings]
-        told = [excerpt_sentence(one, "", sentences, part) for one, part in zip(shown, parts, strict=True)]
-        return [replace(sentence, marks=()) for sentence in told]
+        written = [excerpt_sentence(one, Question(""), sentences, part) for one, part in zip(shown, parts, strict=True)]
+        return [replace(sentence, marks=()) for sentence in written]
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer."""
-        meant = followup.standalone(question, history)
-        self._senses = followup.senses(question, meant, [turn.question for turn in history])
-        return meant
+        return followup.standalone(question, history)
 
-    def _score(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> list[Excerpt]:
-        """The excerpts of the evidence, best first. Sets `confidence`."""
+    def _score(self, question: Question, evidence: Sequence[Evidence], style: Style = "plain") -> Scored:
+        """The excerpts of the evidence, best first, and how sure it is that they answer."""
         most = MOST_OF_REPORT if style == "report" else MOST_READ
         found, weights = self._matches(question, evidence)
-        read = read_blocks(self._reader, question, evidence, found)
-        self._read = most_sure(read)
-        self.confidence = confidence(question, evidence, found, weights, read=self._read)
-        return scored_excerpts(self._embedder, question, read, most)
+        blocks = read_blocks(self._reader, question, evidence, found)
+        read = most_sure(blocks)
+        sure = confidence(question, evidence, found, weights, read=read)
+        return Scored(scored_excerpts(self._embedder, question, blocks, most), sure, read)
 
-    def _score_plainly(self, question: str, evidence: Sequence[Evidence], style: Style) -> list[Excerpt]:
+    def _score_plainly(self, question: Question, evidence: Sequence[Evidence], style: Style) -> Scored:
         """The excerpts of what a plain search found for the question, if that answers it; else of all. See `_score`.
 
         What a deep search finds besides made a plain answer more often worse than better (LOG.md).
         """
         own = [piece for piece in evidence if _is_found_for(question, piece)] if style == "plain" else []
-        scored = self._score(question, own) if own else []
-        is_enough = scored and self.confidence is not None and self.confidence >= LEAST_CONFIDENCE
-        return scored if is_enough or len(own) == len(evidence) else self._score(question, evidence, style)
+        scored = self._score(question, own) if own else Scored([], 0.0)
+        is_answered = scored.excerpts and scored.is_enough
+        return scored if is_answered or len(own) == len(evidence) else self._score(question, evidence, style)
 
-    def _confidence_of_followup(self, senses: Sequence[str], evidence: Sequence[Evidence]) -> float:
+    def _confidence_of_followup(self, question: Question, evidence: Sequence[Evidence], read: float) -> float:
         """That of all its senses on average: it may have been understood wrongly."""
-        each = [confidence(sense, evidence, *self._matches(sense, evidence), read=self._read) for sense in senses]
+        senses = [question, *map(Question, question.senses[1:])]
+        each = [confidence(sense, evidence, *self._matches(sense, evidence), read=read) for sense in senses]
         return min(1.0, mean(each) + FOLLOWUP_MARGIN)
 
-    def _matches(self, question: str, evidence: Sequence[Evidence]) -> tuple[list[Matches], TermWeights]:
+    def _matches(self, question: Question, evidence: Sequence[Evidence]) -> tuple[list[Matches], TermWeights]:
         """The question's matches in the evidence, and the IDF of its terms.
 
         A paper's title counts for its sentences: a question may name the paper, and its sentences seldom do.
         """
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
-        return matches(self._embedder, question, pieces, weights), weights
+        return matches(self._embedder, question.text, pieces, weights), weights
 
 
-def _gives_value(excerpt: Excerpt, question: str) -> bool:
+def _gives_value(excerpt: Excerpt, question: Question) -> bool:
     """Whether what answers has a number or a date, if the question asks for one."""
-    kind = question_type(question).kind
-    return kind not in ("number", "date") or has_type(kind, excerpt.core_text, question)
+    return question.type.kind not in ("number", "date") or has_type(question, excerpt.core_text)
 
 
-def _is_found_for(question: str, evidence: Evidence) -> bool:
-    return any(question in hit.found_for for hit in evidence.hits)
+def _is_found_for(question: Question, evidence: Evidence) -> bool:
+    return any(question.text in hit.found_for for hit in evidence.hits)
 
 
 def is_about(weights: TermWeights, said: str) -> bool:
@@ -233,7 +257,7 @@ def is_about(weights: TermWeights, said: str) -> bool:
 
 
 def _best(
-    scored: Sequence[Excerpt], question: str, evidence: Sequence[Evidence], style: Style, heading: Section
+    scored: Sequence[Excerpt], question: Question, evidence: Sequence[Evidence], style: Style, heading: Section
 ) -> Iterator[Sentence]:
     """The excerpt that answers, and where else an answer may be; nothing without an excerpt.
 
@@ -267,26 +291,26 @@ def _title(evidence: Evidence, heading: Section) -> Sentence | None:
     if start == end:
         return None
     quote = citation(evidence, start, end, 1.0)
-    return Sentence(" ".join(quote.quote.split()), (quote,), section=heading)
+    return Sentence(one_line(quote.quote), (quote,), section=heading)
 
 
-def _each(found: Sequence[tuple[str, Excerpt]], evidence: Sequence[Evidence], heading: Section) -> list[Sentence]:
+def _each(found: Sequence[tuple[Question, Excerpt]], evidence: Sequence[Evidence], heading: Section) -> list[Sentence]:
     """The excerpts of each part of a question, headed by their paper if they are of several; two of each if of one."""
     sentences = number_sentences(evidence)
     papers = {excerpt.block.evidence.paper for _, excerpt in found}
     if len(papers) == 1:
         found = [one for _, own in groupby(found, key=itemgetter(0)) for one in islice(own, MOST_OF_ONE_PAPER)]
-    told = []
+    written = []
     for part, excerpt in found:
         paper = excerpt.block.evidence.paper
         own = replace(heading, subheading=paper.title or paper.file) if len(papers) > 1 else heading
-        told.append(excerpt_sentence(excerpt, part, sentences, own))
-    return told
+        written.append(excerpt_sentence(excerpt, part, sentences, own))
+    return written
 
 
 def excerpt_sentence(
     excerpt: Excerpt,
-    question: str,
+    question: Question,
     sentences: Sequence[EvidenceSentence],
     section: Section,
     *,
@@ -300,11 +324,11 @@ def excerpt_sentence(
     evidence = block.evidence
     text, offsets = _shown(excerpt)
     quotes = tuple(quote for span in excerpt.spans for quote in citations(evidence, *span, 1.0))
-    kind, short = question_type(question).kind, None
+    short = None
     above = f"{evidence.paper.title}\n{evidence.text[slice(*block.head)] if block.head else ''}"
     said = frozenset(tokenize(f"{above}\n{excerpt.core_text}"))
-    if block.kind != "table" and (kind != "number" or meets_conditions(question, said, excerpt.covered)):
-        found = short_answer(kind, evidence.text[core.start : core.end], question)
+    if block.kind != "table" and (question.type.kind != "number" or meets_conditions(question, said, excerpt.covered)):
+        found = short_answer(question, evidence.text[core.start : core.end])
         short = _place(offsets, core.start + found[0], core.start + found[1]) if found else None
     mark = short or _place(offsets, core.start, core.end)
     disagrees = against(evidence.text[core.start : core.end], quotes, sentences)

@@ -10,6 +10,7 @@ from folio.answer import prompts
 from folio.answer.citation_markers import NAMED
 from folio.protocols import Claim
 from folio.shown_text import name_line
+from folio.text import one_line
 from folio.types import Paper
 
 # A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
@@ -58,7 +59,7 @@ def note_line(place: str, note: str) -> str:
 
 def claim_question(claim: Claim) -> str:
     """What a verifier is asked about a claim. The statement stands on one line."""
-    statement = " ".join(defused(claim.statement).split())
+    statement = one_line(defused(claim.statement))
     return prompts.VERIFY.format(
         paper=_in_quotes(defused(claim.title)), premise=defused(claim.premise).strip(), statement=statement
     )
@@ -66,9 +67,7 @@ def claim_question(claim: Claim) -> str:
 
 def minicheck_question(claim: Claim) -> str:
     """The same in the form that MiniCheck reads."""
-    return prompts.MINICHECK.format(
-        document=" ".join(defused(claim.premise).split()), claim=" ".join(defused(claim.statement).split())
-    )
+    return prompts.MINICHECK.format(document=one_line(defused(claim.premise)), claim=one_line(defused(claim.statement)))
 
 
 def _block(number: int, paper: str, pages: str, text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from folio.answer.noun_phrases import NounPhrase, answered, noun_phrases
 from folio.answer.question_type import asks_for_number
 from folio.answer_types import Answer
-from folio.text import STOP_WORDS, tokenize
+from folio.text import STOP_WORDS, one_line, tokenize
 
 
 class NotUnderstoodError(Exception):
@@ -32,7 +32,7 @@ def standalone(question: str, history: Sequence[Answer]) -> str:
     if resolved := _resolve_ordinal(question, history[-1]):
         return resolved
     if is_unclear(question):
-        shown = " ".join(question.split())
+        shown = one_line(question)
         raise NotUnderstoodError(f"It is not clear what “{shown}” asks. Please ask it as a whole question.")
     if swapped := _swap_name(question, history[-1].standalone_question):
         return swapped
@@ -111,7 +111,7 @@ def subject(question: str) -> str:
     names = list(dict.fromkeys(_NAME.findall(asked)))
     if any(sum(map(str.isalpha, name)) > 1 for name in names):  # "R" alone or a year does not identify a subject
         return " ".join(names)
-    phrases = [" ".join(phrase.split()) for phrase in _BETWEEN.split(asked)]
+    phrases = [one_line(phrase) for phrase in _BETWEEN.split(asked)]
     return ", ".join([phrase for phrase in phrases if tokenize(phrase)][-2:])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -15,13 +16,14 @@ from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markup import printable
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
-from folio.answer_types import Answer, Evidence, RejectedSentence, Style, Thinking
+from folio.answer_types import Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
 from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
-from folio.text import estimate_tokens, tokenize
+from folio.search.question import Question
+from folio.text import estimate_tokens, shorten, tokenize
 
 # Tokens that a model's chat template adds around the messages.
 TEMPLATE_TOKENS = 64
@@ -64,7 +66,6 @@ class _End:
 class OllamaAnswerer:
     """A chat model on Ollama. Only statements that the evidence supports are shown (validation.py)."""
 
-    confidence = None
     quotes_only = False
 
     def __init__(
@@ -107,8 +108,8 @@ class OllamaAnswerer:
         self.name = f"{self._model.name} (Ollama)"
 
     def sentences(
-        self, question: str, evidence: Sequence[Evidence], style: Style = "plain"
-    ) -> Iterator[Part | Thinking]:
+        self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
+    ) -> Generator[Part | Thinking, None, None]:
         """See protocols.Answerer. If nothing that the model wrote can be shown, it is asked once more.
 
         If that gives nothing either, the stand-in answers from the same evidence. So it does where the server fails,
@@ -117,14 +118,16 @@ class OllamaAnswerer:
         self.notice, self.failed = "", False
         if not evidence:
             return
-        layout = Layout(question, evidence, self._format, style)
+        question = Question.of(question)
+        layout = Layout(question.text, evidence, self._format, style)
         if layout.notes and not self._fits(prompts.RULES, layout.prompt):
             layout = replace(layout, guided=False)
-        result = yield from self._attempt(layout, layout.prompt, RETRY_TOKENS)
+        best_quote = partial(self._stand_in.best_quote, question, evidence)
+        result = yield from self._attempt(layout, layout.prompt, RETRY_TOKENS, best_quote)
         if result.failed and not self._end.failure:
             again = prompts.RETRY.format(prompt=layout.prompt, faults=_faults(result.rejected))
             if self._fits(prompts.RULES, again):
-                result = yield from self._attempt(layout, again, 0)
+                result = yield from self._attempt(layout, again, 0, best_quote)
         self.failed = bool(self._end.failure)
         notices = list(self._end.notices(result.shown, self._answer_tokens))
         if result.failed:
@@ -139,7 +142,9 @@ class OllamaAnswerer:
             notices.append(f"Not all statements could be checked: {result.unverified}")
         self.notice = " ".join(notices)
 
-    def _attempt(self, layout: Layout, prompt: str, spare: int) -> Generator[Part | Thinking, None, ValidationResult]:
+    def _attempt(
+        self, layout: Layout, prompt: str, spare: int, best_quote: Callable[[], Sentence | None]
+    ) -> Generator[Part | Thinking, None, ValidationResult]:
         self._end = _End()
         self._widen(_tokens(prompts.RULES, prompt), spare)
         start = PromptStart(prompts.RULES, layout.start, self._context)
@@ -148,7 +153,7 @@ class OllamaAnswerer:
             self._verifier.for_answer(start) if self._verifier else None,
             layout.style,
             self._strict,
-            lambda: self._stand_in.best_quote(layout.question, layout.evidence),
+            best_quote,
         )
         longest = LONGEST_TOKEN * self._answer_tokens
         pieces, is_told = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True), False
@@ -247,17 +252,13 @@ def _faults(rejected: Sequence[RejectedSentence]) -> str:
     lines: list[str] = []
     left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)
     for fault in rejected:
-        sentence = defused(_shortened(fault.text))
-        line = prompts.FAULT.format(sentence=sentence, reason=_shortened(fault.reason))
+        sentence = defused(shorten(fault.text, 200))
+        line = prompts.FAULT.format(sentence=sentence, reason=shorten(fault.reason, 200))
         left -= estimate_tokens(line) + 1
         if left < 0:
             break
         lines.append(line)
     return "\n".join(lines) or prompts.NO_SENTENCE
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def _answer_text(turn: Answer) -> str:

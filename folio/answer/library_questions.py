@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from folio.answer.facts_question import Fact, FactsQuestion, facts_question, papers_asked_about
 from folio.answer.title_page import Span, authors_span, title_span, venue_span, year_span
@@ -20,8 +20,11 @@ from folio.paper_metadata import ORIGIN_WORDS, Field
 from folio.search.paper_filter import by_author
 from folio.search.paper_names import PaperNames
 from folio.shown_text import name_line
-from folio.text import tokenize
+from folio.text import one_line, tokenize
 from folio.types import Paper
+
+if TYPE_CHECKING:
+    from folio.search.question import Question
 
 # The first pages of a paper, with its first passage
 FrontOf = Callable[[Paper], Evidence | None]
@@ -93,7 +96,7 @@ class LibraryQuestion:
 
 def library_question(question: str) -> LibraryQuestion | FactsQuestion | None:
     """The question about the library that this is; None if it is one about what the papers say."""
-    plain = " ".join(question.split())
+    plain = one_line(question)
     if match := _COUNT.fullmatch(plain):
         if _IN_ALL.fullmatch(match["rest"]):
             return LibraryQuestion("all", is_count=True)
@@ -111,7 +114,7 @@ def wanted_papers(question: str) -> str:
     >>> wanted_papers("which papers deal with hazard pointers?"), wanted_papers("What does the paper say?")
     ('hazard pointers', '')
     """
-    plain = " ".join(question.split()).strip(" ?.!")
+    plain = one_line(question).strip(" ?.!")
     match = _PAPERS.fullmatch(plain)
     if match is None or library_question(plain) is not None:
         return ""
@@ -155,17 +158,19 @@ def _span(match: re.Match[str]) -> tuple[int, int]:
     return one, two
 
 
-def answer(question: str, papers: Sequence[Paper], names: Callable[[], PaperNames], front_of: FrontOf) -> Answer | None:
+def answer(
+    question: Question, papers: Sequence[Paper], names: Callable[[], PaperNames], front_of: FrontOf
+) -> Answer | None:
     """The answer from what is known about these papers; None if the papers have to be searched for it."""
-    asked = library_question(question)
+    asked, text = question.about_library, question.text
     if isinstance(asked, FactsQuestion):
         about = papers_asked_about(asked, papers, names())[:MOST_PAPERS]
-        return _facts(question, [(paper, fact) for paper in about for fact in asked.facts], front_of)
+        return _facts(text, [(paper, fact) for paper in about for fact in asked.facts], front_of)
     if asked is None:
         return None
     found = list(papers) if asked.kind == "all" else _found(asked, papers)
     if asked.is_count and (found or asked.kind in ("all", "years")):
-        return Answer(question, question, (), remark=_counted(asked, len(found)))
+        return Answer(text, text, (), remark=_counted(asked, len(found)))
     fronts = [front for paper in found[:MOST_PAPERS] if (front := front_of(paper))]
     spans = [(front, title_span(front.paper, front.text)) for front in fronts]
     quoted = [_quoted(front, span, number) for number, (front, span) in enumerate(spans, 1) if span[0] < span[1]]
@@ -174,7 +179,7 @@ def answer(question: str, papers: Sequence[Paper], names: Callable[[], PaperName
     more = len(found) - len(quoted)
     notice = f"{more:,} more {'paper' if more == 1 else 'papers'} not shown." if more else ""
     evidence, sentences = zip(*quoted, strict=True)
-    return Answer(question, question, sentences, evidence, notice=notice)
+    return Answer(text, text, sentences, evidence, notice=notice)
 
 
 def _facts(question: str, wanted: Sequence[tuple[Paper, Fact]], front_of: FrontOf) -> Answer | None:
@@ -204,7 +209,7 @@ def _quoted(front: Evidence, span: Span, number: int, short: str = "") -> tuple[
     text = front.text[first - front.start : last - front.start]
     part = Evidence(number, front.paper, first, last, text, front.hits)
     quote = citation(part, start - first, end - first, 1.0)
-    said = " ".join(quote.quote.split())
+    said = one_line(quote.quote)
     at = said.find(short) if short else -1
     return part, Sentence(said, (quote,), short=(at, at + len(short)) if at >= 0 else None)
 

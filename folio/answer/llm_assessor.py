@@ -16,7 +16,7 @@ from folio.answer.fencing import passage_block
 from folio.answer.layout import Layout
 from folio.answer.llm_claims import REPLY_TOKENS as COMPARISON_TOKENS
 from folio.answer.llm_claims import claims_schema, read_claims
-from folio.answer.llm_json import JsonModel, StoppedError, lines_of, list_shape, one_line
+from folio.answer.llm_json import JsonModel, StoppedError, lines_of, list_shape, printable_line
 from folio.answer.markup import printable, simplified
 from folio.answer_types import Evidence
 from folio.deep_types import MOST_RELEVANCE, Assessment, Budget, NamedClaim
@@ -173,7 +173,7 @@ def _assessment(found: Any) -> Assessment | None:
     relevance, summary = found.get("relevance"), found.get("summary", "")
     if type(relevance) is not int or not 0 <= relevance <= MOST_RELEVANCE or not isinstance(summary, str):
         return None
-    return Assessment(relevance, one_line(simplified(printable(summary)), LONGEST_SUMMARY))
+    return Assessment(relevance, printable_line(simplified(printable(summary)), LONGEST_SUMMARY))
 
 
 def _queries(found: Any) -> list[str] | None:

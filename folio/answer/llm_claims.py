@@ -6,6 +6,7 @@ from typing import Any
 
 from folio.answer.markup import printable, simplified
 from folio.deep_types import NamedClaim
+from folio.text import one_line
 
 MOST_CLAIMS = 6
 MOST_SENTENCES = 6  # of one side
@@ -45,7 +46,7 @@ def read_claims(found: Any, sentences: int) -> list[NamedClaim] | None:
     for one in listed[:MOST_CLAIMS]:
         said = one.get("claim") if isinstance(one, dict) else None
         if isinstance(said, str):
-            text = " ".join(simplified(printable(said[:LONGEST_CLAIM])).split())
+            text = one_line(simplified(printable(said[:LONGEST_CLAIM])))
             same, other = (_numbers(one.get(side), sentences) for side in ("same", "other"))
             claims += [NamedClaim(text, same, other)] if text and same else []
     return claims

@@ -12,7 +12,7 @@ from folio.answer.reply_json import reply_value
 from folio.errors import ContextTooSmall, ModelFailed, ThoughtAlone
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
-from folio.text import estimate_tokens, tokenize
+from folio.text import estimate_tokens, one_line, tokenize
 
 T = TypeVar("T")
 
@@ -99,10 +99,10 @@ def lines_of(found: Any, field: str, most: int, longest: int) -> list[str] | Non
     texts = found.get(field) if isinstance(found, dict) else None
     if not isinstance(texts, list):
         return None
-    lines = [one_line(text, longest) for text in texts if isinstance(text, str)]
+    lines = [printable_line(text, longest) for text in texts if isinstance(text, str)]
     return [line for line in lines if tokenize(line)][:most]
 
 
-def one_line(text: str, longest: int) -> str:
+def printable_line(text: str, longest: int) -> str:
     """A text as one printable line, cut off."""
-    return " ".join(printable(text[: 8 * longest]).split())[:longest]
+    return one_line(printable(text[: 8 * longest]))[:longest]

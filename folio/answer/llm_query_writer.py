@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from folio.answer import prompts
-from folio.answer.llm_json import JsonModel, StoppedError, lines_of, list_shape, one_line
+from folio.answer.llm_json import JsonModel, StoppedError, lines_of, list_shape, printable_line
 from folio.errors import ModelError
 from folio.models.ollama import OllamaServer
 from folio.protocols import NOTHING_WRITTEN, Written
@@ -106,5 +106,5 @@ def _passage(found: Any) -> Written | None:
     text = found.get("passage") if isinstance(found, dict) else None
     if not isinstance(text, str):
         return None
-    line = one_line(text, LONGEST_PASSAGE)
+    line = printable_line(text, LONGEST_PASSAGE)
     return Written(passage=line) if len(tokenize(line)) >= LEAST_WORDS else None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from folio.text import STOP_WORDS
+from folio.text import STOP_WORDS, one_line
 
 # Words of a phrase, at most
 LONGEST = 6
@@ -55,7 +55,7 @@ class NounPhrase:
 
 def noun_phrases(question: str, texts: Sequence[str]) -> list[NounPhrase]:
     """Those of a question that begin with a word such as "the", in order. texts: evidence on its subject."""
-    text = " ".join(" ".join(texts)[:MOST_TEXT].split())
+    text = one_line(" ".join(texts)[:MOST_TEXT])
     return list(_found(question, text)) if text else []
 
 
@@ -107,7 +107,7 @@ def answered(phrase: NounPhrase, said: str, question: str) -> str:
     """
     head = phrase.text.split()[-1]
     asked = {word.group().casefold() for word in _WORD.finditer(question)} | STOP_WORDS
-    for match in re.finditer(rf"(?:(?<![\w-])[\w-]+\s){{1,3}}{re.escape(head)}(?![\w-])", " ".join(said.split()), re.I):
+    for match in re.finditer(rf"(?:(?<![\w-])[\w-]+\s){{1,3}}{re.escape(head)}(?![\w-])", one_line(said), re.I):
         words = match.group().split()
         words = words[max((at + 1 for at, word in enumerate(words) if word.casefold() in STOP_WORDS), default=0) :]
         if len(words) > 1 and not asked & {word.casefold() for word in words[:-1]}:

@@ -16,7 +16,7 @@ from folio.answer_types import Quote
 from folio.evidence_profile import MOST_OPEN
 from folio.protocols import Embedder
 from folio.sections import APART, Kind
-from folio.text import sentence_spans
+from folio.text import one_line, sentence_spans
 from folio.types import Paper
 
 LONGEST_SENTENCE = 60  # words; a longer one is mostly several that were not told apart
@@ -109,7 +109,7 @@ def open_questions(
     found: dict[str, Quote] = {}
     for paper in papers:
         for quote in _quotes(paper, read(paper)):
-            found.setdefault(" ".join(quote.quote.split()).casefold(), quote)
+            found.setdefault(one_line(quote.quote).casefold(), quote)
     quotes = list(found.values())[:MOST_COMPARED]
     if not quotes:
         return ()
@@ -132,7 +132,7 @@ def _quotes(paper: Paper, text: str) -> Iterator[Quote]:
 def open_sentences(text: str) -> Iterator[tuple[int, int]]:
     """The spans [start, end) of these sentences in a text, in order; those that lean on another one are left out."""
     for start, end in sentence_spans(text):
-        sentence = " ".join(text[start:end].split())
+        sentence = one_line(text[start:end])
         words = len(sentence.split())
         if not SHORTEST_SENTENCE < words <= LONGEST_SENTENCE or sentence[-1] not in ".!":
             continue

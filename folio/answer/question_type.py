@@ -12,7 +12,7 @@ from typing import Literal
 
 from folio.grounding.quantities import quantities
 from folio.search.question_parts import compared_things
-from folio.text import tokenize
+from folio.text import one_line, tokenize
 
 QuestionKind = Literal[
     "greeting", "thanks", "paper", "comparison", "number", "date", "person", "place", "definition", "why", "list",
@@ -150,7 +150,7 @@ def question_type(question: str) -> QuestionType:
     >>> question_type("What are the main contributions of LLaMA?")
     QuestionType(kind='paper', aspect='contributions')
     """
-    plain = " ".join(question.split())
+    plain = one_line(question)
     bare = plain.strip(" .!?,;:)(")
     if _GREETING.fullmatch(bare):
         return QuestionType("greeting")
@@ -190,7 +190,7 @@ def asked_measure(question: str) -> str:
 
 
 def _asked_number(question: str) -> re.Match[str] | None:
-    plain = " ".join(question.split())
+    plain = one_line(question)
     asks = list(_ASKS.finditer(plain))
     return _NUMBER.match(plain, asks[0].start()) if len(asks) == 1 else None
 

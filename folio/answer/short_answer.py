@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 
-from folio.answer.question_type import QuestionKind, asked_measure
 from folio.grounding.quantities import Quantity, quantities
-from folio.search.reader_reranker import numbers_in
+from folio.search.question import Question
 from folio.text import STOP_WORDS, tokenize
 
 Span = tuple[int, int]
@@ -50,8 +49,9 @@ _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
 _PARTS = re.compile(r"(?:the\s+)?(?:table|fig|sec|eq|chapter|appendix|algorithm|step|phase|part|page)", re.I)
 
 
-def has_type(kind: QuestionKind, text: str, question: str) -> bool:
-    """Whether a text has something of the type that a question of this kind asks for; True for a kind without one."""
+def has_type(question: Question, text: str) -> bool:
+    """Whether a text has something of the type that a question asks for; True for a kind of question without one."""
+    kind = question.type.kind
     if kind == "number":
         return bool(_numbers(text, question))
     if kind == "date":
@@ -63,28 +63,29 @@ def has_type(kind: QuestionKind, text: str, question: str) -> bool:
     return True
 
 
-def meets_conditions(question: str, tokens: Set[str], covered: float) -> bool:
+def meets_conditions(question: Question, tokens: Set[str], covered: float) -> bool:
     """Whether a sentence may give the value that a question asks for: it is about that, and under the same conditions.
 
     tokens: of the sentence and of what stands above it. covered: how much of the question these cover, 0 to 1. All
     numbers of the question are conditions, and the name of a measure is what the value is of.
     """
-    named = {*tokenize(asked_measure(question)), *numbers_in(question)}
+    named = {*tokenize(question.measure), *question.numbers}
     return covered >= LEAST_COVERED and named <= tokens
 
 
-def short_answer(kind: QuestionKind, text: str, question: str) -> Span | None:
+def short_answer(question: Question, text: str) -> Span | None:
     """The span of the short answer in a sentence; None where it has none, or more than one that could be meant.
 
     A number begins with what qualifies it: "less than 1 ms". People and places have none: words with capitals are too
     often a course, a product, a title.
     """
+    kind = question.type.kind
     found: list[Span] = []
     if kind == "number":
         found = _asked_numbers(text, question)
     elif kind == "date":
         without = _CITED.sub(lambda cited: " " * len(cited[0]), text)
-        found = [span for span in _spans(_DATE, without) if text[slice(*span)] not in question]
+        found = [span for span in _spans(_DATE, without) if text[slice(*span)] not in question.text]
     elif kind == "definition":
         found = list(_written_out(text, question))
     return found[0] if len(found) == 1 else None
@@ -94,22 +95,22 @@ def _spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     return (match.span() for match in pattern.finditer(text))
 
 
-def _new(text: str, question: str) -> bool:
+def _new(text: str, question: Question) -> bool:
     """Whether a text says something that the question does not."""
-    return not set(tokenize(text)) & set(tokenize(question))
+    return question.terms.isdisjoint(tokenize(text))
 
 
-def _places(text: str, question: str) -> Iterator[Span]:
+def _places(text: str, question: Question) -> Iterator[Span]:
     for match in _PLACE.finditer(text):
         place = match["place"]
         if _new(place, question) and not _PARTS.match(place):
             yield match.span("place")
 
 
-def _numbers(text: str, question: str) -> list[Quantity]:
+def _numbers(text: str, question: Question) -> list[Quantity]:
     """The numbers that count or measure something and that the question does not have."""
-    asked = {number.written for number in quantities(question, units=False)}
-    years = re.search(r"\byears?\b", question, re.I)
+    asked = {number.written for number in quantities(question.text, units=False)}
+    years = re.search(r"\byears?\b", question.text, re.I)
     return [
         number
         for number in quantities(text, units=False)
@@ -118,15 +119,15 @@ def _numbers(text: str, question: str) -> list[Quantity]:
     ]
 
 
-def _asked_numbers(text: str, question: str) -> list[Span]:
+def _asked_numbers(text: str, question: Question) -> list[Span]:
     """Where the numbers stand that a question asks for: those that count its words, or else all."""
     numbers = _numbers(text, question)
-    words = {token for token in tokenize(question) if token not in STOP_WORDS}
-    if not re.search(r"\bhow many\b", question, re.I):
+    words = question.terms - STOP_WORDS
+    if not re.search(r"\bhow many\b", question.text, re.I):
         numbers = [number for number in numbers if not number.is_spelled]
-    if re.search(r"\bhow many\b", question, re.I):
+    if re.search(r"\bhow many\b", question.text, re.I):
         numbers = [number for number in numbers if number.counted & words]
-    elif re.search(r"\bper ?cent(?:age)?\b|\bshare\b|\bfraction\b|\bproportion\b", question, re.I):
+    elif re.search(r"\bper ?cent(?:age)?\b|\bshare\b|\bfraction\b|\bproportion\b", question.text, re.I):
         numbers = [number for number in numbers if number.unit == "%"] or numbers
     written = dict.fromkeys(number.written for number in numbers)
     if len(written) != 1:
@@ -147,9 +148,9 @@ def _unit_end(text: str, end: int) -> int:
     return unit.end() if unit and unit["unit"].casefold() not in STOP_WORDS else end
 
 
-def _written_out(text: str, question: str) -> Iterator[Span]:
+def _written_out(text: str, question: Question) -> Iterator[Span]:
     """An acronym's words where they stand beside it: "conflict-free replicated data types (CRDTs)"."""
-    for name in _ACRONYM.findall(question):
+    for name in _ACRONYM.findall(question.text):
         letters = name.rstrip("s").replace("-", "")
         words = r"\b[\s-]+(?:(?:of|and|the|for|in)\s+)?".join(rf"{re.escape(letter)}[\w’'-]+?" for letter in letters)
         acronym = rf"\(?{re.escape(name.rstrip('s'))}s?\b"

@@ -19,6 +19,7 @@ from folio.answer.citation_markers import end_of_code, in_square_brackets, take_
 from folio.answer.markup import printable, simplified, unadorned
 from folio.answer.output_parser import Heading, OutputParser, ParsedSentence
 from folio.answer_types import REFUSAL, Style
+from folio.text import one_line
 
 MOST_STATEMENTS = {"plain": 8, "report": 24}
 MOST_SUPPORT = 12  # sentences that a model may name for one statement; each step of a procedure is one
@@ -137,7 +138,7 @@ class StatementParser:
         if part in PARTS and (part, heading) != self._heading:
             self._heading = (part, heading)
             yield Heading(part)
-            if part == "analysis" and (words := self._cleaned(" ".join(printable(heading).split()))[0]):
+            if part == "analysis" and (words := self._cleaned(one_line(printable(heading)))[0]):
                 yield Heading(words)
         text, support = each.get("statement"), each.get("support")
         if not isinstance(text, str):

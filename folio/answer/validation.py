@@ -23,6 +23,7 @@ from folio.grounding.sentences import citations
 from folio.grounding.veto import Fault
 from folio.grounding.words import held_of, telling, tokens_of
 from folio.protocols import Claim, Entailment, Verifier
+from folio.text import one_line
 
 # A model that repeats itself this often in a row is stuck; the rest of its output is not read.
 MOST_REPEATS = 5
@@ -210,7 +211,7 @@ class Validator:
         """The quote of a statement whose own words would point at one that is left out."""
         text, words = statement.finding.statement, telling(statement.finding.statement)
         nearest = max(statement.finding.source.sentences, key=lambda s: len(held_of(words, tokens_of(s.text))))
-        plain = " ".join(nearest.text.split())
+        plain = one_line(nearest.text)
         yield from self._reject(text, DANGLES)
         if len(plain.split()) >= LEAST_QUOTE and not _POINTS_BACK.match(plain):
             quotes = citations(nearest.evidence, nearest.start, nearest.end, 1.0)

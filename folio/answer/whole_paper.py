@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from folio.answer.question_type import Aspect
+from folio.search.question import Question
 from folio.sections import Kind
 from folio.text import tokenize
 from folio.types import Hit, Paper
@@ -36,23 +37,21 @@ _OF_EACH = 3
 _PER_SECTION = 2
 
 
-def whole_paper_hits(
-    aspect: Aspect, question: str, passages: Sequence[Hit], found: Sequence[Hit], most: int
-) -> list[Hit]:
+def whole_paper_hits(question: Question, passages: Sequence[Hit], found: Sequence[Hit], most: int) -> list[Hit]:
     """At most this many passages of a paper for a question about it as a whole, those to be cited first at the front.
 
     passages: all of the paper, in its order. found: what a search in it has found. The first page is always there.
     """
+    aspect = question.type.aspect or "about"
     if aspect == "summary":
         kinds: list[Kind] = ["abstract", *(kind for _, _, kind in SUMMARY_PARTS), "conclusion"]
         each = [[hit for hit in passages if kind in _kinds(hit)][:_OF_EACH] for kind in kinds]
         return list({hit.chunk.id: hit for hits in (passages[:1], *each) for hit in hits}.values())
     chosen: list[Hit] = []
-    words = frozenset(tokenize(question))
     for kind in SECTIONS.get(aspect, ()):
         inside = [hit for hit in passages if kind in _kinds(hit)]
         if kind == "introduction" and aspect == "contributions":
-            inside.sort(key=lambda hit: -len(words & frozenset(tokenize(hit.text))))
+            inside.sort(key=lambda hit: -len(question.terms & frozenset(tokenize(hit.text))))
         chosen += inside[:_PER_SECTION]
     kept = list({hit.chunk.id: hit for hit in (*chosen, *found)}.values())[:most]
     if passages and all(hit.chunk.id != passages[0].chunk.id for hit in kept):

@@ -15,7 +15,7 @@ from folio.model_choice import ModelChoice, OllamaModel
 from folio.models.ollama import ModelInfo
 from folio.pdf import ocr
 from folio.protocols import TokenEmbedder
-from folio.shown_text import counted, one_line
+from folio.shown_text import counted, plain_line
 from folio.store.library import Library
 
 
@@ -39,8 +39,8 @@ def show_doctor(app: App) -> int:
         mark = "✓" if row.ready else "✗"
         table.add_row(
             Text(f"{mark} {row.what}", style=style),
-            Text(one_line(row.found), overflow="fold"),
-            Text(one_line(row.fix), overflow="fold"),
+            Text(plain_line(row.found), overflow="fold"),
+            Text(plain_line(row.fix), overflow="fold"),
         )
     output().print(table)
     broken = [row for row in rows if row.needed and not row.ready]

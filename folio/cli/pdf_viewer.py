@@ -21,7 +21,7 @@ from folio.console import complain, output, say
 from folio.errors import PaperError, PaperLimit, UsageError, command
 from folio.files import no_space, sha256_file
 from folio.pdf import render
-from folio.shown_text import name_line, one_line, plain
+from folio.shown_text import name_line, plain, plain_line
 from folio.temporary import make_folder
 from folio.types import SourceFile
 
@@ -80,7 +80,7 @@ def verify(
         if not found:
             output().print("\nPages", style="bold")
         found.append((source, path))
-        line = f"{number}. {name_line(source.file)}, {one_line(source.where)}  {_link(path, source.page)}"
+        line = f"{number}. {name_line(source.file)}, {plain_line(source.where)}  {_link(path, source.page)}"
         output().print(Text(line), soft_wrap=True)
     if not found:
         return code
@@ -201,7 +201,7 @@ def _render(found: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
                 place.touch(mode=0o600)
                 place.write_bytes(picture.png)
             output().print(Text(plain(str(place))), soft_wrap=True)
-            if not all(picture.found):
+            if not all(picture.highlighted):
                 say(f"Some quotes could not be marked on {source.where} of {source.file}.")
     return code
 

@@ -18,8 +18,8 @@ from folio.shown_text import (
     marked_parts,
     name_line,
     number_mark,
-    one_line,
     plain,
+    plain_line,
     sentence_line,
     short_line,
     statement_lines,
@@ -70,7 +70,7 @@ NAMES = Marks()
 
 def show_question(console: Console, question: str) -> None:
     """Print a question above its answer, when there are several."""
-    console.print(Text(one_line(question), style="bold"))
+    console.print(Text(plain_line(question), style="bold"))
 
 
 def show_warning(console: Console, text: str) -> None:
@@ -108,7 +108,7 @@ def show_sentence(
         beneath = short_line(citation_marks.clear(quote), _LONGEST_QUOTE)
         _hanging(console, " " * len(signs), Text(f"“{beneath}”", style="italic dim"))
     for other in sentence.against:
-        said = one_line(citation_marks.clear(other.quote))
+        said = plain_line(citation_marks.clear(other.quote))
         console.print(Text(f"But {citation_marks.of(other)} says otherwise: “{said}”", style="yellow"))
 
 
@@ -145,7 +145,7 @@ def show_left_out(console: Console, answer: Answer, citation_marks: Marks = NAME
     console.print(f"\n{LEFT_OUT}", style="bold")
     for rejected in answer.left_out:
         _hanging(console, "• ", Text("\n").join(map(Text, statement_lines(citation_marks.clear(rejected.text)))))
-        _hanging(console, "  ", Text(f"Reason: {one_line(rejected.reason)}", style="dim"))
+        _hanging(console, "  ", Text(f"Reason: {plain_line(rejected.reason)}", style="dim"))
     if not answer.left_out:
         console.print(REASONS_NOT_KEPT if answer.dropped else "Nothing was left out.")
 
@@ -187,7 +187,7 @@ def show_sources(
         for quote, support in source.quotes:
             if stands_in(quote, texts):
                 continue
-            line = Text(f"“{one_line(citation_marks.clear(quote))}”", style="italic")
+            line = Text(f"“{plain_line(citation_marks.clear(quote))}”", style="italic")
             if support < 1:
                 line.append(f" · support {support:.2f}", style="dim not italic")
             _indented(console, line)
@@ -290,7 +290,7 @@ def _indented(console: Console, text: Text) -> None:
 def _heading(file: str, pages: str, title: str, section: str) -> Text:
     heading = Text()
     heading.append(name_line(file), style="bold")
-    heading.append(f", {one_line(pages)}", style="bold cyan")
+    heading.append(f", {plain_line(pages)}", style="bold cyan")
     if section:
         heading.append(f", {name_line(section)}", style="cyan")
     if title:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from folio.deep_types import MOST_RELEVANCE, Again, DeepEvent, EvidenceScored, PapersFound, SearchAgain
-from folio.shown_text import name_line, one_line, page_words, short_line
+from folio.shown_text import name_line, page_words, plain_line, short_line
 
 if TYPE_CHECKING:
     from folio.deep_schema import EventJson
@@ -44,19 +44,19 @@ def logged_line(event: EventJson) -> str:
 
 def _papers(query: str, files: Sequence[str]) -> str:
     names = ", ".join(name_line(file) for file in files) or "none"
-    return one_line(f"Papers for “{short_line(query, _LONGEST)}”: {names}")
+    return plain_line(f"Papers for “{short_line(query, _LONGEST)}”: {names}")
 
 
 def _evidence(relevance: int | None, file: str, pages: tuple[int, int], summary: str) -> str:
     score = "not scored" if relevance is None else f"{relevance}/{MOST_RELEVANCE}"
     said = f": {short_line(summary, _LONGEST)}" if summary else ""
-    return one_line(f"Evidence {score}: {name_line(file)}, {page_words(pages)}{said}")
+    return plain_line(f"Evidence {score}: {name_line(file)}, {page_words(pages)}{said}")
 
 
 def _again(how: Again, why: str, queries: Sequence[str]) -> str:
     shown = ", ".join(f"“{short_line(query, _LONGEST)}”" for query in queries)
-    return one_line(f"Searching again, {_HOW[how]} ({why}): {shown}")
+    return plain_line(f"Searching again, {_HOW[how]} ({why}): {shown}")
 
 
 def _ended(why: str) -> str:
-    return one_line(f"Search ended: {why}.")
+    return plain_line(f"Search ended: {why}.")

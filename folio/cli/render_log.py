@@ -13,7 +13,7 @@ from folio.cli.render_deep import logged_line
 from folio.deep_schema import TraceJson, from_log
 from folio.schema import Timings
 from folio.schema_parts import Count, FromOne, Sha256, Strict
-from folio.shown_text import counted, name_line, one_line, short_line, statement_lines
+from folio.shown_text import counted, name_line, plain_line, short_line, statement_lines
 from folio.store.query_log import LogCounts, LogEntry
 
 if TYPE_CHECKING:
@@ -104,17 +104,17 @@ def show_entries(console: Console, entries: Sequence[tuple[int, LogEntry]], coun
 
 def show_entry(console: Console, number: int, entry: LogEntry) -> None:
     """Print a question with its answer, its quotes and what is known of both."""
-    console.print(Text(one_line(entry.question), style="bold"))
+    console.print(Text(plain_line(entry.question), style="bold"))
     if entry.standalone_question != entry.question:
-        console.print(Text(f"Understood as: {one_line(entry.standalone_question)}", style="dim"))
+        console.print(Text(f"Understood as: {plain_line(entry.standalone_question)}", style="dim"))
     for line in statement_lines(entry.answer):
         console.print(Text(f"  {line}"))
     for place, source in enumerate(entry.sources, 1):
         console.print(Text(f"{place}. {name_line(source.file)}, p. {source.page}", style="cyan"))
-        console.print(Text(f"   “{one_line(source.quote)}”"))
+        console.print(Text(f"   “{plain_line(source.quote)}”"))
     if trace := from_log(entry.trace):
         _show_trace(console, trace)
-    facts = [f"number {number}", f"asked {_time(entry.asked)} UTC", one_line(entry.model)]
+    facts = [f"number {number}", f"asked {_time(entry.asked)} UTC", plain_line(entry.model)]
     if "total" in entry.timings_ms:
         facts.append(f"{entry.timings_ms['total']:,.0f} ms")
     if entry.confidence is not None:
@@ -124,7 +124,7 @@ def show_entry(console: Console, number: int, entry: LogEntry) -> None:
 
 
 def _show_trace(console: Console, trace: TraceJson) -> None:
-    scored = f"passages scored by {one_line(trace.assessor)}"
+    scored = f"passages scored by {plain_line(trace.assessor)}"
     rounds, calls = counted(trace.rounds, "round"), counted(trace.calls, "call")
     console.print(Text(f"Searched in {rounds}, {calls} of a model, {trace.seconds:,.1f} s; {scored}:"))
     for event in trace.events:
@@ -135,4 +135,4 @@ def _show_trace(console: Console, trace: TraceJson) -> None:
 
 def _time(asked: str) -> str:
     """ "2026-01-02 03:04" for "2026-01-02T03:04:05+00:00"."""
-    return one_line(asked)[:16].replace("T", " ")
+    return plain_line(asked)[:16].replace("T", " ")

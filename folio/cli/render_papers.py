@@ -10,8 +10,9 @@ from rich.text import Text
 
 from folio.edits import value_text
 from folio.paper_lists import By, unsure_fields
-from folio.paper_metadata import FIELDS, ORIGIN_WORDS, Field, PersonName
-from folio.shown_text import name_line, one_line, page_words, short_line
+from folio.paper_metadata import FIELDS, ORIGIN_WORDS, Field
+from folio.people import short_list
+from folio.shown_text import name_line, page_words, plain_line, short_line
 from folio.types import Paper, PaperHit
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings:
     for paper in papers:
         unsure = unsure_fields(paper.metadata)
         values = {
-            "authors": _short_authors(paper.metadata.authors.value),
+            "authors": short_list([name_line(person.family, 40) for person in paper.metadata.authors.value]),
             "year": str(paper.year or ""),
             "title": name_line(paper.title),
         }
         if paper.flag:
             values["title"] = f"{paper.flag.words} · {values['title']}"
         marked = [f"{value}{_UNSURE}" if name in unsure else value for name, value in values.items()]
-        problems = ["; ".join(map(one_line, paper.problems))] if warnings else []
+        problems = ["; ".join(map(plain_line, paper.problems))] if warnings else []
         table.add_row(*map(Text, [name_line(paper.key), *marked, name_line(paper.file), *problems]))
     if papers:
         console.print(table)
@@ -105,7 +106,7 @@ def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
     if paper.problems:
         console.print("\nWarnings", style="bold")
     for problem in paper.problems:
-        console.print(Text(f"  {one_line(problem)}", style="yellow"))
+        console.print(Text(f"  {plain_line(problem)}", style="yellow"))
 
 
 def show_edit(console: Console, before: Paper, after: Paper, names: Sequence[str]) -> None:
@@ -134,9 +135,3 @@ def _value(field: Field[Any]) -> str:
 def _origin(field: Field[Any]) -> str:
     is_guess = field.sure or field.origin == "cited works"
     return ORIGIN_WORDS[field.origin] if is_guess else f"{ORIGIN_WORDS[field.origin]}, not sure"
-
-
-def _short_authors(people: Sequence[PersonName]) -> str:
-    """ "Otter", "Otter & Seal", "Otter et al."."""
-    families = [name_line(person.family, 40) for person in people[:2]]
-    return f"{families[0]} et al." if len(people) > 2 else " & ".join(families)

@@ -12,7 +12,7 @@ from folio.answer_types import Answer, Quote
 from folio.cli.render import NAMES, Marks
 from folio.evidence_profile import Age, Basis, Difference, EvidenceProfile
 from folio.outcome_text import ABOUT_EVIDENCE, AGE_AND_CONFIDENCE, AGREE, DIFFER, OPEN
-from folio.shown_text import counted, name_line, one_line
+from folio.shown_text import counted, name_line, plain_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -103,4 +103,4 @@ def _side(quotes: Iterable[Quote], is_above: IsAbove, citation_marks: Marks, fir
         if is_above(quote):
             yield Text.assemble(lead, mark, " (quoted above)")
         else:
-            yield Text.assemble(lead, (f"“{one_line(citation_marks.clear(quote.quote))}”", "italic"), " ", mark)
+            yield Text.assemble(lead, (f"“{plain_line(citation_marks.clear(quote.quote))}”", "italic"), " ", mark)

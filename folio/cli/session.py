@@ -20,7 +20,7 @@ from folio.cli.render_profile import show_profile
 from folio.cli.waiting_status import WaitingStatus
 from folio.console import complain, errors, output, say
 from folio.errors import FolioError, ModelError, UsageError, command
-from folio.shown_text import counted, name_line, one_line
+from folio.shown_text import counted, name_line, plain_line
 from folio.store.query_log import Feedback, QueryLog
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ class ChatSession:
             search = self._deep_search() if deep or self._deep else None
             find = partial(search.find, on_event=self._show_event, resumed=resumed) if search else None
             with self._telling_how_to_go_on(search, in_chat):
-                reply = self._chat.ask(
-                    question, on_sentence, on_checking=waiting.checking, find=find, on_thinking=waiting.thinking
-                )
+                reply = self._chat.ask(question, on_sentence, on_progress=waiting.on_progress, find=find)
                 self._profile = self._profile_of(reply, search)
         if self._as_json:
             from folio.deep_schema import deep_answer_json
@@ -189,8 +187,8 @@ class ChatSession:
 
     def _show_sources(self, reply: Reply, in_chat: bool, *, is_deep: bool) -> None:
         answer = reply.answer
-        if self._app.shows_understood and one_line(answer.standalone_question) != one_line(answer.question):
-            say(f"Understood as: {one_line(answer.standalone_question)}")
+        if self._app.shows_understood and plain_line(answer.standalone_question) != plain_line(answer.question):
+            say(f"Understood as: {plain_line(answer.standalone_question)}")
         if answer.remark:
             output().print(answer.remark, markup=False, highlight=False)
         elif answer.refused:
@@ -337,7 +335,7 @@ def _resume_command(in_chat: bool) -> str:
 def mark(log: QueryLog, feedback: Feedback) -> None:
     """Rate the last logged question and print it. Raises UsageError if there is none, StoreError."""
     entry = log.mark(feedback)
-    output().print(f"Rated {feedback}: {one_line(entry.question)}")
+    output().print(f"Rated {feedback}: {plain_line(entry.question)}")
 
 
 def forget(app: App, library: Library) -> None:

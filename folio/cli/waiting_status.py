@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from folio.answer_types import Checking, Thinking
 from folio.console import errors
 
 if TYPE_CHECKING:
@@ -32,8 +33,15 @@ class WaitingStatus:
     def __exit__(self, *_: object) -> None:
         self._hide()
 
+    def on_progress(self, part: Checking | Thinking) -> None:
+        """The model has begun to think, or another number of statements waits for the verifier."""
+        if isinstance(part, Checking):
+            self.checking(part.count)
+        else:
+            self.thinking()
+
     def checking(self, count: int) -> None:
-        """So many statements wait for their verifier."""
+        """The number of statements waiting for their verifier is now `count`."""
         self._count = count
         self._show()
 

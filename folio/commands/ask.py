@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from folio.cli.command import up_to
+from folio.cli.command import run_command, up_to
 from folio.cli.parser import Parser
 from folio.commands.paper_options import FILTERS, add_paper_options, paper_filter
 from folio.errors import command
@@ -92,8 +92,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_intermixed_args(argv)  # options may stand between the question's words
     arguments.question = " ".join(arguments.question) if arguments.question else None
-    from folio.cli.command import run_command
-
     return run_command(lambda app: _run(app, arguments))
 
 
@@ -284,19 +282,16 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
     from folio.cli import render
     from folio.cli.session import say_details, write_json
     from folio.console import output, say
+    from folio.search.question import Question
+    from folio.search.retriever import SearchRequest
 
     retriever = app.retriever(library)
     app.models.announce()
     chosen = retriever.select(paper_filter(arguments))
     for question in questions:
         spelt = retriever.respelled(question)
-        found = retriever.search(
-            spelt.question,
-            arguments.top_k or app.top_k,
-            chosen.papers,
-            sections=chosen.sections,
-            typed=question if spelt.typed else "",
-        )
+        asked = Question(spelt.question, question if spelt.typed else "")
+        found = retriever.find(SearchRequest(asked, arguments.top_k or app.top_k, chosen.papers, chosen.sections))
         if arguments.json:
             from folio.schema import passages_json
 

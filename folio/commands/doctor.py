@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from folio.cli.command import run_command
 from folio.cli.parser import Parser
 
 
@@ -13,7 +14,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
         description="Show what is ready, what is not, and how to fix it.",
         epilog="The exit code is 1 if something required is not ready.",
     ).parse_args(argv)
-    from folio.cli.command import run_command
     from folio.cli.doctor import show_doctor
 
     return run_command(show_doctor)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int
+from folio.cli.command import positive_int, run_command
 from folio.cli.parser import Parser
 from folio.commands import evaluate_log
 from folio.commands.evaluation_output import (
@@ -77,8 +77,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None, prog: str = "evaluate.py") -> int:
     """prog: what --help and errors of usage call the program."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import run_command
-
     return run_command(lambda app: _run(app, arguments))
 
 
@@ -237,7 +235,7 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     from folio.console import output, progress_bar, say
     from folio.errors import ModelError, UsageError
     from folio.evaluate import dataset, question_writer, stores
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
 
     papers: Path = arguments.make
     path: Path = arguments.output or Path(f"{papers.resolve().name}.questions.jsonl")
@@ -263,7 +261,7 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
         library.close()
     fewer = f" of {number}" if len(questions) < number else ""
     output().print(
-        f"Questions written to {one_line(str(path))}: {len(questions)}{fewer}, all `pending` until reviewed."
+        f"Questions written to {plain_line(str(path))}: {len(questions)}{fewer}, all `pending` until reviewed."
     )
-    output().print(f"To run them: {command('evaluate')} {one_line(str(path))} --papers {one_line(str(papers))}")
+    output().print(f"To run them: {command('evaluate')} {plain_line(str(path))} --papers {plain_line(str(papers))}")
     return 0

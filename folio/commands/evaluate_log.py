@@ -22,7 +22,7 @@ def make(app: App, path: Path) -> int:
     from folio.errors import UsageError
     from folio.evaluate import dataset
     from folio.evaluate.log_set import questions_from_log
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
 
     if path.exists():
         raise UsageError(f"{path} already exists.", "Give another name: -o FILE.")
@@ -32,7 +32,7 @@ def make(app: App, path: Path) -> int:
     if not made.questions:
         raise UsageError("The log has no answer that is rated good and cites a page, or is a refusal.", NOT_RATED)
     dataset.save(path, made.questions)
-    shown = one_line(str(path))
+    shown = plain_line(str(path))
     output().print(f"Questions written to {shown}: {len(made.questions)}.")
     if made.bad:
         shows = f"`{command('log show NUMBER')}`"

@@ -41,44 +41,44 @@ def show_run(tables: Sequence[Table], differing: Sequence[str] | None, notes: Se
     """Print a run's tables and notes. differing: from the run it is compared with; None if there is none."""
     from folio.console import output
     from folio.evaluate.tables import print_tables
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
 
     print_tables(output(), tables)
     if differing is not None:
         show_changes(differing)
     for note in notes:
-        output().print(one_line(note))
+        output().print(plain_line(note))
 
 
 def show_written(paths: Sequence[Path]) -> None:
     """Print which files were written."""
     from folio.console import output
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
 
-    output().print(f"\nWritten: {', '.join(one_line(str(path)) for path in paths)}")
+    output().print(f"\nWritten: {', '.join(plain_line(str(path)) for path in paths)}")
 
 
 def show_changes(differing: Sequence[str]) -> None:
     """Print how two runs differ in their configuration."""
     from folio.console import output
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
 
     output().print("\nSame configuration." if not differing else "\nWhat differs:")
     for line in differing:
-        output().print(f"  {one_line(line)}")
+        output().print(f"  {plain_line(line)}")
 
 
 def thresholds_met(thresholds: Sequence[Threshold], found: Mapping[str, Figure]) -> int:
     """Print the thresholds that are not met; the exit code: 1 if there are any."""
     from folio.console import errors, output
     from folio.evaluate.thresholds import violations
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
 
     if not thresholds:
         return 0
     failed = violations(thresholds, found)
     for sentence in failed:
-        errors().print(one_line(sentence), style="bold red")
+        errors().print(plain_line(sentence), style="bold red")
     if not failed:
         output().print("All thresholds were met.")
     return 1 if failed else 0

@@ -13,14 +13,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import positive_int
+from folio.cli.command import positive_int, run_command
 from folio.cli.parser import Parser
 from folio.errors import command
+from folio.people import short_list
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.identifiers import Identifier
     from folio.sources.fetching import Candidate
-    from folio.sources.identifiers import Identifier
     from folio.sources.lookup import Lookup
     from folio.sources.versions import NewVersion
     from folio.types import Paper
@@ -80,8 +81,6 @@ def _year(text: str) -> int:
 def main(argv: Sequence[str] | None = None, prog: str = "fetch.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import run_command
-
     return run_command(lambda app: _run(app, arguments))
 
 
@@ -235,7 +234,7 @@ def _works(app: App, lookup: Lookup, arguments: argparse.Namespace) -> tuple[lis
 def _identifiers(words: Sequence[str]) -> list[Identifier]:
     """The identifiers, each once: of the command line, of files, of standard input. Raises UsageError."""
     from folio.errors import UsageError
-    from folio.sources.identifiers import parse_identifier
+    from folio.identifiers import parse_identifier
 
     written: list[str] = []
     for word in words:
@@ -324,16 +323,17 @@ def _show(found: Sequence[Candidate], links: dict[str, int] | None) -> None:
         is_open = "yes" if work.pdfs or work.is_open else "" if work.is_open is None else "no"
         here = each.paper or (each.path.name if each.is_here else "")
         title = f"RETRACTED: {work.title}" if work.is_retracted else work.title
-        shown = [name_line(title, 100), name_line(_authors(work), 60), str(work.year or ""), cited, is_open]
+        shown = [
+            name_line(title, 100),
+            name_line(short_list([author.name.family for author in work.authors]), 60),
+            str(work.year or ""),
+            cited,
+            is_open,
+        ]
         if links is not None:
             shown.append(str(max((links.get(mark, 0) for mark in work.marks()), default=0)))
         table.add_row(*shown, name_line(here, 60))
     output().print(table)
-
-
-def _authors(work: Work) -> str:
-    names = [author.name.family for author in work.authors]
-    return f"{names[0]} et al." if len(names) > 2 else " & ".join(names)
 
 
 def _confirmed(count: int) -> bool:

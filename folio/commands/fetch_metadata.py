@@ -40,10 +40,10 @@ def update(app: App, lookup: Lookup, *, is_dry: bool) -> int:
                 about = merged({**layers[paper.id], "online": NO_METADATA})
                 described = describe_paper(about, lookup)
                 if described.note:
-                    _print(f"{name_line(paper.file)}: {described.note}.")
+                    output().print(f"{name_line(paper.file)}: {described.note}.")
                 if (found := described.found) is None:
                     unknown += 1
-                    _print(f"{name_line(paper.file)}: no service is known to have it.")
+                    output().print(f"{name_line(paper.file)}: no service is known to have it.")
                 else:
                     said[paper.id] = found
                     differing = changes(layers[paper.id], metadata_then(found, kept[paper.id]))
@@ -59,23 +59,19 @@ def update(app: App, lookup: Lookup, *, is_dry: bool) -> int:
                 keep_papers(library, said)
             app.finish_ingest()
     counts = f"Papers: {len(papers):,}, found: {len(said):,}, changed: {changed:,}, not found: {unknown:,}."
-    _print(f"{counts} Nothing was stored, because of --dry-run." if is_dry else counts)
+    output().print(f"{counts} Nothing was stored, because of --dry-run." if is_dry else counts)
     return 0
 
 
 def _show(paper: Paper, how: str, differing: Sequence[tuple[str, Field[Any], Field[Any]]]) -> None:
     if not differing:
         return
-    _print(f"{name_line(paper.file)} ({how}):")
+    output().print(f"{name_line(paper.file)} ({how}):")
     for name, old, new in differing:
-        _print(f"  {name}: {_value(old)} -> {_value(new)}")
+        output().print(f"  {name}: {_value(old)} -> {_value(new)}")
 
 
 def _value(field: Field[Any]) -> str:
     value = field.value
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value or "")
     return short_line(text, _SHOWN) if text else "(none)"
-
-
-def _print(text: str) -> None:
-    output().print(text)

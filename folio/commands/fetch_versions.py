@@ -41,7 +41,7 @@ def describe(version: NewVersion) -> str:
 
 
 def _own(version: NewVersion) -> str:
-    from folio.paper_metadata import version_number
+    from folio.identifiers import version_number
 
     own = version_number(version.paper.arxiv)
     return f"version {own}" if own else "a version that is not known"

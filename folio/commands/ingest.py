@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from folio.cli.command import up_to
+from folio.cli.command import run_command, up_to
 from folio.cli.parser import Parser
 from folio.errors import command
 
@@ -56,8 +56,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import run_command
-
     return run_command(lambda app: run(app, arguments))
 
 
@@ -199,7 +197,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
     from rich.text import Text
 
     from folio.console import output
-    from folio.shown_text import one_line, plain
+    from folio.shown_text import plain, plain_line
 
     counts = Counter(outcome.status for outcome in outcomes)
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
@@ -225,7 +223,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
         if outcome.notes or outcome.status == "pruned":
             text = _note(outcome, verbose) or "Removed from the index, because its file is missing."
             style = "red" if outcome.status == "failed" else ""
-            notes.add_row(Text(one_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
+            notes.add_row(Text(plain_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
     if notes.row_count:
         output().print("\nNotes:")
         output().print(notes)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.console import output
-from folio.shown_text import name_line, one_line
+from folio.shown_text import name_line, plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -75,4 +75,4 @@ def _list(heading: str, items: Sequence[str], verbose: bool) -> None:
 
 
 def _print(line: str, indent: str = "") -> None:
-    output().print(f"{indent}{one_line(line)}", markup=False, highlight=False)
+    output().print(f"{indent}{plain_line(line)}", markup=False, highlight=False)

@@ -105,7 +105,7 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.console import say
     from folio.files import write_text
     from folio.schema import line
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
 
     with closing(app.open_library()) as library:
         found = app.query_log(library).entries(arguments.feedback)
@@ -114,5 +114,5 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     write_text(arguments.out, text)
-    say(f"Questions written to {one_line(str(arguments.out))}: {len(found):,}.")
+    say(f"Questions written to {plain_line(str(arguments.out))}: {len(found):,}.")
     return 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from folio.cli.command import run_command
 from folio.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None, prog: str = "folio move") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
-    from folio.cli.command import run_command
-
     return run_command(lambda app: run(app, arguments))
 
 

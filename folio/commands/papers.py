@@ -48,13 +48,6 @@ def parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def subparser(name: str, prog: str) -> argparse.ArgumentParser:
-    """The parser of one of the commands alone."""
-    parser = Parser(prog=prog, description=_sentence(SUBCOMMANDS[name].purpose))
-    SUBCOMMANDS[name].add_arguments(parser)
-    return parser
-
-
 def _sentence(purpose: str) -> str:
     return f"{purpose[0].upper()}{purpose[1:]}."
 

@@ -24,7 +24,7 @@ def run(app: App, arguments: argparse.Namespace) -> int:
     from folio.answer.bibliography_entries import library_bibtex, library_csl_json
     from folio.console import say
     from folio.files import write_text
-    from folio.shown_text import one_line
+    from folio.shown_text import plain_line
     from folio.store import works
 
     with closing(app.open_library()) as library:
@@ -35,5 +35,5 @@ def run(app: App, arguments: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     write_text(arguments.out, text)
-    say(f"Papers written to {one_line(str(arguments.out))}: {len(papers):,}.")
+    say(f"Papers written to {plain_line(str(arguments.out))}: {len(papers):,}.")
     return 0

@@ -13,6 +13,7 @@ from folio.answer.fencing import defused
 from folio.answer.reply_json import reply_value
 from folio.evaluate.question_writer import Ask
 from folio.evaluate.tables import Table
+from folio.text import one_line
 from folio.types import Progress
 
 GOOD_FROM = 2  # the lowest grade that counts as a good answer
@@ -57,7 +58,7 @@ def judge_with(ask: Ask) -> Judge:
 
 
 def _line(text: str) -> str:
-    return " ".join(defused(text).split())[:LONGEST]
+    return one_line(defused(text))[:LONGEST]
 
 
 # Agreement with people

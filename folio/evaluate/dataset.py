@@ -13,6 +13,7 @@ from folio.errors import UsageError
 from folio.evaluate import conversation_set, dataset_formats, expected_papers
 from folio.evaluate.conversation_set import Rewrite
 from folio.files import no_space, sync
+from folio.text import one_line
 
 PENDING = "pending"  # the review state of a question that a model wrote and nobody has read
 ALL_NEEDED = "multi"  # the type of a question that needs all its gold papers, unless `every` says otherwise
@@ -228,7 +229,7 @@ def _article(form: dataset_formats.ArticleForm, path: Path, line: int) -> tuple[
 
 def _flat(form: dataset_formats.FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
     first, _, rest = form.text.partition("\n\n")
-    title = form.title or (" ".join(first.split()) if rest and len(first) <= LONGEST_TITLE else "")
+    title = form.title or (one_line(first) if rest and len(first) <= LONGEST_TITLE else "")
     document = Document(form.document, title, form.text)
     questions = []
     for asked in form.questions:

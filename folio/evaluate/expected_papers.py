@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from folio.shown_text import short_line
+from folio.text import one_line
 
 # The names of each field; of several in one entry, the first that is not null counts.
 QUESTION = ("question", "query", "user_input", "prompt")
@@ -225,7 +226,7 @@ def _clean(value: object, name: str, place: str, longest: int) -> str:
         raise EntryError(f"{place}: {name} has {len(value):,} characters; at most {longest:,} are taken")
     if re.search("[\ud800-\udfff]", value):
         raise EntryError(f"{place}: {name} has half a character")
-    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", value).split())
+    return one_line(re.sub(r"[\x00-\x1f\x7f]", " ", value))
 
 
 def _has_questions(value: object) -> bool:

@@ -11,7 +11,8 @@ from folio.answer_types import Answer
 from folio.evaluate.conversation_set import Rewrite
 from folio.evaluate.dataset import Question
 from folio.evaluate.tables import Table
-from folio.search.retriever import Retriever, SearchResult
+from folio.search.question import Question as AskedQuestion
+from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.text import STOP_WORDS
 
 # The stages that a set of conversations adds to a run: the order of the fused scores for one reading alone
@@ -41,7 +42,7 @@ def search(retriever: Retriever, question: Question, depth: int, resolve: Resolv
     alone = {TYPED: question.text, RESOLVED: meant, BEHIND: f"{question.history[-1]} {question.text}"}
     ranked = {stage: retriever.search(text, depth, rerank=False).ranked["fused"] for stage, text in alone.items()}
     first, *others = followup.readings(question.text, meant, question.history)
-    found = retriever.search(first, depth, readings=others)
+    found = retriever.find(SearchRequest(AskedQuestion(first), depth, readings=others))
     return replace(found, ranked={**ranked, **{k: found.ranked[k] for k in ("fused", "reranked") if k in found.ranked}})
 
 

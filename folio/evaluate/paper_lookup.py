@@ -9,10 +9,9 @@ from pathlib import PurePath
 
 from folio.errors import UsageError, command
 from folio.evaluate.dataset import EvalSet, Gold, Question
-from folio.paper_metadata import bare_arxiv
+from folio.identifiers import bare_arxiv, find_identifier
 from folio.pdf.identifiers import arxiv_id
 from folio.shown_text import name_line
-from folio.sources.identifiers import find_identifier
 from folio.store import works
 from folio.store.library import Library
 from folio.text import fold

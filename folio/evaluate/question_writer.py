@@ -20,12 +20,12 @@ from folio.answer.fencing import passage_block
 from folio.answer.reply_json import reply_value
 from folio.errors import ModelError, ThoughtAlone, UsageError, command
 from folio.evaluate.dataset import Gold, Question
-from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, weight
+from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold_quote, weight
 from folio.ingest import chunking
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
 from folio.store.library import Library
-from folio.text import sentence_spans, tokenize
+from folio.text import one_line, sentence_spans, tokenize
 from folio.types import Paper
 
 # Called with a system prompt and a prompt; returns the model's reply, which should be JSON
@@ -231,7 +231,7 @@ def _write_question(ask: Ask, passages: Sequence[Passage], id: str) -> Question 
         written = ModelReply.model_validate(reply_value(reply, _SHAPE))
     except ValidationError:
         return None
-    text, answer = " ".join(written.question.split()), " ".join(written.answer.split())
+    text, answer = one_line(written.question), one_line(written.answer)
     quotes = _quotes(written.quotes, passages)
     if not quotes or not _is_self_contained(text) or not _is_supported(answer, quotes):
         return None
@@ -261,10 +261,10 @@ def find_quote(quote: str, text: str) -> str:
     "" if it is not there, or is too short or too long.
     """
     words = quote.split()
-    if not SHORTEST_QUOTE <= len(words) <= LONGEST_QUOTE or weight(fold(quote)) < MIN_QUOTE_LENGTH:
+    if not SHORTEST_QUOTE <= len(words) <= LONGEST_QUOTE or weight(fold_quote(quote)) < MIN_QUOTE_LENGTH:
         return ""
     found = re.search(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", text)
-    return " ".join(found.group().split()) if found else ""
+    return one_line(found.group()) if found else ""
 
 
 def _is_self_contained(question: str) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 # A text contains a quote if it has its first or last part of this size: a chunk's edge may cut the quote.
+from folio.text import fold
+
 QUOTE_PART = 0.6
 # Letters and digits that a quote needs: shorter ones occur in many places by chance.
 MIN_QUOTE_LENGTH = 20
@@ -17,18 +19,16 @@ _WIDE = 3
 SHARED_RUN = 60
 
 _BROKEN_WORD = re.compile(r"-\s*\n\s*")
-_NO_WORD = re.compile(r"[\W_]+")
 # White space, hyphens, and placeholders for glyphs without a Unicode character
 _NO_INK = re.compile(r"[\s\u00ad\u2010-\u2012\ufffd-\uffff-]+")
 
 
-def fold(text: str) -> str:
+def fold_quote(text: str) -> str:
     """The letters and digits of a text in any script, case-folded, with words hyphenated across lines rejoined.
 
     Ligatures become letters. Accents are dropped, because many files store them as separate characters.
     """
-    letters = _BROKEN_WORD.sub("", unicodedata.normalize("NFKD", text)).casefold()
-    return unicodedata.normalize("NFC", _NO_WORD.sub("", unicodedata.normalize("NFKD", letters)))
+    return unicodedata.normalize("NFC", fold(_BROKEN_WORD.sub("", text)))
 
 
 def weight(folded: str) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from folio.answer_types import Citation
 from folio.evaluate.dataset import EvalSet, Gold, Question
 from folio.evaluate.metrics import CitationResult
-from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, weight
+from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold_quote, holds, weight
 from folio.evaluate.source_pages import SourcePages
 from folio.store.library import Library
 from folio.types import Chunk, Paper
@@ -75,7 +75,7 @@ class RelevanceJudge:
             return Place(paper.id, frozenset({1}), span=(gold.start, gold.start + len(gold.quote))), ""
         if not gold.quote:
             return Place(paper.id, frozenset({gold.page} if gold.page else ())), ""
-        quote = fold(gold.quote)
+        quote = fold_quote(gold.quote)
         if weight(quote) < MIN_QUOTE_LENGTH:
             return None, f"The quote has fewer than {MIN_QUOTE_LENGTH} letters and digits: {gold.quote!r}."
         pages = self.source_pages.pages_with(paper, quote)
@@ -118,7 +118,7 @@ class RelevanceJudge:
             return False, False
         if (chunk.id, place) not in self._matches:
             if chunk.id not in self._texts:
-                self._texts[chunk.id] = fold(self._library.text(chunk.paper_id, chunk.start, chunk.end))
+                self._texts[chunk.id] = fold_quote(self._library.text(chunk.paper_id, chunk.start, chunk.end))
             text = self._texts[chunk.id]
             if place.span:
                 start, end = place.span
@@ -145,7 +145,7 @@ class RelevanceJudge:
         by_paper: dict[str, str] = {}
         for quote in citations:
             by_paper[quote.paper.id] = f"{by_paper.get(quote.paper.id, '')} {quote.quote}"
-        folded = {paper: fold(text) for paper, text in by_paper.items()}
+        folded = {paper: fold_quote(text) for paper, text in by_paper.items()}
 
         def inside(place: Place) -> bool:
             if place.span:
@@ -159,7 +159,7 @@ class RelevanceJudge:
         """Check a citation. It is right if it names a gold page and its quote is on it."""
         paper, page = citation.paper, citation.page
         gold = any(paper.id == place.paper and page in place.pages for places in targets.groups for place in places)
-        right = gold and self.source_pages.contains_part(paper, page, fold(citation.quote))
+        right = gold and self.source_pages.contains_part(paper, page, fold_quote(citation.quote))
         return CitationResult(right, self.source_pages.is_verbatim(paper, page, citation.quote))
 
 

@@ -16,7 +16,8 @@ from folio.evaluate.followups import Resolution
 from folio.evaluate.metrics import AnswerResult, QuestionResult
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets, rank_of
 from folio.evaluate.saved_runs import load_run, save_run
-from folio.search.retriever import Retriever, SearchResult
+from folio.search.question import Question as AskedQuestion
+from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.shown_text import name_line
 from folio.store.library import Library
 from folio.types import Progress
@@ -214,7 +215,7 @@ class Runner:
         also = remembered([reply.answer for reply in replies[:-1]])
         meant = replies[-1].answer.standalone_question
         first, *others = readings(question.text, meant, question.history)
-        return self._retriever.search(first, DEPTH, also=also, readings=others)
+        return self._retriever.find(SearchRequest(AskedQuestion(first), DEPTH, also=also, readings=others))
 
     def _judge_answer(self, reply: Reply, targets: Targets, question: Question) -> AnswerResult:
         answer = reply.answer
@@ -224,7 +225,7 @@ class Runner:
             sentences=len(answer.sentences),
             with_citation=sum(bool(sentence.citations) for sentence in answer.sentences),
             citations=tuple(self._judge.check_citation(citation, targets) for citation in citations),
-            confidence=self._answerer.confidence if self._answerer else None,
+            confidence=reply.confidence,
             has_gold_page=any(place.pages for places in targets.groups for place in places),
             gold_shown=self._judge.is_shown(tuple(citations), targets),
             words=sum(len(sentence.text.split()) for sentence in answer.sentences),

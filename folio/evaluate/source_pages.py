@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from folio.errors import PaperError
-from folio.evaluate.quote_match import fold, is_verbatim, pages_with, stands_on
+from folio.evaluate.quote_match import fold_quote, is_verbatim, pages_with, stands_on
 from folio.files import sha256_file
 from folio.pdf.mupdf import pymupdf, unlock
 from folio.pdf.reader import read_pdf
@@ -54,7 +54,7 @@ class SourcePages:
             key = (paper.id, ordered)
             if key not in self._folded:
                 pages = self._ordered_pages(paper) if ordered else self._raw_pages(paper)
-                self._folded[key] = tuple(map(fold, pages))
+                self._folded[key] = tuple(map(fold_quote, pages))
             yield self._folded[key]
 
     def _raw_pages(self, paper: Paper) -> PageTexts:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from folio.text import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -47,7 +49,7 @@ def as_markdown(table: Table) -> str:
 
 def markdown_cell(text: str) -> str:
     """A text on one line, safe in a table's cell."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return one_line(text).replace("|", "\\|")
 
 
 def _is_number(cell: str) -> bool:

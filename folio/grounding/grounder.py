@@ -17,7 +17,7 @@ from folio.grounding.names import key
 from folio.grounding.sentences import EvidenceSentence, citations, is_row, number_sentences
 from folio.grounding.veto import Fault, faults
 from folio.grounding.words import held_of, in_order, share, telling, tokens_of, words_of
-from folio.text import tokenize
+from folio.text import one_line, tokenize
 
 # The least share of a statement's words that its source must have, averaged with that of the statements before it: an
 # answer that keeps to its evidence has earned it. A source that the writer named needs less than one that was found.
@@ -185,4 +185,4 @@ def _clauses(text: str) -> tuple[list[str], list[tuple[int, str]]]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold().strip(" .")
+    return one_line(text).casefold().strip(" .")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from folio.identifiers import DOI_START
 from folio.text import STOP_WORDS
 
-_ADDRESS = re.compile(r"(?:https?://|www\.|doi:\s?|arxiv:\s?)[^\s<>\"”»]+|\b10\.\d{4,9}/[^\s<>\"”»]+", re.I)
+_ADDRESS = re.compile(rf"(?:https?://|www\.|doi:\s?|arxiv:\s?|\b{DOI_START})[^\s<>\"”»]+", re.I)
 _WORD = re.compile(r"[^\W_](?:[\w'’]*\w)?(?:[-._/][^\W_]\w*)*")
 # With a digit, and yet no identifier: 5km, 10-fold, 1990s, 3D, 20th, km2; mid-2019, step-5
 _MEASURE = re.compile(r"\d[\d.,]*(?:-?[^\W\d_]{1,12}[23]?)?|[cdkm]?m[23]")

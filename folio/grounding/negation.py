@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from folio.grounding.words import held_of, share, telling, tokens_of
-from folio.text import tokenize
+from folio.text import one_line, tokenize
 
 DENIALS = frozenset(
     "not no never none nobody nothing neither nor without cannot unable nicht kein keine ohne nie".split()
@@ -173,7 +173,7 @@ def _graded(text: str) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
     """The text in lower case, with "not" for other forms of it, without what only looks like a denial."""
-    return _NO_DENIAL.sub(" ", _SAME_AS_NOT.sub(" not", " ".join(text.casefold().split())))
+    return _NO_DENIAL.sub(" ", _SAME_AS_NOT.sub(" not", one_line(text.casefold())))
 
 
 @lru_cache(maxsize=4096)

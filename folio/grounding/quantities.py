@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from folio.text import tokenize
+from folio.text import one_line, tokenize
 
 if TYPE_CHECKING:
     import pint
@@ -118,7 +118,7 @@ def normal(text: str) -> str:
     if not text.isascii():
         text = _SUPERSCRIPT.sub(lambda found: f"^{unicodedata.normalize('NFKC', found.group())}", text)
         text = re.sub(r"[^\D0-9]", lambda digit: str(unicodedata.decimal(digit[0])), text.translate(_SIGNS))
-    text = " ".join(text.split()).replace("per cent", "percent")
+    text = one_line(text).replace("per cent", "percent")
     return _AREA.sub(lambda found: f"{found[2]}^{2 if found[1] == 'square' else 3}", text)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from folio.pdf.page_furniture import without_lines
+from folio.text import one_line
 from folio.types import Page, PageMap
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
@@ -200,7 +201,7 @@ def _running_lines(pages: Sequence[_Lines], edges: Sequence[Sequence[int]]) -> s
     alike: dict[str, list[_LineRef]] = {}
     for page, numbers in enumerate(edges):
         for number in numbers:
-            key = " ".join(_DIGITS.sub("#", pages[page][number] or "").split())
+            key = one_line(_DIGITS.sub("#", pages[page][number] or ""))
             if sum(character.isalpha() for character in key) >= _MIN_LETTERS:
                 alike.setdefault(key, []).append(_LineRef(page, number))
     count = sum(bool(numbers) for numbers in edges)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from folio.ingest.cleaning import normalize_characters
 from folio.sections import HeadingLine, HeadingLines, Style
+from folio.text import one_line
 
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50}
 # The number of a section: "5.2", "IV.", "A.", "A.1", "2)"; "Appendix A", "Chapter 3"
@@ -82,7 +83,7 @@ class Heading:
 
 def find_headings(headings: HeadingLines) -> list[Heading]:
     """The headings among the lines, each with its level."""
-    lines = [replace(line, text=one_line(line.text)) for line in headings.lines]
+    lines = [replace(line, text=clean_line(line.text)) for line in headings.lines]
     lines = [line for line in lines if line.text and _may_be(line)]
     lines = _without_running(_without_contents(lines))
     parsed = [_parsed(line) for line in lines]
@@ -138,6 +139,7 @@ def _without_running(lines: Sequence[HeadingLine]) -> list[HeadingLine]:
 
 
 def _squashed(text: str) -> str:
+    # Not text.fold, which drops accents: the sections that are stored would change.
     return "".join(filter(str.isalnum, normalize_characters(text).casefold()))
 
 
@@ -336,6 +338,6 @@ def _rank(style: Style) -> tuple[float, bool, bool, bool]:
     return style.size, style.is_bold, style.is_upper, not style.is_italic
 
 
-def one_line(text: str) -> str:
+def clean_line(text: str) -> str:
     """A heading's text in the characters that a person would type."""
-    return " ".join(normalize_characters(text).split())
+    return one_line(normalize_characters(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,70 +30,61 @@ UNFINISHED = "rebuild.sqlite"
 T = TypeVar("T")
 
 
-def rebuild(
-    path: Path,
-    files: Sequence[SourceFile],
-    embedder: Embedder,
-    reading: Reading,
-    limits: pipeline.Limits,
-    progress: IngestProgress,
-    *,
-    batch: int,
-    notice: Notice,
-    read: pipeline.PaperReader | None = None,
-) -> Iterator[Outcome]:
-    """Rebuild the library at `path` from these files; the last step replaces its papers, or a damaged library.
+@dataclass(frozen=True, slots=True)
+class RebuildPlan:
+    """What a library is made of again, and how. See pipeline.ingest."""
 
-    read: see pipeline.ingest. An interrupted rebuild is continued. Raises StoreError if no file could be read: the old
+    files: Sequence[SourceFile]
+    embedder: Embedder
+    reading: Reading
+    limits: pipeline.Limits
+    progress: IngestProgress
+    batch: int
+    read: pipeline.PaperReader | None = None
+
+
+def rebuild(path: Path, plan: RebuildPlan, notice: Notice) -> Iterator[Outcome]:
+    """Rebuild the library at `path`; the last step replaces its papers, or a damaged library.
+
+    An interrupted rebuild is continued. Raises StoreError if no file could be read: the old
     library stays. The caller holds the writer lock, and updates the indexes afterwards.
     """
     unfinished = path.with_name(UNFINISHED)
     user_rows.repair(path, notice)
     try:
-        with closing(open_unfinished(unfinished, fingerprint(embedder, reading))) as new:
-            yield from read_again(new, files, embedder, reading, limits, progress, path.parent, batch=batch, read=read)
+        with closing(open_unfinished(unfinished, fingerprint(plan.embedder, plan.reading))) as new:
+            yield from read_again(new, plan, path.parent)
     except NoneReadable:
         delete(unfinished)
         raise
     _replace(path, unfinished, notice)
     with closing(Library(path)) as library:  # what people said of papers has come back
-        paper_vectors.refresh(library, lambda: embedder, batch)
+        paper_vectors.refresh(library, lambda: plan.embedder, plan.batch)
 
 
 class NoneReadable(StoreError):
     """No file that a library was to be made of again could be read."""
 
 
-def read_again(
-    new: Library,
-    files: Sequence[SourceFile],
-    embedder: Embedder,
-    reading: Reading,
-    limits: pipeline.Limits,
-    progress: IngestProgress,
-    folder: Path,
-    *,
-    batch: int,
-    read: pipeline.PaperReader | None,
-) -> Iterator[Outcome]:
+def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcome]:
     """Let a library that is not in use yet hold these files' papers alone; what it holds of them already stays.
 
-    folder: of the store, where scanned pages are kept. read: see pipeline.ingest. Raises NoneReadable.
+    folder: of the store, where scanned pages are kept. Raises NoneReadable.
     """
-    paths = frozenset(file.path for file in files)
+    paths = frozenset(file.path for file in plan.files)
     for old in new.files():
         if old.path not in paths:
             new.drop(old.path)
     yield from pipeline.ingest(
         new,
-        files,
-        lambda: embedder,
-        reading,
-        limits,
-        progress,
-        batch=batch,
+        plan.files,
+        lambda: plan.embedder,
+        plan.reading,
+        plan.limits,
+        plan.progress,
+        batch=plan.batch,
         retry=paths,
-        read=read,
+        read=plan.read,
         scans=ScannedPages(folder / FOLDER),
     )
     if not new.chunk_count():

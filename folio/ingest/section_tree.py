@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from folio.ingest.cleaning import normalize_characters
-from folio.ingest.headings import Heading, find_headings, one_line
+from folio.ingest.headings import Heading, clean_line, find_headings
 from folio.ingest.text_blocks import blocks
 from folio.sections import FootnoteLines, HeadingLines, Kind, PaperSection
 from folio.types import PageMap
@@ -135,7 +135,7 @@ def _tree(placed: Sequence[tuple[int, Heading]], length: int) -> tuple[PaperSect
         kinds.append(_kind(heading) or (kinds[open_[-1]] if open_ else "other"))
         open_.append(index)
     return tuple(
-        PaperSection(start, end, heading.level, heading.number, one_line(heading.title), kind)
+        PaperSection(start, end, heading.level, heading.number, clean_line(heading.title), kind)
         for (start, heading), end, kind in zip(placed, ends, kinds, strict=True)
     )
 

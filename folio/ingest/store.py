@@ -6,24 +6,22 @@ Several computers share one in PostgreSQL (folio/shared/postgres_store.py). Its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.citation_label import CitationStyle
-from folio.protocols import Embedder
 from folio.store import indexes
-from folio.store.fingerprint import Reading
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
 from folio.store.search_indexes import SearchIndexes
 from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
-    from folio.ingest.pipeline import Limits, PaperReader
-    from folio.ingest.progress import IngestProgress, Outcome
+    from folio.ingest.progress import Outcome
+    from folio.ingest.rebuild import RebuildPlan
     from folio.store.conversations import Conversations
 
 
@@ -62,20 +60,8 @@ class Store(ABC):
         """Absolute path -> name of the files that it was made from. record: ingested.json. thorough: see rebuild.py."""
 
     @abstractmethod
-    def rebuild(
-        self,
-        files: Sequence[SourceFile],
-        embedder: Embedder,
-        reading: Reading,
-        limits: Limits,
-        progress: IngestProgress,
-        batch: int,
-        read: PaperReader | None = None,
-    ) -> Iterator[Outcome]:
-        """Make the library again from these files, while the old one stays in use. The caller holds the writer lock.
-
-        read: see pipeline.ingest.
-        """
+    def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
+        """Make the library again, while the old one stays in use. The caller holds the writer lock."""
 
     def query_log(self, library: Library) -> QueryLog:
         """The log of questions. library: as it was opened here."""
@@ -157,22 +143,11 @@ class LocalStore(Store):
 
         return rebuild.known_files(self.database_path, record, thorough=thorough, notice=self.notice)
 
-    def rebuild(
-        self,
-        files: Sequence[SourceFile],
-        embedder: Embedder,
-        reading: Reading,
-        limits: Limits,
-        progress: IngestProgress,
-        batch: int,
-        read: PaperReader | None = None,
-    ) -> Iterator[Outcome]:
+    def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
         """See Store and rebuild.rebuild."""
         from folio.ingest import rebuild
 
-        path = self.database_path
-        say = self.notice
-        return rebuild.rebuild(path, files, embedder, reading, limits, progress, batch=batch, notice=say, read=read)
+        return rebuild.rebuild(self.database_path, plan, self.notice)
 
     def repair(self) -> int:
         """See Store. What people said is repaired too."""

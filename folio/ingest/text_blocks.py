@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
 
-from folio.ingest.headings import one_line
+from folio.ingest.headings import clean_line
 from folio.sections import Kind, PaperSection, SectionMap, overlap
 from folio.types import PageMap
 
@@ -125,7 +125,7 @@ def _paragraph_blocks(text: str, pages: PageMap, sections: Sequence[PaperSection
         start, end = paragraph.span()
         caption = _CAPTION.match(text, start, end)
         if caption and not _LEADERS.search(text, start, end):
-            yield "caption", f"{one_line(caption['name']).capitalize()} {caption['number']}", "", (start, end)
+            yield "caption", f"{clean_line(caption['name']).capitalize()} {caption['number']}", "", (start, end)
         elif (form := _FORM.match(text, start, end)) and end - start <= _FORM_CHARACTERS:
             yield "boilerplate", "", "", (start, _content_after(text, form.end(), end))
         elif _is_dates(text[start:end]) or (index > 0 and end <= front and _is_affiliation(text[start:end])):

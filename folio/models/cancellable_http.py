@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from ssl import SSLContext
 from time import monotonic
@@ -111,15 +111,8 @@ class _Backend(httpcore.SyncBackend):
     def __init__(self, check_cancelled: Callable[[], None]) -> None:
         self._check_cancelled = check_cancelled
 
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        return _Stream(super().connect_tcp(host, port, timeout, local_address, socket_options), self._check_cancelled)
+    def connect_tcp(self, *arguments: Any, **options: Any) -> httpcore.NetworkStream:
+        return _Stream(super().connect_tcp(*arguments, **options), self._check_cancelled)
 
 
 class _Stream(httpcore.NetworkStream):

@@ -21,6 +21,7 @@ from folio.models.model_files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHT
 from folio.models.onnx_cache import OnnxCache
 from folio.models.pair_models import OnnxPairs, Pair, PairModel, TorchPairs, read_model
 from folio.protocols import TermWeights
+from folio.text import one_line
 from folio.types import Hit, Vectors
 
 # A change rebuilds cached graphs. 3: a model's configuration and the names of its weights decide whether it has one.
@@ -122,7 +123,7 @@ class CrossEncoder:
                 f"Run `{install_command('cross-encoders')}`, or set {self._otherwise}.",
             ) from error
         except Exception as error:  # a model of another type; each package has errors of its own for that
-            return b"", " ".join(str(error).split()).rstrip(".") or type(error).__name__
+            return b"", one_line(str(error)).rstrip(".") or type(error).__name__
 
     def _check(self, graph: bytes) -> Vectors:
         return np.stack(list(OnnxPairs(self.folder, graph, self._threads).logits(self._check_pairs)))
@@ -138,7 +139,7 @@ class CrossEncoder:
                 f"Run `{install_command('torch')}`, or set {self._otherwise}.",
             ) from error
         except Exception as error:  # each package has errors of its own for files it cannot read
-            raise self.unusable(" ".join(str(error).split()).rstrip(".")[:160]) from error
+            raise self.unusable(one_line(str(error)).rstrip(".")[:160]) from error
 
 
 class CrossEncoderReranker:

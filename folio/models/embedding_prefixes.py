@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 
 # In a prefix: the title of the passage's paper
+from folio.text import one_line
+
 TITLE = "{title}"
 _NO_TITLE = "none"  # as embeddinggemma's card says
 MAX_TITLE = 200  # bytes of UTF-8
@@ -64,7 +66,7 @@ _KNOWN = tuple((re.compile(rf"{pattern}(?![a-z])"), prefixes) for pattern, prefi
 
 def with_title(prefix: str, title: str) -> str:
     """A passage's prefix with the title of its paper, on one line, cut off at MAX_TITLE; "none" if there is none."""
-    line = " ".join(title.replace("|", "/").split())
+    line = one_line(title.replace("|", "/"))
     cut = line.encode(errors="replace")[:MAX_TITLE].decode(errors="ignore")
     return prefix.replace(TITLE, cut or _NO_TITLE)
 

@@ -17,7 +17,7 @@ from folio.models.cross_encoder import CrossEncoder, encodable
 from folio.models.model_files import CONFIG, read_json
 from folio.models.pair_models import Pair, PairModel
 from folio.protocols import Claim, Entailment, PromptStart
-from folio.text import sentence_spans
+from folio.text import one_line, sentence_spans
 from folio.types import Vectors
 
 # Tokens of a premise that a statement must leave room for. A longer statement is not judged.
@@ -116,7 +116,7 @@ class NliVerifier:
             names = read_json(self._encoder.folder / CONFIG).get("id2label") or dict(enumerate(_UNNAMED[1]))
             return read_labels([str(names[key]) for key in sorted(names, key=int)])
         except (OSError, ValueError, AttributeError, TypeError) as error:
-            raise self._encoder.unusable(" ".join(str(error).split())[:160]) from error
+            raise self._encoder.unusable(one_line(str(error))[:160]) from error
 
 
 def _pairs(claim: Claim, model: PairModel) -> list[Pair]:

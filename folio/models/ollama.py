@@ -1,7 +1,7 @@
 """The Ollama server: its address, its models, and how it is called.
 
-Chat uses langchain-ollama (ollama_chat.py), embedding uses Ollama's client (ollama_embedder.py). Both get
-`client_kwargs`, so that only the configured host is contacted; ollama_errors.translate translates what they raise.
+Chat uses langchain-ollama (ollama_chat.py), everything else the HTTP client of OllamaServer. Both get `client_kwargs`,
+so that only the configured host is contacted; ollama_errors.translate translates what they raise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from folio.models.ollama_errors import (
     cloud_model,
     model_missing,
     not_listening,
-    shorten,
+    server_message,
     translate,
     wrong_model,
 )
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     import httpx
 
 DEFAULT_PORT = 11434
-PROBE_S = 1.0  # to connect, when only checking whether a server is there
-PROBE_READ_S = 5.0  # a server that is loading a model is slow to answer even this
 CONNECT_S = 5.0
+# Seconds for a reply and to connect: of lists and descriptions, which need no loaded model; and when only checking
+# whether a server is there, which is slow to answer even this while it loads a model
+METADATA, PROBE = (30.0, CONNECT_S), (5.0, 1.0)
 FIRST_WAIT_S = 0.5  # before a call that failed is tried again; each further wait is twice as long
-METADATA_S = 30.0  # lists and descriptions do not need a loaded model
 DESCRIBED_AT_ONCE = 8  # models
 LONGEST = 2**31 - 1  # tokens; Ollama's own counts have no more
 
@@ -51,6 +51,11 @@ Capability = Literal["completion", "embedding"]
 # In a Modelfile: a file that the model consists of (weights, adapters, projectors), named after the SHA-256 of its
 # content. Comments, templates and licences have lines that begin with FROM too, but none that ends like this.
 _BLOB = re.compile(r'^(?:FROM|ADAPTER)\s.*sha256-([0-9a-f]{64})"?\s*$', re.MULTILINE)
+
+
+def first_wait() -> float:
+    """FIRST_WAIT_S; tests set a shorter one."""
+    return FIRST_WAIT_S
 
 
 def base_url(host: str) -> str:
@@ -162,19 +167,17 @@ class OllamaServer:
 
     def version(self) -> str | None:
         """The server's version; None if no Ollama server answers."""
-        import httpx
-
         try:
-            with self._client(PROBE_READ_S, PROBE_S) as client:
-                version = client.get("/api/version").raise_for_status().json()["version"]
-        except (httpx.HTTPError, ModelError, ValueError, LookupError, TypeError, RecursionError):
+            with self.errors("its version"):
+                version = self._json("GET", "/api/version", wait_s=PROBE)["version"]
+        except ModelError:
             return None
         return version if isinstance(version, str) else None
 
     def models(self) -> dict[str, str]:
         """The digest of every model on the server, by name with tag. Raises OllamaError."""
         self._require_listening()
-        with self._errors("the list of models"):
+        with self.errors("the list of models"):
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
     def chat_models(self) -> list[str]:
@@ -195,8 +198,8 @@ class OllamaServer:
     def _chats(self, name: str) -> bool | None:
         """Whether a model can chat and runs on this server; None if the server does not say."""
         try:
-            shown = self._show(name)
-            with self._errors(name):
+            with self.errors(name):
+                shown = self._show(name)
                 told = shown.get("capabilities")
                 return None if told is None else "completion" in told and not shown.get("remote_host")
         except ModelError:  # the other models are still offered
@@ -225,8 +228,8 @@ class OllamaServer:
     def describe(self, model: str) -> ModelInfo:
         """The server's description of a model. Raises OllamaError, ModelMissing."""
         name, digest = self.resolve(model)
-        shown = self._show(name)
-        with self._errors(model):
+        with self.errors(name):
+            shown = self._show(name)
             details: dict[str, Any] = shown.get("model_info") or {}
             capabilities = shown.get("capabilities")
             architecture = details.get("general.architecture", "")
@@ -246,18 +249,27 @@ class OllamaServer:
 
     def loaded_context(self, name: str) -> int:
         """The tokens of context that a model is loaded with; 0 if it is not loaded, or the server does not say."""
-        import httpx
-
         try:
-            with self._client(PROBE_READ_S, PROBE_S) as client:
-                running = client.get("/api/ps").raise_for_status().json()["models"]
-            return next((_length(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
-        except (httpx.HTTPError, ModelError, OSError, ValueError, LookupError, TypeError, RecursionError):
+            with self.errors(name):
+                running = self._json("GET", "/api/ps", wait_s=PROBE)["models"]
+                return next((_length(model["context_length"]) or 0 for model in running if model["name"] == name), 0)
+        except ModelError:
             return 0
 
+    def embed(self, model: str, texts: list[str], num_ctx: int) -> list[list[float]]:
+        """The vectors of texts, as the server sends them: nothing is checked. Raises what httpx raises, see `errors`.
+
+        num_ctx: tokens. A server may be set to a smaller context than the model has, and would truncate there.
+        """
+        body: dict[str, Any] = {"model": model, "input": texts, "options": {"num_ctx": num_ctx}}
+        if self.keep_alive is not None:
+            body["keep_alive"] = self.keep_alive
+        vectors: list[list[float]] = self._json("POST", "/api/embed", body, (self.timeout_s, CONNECT_S))["embeddings"]
+        return vectors
+
     def _show(self, name: str) -> dict[str, Any]:
-        with self._errors(name):
-            return self._json("POST", "/api/show", {"model": name})
+        shown: dict[str, Any] = self._json("POST", "/api/show", {"model": name})
+        return shown
 
     def require_local(self, model: str, capability: Capability) -> ModelInfo:
         """The description of a model that the server runs itself and that has this capability, as far as is known.
@@ -279,7 +291,7 @@ class OllamaServer:
         """
         _refuse_cloud_name(model)
         with (
-            self._errors(model),
+            self.errors(model),
             self._client(self.timeout_s) as client,
             client.stream("POST", "/api/pull", json={"model": model, "stream": True}) as response,
         ):
@@ -290,7 +302,7 @@ class OllamaServer:
                 part = json.loads(line)
                 if "error" in part:
                     raise ModelError(
-                        f"Ollama could not download {model}: {shorten(part['error'])}.",
+                        f"Ollama could not download {model}: {server_message(part['error'])}.",
                         "Check the name at ollama.com/library and that the server can reach the network.",
                     )
                 progress(str(part["status"]), part.get("completed") or 0, part.get("total") or 0)
@@ -304,13 +316,16 @@ class OllamaServer:
         kwargs = client_kwargs(min(read_s, self.timeout_s), connect_s)
         return httpx.Client(base_url=self.url, **kwargs)
 
-    def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        with self._client(METADATA_S) as client:
-            answer: dict[str, Any] = client.request(method, path, json=body).raise_for_status().json()
-        return answer
+    def _json(
+        self, method: str, path: str, body: dict[str, Any] | None = None, wait_s: tuple[float, float] = METADATA
+    ) -> Any:
+        """wait_s: at most, for the reply and to connect."""
+        with self._client(*wait_s) as client:
+            return client.request(method, path, json=body).raise_for_status().json()
 
     @contextmanager
-    def _errors(self, model: str) -> Iterator[None]:
+    def errors(self, model: str) -> Iterator[None]:
+        """Raises what goes wrong with a request, or with the shape of a reply, as ModelError."""
         import httpx
 
         try:

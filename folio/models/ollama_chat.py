@@ -12,8 +12,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from folio.errors import ThoughtAlone
-from folio.models import ollama
-from folio.models.ollama import OllamaServer, client_kwargs
+from folio.models.ollama import OllamaServer, client_kwargs, first_wait
 from folio.models.ollama_errors import is_transient, refuses_thinking, thought_alone, translate
 from folio.models.thinking import NO_THINKING, Thinking, ThoughtSplitter, although_told_not_to, without_thoughts
 
@@ -51,12 +50,33 @@ class FirstToken:
     alternatives: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _ThoughtAlone:
-    """A reply that has a thought and nothing else. is_cut: by a limit of tokens."""
+@dataclass(slots=True)
+class _Received:
+    """What has come of a reply so far, in characters."""
 
-    prompt_tokens: int
-    is_cut: bool
+    thought: int = 0
+    blanks: int = 0  # at its end
+    has_words: bool = False
+    is_done: bool = False
+    is_cut: bool = False  # by a limit of tokens, with nothing but a thought
+    prompt_tokens: int = 0
+
+    def add(self, piece: AIMessageChunk, most: int) -> None:
+        """most: the tokens that the reply may have."""
+        reason, text = piece.response_metadata.get("done_reason"), str(piece.content)
+        self.has_words = self.has_words or bool(text.strip())
+        self.thought += len(piece.additional_kwargs.get(THOUGHT, ""))
+        if piece.usage_metadata:
+            self.prompt_tokens = piece.usage_metadata["input_tokens"]
+        self.blanks = self.blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
+        # Where nothing at all came, a server kept the thought to itself.
+        is_at_limit = reason == "length" and bool(self.thought or not self.blanks)
+        self.is_cut = not self.has_words and (self.thought > LONGEST_TOKEN * most or is_at_limit)
+        self.is_done = self.is_done or bool(reason)
+
+    @property
+    def is_thought_alone(self) -> bool:
+        return self.is_cut or (self.thought > 0 and not self.has_words)
 
 
 @dataclass(slots=True)
@@ -70,7 +90,7 @@ class ChatModel:
 
     server: OllamaServer
     name: str
-    first_wait_s: float = field(default_factory=lambda: ollama.FIRST_WAIT_S)
+    first_wait_s: float = field(default_factory=first_wait)
     told: Thinking = NO_THINKING
     largest: int = CONTEXT_SIZES[0]
     usual: int = 0
@@ -139,53 +159,27 @@ class ChatModel:
         """
         while True:
             told = self.thinking
-            reply = self._reply(rules, prompt, context, longest, shape, check_cancelled)
-            alone = yield from reply
-            if alone is None:
+            most, received = longest + told.room, _Received()
+            pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
+            with closing(pieces):
+                for piece in pieces:
+                    received.add(piece, most)
+                    if received.is_cut:
+                        break
+                    yield piece
+                    if received.blanks > MAX_BLANKS:
+                        break
+            if not received.is_thought_alone:
+                self._thoughts_alone = 0
+                if not received.is_done:
+                    yield _made("", done_reason=STOPPED)
                 return
             if told.room:
                 self._thoughts_alone += 1
-                raise thought_alone(self.name, longest + told.room if alone.is_cut else None, told.less)
+                raise thought_alone(self.name, most if received.is_cut else None, told.less)
             # It thought although it was told not to, and had no room for that.
             self.server.learnt[self.name] = although_told_not_to(told)
-            context = max(context, self.context_for(alone.prompt_tokens + longest))
-
-    def _reply(
-        self,
-        rules: str,
-        prompt: str,
-        context: int,
-        longest: int,
-        shape: dict[str, Any] | None,
-        check_cancelled: Callable[[], None],
-    ) -> Generator[AIMessageChunk, None, _ThoughtAlone | None]:
-        """One reply; None unless it has a thought and nothing else."""
-        most = longest + self.room
-        pieces = self._pieces(rules, prompt, context, check_cancelled, num_predict=most, format=shape)
-        done, blanks, thought, has_words, prompt_tokens = False, 0, 0, False, 0
-        with closing(pieces):
-            for piece in _parted(pieces, is_begun=self.thinking.is_begun):
-                reason = piece.response_metadata.get("done_reason")
-                text = str(piece.content)
-                has_words = has_words or bool(text.strip())
-                thought += len(piece.additional_kwargs.get(THOUGHT, ""))
-                prompt_tokens = piece.usage_metadata["input_tokens"] if piece.usage_metadata else prompt_tokens
-                blanks = blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
-                # Where nothing at all came, a server kept the thought to itself.
-                if not has_words and (
-                    thought > LONGEST_TOKEN * most or (reason == "length" and (thought or not blanks))
-                ):
-                    return _ThoughtAlone(prompt_tokens, is_cut=True)
-                done = done or bool(reason)
-                yield piece
-                if blanks > MAX_BLANKS:
-                    break
-        if thought and not has_words:
-            return _ThoughtAlone(prompt_tokens, is_cut=False)
-        self._thoughts_alone = 0
-        if not done:
-            yield _stopped()
-        return None
+            context = max(context, self.context_for(received.prompt_tokens + longest))
 
     def write(
         self,
@@ -238,10 +232,13 @@ class ChatModel:
     def _pieces(
         self, rules: str, prompt: str, context: int, check_cancelled: Callable[[], None], **options: Any
     ) -> Generator[AIMessageChunk, None, None]:
-        """The pieces of a reply, which is asked for again after a failure that may pass, if it has no text yet.
+        """The pieces of a reply, a thought in tags at its beginning moved to where the server puts one that it knows.
 
-        A server that refuses `think` is asked again without it.
+        The reply is asked for again after a failure that may pass, if it has no text yet, and of a server that refuses
+        `think`, without that.
         """
+        from httpx import RemoteProtocolError
+
         cancellations: list[Exception] = []
 
         def check() -> None:
@@ -254,14 +251,22 @@ class ChatModel:
         attempt = 1
         while True:
             is_empty, told = True, self.thinking
+            splitter = ThoughtSplitter(is_begun=told.is_begun)
             try:
                 for piece in self._ask(rules, prompt, context, check, told, options):
                     is_empty = is_empty and not piece.content and THOUGHT not in piece.additional_kwargs
-                    yield piece
+                    yield _parted(piece, splitter)
+                thought, text = splitter.end()
+                if thought or text:  # the stream ended without a reason
+                    yield _made(text, thought)
                 return
             except Exception as error:  # from langchain-ollama, ollama or httpx
                 if error in cancellations:
                     raise
+                if type(error) is ValueError:
+                    # LangChain's way to say that the stream ended without a single piece. A model that was stopped
+                    # wrote some.
+                    error = RemoteProtocolError("the stream ended before it began")
                 if told.field is not None and refuses_thinking(error):
                     self.server.learnt[self.name] = replace(told, field=None)
                     continue
@@ -279,7 +284,6 @@ class ChatModel:
         told: Thinking,
         options: dict[str, Any],
     ) -> Iterator[AIMessageChunk]:
-        from httpx import RemoteProtocolError
         from langchain_core.messages import HumanMessage, SystemMessage
         from langchain_ollama import ChatOllama
 
@@ -294,14 +298,7 @@ class ChatModel:
             **options,
         )
         messages = [*([SystemMessage(rules)] if rules else []), HumanMessage(prompt)]
-        pieces = model.stream(messages, think=told.field)
-        try:
-            yield from pieces
-        except ValueError as error:
-            # LangChain's way to say that the stream ended without a single piece. A model that was stopped wrote some.
-            if type(error) is ValueError:
-                raise RemoteProtocolError("the stream ended before it began") from error
-            raise
+        return model.stream(messages, think=told.field)
 
 
 def _begins_a_thought(text: str) -> bool:
@@ -309,20 +306,15 @@ def _begins_a_thought(text: str) -> bool:
     return not text or text.lstrip().lower().startswith("<think")
 
 
-def _parted(pieces: Iterator[AIMessageChunk], *, is_begun: bool) -> Iterator[AIMessageChunk]:
-    """The pieces, a thought in tags at the beginning moved to where the server puts one that it knows."""
-    splitter = ThoughtSplitter(is_begun=is_begun)
-    for piece in pieces:
-        thought, text = splitter.feed(str(piece.content))
-        if piece.response_metadata.get("done_reason"):
-            thought, text = (part + rest for part, rest in zip((thought, text), splitter.end(), strict=True))
-        if text != piece.content:
-            known = {**piece.additional_kwargs, **({THOUGHT: thought} if thought else {})}
-            piece = piece.model_copy(update={"content": text, "additional_kwargs": known})
-        yield piece
-    thought, text = splitter.end()
-    if thought or text:  # the stream ended without a reason
-        yield _made(text, thought)
+def _parted(piece: AIMessageChunk, splitter: ThoughtSplitter) -> AIMessageChunk:
+    """The piece, what it has of a thought in tags moved to where the server puts a thought that it knows."""
+    thought, text = splitter.feed(str(piece.content))
+    if piece.response_metadata.get("done_reason"):
+        thought, text = (part + rest for part, rest in zip((thought, text), splitter.end(), strict=True))
+    if text == piece.content:
+        return piece
+    known = {**piece.additional_kwargs, **({THOUGHT: thought} if thought else {})}
+    return piece.model_copy(update={"content": text, "additional_kwargs": known})
 
 
 def _made(text: str, thought: str = "", **metadata: str) -> AIMessageChunk:
@@ -330,10 +322,6 @@ def _made(text: str, thought: str = "", **metadata: str) -> AIMessageChunk:
 
     more = {THOUGHT: thought} if thought else {}
     return AIMessageChunk(content=text, additional_kwargs=more, response_metadata=metadata)
-
-
-def _stopped() -> AIMessageChunk:
-    return _made("", done_reason=STOPPED)
 
 
 def _wait(seconds: float, check_cancelled: Callable[[], None]) -> None:

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from folio.errors import ContextTooSmall, OllamaError
-from folio.models import ollama
 from folio.models.embedding_prefixes import MAX_TITLE, NONE, TITLE, known_prefixes, with_title
-from folio.models.ollama import ModelInfo, OllamaServer, client_kwargs
-from folio.models.ollama_errors import is_transient, translate
+from folio.models.ollama import ModelInfo, OllamaServer, first_wait
+from folio.models.ollama_errors import is_transient
 from folio.types import Vectors
-
-if TYPE_CHECKING:
-    import httpx
 
 # Ollama truncates a long text unless asked not to (ollama.py), and old versions always do. So no text is sent that
 # could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
@@ -53,14 +48,14 @@ class OllamaEmbedder:
         """Asks the server about the model. Raises as OllamaServer.require_local does, and ContextTooSmall.
 
         batch: most texts in one request. retries: further attempts after a transient error. first_wait_s: seconds
-        before the first retry, by default ollama.FIRST_WAIT_S; each further wait is twice as long, up to MAX_WAIT_S.
+        before the first retry, by default FIRST_WAIT_S; each further wait is twice as long, up to MAX_WAIT_S.
         query_prefix, passage_prefix: put before each text; None takes what the model was trained with
         (embedding_prefixes.py).
         """
         self._server = server
         self._batch = batch
         self._retries = retries
-        self._first_wait_s = ollama.FIRST_WAIT_S if first_wait_s is None else first_wait_s
+        self._first_wait_s = first_wait() if first_wait_s is None else first_wait_s
         self._model = server.require_local(model, "embedding")
         known = known_prefixes(self._model.name)
         # Whether nothing says what the model is to read before a text.
@@ -153,26 +148,9 @@ class OllamaEmbedder:
             retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_transient(error)),
             reraise=True,
         )
-        try:
-            vectors: list[list[float]] = retrying(self._request_once, texts)
-        except Exception as error:  # from tenacity, ollama or httpx
-            raise translate(error, self._model.name, self._server.url) from error
+        with self._server.errors(self._model.name):
+            vectors: list[list[float]] = retrying(self._server.embed, self._model.name, texts, self._window)
         return vectors
-
-    def _request_once(self, texts: list[str]) -> list[list[float]]:
-        # A server may be set to a smaller context than the model has, and would truncate there.
-        body: dict[str, Any] = {"model": self._model.name, "input": texts, "options": {"num_ctx": self._window}}
-        if self._server.keep_alive is not None:
-            body["keep_alive"] = self._server.keep_alive
-        vectors: list[list[float]] = self._client.post("/api/embed", json=body).raise_for_status().json()["embeddings"]
-        return vectors
-
-    @cached_property
-    def _client(self) -> httpx.Client:
-        # Not Ollama's client, which takes `true` and "1" for numbers.
-        import httpx
-
-        return httpx.Client(base_url=self._server.url, **client_kwargs(self._server.timeout_s))
 
     def _unit_rows(self, vectors: list[list[float]], count: int) -> npt.NDArray[np.float64]:
         """The vectors as rows of unit length. Raises OllamaError if they cannot be the vectors of `count` texts."""

@@ -1,4 +1,4 @@
-"""Errors of an Ollama server, of httpx and of Ollama's client, turned into messages for people."""
+"""Errors of an Ollama server, of httpx and of langchain-ollama, turned into messages for people."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from folio.errors import (
     WrongModel,
 )
 from folio.models.thinking import ThinkSetting
+from folio.text import one_line, shorten
 
 IN_STREAM = -1  # the status of an error that arrives as a line of a stream
 # 500 or a line of a stream: Ollama starts a fresh runner for the next request.
@@ -60,7 +61,7 @@ def translate(error: Exception, model: str, url: str) -> ModelError:
             "Check that OLLAMA_HOST points to Ollama, and that Ollama is up to date.",
         )
     return OllamaError(
-        f"The call to Ollama at {url} for {model} failed: {type(error).__name__}: {shorten(str(error))}.",
+        f"The call to Ollama at {url} for {model} failed: {type(error).__name__}: {server_message(error)}.",
         "Look at the log of the Ollama server, then try again.",
     )
 
@@ -124,7 +125,7 @@ def thought_alone(model: str, spent: int | None, less: ThinkSetting | None) -> T
 
 def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
     """status: of the HTTP response, or IN_STREAM."""
-    reason = shorten(_RUNNING.sub("", text))
+    reason = server_message(_RUNNING.sub("", text))
     if _CONTEXT_EXCEEDED.search(text):
         return ContextTooSmall(
             f"The text is longer than the context of {model}: {reason}.",
@@ -174,10 +175,9 @@ def _refusal(error: Exception) -> tuple[int, str] | None:
     return status, text
 
 
-def shorten(text: object) -> str:
+def server_message(text: object) -> str:
     """A message of the server as part of a sentence: one line, at most 160 characters, no full stop."""
-    line = " ".join(str(text).split()).rstrip(".")
-    return (line if len(line) <= 160 else f"{line[:159]}…") or "no reason given"
+    return shorten(one_line(str(text)).rstrip("."), 160) or "no reason given"
 
 
 def model_missing(model: str, url: str) -> ModelMissing:

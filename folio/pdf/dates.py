@@ -17,14 +17,14 @@ _MEETING = (
     r"(?:proceedings|proc\.|conference|conf\.|symposium|symp\.|workshop|congress|international|annual|meeting"
     r"|transactions|journal|letters|magazine|communications|bulletin|review|appears? in|published)"
 )
-# From the clearest statement of the date of publication to mere hints, each with whether it makes a year sure.
+# Patterns of dates, the clearest first; each with whether its year is certain.
 _DATES = tuple(
     (re.compile(pattern, re.I | re.M), sure)
     for pattern, sure in (
         (rf"\bpublished(?:\s+online)?\W{{0,4}}(?:(?:on|in)\s+)?{_DAYS}(?:{MONTH}\s*)?{_DAYS}{_YEAR}", True),
         (rf"\barXiv:\S+\s+(?:\[[\w.-]+\]\s+)?\d{{1,2}}\s+{MONTH}\s+{_YEAR}", True),
         (rf"\bpublished in (?:the )?(?-i:[A-Z])[^\n]{{3,100}}?\b{_YEAR}", True),
-        # "0 1985 ACM" and "CQ 1990 IEEE" are how OCR reads the sign in front of them.
+        # OCR reads "© 1985 ACM" as "0 1985 ACM" or "CQ 1985 ACM".
         (
             rf"(?:©|\u20dd|\(c\)|\bcopyright)[^\n]{{0,40}}?\b{_YEAR}|\b(?:0|O|@|CQ|Q|C"
             rf"|c)\s+{_YEAR},?\s+(?:by\s+)?(?:the\s+)?(?:ACM|IEEE|SIAM|Elsevier|Springer|USENIX|Association)\b",
@@ -54,7 +54,7 @@ _DATES = tuple(
     )
 )
 _MAY_DATE = re.compile(r"(?:18|19|20)\d\d|[’'‘`/]\s?\d\d")
-_APART = "-" * 9  # between lines that do not follow each other
+_SKIPPED_LINES = "-" * 9  # stands for the lines left out
 REFERENCES = re.compile(r"^\W{0,3}(?:\d{1,2}\.?\s+)?(?:references|bibliography|literature cited)\s*$", re.I | re.M)
 _LATEST = 2030
 _PLAUSIBLE = range(1800, 2100)
@@ -62,38 +62,38 @@ _CITED = re.compile(r"(?<![\d.,/:–-])((?:19|20)\d\d)(?![\d/:]|[.,]\d)")
 
 
 def find_year(text: str, arxiv: str, created: str, cited: str, stated: int | None = None) -> Field[int | None]:
-    """The year of the clearest date, and whether it is sure.
+    """The year of the clearest date, and whether it is certain.
 
-    text: of the first pages. arxiv: the paper's identifier or "". created: the PDF's date, "D:20180830...". cited: the
-    end of the paper's text, with its references. stated: the year of the journal or the conference that the paper says
-    it is in: a later version at arXiv is of that year all the same.
+    text: the text of the first pages. arxiv: the paper's identifier or "". created: the PDF's date, "D:20180830...".
+    cited: the end of the paper's text, with its references. stated: the year that the paper gives for its journal or
+    conference; it also holds for a later version on arXiv.
     """
-    found = list(_printed(text[: limits.FRONT_CHARACTERS]))
+    years = list(_printed(text[: limits.FRONT_CHARACTERS]))
     published = _DATES[0][0].search(text[: limits.FRONT_CHARACTERS])
     if stated and (not published or str(stated) in published.group()):
         return Field(stated, "page", True)
-    if found:
-        year, sure = found[0]
-        # Another year on the same page means a reprint, a revision or a later version: which one is the paper's?
-        others = {other for other, is_sure in found if is_sure}
-        if _DATES[0][0].search(text):  # the line of copyright may be of the year before or after
-            others = {other for other in others if abs(other - year) > 1} | {year}
+    if years:
+        year, sure = years[0]
+        # Another year on the same page means a reprint, a revision or a later version, so the year is uncertain.
+        other_years = {other for other, is_sure in years if is_sure}
+        if _DATES[0][0].search(text):  # the copyright line may give the year before or after
+            other_years = {other for other in other_years if abs(other - year) > 1} | {year}
         if arxiv:
-            others.add(_arxiv_year(arxiv))
-        return Field(year, "page", sure and others == {year})
+            other_years.add(_arxiv_year(arxiv))
+        return Field(year, "page", sure and other_years == {year})
     if arxiv:
         return Field(_arxiv_year(arxiv), "identifier", True)
     return _guessed(created, cited)
 
 
 def _arxiv_year(identifier: str) -> int:
-    """When arXiv issued it: the first two digits, "2301.01234" in 2023 and "hep-th/9901001" in 1999."""
+    """The year in its first two digits: 2023 for "2301.01234", 1999 for "hep-th/9901001"."""
     digits = int(identifier.rpartition("/")[2][:2])
     return (1900 if digits > 90 else 2000) + digits
 
 
 def _printed(text: str) -> list[tuple[int, bool]]:
-    """The years that the patterns find, the clearest first."""
+    """The years that match the patterns, the clearest first."""
     years: list[tuple[int, bool]] = []
     text = _dated_lines(text)
     for pattern, sure in _DATES:
@@ -107,27 +107,28 @@ def _printed(text: str) -> list[tuple[int, bool]]:
 
 
 def _dated_lines(text: str) -> str:
-    """The lines with something like a year, each with the line before it."""
+    """The lines that may contain a year, each with the line before it."""
     lines = text.split("\n")
-    kept: list[str] = []
+    dated: list[str] = []
     for before, line in pairwise(["", *lines]):
         if _MAY_DATE.search(line):
-            kept += [_APART, before, line] if not kept or kept[-1] is not before else [line]
-    return "\n".join(kept)
+            dated += [_SKIPPED_LINES, before, line] if not dated or dated[-1] is not before else [line]
+    return "\n".join(dated)
 
 
 def _guessed(created: str, cited: str) -> Field[int | None]:
-    """The year of the file, unless what is cited is clearly older: then the file is a scan or a later copy."""
-    made = re.match(r"(?:D:)?(?:\D*\d{1,2}\D[\d: ]*)?((?:19|20)\d\d)", created)
-    year = int(made[1]) if made else None
-    references = list(REFERENCES.finditer(cited))
-    listed = cited[references[-1].end() :] if references else cited
-    known = Counter(int(found) for found in _CITED.findall(listed))
-    latest_first = sorted((one for one in known if one <= (year or _LATEST)), reverse=True)
-    # One mention alone may be a page or a size.
-    latest = next((one for one in latest_first if known[one] > 1), latest_first[0] if latest_first else None)
+    """The year in which the file was made, or the latest cited year if that is clearly older (a scan, a later copy)."""
+    match = re.match(r"(?:D:)?(?:\D*\d{1,2}\D[\d: ]*)?((?:19|20)\d\d)", created)
+    year = int(match[1]) if match else None
+    headings = list(REFERENCES.finditer(cited))
+    references = cited[headings[-1].end() :] if headings else cited
+    counts = Counter(map(int, _CITED.findall(references)))
+    latest_first = sorted((cited_year for cited_year in counts if cited_year <= (year or _LATEST)), reverse=True)
+    # A number that occurs once may be a page or a size.
+    repeated = (cited_year for cited_year in latest_first if counts[cited_year] > 1)
+    latest = next(repeated, latest_first[0] if latest_first else None)
     if year is None:
         return Field(latest, "cited works") if latest else Field(None)
-    if latest is not None and sum(known.values()) > 3 and year - latest > 2:
+    if latest is not None and sum(counts.values()) > 3 and year - latest > 2:
         return Field(latest, "cited works")
     return Field(year, "file date")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from folio.pdf import limits
 from folio.pdf.names import MARK, NOT_A_NAME, join_lines, names_in
 from folio.pdf.page_lines import TITLE_ABOVE, FrontPage, Line, body_size, same_size
-from folio.text import fold
+from folio.text import fold, one_line
 
 # Lines that end the block of title and authors
 _ABSTRACT = re.compile(
@@ -50,7 +50,7 @@ _NO_TITLE = re.compile(
 _IS_MARKED = re.compile(rf"^[(\s]*(?:[{MARK}*†‡§¶]|\d)[\s)]*[^\s,;&]")
 
 
-# A title that ends so goes on in another line.
+# A title with this ending continues on another line.
 DANGLING = re.compile(
     r"(?:[:,&–—-]|\b(?:of|the|and|or|for|a|an|in|on|with|to|from|by|using|via|under|between|at|as))$", re.I
 )
@@ -65,7 +65,7 @@ class Title(NamedTuple):
 
 class Authors(NamedTuple):
     names: tuple[str, ...]
-    clear: bool  # nothing else near them may be a name
+    clear: bool  # no other line near them may be a name
     lines: tuple[Line, ...]
 
 
@@ -73,7 +73,7 @@ class Authors(NamedTuple):
 
 
 def find_title(page: FrontPage, agrees: Callable[[str], bool]) -> Title | None:
-    """The most likely title. agrees: whether a text is what the PDF's metadata gives as title."""
+    """The most likely title; None if no line is likely enough. agrees: whether a text is the title in the metadata."""
     body, abstract = body_size(page), _abstract_top(page)
     groups = [group for group in _groups(page, abstract, body) if group[0].size > 0.97 * body]
     if not groups:
@@ -90,8 +90,8 @@ def find_title(page: FrontPage, agrees: Callable[[str], bool]) -> Title | None:
     margin = best - scored[1][0] if len(scored) > 1 else 9.0
     # A cover may set the beginning smaller: "Updated Recommendations on" above "the Treatment of Looms".
     for line in page.lines:
-        above = -0.3 * line.size < group[0].top - line.bottom < group[0].size and _same_column(line, group[0])
-        if above and DANGLING.search(line.text) and " " in line.text and not _NO_TITLE.search(line.text):
+        is_above = -0.3 * line.size < group[0].top - line.bottom < group[0].size and _same_column(line, group[0])
+        if is_above and DANGLING.search(line.text) and " " in line.text and not _NO_TITLE.search(line.text):
             group = [line, *group]
             break
     return Title(title_text(group), tuple(group), best, min(margin, 9.0))
@@ -101,19 +101,21 @@ def title_text(lines: Sequence[Line]) -> str:
     """The lines as one title, without the marks of footnotes at its end."""
     text = ""
     for line in lines:
-        shown = re.sub(rf"\s*[{MARK}∗*†‡§¶⋆]+\s*$", "", line.name_text if line.name_text.endswith(MARK) else line.text)
-        shown = shown if MARK not in shown else line.text
-        # A hyphen at the end of a line mostly belongs to a compound: titles are not broken within words.
-        text += shown if not text or text.endswith("-") else f" {shown}"
-    return " ".join(text.split())
+        line_text = re.sub(
+            rf"\s*[{MARK}∗*†‡§¶⋆]+\s*$", "", line.name_text if line.name_text.endswith(MARK) else line.text
+        )
+        line_text = line_text if MARK not in line_text else line.text
+        # A hyphen at the end of a line belongs to a compound, because titles are rarely hyphenated.
+        text += line_text if not text or text.endswith("-") else f" {line_text}"
+    return one_line(text)
 
 
 def _begins_abstract(text: str) -> bool:
-    """Whether a line is the heading of the abstract, or begins it. "Abstract Interpretation" is a subject."""
-    found = _ABSTRACT.match(text)
-    if not found:
+    """Whether a line is the heading of the abstract or its beginning; not "Abstract Interpretation", a subject."""
+    match = _ABSTRACT.match(text)
+    if not match:
         return False
-    rest = found["rest"].strip()
+    rest = match["rest"].strip()
     return not any(map(str.isalnum, rest)) or rest[0] in ".:—–-" or _is_prose(rest)
 
 
@@ -135,13 +137,13 @@ def _groups(page: FrontPage, abstract: float, body: float) -> Iterator[list[Line
             line = lines[later]
             if line.top - group[-1].bottom > 1.1 * first.size or len(group) >= limits.TITLE_LINES:
                 break
-            if later not in used and _goes_on(group, line, body):
+            if later not in used and _continues_title(group, line, body):
                 group.append(line)
                 used.add(later)
         yield group
 
 
-def _goes_on(group: Sequence[Line], line: Line, body: float) -> bool:
+def _continues_title(group: Sequence[Line], line: Line, body: float) -> bool:
     """Whether a line continues a title."""
     last = group[-1]
     if not same_size(last, line, _title_tolerance(last, line, body)) or line.bold != last.bold:
@@ -153,7 +155,7 @@ def _goes_on(group: Sequence[Line], line: Line, body: float) -> bool:
         return False
     if same_row and line.x0 - last.x1 > 3 * last.size:
         return False
-    if len(group) > 1 and not same_row:  # the distance of lines within a title is even
+    if len(group) > 1 and not same_row:  # the lines of a title are evenly spaced
         step = group[1].top - group[0].top
         if step > 0.5 * last.size and line.top - last.top > 1.35 * step:
             return False
@@ -162,7 +164,7 @@ def _goes_on(group: Sequence[Line], line: Line, body: float) -> bool:
 
 
 def _title_tolerance(last: Line, line: Line, body: float) -> float:
-    """How much the sizes of two lines of a title may differ: in scans they do, and below the first part of one."""
+    """The largest relative difference of type size between two lines of a title: scans vary, subtitles are smaller."""
     is_large = body and min(last.size, line.size) > 1.15 * body and line.top - last.bottom < 0.5 * last.size
     if is_large and not names_in(line.name_text):
         return 0.35 if DANGLING.search(last.text) else 0.12
@@ -178,7 +180,7 @@ def _title_score(
         return -9.0
     score = 0.0
     smallest = min(line.size for line in page.lines)
-    # A cover has no body to compare with, only other lines.
+    # A cover has no body text, so compare with its other lines.
     ratio = first.size / body if body else 1 + 0.6 * (first.size - smallest) / max(1.0, largest - smallest)
     score += max(-3.0, min(3.0, 8 * (ratio - 1)))
     score += 1.0 if first.size >= 0.98 * largest and (body or largest > 1.02 * smallest) else 0.0
@@ -201,7 +203,7 @@ def _title_score(
     below = [line for line in page.lines if line.top > group[-1].top + 0.5 * group[-1].size and line not in group][:4]
     score += 1.5 if any(names_in(line.name_text) for line in below) and not names_in(first.name_text) else 0.0
     score += 4.0 if agrees(text) else 0.0
-    # What stands below paragraphs is the heading of a section.
+    # A line below paragraphs is the heading of a section.
     above = sum(line.bottom < first.top and _is_prose(line.text) for line in page.lines) if score > 0 else 0
     score -= 6.0 if above > 3 else 0.0
     return score
@@ -213,10 +215,10 @@ def _title_score(
 def find_authors(page: FrontPage, title: Title) -> Authors:
     """The names below the title, above the abstract or the text.
 
-    The first line of names says how names are set. Below it in its column stand the affiliation, the address, the
-    e-mail: a line there is of names only if it is set so, too, and a new entry begins with it.
+    The first line of names shows how names are set. The affiliation, address and e-mail stand below it in its column.
+    A line there holds names only if it is set in the same style and begins a new entry.
     """
-    found: list[str] = []
+    names_so_far: list[str] = []
     used: set[Line] = set()
     clear, style, unexplained, between = True, None, 0, 0
     region = list(_below(page, title))
@@ -233,23 +235,23 @@ def find_authors(page: FrontPage, title: Title) -> Authors:
         elif style is None or (_same_style(style, line) and not _is_affiliation(region, index, used, style, names)):
             clear = clear and not _stacked(line, used)
             style = style or line
-            found += names
+            names_so_far += names
             used.update(run)
             between = unexplained
         else:
             clear = clear and not same_size(style, line) and len(names) == 1
-    if between > 2 * len(used):  # a form, a table: no block of authors
+    if between > 2 * len(used):  # a form or a table, not a block of authors
         return Authors((), False, ())
-    # What stands there twice is an affiliation.
-    kept = tuple(name for name in dict.fromkeys(found) if found.count(name) == 1)
+    # A name that occurs twice is an affiliation.
+    unique = tuple(name for name in dict.fromkeys(names_so_far) if names_so_far.count(name) == 1)
     lines = tuple(line for line in region if line in used)
-    goes_on = bool(lines) and bool(re.search(r"(?:,|\band|&)\W*$", lines[-1].text))
-    is_whole = len(kept) == len(found) and not goes_on and all(" " in name for name in kept)
-    return Authors(kept, clear and is_whole, lines)
+    is_cut_off = bool(lines) and bool(re.search(r"(?:,|\band|&)\W*$", lines[-1].text))
+    is_whole = len(unique) == len(names_so_far) and not is_cut_off and all(" " in name for name in unique)
+    return Authors(unique, clear and is_whole, lines)
 
 
 def _is_affiliation(region: Sequence[Line], index: int, used: set[Line], style: Line, names: Sequence[str]) -> bool:
-    """Whether a line that may be of names, set like them, goes on with the entry above it in its column."""
+    """Whether a line that looks like names continues the entry above it in its column, as an affiliation does."""
     line = region[index]
     if any(_same_row(line, other) for other in used):
         return False
@@ -267,14 +269,14 @@ def _is_affiliation(region: Sequence[Line], index: int, used: set[Line], style: 
 
 
 def _is_domain(name: str, region: Sequence[Line]) -> bool:
-    """Whether an e-mail's domain begins with the first word of a name: it is that of an organisation."""
+    """Whether an e-mail's domain begins with the first word of a name, which then names an organisation."""
     first = fold(name.split()[0])
     domains = re.findall(r"@\s?([\w.-]+)", " ".join(line.text for line in region))
     return len(first) > 2 and any(part.startswith(first) for domain in domains for part in domain.lower().split("."))
 
 
 def _stacked(line: Line, used: set[Line]) -> bool:
-    """Whether a single name without a mark stands right below another one: it may be where that one works."""
+    """Whether a single name without a mark stands right below another one: it may be that person's workplace."""
     return (
         MARK not in line.name_text
         and len(names_in(line.name_text)) == 1
@@ -297,7 +299,7 @@ def _same_column(one: Line, other: Line) -> bool:
 
 
 def _run(region: Sequence[Line], index: int) -> list[Line]:
-    """A line and those of its style right below it, in its column, that are no affiliation."""
+    """A line and the lines right below it in its column and style, up to an affiliation."""
     run = [region[index]]
     row = [line for line in region if _same_row(run[0], line)]
     if len(row) > 1 and not any("," in line.name_text for line in row):
@@ -346,7 +348,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _is_explained(line: Line) -> bool:
-    """Whether a line that holds no names is surely something else: an affiliation, an address, a date."""
+    """Whether a line without names is clearly something else: an affiliation, an address, a date."""
     return (
         bool(NOT_A_NAME.search(line.text))
         or bool(_IS_MARKED.match(line.name_text))

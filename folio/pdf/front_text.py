@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from folio.paper_metadata import Field
 from folio.pdf import limits
+from folio.text import one_line
 
 _BEGINS = re.compile(
     r"^[ \t]*(?:extended\s+)?(?:a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary)\b(?!\s+of\b)[ \t]*[\s.:—–-]*", re.I | re.M
@@ -21,26 +22,29 @@ _ENDS = re.compile(
     r"|a (?:replication|reproduction) of\b|a preliminary version|[∗*†‡⋆] ?[A-Z])",
     re.I | re.M,
 )
-_SHORTEST = 100  # characters of an abstract that is sure
+_SHORTEST = 100  # characters of an abstract that counts as certain
 
 
 def find_abstract(texts: Sequence[str]) -> Field[str]:
-    """The abstract below its heading, as a paragraph; sure if a heading follows it. texts: of the first pages."""
+    """The abstract below its heading, as one paragraph; Field("") if there is none.
+
+    texts: the texts of the first pages. It is certain if it has at least _SHORTEST characters.
+    """
     for number, text in enumerate(texts):
         head = text[: limits.FRONT_CHARACTERS]
         if begun := _BEGINS.search(head):
-            # It may go on at the top of the next page.
+            # It may continue at the top of the next page.
             rest = (
                 head[begun.end() :] + "\n" + (texts[number + 1][: limits.ABSTRACT] if number + 1 < len(texts) else "")
             )
             ended = _ENDS.search(rest, 20)
-            found = _paragraph(rest[: ended.start() if ended else limits.ABSTRACT + 1])
-            if ended is None or len(found) > limits.ABSTRACT:
+            abstract = _paragraph(rest[: ended.start() if ended else limits.ABSTRACT + 1])
+            if ended is None or len(abstract) > limits.ABSTRACT:
                 continue
-            return Field(found, "page", len(found) >= _SHORTEST) if found else Field("")
+            return Field(abstract, "page", len(abstract) >= _SHORTEST) if abstract else Field("")
     return Field("")
 
 
 def _paragraph(text: str) -> str:
-    """The lines as one, with words joined that a hyphen breaks."""
-    return " ".join(re.sub(r"(?<=[a-z])[-\u00ad]\n\s*(?=[a-z])", "", text).split())
+    """The lines joined into one, and hyphenated words rejoined."""
+    return one_line(re.sub(r"(?<=[a-z])[-\u00ad]\n\s*(?=[a-z])", "", text))

@@ -1,7 +1,7 @@
-"""Collects the lines of a PDF that may be headings, with how they are set, its footnotes and the file's outline.
+"""Collects the lines of a PDF that may be headings, with their styles, the footnotes and the file's outline.
 
-Which of them are headings is decided later, from all pages together (ingest/headings.py). Everything is bounded
-(limits.py): an outline can name a million entries or refer to itself.
+ingest/headings.py later decides from all pages which of the lines are headings. Everything is bounded (limits.py): an
+outline can have a million entries or refer to itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from folio.pdf import limits
 from folio.pdf.mupdf import pymupdf
 from folio.sections import FootnoteLines, HeadingLine, HeadingLines, OutlineEntry, Style
+from folio.text import one_line
 
 # A heading has at most this many characters and lines.
 MAX_CHARACTERS, MAX_LINES = 160, 3
@@ -25,25 +26,25 @@ _TEXT_CHARACTERS = 25
 _LINE_GAP, _TEXT_GAP = 1.7, 4.5
 # A number or a letter before a heading stands at most this many type sizes to the left of it.
 _NUMBER_GAP = 4.0
-# Fonts made of drawings may give any size; below this one, the height of the line counts.
+# Type 3 fonts may state any size; below this one, in points, the height of the line counts.
 _MIN_SIZE = 3.0
 # At least this share of a heading's characters are in one font.
 _UNIFORM = 0.7
 # An outline is at most this deep.
 _MAX_DEPTH = 8
 _NUMBER = re.compile(r"(?:(?:\d{1,2}|[A-Z])(?:\.\d{1,2}){0,4}|[IVXL]{1,6})[.)]?(?=\s|$)")
-# Names of bold and of typewriter fonts; not all of them say so in their flags.
+# Names of bold and of typewriter fonts; not all of them set the flags.
 _BOLD = re.compile(r"bold|black|heavy|medi(?!um.?cond)|demi|cmbx|cmssbx|bx\d|sfbx", re.I)
 _ITALIC = re.compile(r"ital|obli|cmti|cmsl|slant", re.I)
 _MONO = re.compile(r"mono|cour|cmtt|cmsltt|typew|consol|inconsol|menlo", re.I)
-# The mark of a footnote, and how much smaller than ordinary text it is at least, in points
+# The mark of a footnote, and how much smaller than body text a footnote is at least, in points
 _MARK = re.compile(r"\s*(?:\d{1,2}|[*∗†‡§¶]{1,2})\s?(?=[\"“‘(]?[^\W\d_]{2}|[\"“‘(]?[A-Z]\b)")
 _SMALLER = 0.7
-# The most lines of a page that are tried as footnotes; at most this many characters stand in a line at its foot.
+# The most lines of a page that are tried as footnotes, and the most characters of its running foot.
 _TRIED, _FOOT_LINE = 40, 60
 # A footnote has at least this many characters.
 _NOTE_CHARACTERS = 15
-# A heading in the line of its text
+# A run-in heading: one on the same line as its text
 _RUN_IN = re.compile(
     r"(?:abstract|summary|acknowledge?ments?)(?=\s*[—–:.]|\s+-)"
     r"|(?:\d\)|\d{1,2}(?:\.\d{1,2}){1,4}\.?|[A-Z]\.)\s+\w[^.:—]{2,80}(?=[.:—])",
@@ -61,12 +62,12 @@ class _Line(NamedTuple):
     text: str
     style: Style
     first: Style  # of its first letters
-    begins: str  # the part of the text that is set as they are
-    is_uniform: bool  # nearly all of it is set alike
+    begins: str  # the part of the text in the style of its first letters
+    is_uniform: bool  # nearly all of it has one style
 
 
 class HeadingCollector:
-    """Collects from one page after the other."""
+    """Collects heading candidates and footnotes, page by page."""
 
     def __init__(self) -> None:
         self._lines: list[HeadingLine] = []
@@ -74,7 +75,7 @@ class HeadingCollector:
         self._characters: Counter[tuple[float, str]] = Counter()
 
     def add_page(self, number: int, blocks: Sequence[Mapping[str, Any]]) -> None:
-        """number: physical, from 1. blocks: the visible text, from MuPDF."""
+        """Collect from one page. number: physical, from 1. blocks: the visible text, from MuPDF."""
         rows = list(_rows(blocks))
         sizes: Counter[tuple[float, str]] = Counter()
         for row in rows:
@@ -88,7 +89,7 @@ class HeadingCollector:
             self._footnotes += islice(_footnotes(number, rows, usual[0]), room)
 
     def collected(self, document: Any) -> HeadingLines:
-        """What was collected, with the outline of the document."""
+        """The collected lines, with the outline of the document."""
         sizes: Counter[float] = Counter()
         for (size, _), characters in self._characters.items():
             sizes[size] += characters
@@ -98,7 +99,7 @@ class HeadingCollector:
 
 
 def _outline(document: Any) -> Iterator[OutlineEntry]:
-    """The entries of a file's outline, read one by one: MuPDF would load all of them, however many there are."""
+    """The entries of a file's outline, read one by one, because MuPDF would load all of them."""
     mupdf = pymupdf().mupdf
     get = mupdf.pdf_dict_gets
     try:
@@ -111,7 +112,7 @@ def _outline(document: Any) -> Iterator[OutlineEntry]:
             if not number or number in seen or level > _MAX_DEPTH:
                 continue
             seen.add(number)
-            title = " ".join(mupdf.pdf_to_text_string(get(entry, "Title"))[: 4 * MAX_CHARACTERS].split())
+            title = one_line(mupdf.pdf_to_text_string(get(entry, "Title"))[: 4 * MAX_CHARACTERS])
             if title and len(title) <= MAX_CHARACTERS:
                 yield OutlineEntry(level, title)
             pending.append((get(entry, "Next"), level))
@@ -134,8 +135,8 @@ def _rows(blocks: Sequence[Mapping[str, Any]]) -> Iterator[_Line]:
                 gap = "" if last.text.endswith(" ") or row.text.startswith(" ") else " "
                 is_number = bool(_NUMBER.fullmatch(last.text.strip()))
                 style = row.style if is_number or len(row.text) > len(last.text) else last.style
-                goes_on = last.begins == last.text and (is_number or last.first.font == row.first.font)
-                begins = last.text + gap + row.begins if goes_on else last.begins
+                same_style = last.begins == last.text and (is_number or last.first.font == row.first.font)
+                begins = last.text + gap + row.begins if same_style else last.begins
                 uniform = row.is_uniform and (last.is_uniform or is_number)
                 text = last.text + gap + row.text
                 box = last.x0, min(last.y0, row.y0), row.x1, max(last.y1, row.y1)
@@ -163,26 +164,26 @@ def _row(line: Mapping[str, Any]) -> _Line | None:
     text = begins = ""
     longest = letters = 0
     for span in spans:
-        written = span["text"]
-        if not written.isspace() and written:
+        span_text = span["text"]
+        if not span_text.isspace() and span_text:
             first = first or span
-            length = len(written)
+            length = len(span_text)
             letters += length
             if length > longest:
                 longest, largest = length, span
             if span["font"] != first["font"] and not begins:
                 if _NUMBER.fullmatch(text.strip()):
-                    first = span  # a number may be set as the text is, and the heading after it otherwise
+                    first = span  # a section's number may be in the style of the text, unlike its heading
                 else:
                     begins = text
-        text += written
+        text += span_text
     if not first or not largest:
         return None
     font, size, alike = largest["font"], largest["size"], letters
     if len(spans) > 1:
-        same = [span for span in spans if span["font"] == font]
+        same_font = [span for span in spans if span["font"] == font]
         # Small capitals come in two sizes, of which the larger counts.
-        size, alike = max([span["size"] for span in same]), sum([len(span["text"]) for span in same])
+        size, alike = max([span["size"] for span in same_font]), sum([len(span["text"]) for span in same_font])
     begins = begins or text
     if size < _MIN_SIZE:
         size = 0.8 * (line["bbox"][3] - line["bbox"][1])
@@ -203,7 +204,7 @@ def _style(size: float, font: str, flags: int, is_upper: bool) -> Style:
 
 
 def _candidates(number: int, rows: Sequence[_Line], usual: tuple[float, str]) -> Iterator[HeadingLine]:
-    """The rows that may be headings. usual: size and font of the page's ordinary text."""
+    """The rows that may be headings. usual: size and font of the page's body text."""
     index = 0
     while index < len(rows):
         row = rows[index]
@@ -212,18 +213,18 @@ def _candidates(number: int, rows: Sequence[_Line], usual: tuple[float, str]) ->
             end += 1
         text = " ".join(row.text.strip() for row in rows[index:end])
         numbered = _NUMBER.match(text)
-        is_apart = row.style[:2] != usual or row.style.is_upper or bool(numbered)
+        is_distinct = row.style[:2] != usual or row.style.is_upper or bool(numbered)
         is_short = end - index <= MAX_LINES and len(text) <= MAX_CHARACTERS
         is_uniform = all(each.is_uniform for each in rows[index:end])
-        if found := _run_in(row):
-            yield HeadingLine(number, found, row.first, introduces=True, is_run_in=True)
-        elif is_short and is_uniform and is_apart and not _MONO.search(row.style.font) and _has_word(text):
-            yield HeadingLine(number, " ".join(text.split()), row.style, _introduces(rows, end))
+        if heading := _run_in(row):
+            yield HeadingLine(number, heading, row.first, introduces=True, is_run_in=True)
+        elif is_short and is_uniform and is_distinct and not _MONO.search(row.style.font) and _has_word(text):
+            yield HeadingLine(number, one_line(text), row.style, _introduces(rows, end))
         index = end
 
 
 def _footnotes(number: int, rows: Sequence[_Line], usual: float) -> Iterator[FootnoteLines]:
-    """The footnotes of a page: small lines from one with a mark to the foot of its column. usual: the size of text."""
+    """The footnotes of a page: small lines from a marked one to the foot of its column. usual: size of body text."""
     middle = (min(row.y0 for row in rows) + max(row.y1 for row in rows)) / 2
     marked = [row for row in rows if row.y0 > middle and row.style.size <= usual - _SMALLER and _MARK.match(row.text)]
     taken: set[int] = set()
@@ -240,20 +241,20 @@ def _footnotes(number: int, rows: Sequence[_Line], usual: float) -> Iterator[Foo
             notes = [other for other in below if other not in large]
             taken.update(map(id, notes))
             if sum(map(len, (other.text for other in notes))) >= _NOTE_CHARACTERS:
-                yield FootnoteLines(number, tuple(" ".join(other.text.split()) for other in notes))
+                yield FootnoteLines(number, tuple(one_line(other.text) for other in notes))
 
 
 def _run_in(row: _Line) -> str:
-    """The heading that a row begins with, set apart from the text after it; "" for none."""
+    """The heading at the beginning of a row, in another style than the text after it; "" if there is none."""
     text = row.text.strip()
-    found = _RUN_IN.match(text)
-    is_apart = row.first[:2] != row.style[:2] or row.first.is_bold or row.first.is_italic
-    if not found or len(text) < found.end() + 3 or not is_apart:
+    match = _RUN_IN.match(text)
+    is_distinct = row.first[:2] != row.style[:2] or row.first.is_bold or row.first.is_italic
+    if not match or len(text) < match.end() + 3 or not is_distinct:
         return ""
-    begins = " ".join(row.begins.split())
-    if begins[0].isalpha() and begins[1:2] != ".":  # "Abstract": its dash and what follows may be set as it is
-        return found.group()
-    return begins if found.end() - 2 <= len(begins) <= MAX_CHARACTERS and len(begins) < len(text) else ""
+    begins = one_line(row.begins)
+    if begins[0].isalpha() and begins[1:2] != ".":  # "Abstract": the text after it may have the same style
+        return match.group()
+    return begins if match.end() - 2 <= len(begins) <= MAX_CHARACTERS and len(begins) < len(text) else ""
 
 
 def _same_heading(last: _Line, row: _Line) -> bool:
@@ -270,13 +271,13 @@ def _same_heading(last: _Line, row: _Line) -> bool:
 
 
 def _alike(above: Style, below: Style) -> bool:
-    """Whether two lines are set alike; a line of small capitals may lack the larger size."""
+    """Whether two lines have the same style; a line of small capitals may lack the larger size."""
     is_small = above.is_upper and below.is_upper and below.size < above.size
     return above == below or (is_small and above.font == below.font)
 
 
 def _introduces(rows: Sequence[_Line], end: int) -> bool:
-    """Whether the row after a heading is ordinary text below it."""
+    """Whether the row after a heading is body text below it."""
     if end >= len(rows):
         return True  # at the end of a page, or of a column
     heading, row = rows[end - 1], rows[end]
@@ -287,6 +288,6 @@ def _introduces(rows: Sequence[_Line], end: int) -> bool:
 
 
 def _has_word(text: str) -> bool:
-    """Whether a text has a word and is mostly letters: formulas and numbers are no headings."""
+    """Whether a text has a word and is mostly letters. Formulas and numbers are not headings."""
     letters = [character for character in text.casefold() if character.isalpha()]
     return len(set(letters)) >= 3 and len(letters) >= 0.55 * sum(not character.isspace() for character in text)

@@ -30,6 +30,7 @@ from folio.pdf.raster import (
     not_clearly_visible,
     split_span,
 )
+from folio.text import one_line, shorten
 
 
 class View(Protocol):
@@ -65,7 +66,7 @@ _MIN_SCAN, _MIN_RATIO = 1 / 3, 10
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile(r"[A-Za-z0-9]")
 _EXCERPT = 40
-# What a span costs to compare, beyond its pixels, in pixels that take as long
+# The fixed cost of comparing a span, in pixels that take as long
 _SPAN_PIXELS = 1000
 
 
@@ -77,20 +78,20 @@ def find_hidden(
 ) -> dict[int, str]:
     """The indexes of the spans that a reader cannot see, each with the reason: "white on white", "invisible".
 
-    images: returns the boxes of the page's pictures. take: asked before a number of pixels is compared; when the answer
-    is False, unchecked text counts as visible. If the page cannot be drawn, only the style of the spans is checked.
-    Invisible text over a scan says what the reader sees in the scan (OCR), so it is not hidden.
+    images: returns the boxes of the page's pictures. take: called before a number of pixels is compared; if it returns
+    False, unchecked text counts as visible. If the page cannot be drawn, only the style of the spans is checked.
+    Invisible text over a scan is its OCR layer, which repeats what the reader sees, so it is not hidden.
     """
     with_text = [(index, span) for index, span in enumerate(spans) if any(map(str.isalnum, span.text))]
     if not with_text:
         return {}
-    found = {index: "too small to read" for index, span in with_text if _is_tiny(span)}
-    rest = [(index, span) for index, span in with_text if index not in found]
-    unpainted = [index for index, span in rest if _is_unpainted(span)]
-    painted = [(index, span) for index, span in rest if not _is_unpainted(span)]
-    picture, sharp = view(_COARSE, boxes=[span.rect for _, span in rest]), None
+    reasons = {index: "too small to read" for index, span in with_text if _is_tiny(span)}
+    legible = [(index, span) for index, span in with_text if index not in reasons]
+    unpainted = [index for index, span in legible if _is_unpainted(span)]
+    painted = [(index, span) for index, span in legible if not _is_unpainted(span)]
+    picture, sharp = view(_COARSE, boxes=[span.rect for _, span in legible]), None
     if picture:
-        # Below the coarse scale, type is too small to tell anything.
+        # Below the coarse scale, type is too small to judge.
         if picture.scale < _COARSE:
             doubtful = [index for index, _ in painted]
         else:
@@ -105,35 +106,36 @@ def find_hidden(
                 if not take(_cost(spans[index], part)):
                     break
                 if reason := _why_unseen(spans[index], part, layers):
-                    found[index] = reason
+                    reasons[index] = reason
     if unpainted:
-        visible = [span for index, span in painted if index not in found]
+        visible = [span for index, span in painted if index not in reasons]
         ocr = _ocr_layer(spans, unpainted, visible, images(), sharp, take)
-        found.update((index, "invisible") for index in unpainted if index not in ocr)
-    return dict(sorted(found.items()))
+        reasons.update((index, "invisible") for index in unpainted if index not in ocr)
+    return dict(sorted(reasons.items()))
 
 
 def summarise_hidden(lines: Iterable[str], visible: str, reasons: Iterable[str]) -> str:
-    """One line, without control characters, on the text left out of a page; "" if it is not worth mentioning.
+    """One line, without control characters, about the text left out of a page; "" if it is not worth mentioning.
 
-    lines: the text left out. visible: the remaining text; what also occurs there, such as a shadow, is not counted.
+    lines: the text left out. visible: the remaining text; a line that also occurs in it, as a shadow does, is ignored.
     """
     visible = _letters(visible)
-    texts = [" ".join("".join(c if c.isprintable() else " " for c in line).split()) for line in lines]
+    texts = [one_line("".join(c if c.isprintable() else " " for c in line)) for line in lines]
     texts = [text for text in texts if _is_word(text) and _letters(text) not in visible]
     if not texts:
         return ""
-    excerpt = texts[0] if len(texts[0]) <= _EXCERPT else texts[0][: _EXCERPT - 1].rstrip() + "…"
-    more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
-    return f'hidden text was left out: "{excerpt}"{more} ({", ".join(dict.fromkeys(reasons))})'
+    excerpt = shorten(texts[0], _EXCERPT)
+    others = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
+    return f'hidden text was left out: "{excerpt}"{others} ({", ".join(dict.fromkeys(reasons))})'
 
 
 def _is_word(text: str) -> bool:
-    """Whether a text contains a word. Figures draw dots with one letter of a symbol font."""
+    """Whether a text contains a word. Figures repeat one letter of a symbol font to draw dots."""
     return any(len(set(word.casefold())) > 1 for word in _WORD.findall(text))
 
 
 def _letters(text: str) -> str:
+    # Not text.fold, which drops accents and ligatures: the notes that are stored would change.
     return "".join(character for character in text.casefold() if character.isalnum())
 
 
@@ -226,26 +228,26 @@ def _ocr_layer(
 ) -> set[int]:
     """The indexes of the unpainted spans that are the text layer of a scan.
 
-    There is ink under them that belongs to no other text, and they lie on an image as large as a scan, or there is
-    hardly any visible text on the page. Where nothing is drawn or compared, ink is taken for granted.
+    There is ink under them that belongs to no other text, and either they lie on an image as large as a scan or the
+    page has hardly any visible text. Where pixels were not drawn or compared, ink is assumed.
     """
     letters = sum(len(spans[index].text) for index in unpainted)
     outnumber = letters > _MIN_RATIO * sum(len(span.text) for span in visible)
-    found = set()
-    rest = deque(unpainted)
+    layer = set()
+    unchecked = deque(unpainted)
     if page is not None:
         on_image, on_text = (_layers(np.array(rects), page) > 0 for rects in (images, [span.rect for span in visible]))
         is_scan = on_image.mean() > _MIN_SCAN
-        while rest and take(_cost(spans[rest[0]], page)):
-            index = rest.popleft()
+        while unchecked and take(_cost(spans[unchecked[0]], page)):
+            index = unchecked.popleft()
             x0, y0, x1, y1 = inner_pixels(spans[index].rect, page)
             if on_text[y0:y1, x0:x1].mean() > 0.5 or contrast(crop((x0, y0, x1, y1), page)) < _MIN_CONTRAST:
                 continue
             if outnumber or (is_scan and on_image[y0:y1, x0:x1].mean() > 0.5):
-                found.add(index)
+                layer.add(index)
     if outnumber or _covers_page(images, [spans[index].rect for index in unpainted]):
-        found.update(index for index in rest if any(_is_inside(spans[index].rect, image) for image in images))
-    return found
+        layer.update(index for index in unchecked if any(_is_inside(spans[index].rect, image) for image in images))
+    return layer
 
 
 def _covers_page(images: Sequence[Rect], texts: Sequence[Rect]) -> bool:

@@ -1,4 +1,4 @@
-"""The DOI and the arXiv identifier of a paper, and never those of a paper that it cites."""
+"""The DOI and the arXiv identifier of a paper, never those of a paper that it cites."""
 
 from __future__ import annotations
 
@@ -6,38 +6,45 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
+from folio.identifiers import (
+    ARXIV_ADDRESS,
+    ARXIV_DOI,
+    ARXIV_NEW,
+    ARXIV_OLD,
+    ARXIV_VERSION,
+    DOI_ADDRESS,
+    DOI_CHARACTER,
+    DOI_START,
+    without_version,
+)
 from folio.paper_metadata import Field
 from folio.pdf import limits
 from folio.pdf.dates import MONTH, REFERENCES
 
-# arXiv identifiers since April 2007, "2301.01234", and before, "hep-th/9901001".
-_NEW_ID = r"\d{4}\.\d{4,5}"
-_OLD_ARCHIVE = (
-    "(?:acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat"
-    "|cs|dg-ga"
-    "|funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph"
-    r"|q-alg|q-bio|quant-ph|solv-int|stat|supr-con)(?:\.[A-Z]{2})?"
+_ARCHIVES = frozenset(
+    "acc-phys adap-org alg-geom ao-sci astro-ph atom-ph bayes-an chao-dyn chem-ph cmp-lg comp-gas cond-mat cs dg-ga"
+    " funct-an gr-qc hep-ex hep-lat hep-ph hep-th math math-ph mtrl-th nlin nucl-ex nucl-th patt-sol physics plasm-ph"
+    " q-alg q-bio quant-ph solv-int stat supr-con".split()
 )
-_OLD_ID = rf"{_OLD_ARCHIVE}/\d{{7}}"
-_ID = rf"(?:{_NEW_ID}|{_OLD_ID})"
-_ID_VERSION = r"[ \t]?v\d{1,2}"
+_PRINTED_VERSION = rf"[ \t]?{ARXIV_VERSION}"
 _CATEGORY = r"\s+\[[A-Za-z.-]+\]"
 _DAY = rf"\s+\d{{1,2}}\s+(?i:{MONTH})\s+(?:19|20)\d\d\b"
 # The stamp in the margin: "arXiv:2301.01234v1 [cs.CL] 3 Jan 2023"; in its early years without the archive.
-_STAMP = re.compile(rf"arXiv:({_NEW_ID}{_ID_VERSION}(?={_CATEGORY})|{_OLD_ID}{_ID_VERSION})(?:{_CATEGORY})?{_DAY}")
-_ADDRESS = re.compile(
-    rf"(?:https?://)?(?:(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/|(?:doi\.org/)?10\.48550/(?i:arxiv)\.)"
-    rf"({_ID}(?:{_ID_VERSION})?)(?:\.pdf)?"
+_STAMP = re.compile(
+    rf"arXiv:({ARXIV_NEW}{_PRINTED_VERSION}(?={_CATEGORY})|{ARXIV_OLD}{_PRINTED_VERSION})(?:{_CATEGORY})?{_DAY}"
 )
-_FILE_NAME = re.compile(rf"(?:(?i:arxiv)[-_. ]?)?({_NEW_ID}(?:v\d{{1,2}})?)")
-_VERSIONED = re.compile(r"v\d+$")
+_ADDRESS = re.compile(
+    rf"(?:{ARXIV_ADDRESS}|(?:(?:https?://)?doi\.org/)?{ARXIV_DOI})"
+    rf"((?:{ARXIV_NEW}|{ARXIV_OLD})(?:{_PRINTED_VERSION})?)(?:\.pdf)?"
+)
+_FILE_NAME = re.compile(rf"(?:(?i:arxiv)[-_. ]?)?({ARXIV_NEW}(?:{ARXIV_VERSION})?)")
 
 _DOI = re.compile(
-    r"(?P<said>\bdoi\b[\s:.=]{0,4}(?:https?://)?(?:(?:dx\.)?doi\.org/)?"
-    r"|doi\.org/)?(?P<doi>10\.\d{4,9}/[^\s\"<>{}|^\[\]]+)",
+    rf"(?P<prefix>\bdoi\b[\s:.=]{{0,4}}(?:https?://|{DOI_ADDRESS})?|doi\.org/)?"
+    rf"(?P<doi>{DOI_START}(?:(?![\[\]]){DOI_CHARACTER})+)",  # on a page, angle brackets are around it
     re.I,
 )
-# What stands before the DOI of something else: of the code, the data, a cited or an earlier work
+# Words before the DOI of something else: code, data, a cited or an earlier work
 _ANOTHER = re.compile(
     r"(?:code|data(?:set)?|software|archive|available|supplement\w*|replicat\w*|original|see|cite[sd]?"
     r"|repository|github\S*)\W[^\n]{0,80}$",
@@ -52,55 +59,55 @@ def arxiv_id(metadata: Mapping[str, str], margin: Iterable[str], file: str) -> F
     arXiv address as title, subject or keywords), the file name. Identifiers in the text may belong to cited papers.
     """
     values = [metadata.get(key, "").strip() for key in ("title", "subject", "keywords")]
-    if found := _only(*map(_STAMP.fullmatch, margin)):
-        return Field(found, "page", True)
-    if found := _only(*map(_ADDRESS.fullmatch, values)):
-        return Field(found, "pdf metadata", True)
-    found = _only(_FILE_NAME.fullmatch(PurePath(file).stem))
-    return Field(found, "file name", True) if found else Field("")
+    if identifier := _agreed(*map(_STAMP.fullmatch, margin)):
+        return Field(identifier, "page", True)
+    if identifier := _agreed(*map(_ADDRESS.fullmatch, values)):
+        return Field(identifier, "pdf metadata", True)
+    identifier = _agreed(_FILE_NAME.fullmatch(PurePath(file).stem))
+    return Field(identifier, "file name", True) if identifier else Field("")
 
 
-def _only(*found: re.Match[str] | None) -> str:
+def _agreed(*matches: re.Match[str] | None) -> str:
     """The identifier that all matches agree on, in its longest form; "" if there is none or they disagree."""
-    written = ["".join(match[1].split()) for match in found if match]
-    plausible = sorted(filter(_is_plausible, written), key=len)
-    return plausible[-1] if len({_VERSIONED.sub("", known) for known in plausible}) == 1 else ""
+    identifiers = ["".join(match[1].split()) for match in matches if match]
+    plausible = sorted(filter(_is_plausible, identifiers), key=len)
+    return plausible[-1] if len({without_version(identifier) for identifier in plausible}) == 1 else ""
 
 
 def _is_plausible(identifier: str) -> bool:
-    """Whether arXiv can have issued it: year and month first, then five digits since 2015, four before."""
+    """Whether arXiv can have issued an identifier: year and month, then five digits since 2015, four before."""
     old, _, digits = identifier.rpartition("/")
-    month, in_month = int(digits[:4]), _VERSIONED.sub("", digits[5:])
+    month, in_month = int(digits[:4]), without_version(digits[5:])
     if not 1 <= month % 100 <= 12:
         return False
     if old:
-        return month <= 703 or month >= 9107
+        return old.partition(".")[0] in _ARCHIVES and (month <= 703 or month >= 9107)
     return month >= 704 and len(in_month) == (4 if month < 1501 else 5)
 
 
-def find_doi(metadata: Mapping[str, str], text: str) -> Field[str]:
+def paper_doi(metadata: Mapping[str, str], text: str) -> Field[str]:
     """The paper's DOI: the one printed on its first pages, or else in the PDF's metadata.
 
-    text: of the first pages. Sure if it is said to be a DOI, and no other one stands there.
+    text: the text of the first pages. A printed DOI is certain if it is labelled as a DOI and is the only one.
     """
     references = REFERENCES.search(text)
     text = text[: references.start() if references else limits.FRONT_CHARACTERS]
-    said = {key: _trimmed(match["doi"]) for key, value in metadata.items() if (match := _DOI.search(value))}
-    given = said.get("doi") or next(iter(said.values()), "")
-    printed: dict[str, bool] = {}
+    stated = {key: _trimmed(match["doi"]) for key, value in metadata.items() if (match := _DOI.search(value))}
+    from_metadata = stated.get("doi") or next(iter(stated.values()), "")
+    printed: dict[str, bool] = {}  # DOI -> whether it is labelled as one
     for match in _DOI.finditer(text):
         if not _ANOTHER.search(text[max(0, match.start() - 100) : match.start()]):
             doi = _trimmed(match["doi"])
-            printed[doi] = printed.get(doi, False) or bool(match["said"])
-    by_name = {doi.lower() for doi in printed}
-    if given and (not printed or given.lower() in by_name):
-        return Field(given, "page" if printed else "pdf metadata", bool(printed) or "doi" in said)
-    named = [doi for doi, is_said in printed.items() if is_said] or list(printed)
-    return Field(named[0], "page", len(by_name) == 1 and printed[named[0]]) if named else Field("")
+            printed[doi] = printed.get(doi, False) or bool(match["prefix"])
+    distinct = {doi.lower() for doi in printed}
+    if from_metadata and (not printed or from_metadata.lower() in distinct):
+        return Field(from_metadata, "page" if printed else "pdf metadata", bool(printed) or "doi" in stated)
+    candidates = [doi for doi, is_labelled in printed.items() if is_labelled] or list(printed)
+    return Field(candidates[0], "page", len(distinct) == 1 and printed[candidates[0]]) if candidates else Field("")
 
 
 def _trimmed(doi: str) -> str:
-    """A DOI without what ends the sentence around it."""
+    """A DOI without the punctuation of the sentence around it."""
     doi = doi.rstrip(".,;:'’”*†")
     while doi.endswith(")") and doi.count("(") < doi.count(")"):
         doi = doi[:-1].rstrip(".,;:")

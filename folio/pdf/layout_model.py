@@ -1,7 +1,7 @@
 """Page regions from pymupdf4llm's layout model, and the page's text by region, with headings and tables.
 
-The text comes from the fast parser: the same lines, without hidden text, with their spaces. The model only says what
-each part of the page is, and in which order the parts are read.
+The text comes from the fast parser: the same lines, without hidden text, with their spaces. The model only gives the
+kinds of the parts of a page and their reading order.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from folio.pdf.mupdf import layout_parser
 from folio.pdf.raster import Rect
 from folio.pdf.reading_order import Box, join_paragraphs, page_text
+from folio.text import one_line
 
 # A line belongs to a region that covers at least this share of it.
 _MIN_OVERLAP = 0.3
-# Longer text is no heading, whatever the model says.
+# Longer text is not a heading, whatever the model says.
 _MAX_HEADING = 200
 _BROKEN = re.compile(r"(?<=[a-z])[-\xad][ ]*\n\s*(?=[a-z])")
 _MARKS = {"title": "# ", "section-header": "## "}
@@ -63,15 +64,15 @@ def _region(box: Any) -> Region:
     return Region(box.boxclass, (x0, y0, x1, y1), tuple(row[0][1] for row in rows), tuple(cell[0] for cell in rows[0]))
 
 
-def page_text_by_region(found: Sequence[Region], blocks: Sequence[Sequence[Box]], letters: Letters) -> str:
+def page_text_by_region(regions: Sequence[Region], blocks: Sequence[Sequence[Box]], letters: Letters) -> str:
     """The text of a page, region by region, with headings and tables in Markdown.
 
     blocks: lists of lines, in the order they were drawn. letters: called only if there is a table. No line is left out:
-    those outside all regions follow the region of the line drawn before them.
+    a line outside all regions follows the region of the line drawn before it.
     """
     parts: list[str] = []
     after_item = False
-    for region, lines in _assign_lines(found, blocks):
+    for region, lines in _assign_lines(regions, blocks):
         text = _region_text(region, lines, blocks, letters)
         if not text:
             continue
@@ -88,35 +89,35 @@ _LineNumbers = dict[int, list[int]]  # block -> its lines
 
 
 def _assign_lines(
-    found: Sequence[Region], blocks: Sequence[Sequence[Box]]
+    regions: Sequence[Region], blocks: Sequence[Sequence[Box]]
 ) -> Iterator[tuple[Region | None, _LineNumbers]]:
     """Each region with its lines; None with lines outside all regions."""
-    own: list[_LineNumbers] = [{} for _ in found]
+    inside: list[_LineNumbers] = [{} for _ in regions]
     loose: dict[int, _LineNumbers] = {}  # by the region of the previous line; -1 at the beginning
     last = -1
     for number, block in enumerate(blocks):
         for line_number, line in enumerate(block):
             if not line.text.strip():
                 continue
-            region = _region_of(line, found)
+            region = _region_of(line, regions)
             if region is None:
                 loose.setdefault(last, {}).setdefault(number, []).append(line_number)
             else:
-                own[region].setdefault(number, []).append(line_number)
+                inside[region].setdefault(number, []).append(line_number)
                 last = region
     if -1 in loose:
         yield None, loose[-1]
-    for number, region_found in enumerate(found):
-        yield region_found, own[number]
+    for number, lines_region in enumerate(regions):
+        yield lines_region, inside[number]
         if number in loose:
             yield None, loose[number]
 
 
-def _region_of(line: Box, found: Sequence[Region]) -> int | None:
+def _region_of(line: Box, regions: Sequence[Region]) -> int | None:
     """The number of the region that covers most of a line, the smallest if several do; None if none does."""
     area = max((line.x1 - line.x0) * (line.y1 - line.y0), 1e-9)
     best: tuple[float, float, int] | None = None
-    for number, region in enumerate(found):
+    for number, region in enumerate(regions):
         x0, y0, x1, y1 = region.rect
         width, height = min(x1, line.x1) - max(x0, line.x0), min(y1, line.y1) - max(y0, line.y0)
         if width <= 0 or height <= 0 or (share := width * height / area) < _MIN_OVERLAP:
@@ -138,7 +139,7 @@ def _region_text(region: Region | None, lines: _LineNumbers, blocks: Sequence[Se
     # Words broken at the end of a line are joined later, which needs the line break.
     if not mark or len(text) > _MAX_HEADING or any(row.rstrip().endswith(("-", "\xad")) for row in rows[:-1]):
         return text
-    return mark + " ".join(text.split()) if any(map(str.isalpha, text)) else text
+    return mark + one_line(text) if any(map(str.isalpha, text)) else text
 
 
 def _table(region: Region, lines: Sequence[Sequence[Letter]]) -> str:
@@ -165,8 +166,8 @@ def _table(region: Region, lines: Sequence[Sequence[Letter]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """The lines of a cell as one line. In a narrow cell, hyphens at line ends break words."""
-    return " ".join(_BROKEN.sub("", text).split()).replace("|", r"\|")
+    """The lines of a cell as one line, with words rejoined that a hyphen breaks at the end of a line."""
+    return one_line(_BROKEN.sub("", text)).replace("|", r"\|")
 
 
 def _row(cells: Sequence[str]) -> str:

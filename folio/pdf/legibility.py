@@ -1,10 +1,10 @@
-"""Whether the text of a page is language, or what a broken font encoding left of it. Pure: text in, verdict out.
+"""Whether the text of a page is language, or garbled by a broken font encoding. Pure: text in, verdict out.
 
 A PDF whose fonts lack a map to Unicode, or have a wrong one, shows its words but yields other characters: private use,
 control characters, letters of many scripts in one word, or other letters of the same script ("7KLV LV D WHVW"). The
-first kinds are counted. The last is told by which letters follow each other in Latin script, and by the share of the
-script's commonest letters in others. Tables, formulas, code, lists of names and of numbers hold too few letters in
-words for a verdict, or pass, since their words are made of the same letters as prose.
+first kinds are counted. The last is recognised in Latin script by the pairs of neighbouring letters, and in other
+scripts by the share of their commonest letters. Tables, formulas, code, and lists of names or numbers hold too few
+letters in words for a verdict, or pass, because their words are made of the same letters as prose.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from itertools import pairwise
 
 # Fewer letters, or pairs of neighbouring letters, than this give no verdict.
 _MIN_LETTERS, _MIN_PAIRS = 60, 100
-# Characters that stand for no sign (private use, control characters, unassigned) in readable text: up to a quarter, on
-# pages with figures whose arrows are glyphs of a drawing font. Where nothing else can be read, it is over two fifths.
+# The share of characters without a meaning (private use, control, unassigned). Readable pages have up to a quarter, in
+# figures whose arrows are glyphs of a drawing font; pages that cannot be read have more than two fifths.
 _MAX_WITHOUT_MEANING = 0.4
-# Latin letters outside a to z: a third in Vietnamese, the most of all languages
+# The share of Latin letters outside a to z: a third in Vietnamese, the most of all languages
 _MAX_ACCENTED = 0.6
-# The share of letters in words that mix scripts; 0 in readable text, whose mixtures are names of variables.
+# The share of letters in words that mix scripts; near 0 in readable text, where only names of variables mix them.
 _MAX_MIXED = 0.3
-# How much likelier than in random letters, in bits, the pairs of neighbouring letters are. Each of 27 languages written
-# in Latin letters scores 0.9 or more, code 0.6; with a shifted alphabet, 99.5 % of pages score less than -0.87.
+# The mean log likelihood ratio, in bits, of the pairs of neighbouring letters against random letters. Each of 27
+# languages in Latin letters scores 0.9 or more, code 0.6; with a shifted alphabet, 99.5 % of pages are below -0.87.
 _MIN_BITS = -0.3
-# Letters in words of this many letters are judged; shorter ones are often names of variables, longer ones sequences.
+# Only words of this many letters are judged: shorter ones are often names of variables, longer ones sequences.
 _WORD = re.compile(r"[a-z]{4,25}")
-# A table or a list repeats an odd name; it counts so often.
+# A word counts at most this many times, because a table or a list may repeat an odd name.
 _MAX_REPEATED = 3
-# Letters that stand alone are those of one word where most do: some old fonts have no widths.
+# Single letters, which are joined into words where a page has too few words: some old fonts have no widths.
 _SPACED = re.compile(r"(?<![^\W\d_])([^\W\d_]) +(?=[^\W\d_](?![^\W\d_]))")
-# Signs that make up 15 % of code at most, and 20 % or more where letters became signs; drawings use fewer kinds.
+# Signs make up at most 15 % of code, and 20 % or more of a page whose letters became signs; drawings use fewer kinds.
 _SIGNS, _MAX_SIGNS, _MIN_SIGNED, _MIN_SIGNS, _MIN_USE = frozenset('!"#$%&*+;<=>?@\\^_`{|}~[]/'), 0.2, 300, 7, 0.01
 _LONG_WORD = re.compile(r"[a-z]{4,}")
 # A sequence of amino acids has blocks of ten letters; those of nucleotides have four letters in all.
@@ -109,7 +109,7 @@ def judge(text: str) -> Verdict:
 
 
 def _judge_signs(counts: Counter[str], total: int) -> Verdict:
-    """The verdict on a page without words: whether letters became signs that hardly any text needs."""
+    """The verdict on a page without words: illegible if its letters became signs that text hardly uses."""
     signs = [count for sign, count in counts.items() if sign in _SIGNS and count >= _MIN_USE * total]
     is_broken = total >= _MIN_SIGNED and len(signs) >= _MIN_SIGNS and sum(signs) > _MAX_SIGNS * total
     return Verdict.ILLEGIBLE if is_broken else Verdict.UNKNOWN
@@ -120,7 +120,7 @@ _NONE, _OTHER = "none", "other"
 
 @cache
 def _script(character: str) -> str:
-    """The script of a letter by its Unicode name, "other" for any other sign, "none" for what stands for nothing."""
+    """The script of a letter by its Unicode name; "other" for any other sign, "none" for one without a meaning."""
     category = unicodedata.category(character)
     if (category[0] == "C" and category != "Cf") or character == "\ufffd":
         return _NONE
@@ -142,10 +142,10 @@ def _judge_script(script: str, text: str, counts: Counter[str], letters: int) ->
         return Verdict.LEGIBLE if common >= _MIN_COMMON_CJK * letters else Verdict.ILLEGIBLE
     if script in _COMMON:
         folded = unicodedata.normalize("NFD", text.casefold()) if script in ("GREEK", "CYRILLIC") else text
-        found = Counter(sign for sign in folded if _script(sign) == script)
-        signs, least = _COMMON[script]
-        common = sum(found[sign] for sign in signs)
-        return Verdict.LEGIBLE if common >= least * found.total() else Verdict.ILLEGIBLE
+        letter_counts = Counter(sign for sign in folded if _script(sign) == script)
+        common_letters, least = _COMMON[script]
+        common = sum(letter_counts[sign] for sign in common_letters)
+        return Verdict.LEGIBLE if common >= least * letter_counts.total() else Verdict.ILLEGIBLE
     return Verdict.LEGIBLE
 
 
@@ -165,9 +165,9 @@ def _judge_latin(text: str, counts: Counter[str], letters: int) -> Verdict:
 
 
 def _pairs(words: Sequence[str]) -> Counter[tuple[str, str]]:
-    """How often two letters from a to z stand side by side in words, each of which counts a few times at most."""
-    few = " ".join(" ".join([word] * min(count, _MAX_REPEATED)) for word, count in Counter(words).items())
-    pairs = Counter(pairwise(few))
+    """The counts of pairs of neighbouring letters, a to z, in words; each word counts at most _MAX_REPEATED times."""
+    repeated = " ".join(" ".join([word] * min(count, _MAX_REPEATED)) for word, count in Counter(words).items())
+    pairs = Counter(pairwise(repeated))
     # Specimens of a font show the alphabet.
     for pair in [pair for pair in pairs if " " in pair or ord(pair[1]) - ord(pair[0]) == 1]:
         del pairs[pair]
@@ -179,7 +179,7 @@ def _bits(first: str, second: str) -> float:
 
 
 def _fold(text: str) -> str:
-    """Lower case without accents."""
+    """Lower case without accents. Not text.without_marks, which makes two letters of a ligature."""
     if text.isascii():
         return text.lower()
     return "".join(sign for sign in unicodedata.normalize("NFD", text.casefold()) if not unicodedata.combining(sign))
@@ -198,7 +198,7 @@ def _is_common(sign: str, script: str) -> bool:
 
 
 def _in_mixed_words(text: str) -> int:
-    """How many letters stand in words that mix scripts which are not written together."""
+    """How many letters are in words that mix scripts, other than scripts that are written together."""
     mixed = 0
     for word in text.split():
         if word.isascii():

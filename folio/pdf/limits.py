@@ -1,7 +1,7 @@
-"""How much of a PDF is taken in: the most characters, pages, names and messages. A file can claim anything.
+"""The most characters, pages, names and messages that are read from one PDF: a file can claim anything.
 
-Every limit is far above what real papers have, so that reaching one means that the value is junk. All are counts: what
-is read from a file depends on the file alone, and not on how fast or how busy the computer is.
+Every limit is far above what real papers have, so a value that reaches one is junk. All are counts: what is read from a
+file depends on the file alone, not on how fast or how busy the computer is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ TEXT_CHARACTERS = 20_000_000
 PAGES = 100_000
 # Pages of one file that OCR reads, each of which takes seconds: the longest books have about as many
 OCR_PAGES = 2000
-# Characters of a page label; "Supplement-xviii" has 16. A longer one is not a page label, and counts as none.
+# Characters of a page label; "Supplement-xviii" has 16. A longer one is ignored.
 LABEL = 32
 # Characters of a value in the file's metadata. Author lists of thousands of people fit; a longer value counts as empty.
 METADATA = 100_000
@@ -22,9 +22,9 @@ AUTHOR = 200
 FRONT_PAGES, FRONT_LINES, FRONT_CHARACTERS = 3, 600, 100_000
 # Characters of a title, and lines
 TITLE, TITLE_LINES = 300, 8
-# Characters of an abstract, and of the name of a journal or a conference; a longer one counts as none.
+# Characters of an abstract, and of the name of a journal or a conference; a longer one is ignored.
 ABSTRACT, VENUE = 6000, 200
-# Names of one paper; with more, none is listed.
+# Authors of one paper; with more, none is listed.
 AUTHORS = 5000
 # Characters from the end of the text that are searched for the years of cited works
 CITED_WITHIN = 200_000

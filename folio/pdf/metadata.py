@@ -1,6 +1,6 @@
 """The front matter of a paper, from its first pages, the PDF's metadata and the name of its file.
 
-The page counts for more than the metadata: programs fill those with templates' titles, logins and the names of files.
+The page counts for more than the metadata, which programs fill with titles of templates, logins and file names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from folio.identifiers import DOI_ADDRESS, DOI_START
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.pdf import limits
 from folio.pdf.dates import find_year
@@ -26,13 +27,14 @@ from folio.pdf.front_page import (
     title_text,
 )
 from folio.pdf.front_text import find_abstract
-from folio.pdf.identifiers import arxiv_id, find_doi
-from folio.pdf.names import NOT_A_NAME, compose_accents, names_in, split_name
+from folio.pdf.identifiers import arxiv_id, paper_doi
+from folio.pdf.names import NOT_A_NAME, compose_accents, names_in
 from folio.pdf.page_lines import FrontPage, body_size, front_page
 from folio.pdf.publication import find_publication
-from folio.text import fold
+from folio.people import families, split_name
+from folio.text import fold, one_line
 
-# Titles that programs fill in when nobody gave one.
+# Titles that programs fill in by themselves
 _NO_TITLE = re.compile(
     r"^(?:untitled.*|no title|title|document\d*|microsoft \w+ - .*|powerpoint presentation|slide 1"
     r"|proceedings template.*"
@@ -46,7 +48,7 @@ _NO_AUTHOR = re.compile(
     r"|ieee|acm)$",
     re.I,
 )
-# Sheets that libraries and networks put in front of a paper
+# Cover sheets that libraries and networks put in front of a paper
 _COVER = re.compile(
     r"see discussions, stats|researchgate|jstor|this content downloaded|hal (?:is a|id:)|archives-ouvertes"
     r"|citation for published"
@@ -57,15 +59,15 @@ _BETWEEN = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|un
 _XMP_ITEM = re.compile(r"<rdf:li[^>]{0,100}>([^<]{1,1000})</rdf:li>")
 _XMP_DOI = re.compile(
     r"(?:prism:doi|pdfx?:doi|dc:identifier)(?:>|=\")\s*(?:doi:\s*"
-    r"|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/[^<\"\s]{1,200})",
+    rf"|{DOI_ADDRESS})?({DOI_START}[^<\"\s]{{1,200}})",
     re.I,
 )
-# The least score and lead of a title that only the page gives, to be sure of it
+# A title that only the page gives is certain from this score and margin.
 _SURE_SCORE, _SURE_MARGIN = 3.0, 1.5
 
 
 class PageText:
-    """A page at the beginning of a file: its lines by layout, made when they are asked for, and its text."""
+    """One of the first pages of a file: its text, and its lines by layout, which are computed on first use."""
 
     def __init__(self, blocks: Sequence[Mapping[str, Any]], width: float, height: float, text: str) -> None:
         self._blocks, self._width, self._height, self.text = blocks, width, height, text
@@ -84,9 +86,9 @@ class _Candidate(NamedTuple):
 def read_front_matter(
     metadata: Mapping[str, str], pages: Sequence[PageText], margin: Sequence[str], file: str, end: str
 ) -> Metadata:
-    """Everything that is found; see Metadata for what is not.
+    """The metadata of a paper; fields without a value have Metadata's defaults.
 
-    metadata: as MuPDF gives it, with "xmp" for the XMP packet. pages: the first ones, limits.FRONT_PAGES at most.
+    metadata: from MuPDF, with "xmp" for the XMP packet. pages: the first pages, at most limits.FRONT_PAGES.
     margin: the texts that run up or down the first page. file: the file's name. end: the end of the paper's text.
     """
     metadata = {**metadata, **_from_xmp(metadata.get("xmp", ""))}
@@ -96,24 +98,24 @@ def read_front_matter(
     title = _title(best, pages, given_title)
     authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
     if any(set(map(fold, str(name).split())) & set(map(fold, title.value.split())) for name in authors.value):
-        authors = replace(authors, sure=False)  # "Loom Authors" of "Loom": who made it, together
+        authors = replace(authors, sure=False)  # "Loom Authors" for a paper on "Loom" is a group, not a person
     texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
     arxiv = arxiv_id(metadata, margin, file)
-    appeared = find_publication(texts, title.value, [name.family for name in authors.value])
-    stated = appeared.year if appeared.venue.sure else None
-    said = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
+    publication = find_publication(texts, title.value, [name.family for name in authors.value])
+    stated = publication.year if publication.venue.sure else None
+    with_doi = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
     return Metadata(
         title=title,
         authors=authors,
         year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end, stated),
-        doi=find_doi(said, texts),
+        doi=paper_doi(with_doi, texts),
         arxiv=arxiv,
-        venue=appeared.venue,
-        kind=appeared.kind,
-        genre=appeared.genre,
-        volume=appeared.volume,
-        issue=appeared.issue,
-        pages=appeared.pages,
+        venue=publication.venue,
+        kind=publication.kind,
+        genre=publication.genre,
+        volume=publication.volume,
+        issue=publication.issue,
+        pages=publication.pages,
         abstract=find_abstract([page.text for page in pages]),
     )
 
@@ -122,7 +124,7 @@ def read_front_matter(
 
 
 def _best_page(pages: Sequence[PageText], given_title: str) -> _Candidate | None:
-    """The page with the title and the authors: the first one, unless that is a cover."""
+    """The page with the title and the authors: the first one, unless it is a cover."""
     if not pages:
         return None
     first = _candidate(pages[0], given_title)
@@ -148,10 +150,10 @@ def _candidate(page: PageText, given_title: str) -> _Candidate:
     folded = fold(given_title)
 
     def agrees(text: str) -> bool:
-        own = fold(text)
-        return bool(own) and (
-            own == folded
-            or (len(own) > 12 and (folded.startswith(own) or (own.startswith(folded) and len(folded) > 12)))
+        on_page = fold(text)
+        return bool(on_page) and (
+            on_page == folded
+            or (len(on_page) > 12 and (folded.startswith(on_page) or (on_page.startswith(folded) and len(folded) > 12)))
         )
 
     title = find_title(page.page, agrees)
@@ -171,7 +173,7 @@ def _candidate(page: PageText, given_title: str) -> _Candidate:
 
 
 def _first_texts(pages: Sequence[PageText], best: _Candidate | None) -> list[PageText]:
-    """The pages up to the one with the title, and the one after it if that is a cover with little text."""
+    """The pages up to the one with the title, and the next one if the title is on a cover with little text."""
     at = next((number for number, page in enumerate(pages) if best and page is best.text), 0)
     until = at + 2 if pages and not body_size(pages[at].page) else at + 1
     return list(pages[:until])
@@ -193,26 +195,27 @@ def _tidy(text: str) -> str:
     text = unicodedata.normalize("NFC", html.unescape(text) if "&" in text else text)
     for ligature, letters in (("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬀ", "ff"), ("ﬃ", "ffi"), ("ﬄ", "ffl")):
         text = text.replace(ligature, letters)
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return one_line("".join(c if c.isprintable() else " " for c in text))
 
 
-def _title(best: _Candidate | None, pages: Sequence[PageText], given: str) -> Field[str]:
-    found = best.title if best else None
-    if found is None:
-        return Field(given[: limits.TITLE].strip(), "pdf metadata") if given else Field("")
-    own, folded = fold(found.text), fold(given)
-    shown = found.text[: limits.TITLE].lstrip(" :;,.")  # a sign that no letter stands for may come before
-    if own == folded:
-        # Both are right: capitals are how the page was set.
-        return Field(given if found.text.isupper() else found.text, "page", True)
-    on_page = len(folded) > 8 and " " in given and any(folded in fold(_top(page)) for page in pages)
-    if on_page and not (len(own) > 12 and folded.startswith(own) and found.margin > _SURE_MARGIN):
-        return Field(given[: limits.TITLE].strip(), "page", not own.startswith(folded) or len(own) > 2 * len(folded))
-    agreed = len(own) > 12 and folded.startswith(own)
-    clear = found.score >= _SURE_SCORE and found.margin >= _SURE_MARGIN and _is_readable(found.text)
+def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> Field[str]:
+    printed = best.title if best else None
+    if printed is None:
+        return Field(stated[: limits.TITLE].strip(), "pdf metadata") if stated else Field("")
+    page_key, stated_key = fold(printed.text), fold(stated)
+    title = printed.text[: limits.TITLE].lstrip(" :;,.")  # left by an unreadable sign before it
+    if page_key == stated_key:
+        # Both agree. Where the page sets the title in capitals, the metadata has its ordinary form.
+        return Field(stated if printed.text.isupper() else printed.text, "page", True)
+    on_page = len(stated_key) > 8 and " " in stated and any(stated_key in fold(_top(page)) for page in pages)
+    if on_page and not (len(page_key) > 12 and stated_key.startswith(page_key) and printed.margin > _SURE_MARGIN):
+        sure = not page_key.startswith(stated_key) or len(page_key) > 2 * len(stated_key)
+        return Field(stated[: limits.TITLE].strip(), "page", sure)
+    agreed = len(page_key) > 12 and stated_key.startswith(page_key)
+    clear = printed.score >= _SURE_SCORE and printed.margin >= _SURE_MARGIN and _is_readable(printed.text)
     supported = bool(best and (best.authors.names or has_abstract(best.text.page)))
-    contradicted = len(given.split()) > 2  # by a title that somebody gave, and that is not on the page
-    return Field(shown, "page", agreed or (clear and supported and not contradicted))
+    contradicted = len(stated.split()) > 2  # by a title in the metadata that is not on the page
+    return Field(title, "page", agreed or (clear and supported and not contradicted))
 
 
 def _top(page: PageText) -> str:
@@ -243,7 +246,7 @@ def _metadata_authors(author: str) -> tuple[str, ...]:
             people = [_given_name_first(part) for part in parts]
         else:
             people = _BETWEEN.split(author)
-    people = [" ".join(person.split()) for person in people if person.strip() and not NOT_A_NAME.search(person)]
+    people = [one_line(person) for person in people if person.strip() and not NOT_A_NAME.search(person)]
     if people and all(" " in person for person in people):
         return tuple(dict.fromkeys(people))
     return ()  # a single word is a login, a program, or part of an organisation's name
@@ -255,25 +258,24 @@ def _given_name_first(person: str) -> str:
 
 
 def _authors(
-    best: _Candidate | None, pages: Sequence[PageText], given: tuple[str, ...], author: str, title_sure: bool
+    best: _Candidate | None, pages: Sequence[PageText], stated: tuple[str, ...], author: str, title_sure: bool
 ) -> Field[tuple[PersonName, ...]]:
     printed = best.authors.names if best else ()
-    if any(len(name) > limits.AUTHOR for name in (*printed, *given)) or len(printed) + len(given) > limits.AUTHORS:
+    if any(len(name) > limits.AUTHOR for name in (*printed, *stated)) or len(printed) + len(stated) > limits.AUTHORS:
         return Field(())
     shortened = re.search(r"\bet\.? al\b", author)
-    if given and not shortened:
+    if stated and not shortened:
         heads = fold(" ".join(compose_accents(_top(page)) for page in pages))
-        on_page = [fold(split_name(name).family) in heads for name in given]
-        same = {fold(name) for name in given} == {fold(name) for name in printed}
-        if same or (all(on_page) and len(given) > 1 and len(given) >= len(printed)):
-            # Words of a company's name stand there, too: only who is printed as an author is one for sure.
-            printed_families = {fold(split_name(name).family) for name in printed}
-            sure = same or {fold(split_name(name).family) for name in given} == printed_families
-            return Field(_people(printed if same else given), "page", sure)
+        on_page = [fold(split_name(name).family) in heads for name in stated]
+        same = {fold(name) for name in stated} == {fold(name) for name in printed}
+        if same or (all(on_page) and len(stated) > 1 and len(stated) >= len(printed)):
+            # The top of a page also holds names of companies, so only names printed as authors are certain.
+            printed_families = families(map(split_name, printed))
+            sure = same or families(map(split_name, stated)) == printed_families
+            return Field(_people(printed if same else stated), "page", sure)
         if not printed:
-            return Field(_people(given), "pdf metadata")
-    families = {fold(split_name(name).family) for name in printed}
-    contradicted = len(given) > 1 and any(fold(split_name(name).family) not in families for name in given)
+            return Field(_people(stated), "pdf metadata")
+    contradicted = len(stated) > 1 and not families(map(split_name, stated)) <= families(map(split_name, printed))
     clear = bool(best and best.authors.clear and title_sure and not contradicted)
     return Field(_people(printed), "page", clear) if printed else Field(())
 
@@ -288,16 +290,16 @@ def _people(names: Sequence[str]) -> tuple[PersonName, ...]:
 
 
 def _from_xmp(packet: str) -> dict[str, str]:
-    """The values of an XMP packet under the names of MuPDF's metadata. Read by patterns: a packet may be broken."""
-    found: dict[str, str] = {}
+    """The values of an XMP packet under MuPDF's metadata keys. Read by patterns, because a packet may be broken."""
+    values: dict[str, str] = {}
     titles, creators = _xmp_items(packet, "dc:title"), _xmp_items(packet, "dc:creator")
     if titles and _metadata_title(titles[0]):
-        found["title"] = titles[0]
-    if len(creators) > 1:  # a single one is often the login of whoever made the file, and Info says the same
-        found["author"] = "; ".join(creators)
+        values["title"] = titles[0]
+    if len(creators) > 1:  # a single creator is often a login, and the Info dictionary has it too
+        values["author"] = "; ".join(creators)
     if match := _XMP_DOI.search(packet):
-        found["doi"] = match[1]
-    return found
+        values["doi"] = match[1]
+    return values
 
 
 def _xmp_items(packet: str, name: str) -> list[str]:

@@ -41,10 +41,10 @@ def open_pdf(content: bytes) -> Any:
 
 
 def unlock(document: Any) -> bool:
-    """Whether a document can be read without a password; prepares one that is encrypted with none."""
+    """Make a document readable that is encrypted without a password. Returns False if it needs a password."""
     if not document.needs_pass or document.authenticate(""):
         return True
-    # "Identity" leaves text as it is. The password is then for attachments only, which MuPDF does not tell apart.
+    # "Identity" leaves text unencrypted. The password is then only for attachments, which MuPDF does not distinguish.
     if any(document.xref_get_key(-1, f"Encrypt/{kind}")[1] != "/Identity" for kind in ("StmF", "StrF")):
         return False
     document.is_encrypted = False
@@ -64,14 +64,14 @@ def layout_parser() -> Any:
 
 
 def file_metadata(document: Any) -> dict[str, str]:
-    """The metadata that a file states, bounded, with its XMP packet as "xmp"."""
+    """The metadata of a file, with its XMP packet as "xmp"; values longer than limits.METADATA are left out."""
     return {**_metadata(document), "xmp": _xmp(document)}
 
 
 def _metadata(document: Any) -> dict[str, str]:
     try:
-        found = {key: value for key, value in (document.metadata or {}).items() if isinstance(value, str)}
-        return {key: value for key, value in found.items() if len(value) <= limits.METADATA}
+        texts = {key: value for key, value in (document.metadata or {}).items() if isinstance(value, str)}
+        return {key: value for key, value in texts.items() if len(value) <= limits.METADATA}
     except MemoryError:
         raise
     except Exception:  # the text can be read without metadata

@@ -1,23 +1,16 @@
-"""Names of people as front pages write them: told apart from affiliations, split into given and family name."""
+"""Names of people on front pages: distinguished from affiliations, split into given and family names."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from folio.paper_metadata import PersonName
+from folio.people import PARTICLES, is_particle
+from folio.text import one_line
 
-# Stands in a line's text for a superscript: the sign of an affiliation or a footnote.
+# Replaces superscripts in a line's text: the marks of affiliations and footnotes.
 MARK = "\x01"
 
-# Words before a family name that belong to it.
-_PARTICLES = frozenset(
-    re.findall(
-        r"\S+",
-        "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't",
-    )
-)
-_SUFFIX = re.compile(r"(?:jr|sr)\.?|ii|iii|iv", re.I)
 # Titles, degrees and memberships around a name
 _HONOUR = re.compile(r"^(?:by|prof(?:essor)?\.?|dr\.?|mr\.?|mrs\.?|ms\.?)\s+", re.I)
 _MEMBERSHIP = re.compile(
@@ -25,7 +18,7 @@ _MEMBERSHIP = re.compile(
     r"|jr\.?|sr\.?|esq\.?|et al\.?)$",
     re.I,
 )
-# Words of addresses, organisations, headings and subjects: text with one of them is no list of names.
+# Words of addresses, organisations, headings and subjects: a text with one of them is not a list of names.
 NOT_A_NAME = re.compile(
     r"universi|universit|institut|departm|\bdept\b|laborator|\blabs?\b|school|college|cent(?:re|er)s?\b|facult"
     r"|academy|hospital"
@@ -58,7 +51,7 @@ _BETWEEN_NAMES = re.compile(
 )
 _NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[.'\u2019\u02bc-]+[^\W\d_]+)*\.?)$")
 _CJK_NAME = re.compile(r"[\u3400-\u9fff]{2,4}|[\uac00-\ud7af]{2,4}")
-# The accents that TeX's old fonts draw as letters of their own, before the letter they belong to
+# The accents that TeX's old fonts draw as separate characters before their letter
 _ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "˙": "\u0307", "˚": "\u030a", "¯": "\u0304", "˝": "\u030b"}  # fmt: skip
 _LOOSE_ACCENT = re.compile(rf"(?:(?<=[^\W\d_]) )?([{''.join(_ACCENTS)}]) ?([a-zıȷ])|([{''.join(_ACCENTS)}]) ?([A-Z])")
@@ -81,7 +74,7 @@ def compose_accents(text: str) -> str:
 def names_in(line: str) -> list[str]:
     """The names in a line of authors, with MARK for superscripts; [] if any part of it does not look like a name.
 
-    A line that goes on with an affiliation ("Ada Lovelace, Analytical Society") gives the names before it.
+    Of a line that continues with an affiliation ("Ada Lovelace, Analytical Society"), the names before it.
     """
     if not line.strip() or (line.lstrip()[0] == MARK and not line.strip(f" {MARK}")):
         return []
@@ -99,12 +92,12 @@ def names_in(line: str) -> list[str]:
             if name[0].islower() or len(name.split()) > 6:
                 return []
         names.append(name)
-    # In a long list there are names that follow no rule.
+    # A long list contains some unusual names.
     return names if 10 * odd <= len(names) else []
 
 
 def join_lines(lines: list[str]) -> str:
-    """The lines of a list of authors as one. A name may go on in the next line, or a line may hold whole names."""
+    """The lines of a list of authors joined into one. A name may continue on the next line."""
     text = lines[0]
     for line in lines[1:]:
         last, first = _BETWEEN_NAMES.split(text)[-1], _BETWEEN_NAMES.split(line)[0]
@@ -115,7 +108,7 @@ def join_lines(lines: list[str]) -> str:
             text += f", {line}"
         elif len(_BETWEEN_NAMES.split(text)) > 1:
             text += f" {line}"
-        else:  # a single name: what follows is no part of it
+        else:  # a single name, which the next line does not continue
             text += f", {line}"
     return text
 
@@ -128,8 +121,8 @@ def _at_marks(part: str) -> list[str]:
 
 def clean_name(text: str) -> str:
     """A name without marks, titles and "by"; capitals only at the beginning of words."""
-    name = " ".join(_MARKS.sub(" ", text).split()).strip(" ,;()")
-    name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a dagger that OCR took for one
+    name = one_line(_MARKS.sub(" ", text)).strip(" ,;()")
+    name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a misread dagger
     while (shorter := _HONOUR.sub("", name)) != name:
         name = shorter
     letters = [character for character in name if character.isalpha()]
@@ -139,7 +132,7 @@ def clean_name(text: str) -> str:
 
 
 def _capitalised(word: str) -> str:
-    if word.lower() in _PARTICLES and len(word) > 1:
+    if word.lower() in PARTICLES and len(word) > 1:
         return word.lower()
     if word.startswith("MC") and len(word) > 4:
         return "Mc" + word[2:].capitalize()
@@ -153,10 +146,7 @@ def is_name(name: str) -> bool:
     words = name.split()
     return (
         2 <= len(words) <= 6
-        and all(
-            word.replace("\u2019", "'").lower() in _PARTICLES or (word[0].isupper() and _NAME_WORD.match(word))
-            for word in words
-        )
+        and all(is_particle(word) or (word[0].isupper() and _NAME_WORD.match(word)) for word in words)
         and sum(word[0].isupper() for word in words) >= 2
         and any(len(word.strip(".")) > 1 for word in words)
         and not ((_is_acronym(words[0]) and len(words[0]) > 2) or (len(words[-1]) > 2 and _is_acronym(words[-1])))
@@ -166,37 +156,3 @@ def is_name(name: str) -> bool:
 
 def _is_acronym(word: str) -> bool:
     return word.isalpha() and word.isupper()
-
-
-def split_name(name: str) -> PersonName:
-    """Given and family name: the family name is the last word with the particles before it, and "Jr." after it.
-
-    "Family, Given" is understood as well. A single word is a family name.
-    """
-    family, comma, given = name.partition(",")
-    if comma and given.strip() and not _SUFFIX.fullmatch(given.strip()):
-        return PersonName(family.strip(), given.strip())
-    words = name.replace(",", " ").split()
-    first = len(words) - 1
-    if first > 1 and _SUFFIX.fullmatch(words[-1]):
-        first -= 1
-    while first > 1 and words[first - 1].replace("\u2019", "'").lower() in _PARTICLES and words[first - 1].islower():
-        first -= 1
-    # "Di Cosmo", "Van Hentenryck": capital particles after a given name that is no initial
-    if first == 2 and words[1] in (
-        "Di",
-        "De",
-        "Van",
-        "Von",
-        "Le",
-        "La",
-        "El",
-        "Al",
-        "Del",
-        "Della",
-        "Den",
-        "Ter",
-        "St.",
-    ):
-        first = 1
-    return PersonName(" ".join(words[first:]), " ".join(words[:first]))

@@ -9,14 +9,14 @@ from folio.errors import PaperBusy, PaperError, PaperLimit, command
 from folio.pdf import limits, ocr
 from folio.types import Page
 
-# Problems of pages that a later ingest may read better.
+# Problems of pages that a later ingest may be able to read
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"
 NOT_CHECKED = "not checked for hidden text"
 ENCODED = "the text is encoded so that no program can read it"
 TOO_MANY = f"and {limits.OCR_PAGES:,} pages of the file were read by OCR already"
-# After what stopped OCR on a page: the next ingest tries again, without being asked to.
+# Appended to the reason why OCR stopped on a page, if the next ingest tries again by itself
 UNFINISHED = "; tried again by the next ingest"
-# The same where it would be stopped again.
+# The same if OCR would stop again
 LIMITED = "; tried again with other limits or another OCR engine"
 # A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
 _STRAY_CHARACTERS = 16
@@ -32,17 +32,17 @@ def damaged() -> PaperError:
 
 @dataclass(slots=True)
 class Obstacles:
-    """What was met while the pages of a file were read."""
+    """What went wrong while the pages of a file were read."""
 
     ocr: bool  # whether OCR may be used
     images: int = 0  # pages with an image and hardly any text
-    encoded: int = 0  # pages whose text is no language, see legibility.py
+    encoded: int = 0  # pages whose text is illegible, see legibility.py
     hidden: str = ""  # the first message about hidden text
-    no_engine: bool = False  # OCR was needed, and is not installed
-    no_time: bool = False  # for the layout model
-    unfinished: bool = False  # there are pages that OCR did not finish, and may finish in the same way
-    limited: bool = False  # there are pages that OCR finishes with other limits alone
-    too_many: bool = False  # more pages than are read by OCR
+    no_engine: bool = False  # OCR was needed, but no engine is installed
+    no_time: bool = False  # the layout model had no time left
+    unfinished: bool = False  # OCR did not finish some pages, and may finish them under the same limits
+    limited: bool = False  # OCR did not finish some pages, and needs other limits for them
+    too_many: bool = False  # more pages need OCR than limits.OCR_PAGES
     unchecked: bool = False  # not all pages were searched for hidden text
 
     def problems(self) -> Iterator[str]:

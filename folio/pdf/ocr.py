@@ -20,6 +20,7 @@ import numpy as np
 
 from folio.pdf.mupdf import pymupdf
 from folio.pdf.reading_order import Box
+from folio.text import reason_of
 
 HOW_TO_INSTALL = "install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or `pip install rapidocr`"
 
@@ -45,28 +46,28 @@ class Engine(NamedTuple):
 
     name: str
     read: Callable[[Any], Blocks]  # a PyMuPDF page -> its lines by paragraph, in the coordinates of the page as shown
-    made_with: str = ""  # what else its reading depends on: versions, languages, models
+    made_with: str = ""  # what else the text depends on: versions, languages, models
 
     @property
     def identity(self) -> str:
-        """Another one wherever the same page may be read otherwise."""
+        """Differs for any two engines that may read the same page differently."""
         return f"{self.name} {self.made_with}, {_DPI} dpi, at most {_MAX_PIXELS} pixels"
 
 
 class Scan(NamedTuple):
-    """What came of a page that was given to an engine: its lines, or why there are none."""
+    """The result of OCR on one page: its lines, or why there are none."""
 
     blocks: Blocks
-    failed: str = ""  # what the engine did instead: "failed: out of ink"
-    # by a limit, or a crash, which would stop it again; or by the computer, as when it had too much to do
+    failed: str = ""  # why there are no lines: "failed: out of ink"
+    # "limit": by a limit or a crash, which would happen again. "computer": for another reason, such as a busy computer.
     stopped_by: Literal["", "limit", "computer"] = ""
 
 
 class NotScannedYet(Exception):
-    """Pages, by their indexes from 0, that have to be read by OCR before their file can be."""
+    """A file cannot be read before these pages (indexes from 0) are read by OCR."""
 
     def __init__(self, pages: Sequence[int]) -> None:
-        super().__init__(f"{len(pages)} pages are to be read by OCR")
+        super().__init__(f"{len(pages)} pages need OCR")
         self.pages = tuple(pages)
 
 
@@ -89,19 +90,19 @@ def engine() -> Engine | None:
 
 
 def scan_page(page: Any) -> Scan:
-    """What the installed engine reads on a PyMuPDF page as it is shown. There must be one."""
-    found = engine()
-    assert found is not None, "look for an engine first"
+    """OCR of a PyMuPDF page, in its current rotation, by the installed engine. There must be one."""
+    installed = engine()
+    assert installed is not None, "call engine() first"
     try:
-        return Scan(found.read(page))
+        return Scan(installed.read(page))
     except MemoryError:
         raise
     except Exception as error:  # one bad page must not stop the others
-        return Scan([], f"failed: {' '.join(str(error).split())[:100] or type(error).__name__}")
+        return Scan([], f"failed: {reason_of(error)}")
 
 
 def is_text(text: str) -> bool:
-    """Whether an engine's output is text, and not noise from a picture without text."""
+    """Whether an engine's output is text and not noise from a picture."""
     return sum(map(len, _WORD.findall(text))) >= _MIN_LETTERS
 
 
@@ -120,7 +121,7 @@ def _tesseract_languages() -> tuple[str, str] | None:
     """The folder of Tesseract's language files, and the languages to use, such as "eng+deu"; None if there are none."""
     try:
         folder = Path(pymupdf().get_tessdata())
-    except Exception:  # Tesseract is not installed; more than one kind of exception says so
+    except Exception:  # Tesseract is not installed: PyMuPDF raises more than one kind of exception
         return None
     names = sorted(path.stem for path in folder.glob("*.traineddata") if path.stem != "osd")
     names.sort(key=lambda name: name != "eng")
@@ -139,7 +140,7 @@ def _read_tesseract(folder: str, languages: str, page: Any) -> Blocks:
         scale = page.rect.width / read[0].rect.width
     finally:
         read.close()
-    found: Blocks = []
+    paragraphs_read: Blocks = []
     for block in blocks:
         lines = []
         for line in block.get("lines", ()):
@@ -147,8 +148,8 @@ def _read_tesseract(folder: str, languages: str, page: Any) -> Blocks:
             if any(map(str.isalnum, text)):
                 x0, y0, x1, y1 = (scale * value for value in line["bbox"])
                 lines.append(Box(x0, y0, x1, y1, text, abs(line["dir"][0]) > 0.9))
-        found.append(lines)
-    return found
+        paragraphs_read.append(lines)
+    return paragraphs_read
 
 
 @contextmanager
@@ -172,16 +173,16 @@ def _stderr_silenced() -> Iterator[None]:
 def _rapidocr_models() -> dict[str, str]:
     """The settings that name the models in RapidOCR's package, with their paths; {} if one is missing.
 
-    RapidOCR gets them by name, because it downloads what it does not find.
+    RapidOCR gets the paths of its models, because it downloads models that it does not find.
     """
     package = find_spec("rapidocr")
     if package is None or package.origin is None:
         return {}
     folder = Path(package.origin).parent / "models"
-    found = {part: sorted(folder.glob(f"*_{part}_*.onnx")) for part in ("det", "cls", "rec")}
-    if not all(found.values()):
+    models = {part: sorted(folder.glob(f"*_{part}_*.onnx")) for part in ("det", "cls", "rec")}
+    if not all(models.values()):
         return {}
-    return {f"{part.capitalize()}.model_path": str(paths[-1]) for part, paths in found.items()}
+    return {f"{part.capitalize()}.model_path": str(paths[-1]) for part, paths in models.items()}
 
 
 @cache
@@ -212,18 +213,18 @@ def _read_rapidocr(models: dict[str, str], page: Any) -> Blocks:
 
 def paragraphs(lines: Sequence[Box]) -> Blocks:
     """Group lines, given from top to bottom, into paragraphs: each joins the one that ends right above it."""
-    found: Blocks = []
+    grouped: Blocks = []
     for line in lines:
         height = line.y1 - line.y0
         above = (
             block
-            for block in reversed(found)
+            for block in reversed(grouped)
             if -0.5 * height < line.y0 - block[-1].y1 < _MAX_LEADING * height
             and min(line.x1, block[-1].x1) > max(line.x0, block[-1].x0)
         )
         block = next(above, None)
         if block is None:
-            found.append([line])
+            grouped.append([line])
         else:
             block.append(line)
-    return found
+    return grouped

@@ -1,10 +1,9 @@
-"""What stands around the text of a page and is no part of it: margin stamps, line numbers, running heads, watermarks.
+"""Page furniture: margin stamps, line numbers, running heads and watermarks around the text of a page.
 
-Position and repetition decide, never a list of publishers' words: a thesis may write about "Copy BibTeX". arXiv's
-stamp is known by its place and form. All else must come back on other pages: the numbers of lines on most of them,
-other lines at the same place, where they run up the page or are set apart from the text at its edge. What is repeated
-among the first and last lines of many pages, wherever it stands, cleaning.py removes as well, and before this. Pure
-geometry, no PDF library.
+Position and repetition decide, never a list of publishers' words: a thesis may write about "Copy BibTeX". arXiv's stamp
+is recognised by its place and form. Other furniture must be repeated: line numbers on most pages, and other lines at
+the same place on several pages, where they run up the page or a gap separates them from the text. Before this,
+cleaning.py removes lines that many pages repeat among their first and last lines. Pure geometry, no PDF library.
 """
 
 from __future__ import annotations
@@ -16,23 +15,26 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from folio.pdf.reading_order import Box
+from folio.text import one_line
 
 # arXiv prints its number up the left margin of the first page.
 _ARXIV_STAMP = re.compile(r"arXiv:\S{6,30}\s+(?:\[[\w.-]{2,30}\]\s+)?\d{1,2} \w{3} \d{4}")
-# Lines of fewer characters do not show how wide the text of a page is.
+# Shorter lines, in characters, do not show how wide the text of a page is.
 _TEXT_LINE = 20
-# Drafts number each line of a page, of at least so many, or each fifth; tables of contents and listings have fewer.
+# Step of the line numbers -> how many a draft's page has at least; tables of contents and listings have fewer.
 _MIN_NUMBERED = {1: 20, 5: 5}
 # The share of the height of a page's text that is numbered
 _MIN_NUMBERED_HEIGHT = 0.7
 _NUMBER = re.compile(r"\d{1,4}")
-# A line is furniture if it comes back on this many pages, within so many points of the same place.
+# A line is furniture if this many pages repeat it within this distance, in points.
 _MIN_PAGES, _NEAR = 3, 2.0
-# A head or foot is apart from the text by this share of its height, at the place of those of this share of all pages.
-_APART, _MIN_SHARE = 0.6, 0.3
+# The gap between a running head or foot and the text, as a share of its height
+_MIN_GAP = 0.6
+# The share of all pages that have a running head or foot at the same height
+_MIN_SHARE = 0.3
 # Letters that a running head must have
 _MIN_LETTERS = 4
-# At most this many lines a page are compared with those of others: enough for a stamp, a head and a foot.
+# At most this many lines of a page are compared with other pages: enough for a stamp, a head and a foot.
 _MAX_LINES = 12
 _PAGE_NUMBER = re.compile(r"(?:[\[(|–—-]\s*)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*[\])|–—-])?")
 
@@ -41,7 +43,7 @@ class EdgeLine(NamedTuple):
     """A line that may be furniture: its text without a page number, and its place on the page."""
 
     text: str
-    side: str  # "top", "bottom" or "across": one that does not run from left to right
+    side: str  # "top", "bottom", or "across" for a line that does not run from left to right
     x: float
     y: float
 
@@ -56,7 +58,7 @@ def without_stamp(blocks: Sequence[Sequence[Box]]) -> list[Sequence[Box]]:
 
 
 def without_line_numbers(blocks: Sequence[Sequence[Box]]) -> list[Sequence[Box]] | None:
-    """The lines of a page, by block, without those that number the others; None if there are none."""
+    """The lines of a page, by block, without line numbers; None if there are no line numbers."""
     level = _text_lines(blocks)
     left = min((line.x0 for line in level), default=0.0)
     height = max((line.y1 for line in level), default=0.0) - min((line.y0 for line in level), default=0.0)
@@ -69,7 +71,7 @@ def _text_lines(blocks: Sequence[Sequence[Box]]) -> list[Box]:
 
 
 def _line_numbers(blocks: Sequence[Sequence[Box]], left: float, height: float) -> set[int]:
-    """The ids of the lines that number the others, in one column to the left of the text, which is so high."""
+    """The ids of the line numbers: one column to the left of the text. left, height: of the text, in points."""
     numbers = [
         line
         for block in blocks
@@ -95,35 +97,35 @@ def edge_lines(blocks: Sequence[Sequence[Box]]) -> list[EdgeLine]:
     """The lines of a page that may be furniture."""
     lines = [line for block in blocks for line in block if line.text.strip()]
     level = [line for line in lines if line.level]
-    found = [EdgeLine(key, "across", line.x0, line.y0) for line in lines if not line.level and (key := _key(line.text))]
-    if len(found) > _MAX_LINES:  # a rotated page, or a figure: nothing that stands around the text
-        found = []
+    edges = [EdgeLine(key, "across", line.x0, line.y0) for line in lines if not line.level and (key := _key(line.text))]
+    if len(edges) > _MAX_LINES:  # a rotated page, or a figure
+        edges = []
     if level:
-        found += _edge_row(level, top=True)
-        found += _edge_row(level, top=False)
-    return found[:_MAX_LINES]
+        edges += _edge_row(level, top=True)
+        edges += _edge_row(level, top=False)
+    return edges[:_MAX_LINES]
 
 
 def _edge_row(level: Sequence[Box], top: bool) -> Iterator[EdgeLine]:
-    """The pieces of the first or last row of a page, if it is apart from the text."""
+    """The pieces of the first or last row of a page, if a gap separates it from the text."""
     edge = min(level, key=lambda line: line.y0) if top else max(level, key=lambda line: line.y1)
     height = edge.y1 - edge.y0
     row = [line for line in level if abs(line.middle - edge.middle) < 0.5 * height]
-    rest = [line for line in level if abs(line.middle - edge.middle) >= 0.5 * height]
-    if not rest or len(row) > _MAX_LINES // 3:
+    other_lines = [line for line in level if abs(line.middle - edge.middle) >= 0.5 * height]
+    if not other_lines or len(row) > _MAX_LINES // 3:
         return
     if top:
-        gap = min(line.y0 for line in rest) - max(line.y1 for line in row)
+        gap = min(line.y0 for line in other_lines) - max(line.y1 for line in row)
     else:
-        gap = min(line.y0 for line in row) - max(line.y1 for line in rest)
-    if gap > _APART * height:
+        gap = min(line.y0 for line in row) - max(line.y1 for line in other_lines)
+    if gap > _MIN_GAP * height:
         for line in row:
             if key := _key(line.text):
                 yield EdgeLine(key, "top" if top else "bottom", line.x0, line.y0)
 
 
 def repeated(pages: Sequence[Sequence[EdgeLine]]) -> list[tuple[str, ...]]:
-    """For each page, the texts of its lines that come back on other pages at the same place, without page numbers."""
+    """For each page, its lines that other pages repeat at the same place: their texts without page numbers."""
     places: dict[tuple[str, str], list[tuple[int, EdgeLine]]] = defaultdict(list)
     heights: Counter[tuple[str, int]] = Counter()
     for number, lines in enumerate(pages):
@@ -131,23 +133,27 @@ def repeated(pages: Sequence[Sequence[EdgeLine]]) -> list[tuple[str, ...]]:
         for line in lines:
             places[line.text, line.side].append((number, line))
     needed = max(_MIN_PAGES, _MIN_SHARE * len(pages))
-    found: list[set[str]] = [set() for _ in pages]
-    for (text, side), alike_lines in places.items():
-        for number, line in alike_lines:
+    furniture: list[set[str]] = [set() for _ in pages]
+    for (text, side), occurrences in places.items():
+        for number, line in occurrences:
             near = {
                 other_number
-                for other_number, other in alike_lines
+                for other_number, other in occurrences
                 if abs(other.y - line.y) <= _NEAR and (side != "across" or abs(other.x - line.x) <= _NEAR)
             }
-            alike = sum(heights[side, round(line.y) + offset] for offset in (-1, 0, 1))
+            at_this_height = sum(heights[side, round(line.y) + offset] for offset in (-1, 0, 1))
             # A running head is often the title, which must stay on the first page.
-            if len(near) >= _MIN_PAGES and (side == "across" or alike >= needed) and not (side == "top" and not number):
-                found[number].add(text)
-    return [tuple(sorted(texts)) for texts in found]
+            if (
+                len(near) >= _MIN_PAGES
+                and (side == "across" or at_this_height >= needed)
+                and not (side == "top" and not number)
+            ):
+                furniture[number].add(text)
+    return [tuple(sorted(texts)) for texts in furniture]
 
 
 def without_lines(text: str, furniture: Sequence[str]) -> str:
-    """A page's text without these lines, each once: where it is nearest to the page's beginning or end."""
+    """A page's text without these lines. Of each, only the occurrence nearest to the page's beginning or end goes."""
     lines = text.split("\n")
     dropped = set()
     for unwanted in furniture:
@@ -160,8 +166,8 @@ def without_lines(text: str, furniture: Sequence[str]) -> str:
 
 
 def _key(text: str) -> str:
-    """A line's text without a page number at either end; "" if no running head could read so."""
-    words = " ".join(text.split())
+    """A line's text without a page number at either end; "" if it has too few letters for a running head."""
+    words = one_line(text)
     head, _, tail = words.partition(" ")
     if tail and _PAGE_NUMBER.fullmatch(head):
         words = tail

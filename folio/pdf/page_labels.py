@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from folio.pdf import limits
+from folio.text import one_line
 
 
 def page_labels(document: Any, count: int) -> list[str]:
     """The printed label of each page, "" if the file has none or it is too long to be one."""
     try:
         rules = sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
-    except Exception:  # broken labels, or more than fit in memory, count as none
+    except Exception:  # broken labels, or too many to fit in memory, are ignored
         return [""] * count
     labels = [""] * count
     for number, rule in enumerate(rules):
@@ -27,7 +28,7 @@ def page_labels(document: Any, count: int) -> list[str]:
 
 
 def _numeral(value: int, style: str) -> str:
-    """A page number in a PDF page label style (ISO 32000-1, 12.4.2): D, R, r, A, a, or none."""
+    """A page number in a PDF page label style (ISO 32000-1, 12.4.2): D, R, r, A, a, or "" for no number."""
     if style == "D":
         return str(value)
     if not style or not 0 < value < 4000:
@@ -48,4 +49,4 @@ def _numeral(value: int, style: str) -> str:
 
 
 def _printable(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return one_line("".join(c if c.isprintable() else " " for c in text))

@@ -1,4 +1,4 @@
-"""The lines of a page by layout: their places, sizes and fonts, with superscripts marked and accents put on."""
+"""The lines of a page by layout: their boxes, sizes and fonts, with superscripts marked and accents composed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from folio.pdf import limits
 from folio.pdf.names import MARK, compose_accents
+from folio.text import one_line
 
 # Type smaller than this share of its line's largest marks a footnote or an affiliation.
 _SUPERSCRIPT = 0.8
@@ -26,7 +27,7 @@ _SPARSE_PAGE = 1500  # characters: a page with fewer is a cover, and has no body
 
 
 class Line(NamedTuple):
-    """A piece of a line that no wide gap interrupts. Coordinates are in points from the top left of the page."""
+    """A piece of a line without wide gaps. Coordinates are in points from the top left of the page."""
 
     x0: float
     top: float
@@ -48,9 +49,9 @@ class FrontPage(NamedTuple):
 
 
 def front_page(blocks: Sequence[Mapping[str, Any]], width: float, height: float) -> FrontPage:
-    """The page of MuPDF's blocks. Text that does not run from left to right is left out: it is a stamp."""
+    """The page of MuPDF's blocks. Leaves out text that does not run from left to right, such as stamps."""
     level = (line for block in blocks for line in block.get("lines", ()) if line["dir"][0] > 0.9)
-    # Below the title and the authors, only what the text says and its size count.
+    # Below the title and the authors, only the text and its size are needed.
     lines = [
         _line(spans, spans[0]["bbox"][1] < TITLE_ABOVE * height) for spans in islice(_joined(level), limits.FRONT_LINES)
     ]
@@ -67,32 +68,32 @@ def front_page(blocks: Sequence[Mapping[str, Any]], width: float, height: float)
 
 
 def _with_continuations(row: Sequence[Line]) -> list[Line]:
-    """The lines of a row. One that begins with a comma or "and" belongs to the one before: an icon stands between."""
-    whole: list[Line] = []
+    """The lines of a row. A line that begins with a comma or "and" joins the one before: an icon separates them."""
+    merged: list[Line] = []
     for line in row:
-        last = whole[-1] if whole else line
-        if whole and _CONTINUES.match(line.name_text) and same_size(last, line) and line.x0 - last.x1 < 3 * last.size:
-            text, named = f"{last.text} {line.text}", f"{last.name_text}{MARK}{line.name_text}"
+        last = merged[-1] if merged else line
+        if merged and _CONTINUES.match(line.name_text) and same_size(last, line) and line.x0 - last.x1 < 3 * last.size:
+            text, name_text = f"{last.text} {line.text}", f"{last.name_text}{MARK}{line.name_text}"
             top, bottom = min(last.top, line.top), max(last.bottom, line.bottom)
-            whole[-1] = last._replace(x1=line.x1, top=top, bottom=bottom, text=text, name_text=named)
+            merged[-1] = last._replace(x1=line.x1, top=top, bottom=bottom, text=text, name_text=name_text)
         else:
-            whole.append(line)
-    return whole
+            merged.append(line)
+    return merged
 
 
 def _joined(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The spans of each line; pieces that stand on one line without a wide gap are one."""
+    """The spans of each line. Neighbouring pieces of one row without a wide gap count as one line."""
     spans: list[Mapping[str, Any]] = []
     for line in lines:
-        found = [span for span in line["spans"] if span["text"]]
-        if not any(span["text"].strip() for span in found):
+        with_text = [span for span in line["spans"] if span["text"]]
+        if not any(span["text"].strip() for span in with_text):
             continue
-        if spans and _continues(spans, found):
-            spans.extend(found)
+        if spans and _continues(spans, with_text):
+            spans.extend(with_text)
             continue
         if spans:
             yield spans
-        spans = found
+        spans = with_text
     if spans:
         yield spans
 
@@ -106,35 +107,33 @@ def _continues(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str,
     return bool(is_level and -0.3 * size < gap < 0.5 * size)
 
 
-def _line(spans: Sequence[Mapping[str, Any]], closely: bool) -> Line:
-    """The line of these spans. closely: whether superscripts, accents and weights in it count."""
+def _line(spans: Sequence[Mapping[str, Any]], in_detail: bool) -> Line:
+    """The line of these spans. in_detail: whether to look for superscripts, accents and bold type."""
     x0, top, x1, bottom = spans[0]["bbox"]
     for span in spans[1:]:
         box = span["bbox"]
         x0, top, x1, bottom = min(x0, box[0]), min(top, box[1]), max(x1, box[2]), max(bottom, box[3])
     longest = max(spans, key=lambda span: len(span["text"])) if len(spans) > 1 else spans[0]
-    whole = "".join(span["text"] for span in spans)
-    if not closely:
-        text = " ".join(whole.split())
+    plain = "".join(span["text"] for span in spans)
+    if not in_detail:
+        text = one_line(plain)
         return Line(x0, top, x1, bottom, round(longest["size"], 1), False, longest["font"], text, text)
     size = round(longest["size"], 1)
-    if len(spans) > 1 and whole.upper() == whole:  # small capitals are drawn as capitals in a smaller size
+    if len(spans) > 1 and plain.upper() == plain:  # small capitals are drawn as capitals in a smaller size
         size = max((round(span["size"], 1) for span in spans if any(map(str.isalpha, span["text"]))), default=size)
-    text, named, right = "", "", x0
+    text, name_text, right = "", "", x0
     marked = False
     for span in spans:
         gap = "   " if span["bbox"][0] - right > 1.2 * size else ""
         right = span["bbox"][2]
-        shown = _printable(span["text"])
-        text += gap + shown
-        # The comma of "1,2" is raised with its numbers; a small one elsewhere is as OCR saw it.
-        marked = _is_mark(span, size, whole) and (marked or not _PUNCTUATION.issuperset(shown.strip()))
-        named += gap + (MARK if marked and shown.strip() else shown)
+        printable = _printable(span["text"])
+        text += gap + printable
+        # The comma of "1,2" is raised with its numbers; elsewhere, OCR reports small commas.
+        marked = _is_mark(span, size, plain) and (marked or not _PUNCTUATION.issuperset(printable.strip()))
+        name_text += gap + (MARK if marked and printable.strip() else printable)
     bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
-    text, named = compose_accents(text), compose_accents(named)
-    return Line(
-        x0, top, x1, bottom, size, 2 * bold > len(whole), longest["font"], " ".join(text.split()), named.strip()
-    )
+    text, name_text = compose_accents(text), compose_accents(name_text)
+    return Line(x0, top, x1, bottom, size, 2 * bold > len(plain), longest["font"], one_line(text), name_text.strip())
 
 
 def _printable(text: str) -> str:
@@ -143,7 +142,7 @@ def _printable(text: str) -> str:
 
 
 def _is_mark(span: Mapping[str, Any], size: float, text: str) -> bool:
-    """Whether a span is a superscript; the small letters of small capitals are none."""
+    """Whether a span is a superscript, and not the small letters of small capitals."""
     small = bool(span["size"] < _SUPERSCRIPT * size)
     is_raised = bool(span["flags"] & _RAISED) and bool(span["size"] < 0.95 * size)
     return is_raised or (
@@ -157,5 +156,5 @@ def body_size(page: FrontPage) -> float:
     return median_low(sizes) if sum(len(line.text) for line in page.lines) >= _SPARSE_PAGE else 0.0
 
 
-def same_size(one: Line, other: Line, tolerance: float = 0.08) -> bool:
-    return abs(one.size - other.size) <= tolerance * one.size
+def same_size(line: Line, other: Line, tolerance: float = 0.08) -> bool:
+    return abs(line.size - other.size) <= tolerance * line.size

@@ -1,7 +1,7 @@
-"""Where a paper was published, by the lines of its own first pages that say so: "In Proceedings of", "Vol. 3, No. 1".
+"""Where a paper was published, from the lines of its first pages: "In Proceedings of", "Vol. 3, No. 1".
 
-A statement is a line of its own, in the margins or below the title; a venue that a sentence mentions is another
-paper's, or an earlier version's.
+Such a statement is a separate line, in the margins or below the title. A venue inside a sentence belongs to another
+paper or to an earlier version.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from folio.paper_metadata import Field
+from folio.paper_metadata import MASTER, PHD, TECHNICAL, Field
 from folio.pdf import limits
 from folio.pdf.dates import MONTH
-from folio.text import fold
+from folio.text import fold, one_line
 
 
 class Publication(NamedTuple):
-    """What the lines say of the publication. A field that no line says is "", and the year None."""
+    """Where a paper was published. A field that no line states is "", and the year None."""
 
     venue: Field[str] = Field("")
     kind: Field[str] = Field("")
@@ -39,20 +39,20 @@ _SERIAL = re.compile(
     r"\b(?:journal|transactions|annals|letters|bulletin|communications|magazine|review|quarterly|working papers)\b",
     re.I,
 )
-# What says of this paper that it appeared, in front of the venue
-_SAID = re.compile(
+# Words before the venue which state that this paper appeared there
+_APPEARED_IN = re.compile(
     r"\W{0,3}(?:this (?:paper|article|work|chapter) (?:is|was|has been)\s+|originally\s+|to\s+)?"
     r"(?:(?:included|appear(?:s|ed|ing)?|published|presented|accepted)(?: as an? [\w ]{3,30}?)?\s+(?:in|at|by|to)"
     r"|(?-i:In)\b:?)\s+(?:the\s+)?(?=(?-i:[A-Z0-9]))",
     re.I,
 )
-# The beginning of a line that is no sentence: "Proceedings of", "37th Conference on", "2013 Conference on"
+# The beginning of a line that names a venue: "Proceedings of", "37th Conference on", "2013 Conference on"
 _NAMED = re.compile(
     r"\W{0,3}(?:[Tt]he\s+)?"
     r"(?=[Pp]roc(?:eedings|\.)\s|PROCEEDINGS\s|(?:\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\s+[A-Z])"
 )
 _ACRONYM = re.compile(r"\W{0,3}(?P<venue>[A-Z][\w&/@-]*(?: [A-Z][\w&/@-]*)?\s?[’'‘`]\s?(?P<short>\d\d))(?=\W|$)")
-# Said of an earlier version, or of one that has not appeared
+# Words about an earlier version, or one that has not appeared
 _OTHER_VERSION = re.compile(
     r"preliminary|earlier|previous|prior|initial|abridged|extended|announcement|version|revis|under review|submi"
     r"|reprint|based on",
@@ -66,14 +66,14 @@ _ISSUES = tuple(
         rf"(?P<volume>\d{{1,4}})\s?\({_YEAR}\)\s?[:,]?\s*(?:pp?\.\s*)?(?P<pages>\d+\s?[-–—]+\s?\d+)",
         r"(?P<volume>\d{1,4})\s?\((?P<issue>\d{1,4}(?:[-–]\d+)?)\)\s?[:,]\s*(?P<pages>\d+(?:\s?[-–]\s?\d+)?)",
         rf"(?P<volume>\d{{1,3}}),\s?(?P<issue>\d{{1,3}}),\s[^\n]{{0,20}}{_YEAR}",
-        # "A Journal 8.1 (#3) - Lovelace and Babbage 1843": only with the names of the authors
+        # "A Journal 8.1 (#3) - Lovelace and Babbage 1843": only if an author is named
         rf"(?P<volume>\d{{1,3}})\.(?P<issue>\d{{1,3}})\b(?P<people>.*)\b{_YEAR}\W*$",
     )
 )
 _ISSUE = re.compile(r"\b(?:no|number|issue)\b\.?:?\s*(\d+(?:[-–]\d+)?)", re.I)
 _PAGES = re.compile(r"\b(?:pages?|pp?)\b\.?:?\s*(\d+\s?[-–—]+\s?\d+)", re.I)
 _ANY_YEAR = re.compile(rf"(?<![\d-]){_YEAR}(?!-)")
-# What follows the name of a venue
+# Text after the name of a venue
 _ENDS = re.compile(
     r"[,.;:(]?\s*(?:\bvol(?:ume)?\b\.?\s*\w|\bno\.|\bnumber \d|\bpages?\b|\bpp?\.|\d+\s?\(|[;:]|https?:|\bdoi\b|©"
     rf"|\bcopyright|,\s*(?:\d|{MONTH}\W)).*$|\s\s?\d{{1,4}}$(?<!\s(?:18|19|20)\d\d)",
@@ -92,12 +92,15 @@ _INSTITUTIONS = (re.compile(r"universit", re.I), re.compile(r"institut|laborator
 
 
 def find_publication(text: str, title: str, families: Sequence[str] = ()) -> Publication:
-    """What the clearest line says. text: of the first pages; families: the family names of the paper's authors."""
-    lines = [" ".join(line.split()) for line in unicodedata.normalize("NFKC", text).split("\n")]
-    own = fold(title)
-    found = [one for one in _statements(lines, families) if fold(one.venue.value) not in own]
-    sure = next((one for one in found if one.venue.sure), None)
-    return sure or _thesis(lines) or _report(lines) or next(iter(found), Publication())
+    """The publication in the clearest line.
+
+    text: the text of the first pages. title: the paper's. families: the family names of the paper's authors.
+    """
+    lines = [one_line(line) for line in unicodedata.normalize("NFKC", text).split("\n")]
+    folded_title = fold(title)
+    statements = [stated for stated in _statements(lines, families) if fold(stated.venue.value) not in folded_title]
+    sure = next((stated for stated in statements if stated.venue.sure), None)
+    return sure or _thesis(lines) or _report(lines) or next(iter(statements), Publication())
 
 
 def _statements(lines: Sequence[str], families: Sequence[str]) -> Iterator[Publication]:
@@ -107,36 +110,36 @@ def _statements(lines: Sequence[str], families: Sequence[str]) -> Iterator[Publi
             continue
         after = lines[number + 1 : number + 3]
         named = any(family and fold(family) in fold(line) for family in families[:3])
-        # The paper's own citation, or a name that is not whole
+        # The paper's own citation, or an incomplete name, continues on the next line.
         if after and ((named and re.search(r"\(\d{4}\)", line)) or _OPEN.search(line)):
             line, after = (line[:-1] if line.endswith("-") else f"{line} ") + after[0], after[1:]
         context = "" if before.endswith((".", ":")) else before.rpartition(". ")[2]
         if _OTHER_VERSION.search(context):
             continue
-        if found := _serial(line, named) or _meeting(line, after) or _bare(line):
-            yield found
+        if publication := _serial(line, named) or _meeting(line, after) or _bare(line):
+            yield publication
 
 
 def _meeting(line: str, after: Sequence[str]) -> Publication | None:
-    """The conference that a line names, with its date and the paper's pages in the line or in those right after it."""
-    said = _SAID.match(line)
-    short = None if said else _ACRONYM.match(line)
-    begun = said or _NAMED.match(line)
-    if not begun and not short:
+    """The conference that a line names, with the year and the paper's pages from that line or the next two."""
+    appeared = _APPEARED_IN.match(line)
+    short = None if appeared else _ACRONYM.match(line)
+    beginning = appeared or _NAMED.match(line)
+    if not beginning and not short:
         return None
-    venue = short["venue"] if short else _venue(line[begun.end() :] if begun else "")
+    venue = short["venue"] if short else _venue(line[beginning.end() :] if beginning else "")
     is_meeting = bool(_MEETING.search(venue))
     if not venue or not (is_meeting or _SERIAL.search(venue)):
         return None
-    whole = " ".join((line, *(one for one in after if len(one) < 80)))
-    dates = [int(found["year"]) for found in _ANY_YEAR.finditer(whole)]
+    all_lines = " ".join((line, *(following for following in after if len(following) < 80)))
+    dates = [int(match["year"]) for match in _ANY_YEAR.finditer(all_lines)]
     year = _of_century(int(short["short"])) if short else next(iter(dates), None)
-    pages = _PAGES.search(whole)
-    sure = year in dates if short else bool(said or dates or pages)
+    pages = _PAGES.search(all_lines)
+    sure = year in dates if short else bool(appeared or dates or pages)
     return Publication(
         Field(venue, "page", sure),
         Field("paper-conference" if is_meeting else "article-journal", "page", sure),
-        pages=_said(pages[1] if pages else "", sure),
+        pages=_dashed(pages[1] if pages else "", sure),
         year=year,
     )
 
@@ -148,55 +151,56 @@ def _of_century(short: int) -> int:
 def _serial(line: str, named: bool) -> Publication | None:
     """The journal that a line names with its volume: at its beginning, or at the end of the paper's own citation.
 
-    named: whether an author of the paper stands in the line.
+    named: whether the line names an author of the paper.
     """
-    said = _SAID.match(line)
-    parts = [line[said.end() :] if said else line]
+    appeared = _APPEARED_IN.match(line)
+    parts = [line[appeared.end() :] if appeared else line]
     if named:
         parts += re.split(r"(?<=[.?!])\s+", line)[1:]
     for part in parts:
         for pattern in _ISSUES:
-            found = pattern.match(part)
-            if not found or ("people" in pattern.groupindex and not named):
+            match = pattern.match(part)
+            if not match or ("people" in pattern.groupindex and not named):
                 continue
-            values = found.groupdict()
+            values = match.groupdict()
             issue, pages, year = (
-                values.get(name) or (other[1] if (other := search.search(line)) else "")
+                values.get(name) or (number[1] if (number := search.search(line)) else "")
                 for name, search in (("issue", _ISSUE), ("pages", _PAGES), ("year", _ANY_YEAR))
             )
-            venue = _venue(found["venue"])
-            is_whole = venue == found["venue"].strip(" ,.;[")
-            known = _SERIAL.search(venue) or "people" in values or (year and values.get("pages"))
-            if is_whole and known and (issue or pages) and not (_MEETING.search(venue) and not issue):
-                volume = _said(values["volume"], True)
+            venue = _venue(match["venue"])
+            is_whole = venue == match["venue"].strip(" ,.;[")
+            is_journal = _SERIAL.search(venue) or "people" in values or (year and values.get("pages"))
+            if is_whole and is_journal and (issue or pages) and not (_MEETING.search(venue) and not issue):
+                volume = _dashed(values["volume"], True)
                 return Publication(
                     Field(venue, "page", True), Field("article-journal", "page", True), Field(""), volume,
-                    _said(issue, True), _said(pages, True), int(year) if year else None,
+                    _dashed(issue, True), _dashed(pages, True), int(year) if year else None,
                 )  # fmt: skip
     return None
 
 
 def _bare(line: str) -> Publication | None:
-    """A journal's name alone in a line: nothing says that the paper is in it."""
-    if (found := _SERIAL.search(line)) and line[found.end() :].startswith((" of ", " on ")) and _venue(line) == line:
+    """A journal's name alone on a line, which is uncertain: nothing states that the paper appeared there."""
+    if (match := _SERIAL.search(line)) and line[match.end() :].startswith((" of ", " on ")) and _venue(line) == line:
         return Publication(Field(line, "page"))
     return None
 
 
-def _said(value: str, sure: bool) -> Field[str]:
+def _dashed(value: str, sure: bool) -> Field[str]:
+    """The value with en dashes in its ranges; Field("") if it is empty."""
     return Field(re.sub(r"\s?[-–—]+\s?", "–", value), "page", sure) if value else Field("")
 
 
 def _venue(text: str) -> str:
-    """The name at the beginning of a text, without places, dates and pages after it; "" if it is none."""
+    """The venue at the beginning of a text, without places, dates and pages after it; "" if there is none."""
     name = _SENTENCE.sub("", _ENDS.sub("", text)).strip(" ,.;[")
     first, *parts = re.split(r",\s+", name)
-    kept = [first]
-    for number, part in enumerate(parts):  # "Acoustics, Speech, and Signal Processing" goes on; a place does not
+    name_parts = [first]
+    for number, part in enumerate(parts):  # "Acoustics, Speech, and Signal Processing" continues; a place ends it
         if not re.search(r"\b(?:and|&)\s", ", ".join(parts[number:])) or re.search(r"\d", part):
             break
-        kept.append(part)
-    name = ", ".join(kept)
+        name_parts.append(part)
+    name = ", ".join(name_parts)
     words = [word.strip("()[],.:'’‘\"“”") for word in name.split()]
     is_name = all(not word or not word[0].islower() or word in _SMALL for word in words)
     fits = 1 <= len(words) <= 25 and 3 < len(name) <= limits.VENUE
@@ -204,19 +208,19 @@ def _venue(text: str) -> str:
 
 
 def _thesis(lines: Sequence[str]) -> Publication | None:
-    if not (found := _DEGREE.search(" ".join(lines)[:10_000])):
+    if not (match := _DEGREE.search(" ".join(lines)[:10_000])):
         return None
-    genre = "PhD thesis" if found["degree"].lower().startswith(("doctor", "ph")) else "Master's thesis"
+    genre = PHD if match["degree"].lower().startswith(("doctor", "ph")) else MASTER
     return Publication(_institution(lines), Field("thesis", "page", True), Field(genre, "page", True))
 
 
 def _report(lines: Sequence[str]) -> Publication | None:
-    found = next(filter(None, map(_REPORT.match, lines)), None)
-    if not found:
+    match = next(filter(None, map(_REPORT.match, lines)), None)
+    if not match:
         return None
-    genre = Field("Technical report", "page", True)
+    genre = Field(TECHNICAL, "page", True)
     return Publication(
-        _institution(lines), Field("report", "page", True), genre, issue=Field(found["issue"], "page", True)
+        _institution(lines), Field("report", "page", True), genre, issue=Field(match["issue"], "page", True)
     )
 
 

@@ -1,7 +1,6 @@
-"""Compares a page's text with the pixels drawn where it should be.
+"""Compares a page's text with the pixels drawn at its place.
 
-Includes a fast first check of all text at once, in NumPy arrays, because every page goes through it. Pure; no PDF
-library.
+The first check looks at all text of a page at once, in NumPy arrays, because it must be fast. Pure; no PDF library.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _PIECE = 10
 # In the first check, text is visible if its pixels differ by this many levels, and their mean by this many from its
 # colour.
 _MIN_CONTRAST, _MIN_DISTANCE = 48, 140
-# Text may have the colour of its background if this share of the pixels around its box have it; they are blurred.
+# Text may have the colour of its background if this share of the (blurred) pixels around its box has that colour.
 _MIN_FRAME_SHARE = 0.4
 # Rows of text farther apart than this, in points, are drawn separately: there may be a picture between them.
 _ROW_GAP = 12.0
@@ -61,7 +60,7 @@ def not_clearly_visible(spans: Sequence[tuple[int, Span]], picture: Picture) -> 
     """The spans that are not clearly visible, with their indexes.
 
     A span is clearly visible if one row of pixels through it has contrast and is far from the span's colour on average.
-    Only the green channel is used. This check need not be complete but must be fast: it sees every span.
+    Only the green channel is used. This check runs on every span, so it must be fast; it need not be complete.
     """
     if not spans:
         return []
@@ -88,7 +87,7 @@ def not_clearly_visible(spans: Sequence[tuple[int, Span]], picture: Picture) -> 
 def find_doubtful(spans: Sequence[tuple[int, Span]], picture: Picture, take: Callable[[int], bool]) -> list[int]:
     """The indexes of the spans with too little contrast, or on a background of their own colour: check these closely.
 
-    take: asked before a number of pixels is compared; stops early when the answer is False.
+    take: called before a number of pixels is compared; the check stops early if it returns False.
     """
     parts = [(index, span, piece) for index, span in spans for piece in split_span(span)]
     doubtful: dict[int, None] = {}  # an ordered set
@@ -182,15 +181,15 @@ def bands(boxes: Iterable[Rect], scale: float, page: PixelRect) -> list[PixelRec
 
     Drawing only these skips pictures and figures without text, which take the longest.
     """
-    found: list[Rect] = []
+    bands_in_points: list[Rect] = []
     for x0, y0, x1, y1 in sorted(boxes, key=lambda box: box[1]):
-        if found and y0 < found[-1][3] + _ROW_GAP:
-            left, top, right, bottom = found[-1]
-            found[-1] = min(left, x0), top, max(right, x1), max(bottom, y1)
+        if bands_in_points and y0 < bands_in_points[-1][3] + _ROW_GAP:
+            left, top, right, bottom = bands_in_points[-1]
+            bands_in_points[-1] = min(left, x0), top, max(right, x1), max(bottom, y1)
         else:
-            found.append((x0, y0, x1, y1))
+            bands_in_points.append((x0, y0, x1, y1))
     parts = []
-    for x0, y0, x1, y1 in found:
+    for x0, y0, x1, y1 in bands_in_points:
         left = min(max(math.floor(x0 * scale) - _MARGIN, page[0]), page[2] - 1)
         top = min(max(math.floor(y0 * scale) - _MARGIN, page[1]), page[3] - 1)
         right, bottom = min(math.ceil(x1 * scale) + _MARGIN, page[2]), min(math.ceil(y1 * scale) + _MARGIN, page[3])
@@ -205,7 +204,7 @@ def inner_pixels(rect: Rect, picture: Picture) -> PixelRect:
 
 
 def _inner_boxes(rects: npt.NDArray[np.float64], picture: Picture) -> Boxes:
-    """The same for many boxes (count x 4)."""
+    """inner_pixels for many boxes (count x 4)."""
     x0, y0, x1, y1 = (rects - np.tile(picture.corner, 2)).T
     edge = 0.2 * np.minimum(x1 - x0, y1 - y0)
     height, width = picture.pixels.shape[:2]

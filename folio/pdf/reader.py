@@ -1,4 +1,4 @@
-"""Reads a PDF file: the text of its pages, its metadata, and what is wrong with it."""
+"""Reads a PDF file: the text of its pages, its metadata, and its problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from folio.errors import PaperBusy, PaperError, PaperLimit
 from folio.files import open_regular
@@ -35,45 +35,50 @@ from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.page_labels import page_labels
 from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
+from folio.text import reason_of
 from folio.types import Page, ParsedPdf
 from folio.workers import cpu_time_apart
 
-# What is said of a file whose bytes are not those that were hashed
+# What happened and the remedy, for a file whose bytes differ from those that were hashed
 CHANGED = ("The file changed while it was being read.", "Run the command again.")
 
 # A PDF's header must be within this many bytes of the start. Readers allow junk before it.
 _HEADER_WITHIN = 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-# By what stopped OCR on a page (ocr.Scan)
+# Scan.stopped_by -> when OCR tries the page again
 _WHEN_AGAIN = {"": "", "limit": LIMITED, "computer": UNFINISHED}
-# Seconds that a page counts as for the layout model, on one core
+# The assumed time of the layout model for one page, in seconds on one core
 _LAYOUT_PAGE_S = 0.5
 
 
-def read_pdf(
-    path: Path,
-    max_chars: int = limits.TEXT_CHARACTERS,
-    *,
-    layout: bool = False,
-    ocr: bool = False,
-    seconds: float = math.inf,
-    scans: Mapping[int, Scan] | None = None,
-) -> ParsedPdf:
-    """read_content on the bytes of a file. Raises PaperError also if it cannot be opened, or is a pipe or a device."""
+class ReadOptions(TypedDict, total=False):
+    """See read_content."""
+
+    layout: bool
+    ocr: bool
+    seconds: float
+    scans: Mapping[int, Scan] | None
+
+
+def read_pdf(path: Path, max_chars: int = limits.TEXT_CHARACTERS, **options: Unpack[ReadOptions]) -> ParsedPdf:
+    """read_content on the bytes of a file. Raises PaperBusy also if it cannot be opened, or is a pipe or a device."""
     content = read_file(path)
-    return read_content(content, path.name, max_chars, layout=layout, ocr=ocr, seconds=seconds, scans=scans)
+    return read_content(content, path.name, max_chars, **options)
 
 
 def read_file(path: Path, max_mb: float = math.inf) -> bytes:
-    """The bytes of a regular file, read once. Raises PaperBusy; PaperLimit for more than max_mb megabytes."""
+    """The bytes of a regular file, read once.
+
+    Raises PaperBusy if it cannot be opened or changes meanwhile, and PaperLimit if it has more than max_mb megabytes.
+    """
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
-            # One byte more shows a file that grew.
+            # Reading one more byte shows whether the file grew.
             content = b"" if size > max_mb * 1e6 else file.read(size + 1)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        # It was readable when it was hashed, so this says nothing about its content: it is tried again next time.
+        # It was readable when it was hashed, so its content may be fine: the next ingest tries again.
         raise PaperBusy(f"The file cannot be opened: {reason}.", "Check that it exists and is readable.") from error
     if size > max_mb * 1e6:
         raise PaperLimit(
@@ -101,19 +106,19 @@ def read_content(
 
     Pages that cannot be read stay in the list, without text and with the problem, so that page numbers stay right.
     layout: mark headings and write tables in Markdown. ocr: read scanned pages, if an engine is installed. seconds:
-    the work that the layout model may do, see _WorkBudget; pages that it does not reach are read without it and say so.
-    scans: page index -> what OCR made of the page. Pages that are missing in it raise ocr.NotScannedYet, which names
-    all of them; None reads them here and now.
+    the work that the layout model may do, see _WorkBudget; pages beyond it are read without the model, and their
+    problem says so. scans: page index (from 0) -> the result of OCR. None runs OCR here.
 
     Raises PaperError if the file is empty, not a PDF, locked by a password, unreadable, without text (scanned), or has
-    more than max_chars characters or too many pages; PaperLimit if OCR, or more time for it, may help.
+    more than max_chars characters or too many pages; PaperLimit if OCR, or more time for it, may help;
+    ocr.NotScannedYet, with all pages that need OCR, if some of them are missing in `scans`.
     """
     with _opened(content) as document:
         return _read(_Reader(document, name, layout, ocr, seconds, scans), max_chars)
 
 
 def scan(content: bytes, index: int) -> Scan:
-    """What the installed OCR engine reads on page `index` (from 0) of a PDF. Raises PaperError as read_content does."""
+    """OCR of page `index` (from 0) of a PDF by the installed engine. Raises PaperError as read_content does."""
     with _opened(content) as document:
         return scan_page(document.load_page(index))
 
@@ -140,7 +145,7 @@ def _opened(content: bytes) -> Iterator[Any]:
 
 
 def _check_header(head: bytes) -> None:
-    """Raises PaperError if a file that begins like this is not a PDF. MuPDF would open text, HTML and images too."""
+    """Raises PaperError if `head` is not the beginning of a PDF. MuPDF would open text, HTML and images too."""
     if not head:
         raise PaperError("The file is empty (0 bytes).", "Download it again.")
     if head.startswith(_LFS_POINTER):
@@ -150,16 +155,16 @@ def _check_header(head: bytes) -> None:
 
 
 class _WorkBudget:
-    """The work that the layout model may do on one file, in seconds that its pages take on an ordinary core.
+    """The work that the layout model may do on one file, in seconds on an ordinary core.
 
-    Pages are counted and not timed, so that the same pages are read on every computer, whatever else it is doing.
+    Pages are counted, not timed, so that the model reads the same pages on every computer, however busy it is.
     """
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
 
     def take(self, cost: float) -> bool:
-        """Whether a page that costs this many seconds may be read; if so, its cost is taken."""
+        """Whether a page that costs this many seconds may be read; if so, its cost is subtracted."""
         if cost > self._left:
             return False
         self._left -= cost
@@ -189,7 +194,7 @@ class _Reader:
         self.verdicts: dict[int, legibility.Verdict] = {}
         self.edges: dict[int, list[page_furniture.EdgeLine]] = {}
         self.split: dict[int, list[split_words.SplitLine]] = {}
-        self.unnumbered: dict[int, str] = {}  # the text of pages whose lines seem to be numbered, without the numbers
+        self.unnumbered: dict[int, str] = {}  # page -> its text without what seem to be line numbers
 
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
@@ -211,8 +216,8 @@ class _Reader:
         if index == 0:
             self.margin = _vertical_texts(visible.blocks)
         if index < limits.FRONT_PAGES:
-            shown, told = ((), "") if is_encoded else (visible.blocks, text)
-            self.front_pages.append(PageText(shown, page.rect.width, page.rect.height, told))
+            front_blocks, front_text = ((), "") if is_encoded else (visible.blocks, text)
+            self.front_pages.append(PageText(front_blocks, page.rect.width, page.rect.height, front_text))
         if is_encoded:
             text, problem = self._decoded(page, index, rotation)
         elif is_nearly_empty(text):
@@ -222,15 +227,15 @@ class _Reader:
             if not text and not problem:
                 problem = NOT_READ if has_image else "no text"
         else:
-            self._look_at_lines(page, index, blocks, text)
+            self._note_lines(page, index, blocks, text)
         if text and not problem and not is_nearly_empty(text) and self.layout and not rotation:
             # The model would see the text of a rotated page sideways.
             text, problem = self._by_layout(page, index, visible, blocks, text)
         unchecked = "" if visible.checked else NOT_CHECKED
         return text, "; ".join(filter(None, (problem, visible.problem, unchecked)))
 
-    def _look_at_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
-        """Note what the other pages decide on: lines at the edges, and words that may be torn apart."""
+    def _note_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
+        """Keep what can only be judged with the other pages: lines at the edges, and words that may be split."""
         self.edges[index] = page_furniture.edge_lines(blocks)
         if without := page_furniture.without_line_numbers(blocks):
             self.unnumbered[index] = page_text(without)
@@ -252,14 +257,14 @@ class _Reader:
         return "", f"{ENCODED}; {'install Tesseract' if self.obstacles.ocr else 'set OCR=auto'}"
 
     def is_encoded(self, index: int) -> bool:
-        """Whether the text of a page that shows too few letters by itself is encoded as most others are."""
+        """Whether a page with too few letters for a verdict counts as illegible, because most other pages are."""
         verdicts = list(self.verdicts.values())
         broken = verdicts.count(legibility.Verdict.ILLEGIBLE)
         is_unknown = self.verdicts.get(index) is legibility.Verdict.UNKNOWN
         return is_unknown and broken > 1 and broken > verdicts.count(legibility.Verdict.LEGIBLE)
 
     def _by_ocr(self, page: Any, index: int, rotation: int, text: str, reason: str = NOT_READ) -> tuple[str, str]:
-        """The text of a page by OCR, and its problem. text: the text in the file. reason: why that is not enough."""
+        """The text of a page by OCR, and its problem. text: the text in the file. reason: why OCR is needed."""
         if not self.obstacles.ocr:
             return text, ""
         engine = ocr.engine()
@@ -297,12 +302,12 @@ class _Reader:
             return text, f"read without its layout: {NO_TIME}"
         try:
             with cpu_time_apart():
-                found = layout_model.find_regions(self.document, index)
-            return layout_model.page_text_by_region(found, blocks, partial(_letters, page, visible)), ""
+                regions = layout_model.find_regions(self.document, index)
+            return layout_model.page_text_by_region(regions, blocks, partial(_letters, page, visible)), ""
         except MemoryError:
             raise
         except Exception as error:  # the model failed, but the text was read
-            return text, f"read without its layout: {_reason(error)}"
+            return text, f"read without its layout: {reason_of(error)}"
 
     def problems(self) -> Iterator[str]:
         """The problems of the whole file."""
@@ -332,7 +337,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
             raise
         except Exception as error:  # one bad page must not stop the others
             failed += 1
-            problem = f"cannot be read: {_reason(error)}"
+            problem = f"cannot be read: {reason_of(error)}"
         characters += len(text)
         if characters > max_chars:
             raise PaperError(
@@ -350,23 +355,23 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
 
 
 def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
-    """The pages after what only the whole paper can tell: encoded text, torn words, and what stands around the text."""
-    found = list(pages)
-    for index, page in enumerate(found):
+    """The pages after the steps that need all pages: illegible text, line numbers, split words, page furniture."""
+    finished = list(pages)
+    for index, page in enumerate(finished):
         if page.text and reader.is_encoded(index):
             text, problem = reader.decode_page(index)
-            found[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
-    # A draft numbers its lines on all pages; a long listing, on its own.
+            finished[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
+    # A draft numbers the lines of all pages; a long listing only its own lines.
     if len(reader.unnumbered) > max(1, len(reader.edges) / 2) and not reader.layout:
         for index, text in reader.unnumbered.items():
-            found[index] = replace(found[index], text=text)
-    if any(reader.split.values()):  # a font tears words wherever it is used
+            finished[index] = replace(finished[index], text=text)
+    if any(reader.split.values()):  # a font splits words wherever it is used
         for index in reader.edges.keys() - reader.split.keys():
             reader.split[index] = _split_lines(reader.document.load_page(index))
-    for index, text in split_words.join_words([page.text for page in found], reader.split).items():
-        found[index] = replace(found[index], text=text)
-    furniture = page_furniture.repeated([reader.edges.get(index, []) for index in range(len(found))])
-    return [replace(page, furniture=texts) if texts else page for page, texts in zip(found, furniture, strict=True)]
+    for index, text in split_words.join_words([page.text for page in finished], reader.split).items():
+        finished[index] = replace(finished[index], text=text)
+    furniture = page_furniture.repeated([reader.edges.get(index, []) for index in range(len(finished))])
+    return [replace(page, furniture=texts) if texts else page for page, texts in zip(finished, furniture, strict=True)]
 
 
 def _split_lines(page: Any) -> list[split_words.SplitLine]:
@@ -401,12 +406,12 @@ def _letters(page: Any, visible: VisibleText) -> list[list[list[layout_model.Let
 
 
 def _readable(text: str) -> str:
-    """The text, or "" if it has neither letters nor digits: dots alone, or glyphs mapped to control characters."""
+    """The text, or "" if it has neither letters nor digits: only dots, or glyphs mapped to control characters."""
     return text if any(map(str.isalnum, text)) else ""
 
 
 def _end(pages: Sequence[Page]) -> str:
-    """The end of the text, where the references are; no more of it than is searched."""
+    """The last limits.CITED_WITHIN characters of the text, which contain the references."""
     texts: list[str] = []
     left = limits.CITED_WITHIN
     for page in reversed(pages):
@@ -419,9 +424,7 @@ def _end(pages: Sequence[Page]) -> str:
 
 def _vertical_texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
     """The text of each block that runs up or down the page."""
-    found = [[line_text(line) for line in block.get("lines", ()) if abs(line["dir"][0]) < 0.1] for block in blocks]
-    return [" ".join(texts).strip() for texts in found if texts]
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:100] or type(error).__name__
+    texts_by_block = [
+        [line_text(line) for line in block.get("lines", ()) if abs(line["dir"][0]) < 0.1] for block in blocks
+    ]
+    return [" ".join(texts).strip() for texts in texts_by_block if texts]

@@ -25,7 +25,7 @@ _MIN_BALANCE = 0.6
 _MIN_CHARACTERS = 15
 # Running heads and feet have at most this many lines or pieces.
 _MAX_EDGE_LINES = 3
-# If more than this share of a page's lines are wider than a column, it has no columns.
+# A page has no columns if more than this share of its lines are wider than a column.
 _MAX_WIDE = 0.75
 # A page is reordered if more than this share of its lines are out of order: footnotes are often drawn last.
 _MAX_DISPLACED = 0.1
@@ -63,21 +63,21 @@ def page_text(blocks: Iterable[Sequence[Box]]) -> str:
     blocks: lists of lines; both in the order they were drawn. The cells of a table row are joined into one line,
     separated by two spaces.
     """
-    written = [block for block in blocks if any(line.text.strip() for line in block)]
-    boxes = [_block(block) for block in written]
+    non_empty = [block for block in blocks if any(line.text.strip() for line in block)]
+    boxes = [_block(block) for block in non_empty]
     cuts: tuple[float, ...] = ()
     if _may_need_reordering(boxes):
-        found = _whole_lines(line for block in written for line in block if line.text.strip())
-        cuts = gutters(found)
+        whole_lines = _whole_lines(line for block in non_empty for line in block if line.text.strip())
+        cuts = gutters(whole_lines)
         if cuts:
-            regions = _regions(found, cuts)
-            if _displaced(found, regions) > max(2.0, _MAX_DISPLACED * len(found)):
+            regions = _regions(whole_lines, cuts)
+            if _displaced(whole_lines, regions) > max(2.0, _MAX_DISPLACED * len(whole_lines)):
                 return join_paragraphs(paragraph for region in regions for paragraph in _paragraphs(region))
     top, bottom = min((box.y0 for box in boxes), default=0), max((box.y1 for box in boxes), default=0)
     paragraphs = []
-    for block, box in zip(written, boxes, strict=True):
+    for block, box in zip(non_empty, boxes, strict=True):
         rows = _rows(block, cuts)
-        # A running head or foot with the page number: later it is recognised line by line.
+        # Keep the lines of a running head or foot, which cleaning recognises line by line.
         is_edge = len(rows) == 1 and (box.y0 == top or box.y1 == bottom)
         paragraphs.append("\n".join([line.text for line in block] if is_edge else rows))
     return join_paragraphs(paragraphs)
@@ -120,7 +120,7 @@ def _block(lines: Sequence[Box]) -> Box:
 def _rows(block: Sequence[Box], cuts: Sequence[float]) -> list[str]:
     """The lines of a block as text; lines on one row are joined unless a gutter separates them.
 
-    cuts: the gutters of the page. Those of the block itself are found here.
+    cuts: the gutters of the page. This function computes the block's own gutters.
     """
     gaps = [pair for pair in pairwise(block) if _follows(*pair)]
     middles = [(last.x1 + line.x0) / 2 for last, line in gaps if _are_long(last, line)]
@@ -280,16 +280,16 @@ def _regions(boxes: Sequence[Box], cuts: Sequence[float]) -> list[list[Box]]:
 
 
 def _edge_count(boxes: Sequence[Box], side: int) -> int:
-    """How many boxes at one end of the page are a line or more apart from all others: running heads and feet.
+    """How many boxes at one end of the page have a gap of about a line to all others: running heads and feet.
 
     boxes: from that end of the page inwards. side: -1 for the top, 1 for the bottom.
     """
     for count in range(min(_MAX_EDGE_LINES, len(boxes) - 1), 0, -1):
-        ends, rest = boxes[:count], boxes[count:]
+        ends, others = boxes[:count], boxes[count:]
         if side < 0:
-            gap = min(box.y0 for box in rest) - max(box.y1 for box in ends)
+            gap = min(box.y0 for box in others) - max(box.y1 for box in ends)
         else:
-            gap = min(box.y0 for box in ends) - max(box.y1 for box in rest)
+            gap = min(box.y0 for box in ends) - max(box.y1 for box in others)
         if gap > max(box.y1 - box.y0 for box in ends) * 0.8:
             return count
     return 0
@@ -297,7 +297,7 @@ def _edge_count(boxes: Sequence[Box], side: int) -> int:
 
 def _displaced(drawn: Sequence[Box], regions: Sequence[Sequence[Box]]) -> float:
     """How many boxes would have to move for the drawn order to follow the regions."""
-    # By identity: text drawn twice to look bold gives equal boxes.
+    # Keys are ids, because text drawn twice to look bold gives equal boxes.
     region_of = {id(box): number for number, region in enumerate(regions) for box in region}
     ends: list[int] = []  # ends[n]: the lowest region in which a rising run of n + 1 boxes can end
     for box in drawn:

@@ -7,7 +7,6 @@ their letters and digits are matched, with those of the page in the order they w
 from __future__ import annotations
 
 import math
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from folio.errors import PaperError, command
 from folio.pdf.mupdf import pymupdf, unlock
+from folio.text import fold, reason_of
 
 # Left, top, right and bottom, in points from the left and the top of the page as shown.
 Rect = tuple[float, float, float, float]
@@ -36,10 +36,10 @@ _MIN_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """A page as a PNG file, and for each quote, in the given order, whether it is highlighted."""
+    """A page as a PNG file, and for each quote, in the order of the call, whether it is highlighted."""
 
     png: bytes
-    found: tuple[bool, ...]
+    highlighted: tuple[bool, ...]
 
 
 def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) -> PagePicture:
@@ -65,14 +65,13 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
             )
         loaded = document.load_page(page - 1)
         boxes = quote_boxes(loaded, quotes)
-        png = _draw_png(loaded, [box for found in boxes for box in found], dpi)
+        png = _draw_png(loaded, [box for of_quote in boxes for box in of_quote], dpi)
         return PagePicture(png, tuple(map(bool, boxes)))
     except PaperError:
         raise
     except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit in memory
-        reason = " ".join(str(error).split())[:100] or type(error).__name__
         raise PaperError(
-            f"Page {page} of {path.name} cannot be drawn: {reason}.", "Open the file in a PDF reader instead."
+            f"Page {page} of {path.name} cannot be drawn: {reason_of(error)}.", "Open the file in a PDF reader instead."
         ) from error
     finally:
         document.close()
@@ -86,7 +85,7 @@ def quote_boxes(page: Any, quotes: Sequence[str]) -> list[tuple[Rect, ...]]:
     () for a quote that is not on the page.
     """
     letters = _letters(page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT())
-    return [tuple(_line_boxes(page, letters, _match_pieces(_fold(quote), letters))) for quote in quotes]
+    return [tuple(_line_boxes(page, letters, _match_pieces(fold(quote), letters))) for quote in quotes]
 
 
 def _open(path: Path) -> Any:
@@ -131,7 +130,7 @@ def _letters(page: dict[str, Any]) -> _Letters:
     for number, line in enumerate(drawn):
         starts.append(len(letters))
         for character in (character for span in line["spans"] for character in span["chars"]):
-            folded = _fold(character["c"])
+            folded = fold(character["c"])
             if not folded:
                 words.add(len(letters))
             letters += folded
@@ -139,11 +138,6 @@ def _letters(page: dict[str, Any]) -> _Letters:
             boxes += [character["bbox"]] * len(folded)
     starts.append(len(letters))
     return _Letters("".join(letters), lines, boxes, words.union(starts), starts)
-
-
-def _fold(text: str) -> str:
-    """Only letters and digits, without case, accents and ligatures."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())))
 
 
 def _match_pieces(quote: str, letters: _Letters) -> list[tuple[int, int]]:
@@ -186,10 +180,10 @@ def _line_boxes(page: Any, letters: _Letters, pieces: Sequence[tuple[int, int]])
         box_of_line: dict[int, Any] = {}
         for line, box in zip(letters.lines[start:end], letters.boxes[start:end], strict=True):
             box_of_line[line] = box_of_line[line] | box if line in box_of_line else mupdf.Rect(box)
-        for whole in box_of_line.values():
-            shown = (whole * page.rotation_matrix) & page.rect
-            if not shown.is_empty:
-                yield (shown.x0, shown.y0, shown.x1, shown.y1)
+        for unrotated in box_of_line.values():
+            visible = (unrotated * page.rotation_matrix) & page.rect
+            if not visible.is_empty:
+                yield (visible.x0, visible.y0, visible.x1, visible.y1)
 
 
 def _draw_png(page: Any, boxes: Sequence[Rect], dpi: int) -> bytes:

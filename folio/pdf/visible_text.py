@@ -1,4 +1,4 @@
-"""The text of a PyMuPDF page that a reader can see: hidden_text.py with a limit on its work."""
+"""The text of a PyMuPDF page that a reader can see: runs hidden_text.py with a limit on its work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from folio.pdf.raster import Picture, Rect, Span, bands
 _MAX_PIXELS = 4_000_000
 # The most pixels to draw and compare in one file: 190 scanned A4 pages, or 3,000 printed ones. It takes 20 to 50 s.
 _FILE_PIXELS = 400_000_000
-# The most seconds of processor time to draw one file, far more than its pixels take unless they are made to be slow
+# The most seconds of processor time to draw one file, far more than an ordinary file takes
 _DRAW_CPU_S = 75.0
 # MuPDF cannot be interrupted while it draws. A page whose text takes _BUSY_S to extract has thousands of objects and is
 # drawn in strips: the first is this share of the page, each further one as high as all before it, while time is left.
@@ -30,14 +30,14 @@ _BUSY_S, _SLOW_S, _FIRST_STRIP = 0.05, 1.0, 1 / 64
 class SearchWork:
     """The work of searching the pages of a file for hidden text, counted in pixels.
 
-    A count stops at the same place on every computer, however busy it is. Only drawings that are slow on purpose reach
-    the limit on processor time as well.
+    A count stops at the same place on every computer, however busy it is. Only drawings that are slow on purpose also
+    reach the limit on processor time.
     """
 
     pixels = 0  # drawn and compared
     cpu_s = 0.0  # spent on drawing
     is_busy = False  # the current page is drawn in strips
-    checked = True  # whether all that was asked for on the current page was done
+    checked = True  # whether the current page was checked completely
 
     def begin_page(self, is_busy: bool) -> None:
         self.is_busy, self.checked = is_busy, True
@@ -68,7 +68,7 @@ class SearchWork:
 
 
 def images(page: Any) -> list[Rect]:
-    """The boxes of the pictures on a page, cut off at its edges. Without TEXT_CLIP, those that reach over are lost."""
+    """The boxes of the pictures on a page, clipped to it. Without TEXT_CLIP, MuPDF drops those that cross its edge."""
     flags = pymupdf().TEXT_PRESERVE_IMAGES | pymupdf().TEXT_CLIP
     return [tuple(block[:4]) for block in page.get_textpage(flags=flags).extractBLOCKS() if block[6] == 1]
 
@@ -83,24 +83,24 @@ class VisibleText(NamedTuple):
 
 
 def visible_text(page: Any, work: SearchWork) -> VisibleText:
-    """The text of a page without the text that no reader can see."""
+    """The text of a page without text that no reader can see."""
     started = time.process_time()
     blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractDICT()["blocks"]
     spans = [span for line in lines(blocks) for span in line["spans"]]
     work.begin_page(time.process_time() - started > _BUSY_S)
     # One display list for all pictures of the page. Text extracted from a display list would lack some spaces.
     draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, work), partial(images, page)
-    found = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
+    reasons = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
     for span, text in zip(spans, drawn_signs.texts(page, spans), strict=True):
         span["text"] = text
-    if not found:
+    if not reasons:
         return VisibleText(blocks, checked=work.checked)
-    hidden = {id(spans[index]) for index in found}
+    hidden = {id(spans[index]) for index in reasons}
     left_out = ["".join(s["text"] for s in line["spans"] if id(s) in hidden) for line in lines(blocks)]
     for line in lines(blocks):
         line["spans"] = [span for span in line["spans"] if id(span) not in hidden]
-    problem = summarise_hidden(left_out, "".join(line_text(line) for line in lines(blocks)), found.values())
-    return VisibleText(blocks, frozenset(found), problem, work.checked)
+    problem = summarise_hidden(left_out, "".join(line_text(line) for line in lines(blocks)), reasons.values())
+    return VisibleText(blocks, frozenset(reasons), problem, work.checked)
 
 
 def _span(span: Mapping[str, Any]) -> Span:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from folio.protocols import TermWeights, TokenEmbedder
 from folio.search.late_interaction import matches
-from folio.text import coverage, sentence_spans, tokenize
+from folio.text import coverage, sentence_tokens, tokenize
 from folio.types import Hit
 
 # Passages scored by late interaction. 20 gain a little more and take longer.
@@ -91,12 +91,13 @@ class BuiltinReranker:
         best_bm25 = max((hit.lexical or 0.0 for hit in hits), default=0.0)
         own = self._weights
         found = []
+        titles = {title: tokenize(title) for title in dict.fromkeys(hit.paper.title for hit in hits)}
         for hit in hits:
-            passage = tokenize(f"{hit.paper.title}\n{hit.text}")
+            sentences = sentence_tokens(hit.text)
+            passage = list(chain(titles[hit.paper.title], *sentences))
             cosine = _ratio(max(0.0, hit.dense or 0.0), best_cosine)
             bm25 = _ratio(hit.lexical or 0.0, best_bm25)
             shared = _ratio(len(bigrams.intersection(pairwise(passage))), len(bigrams))
-            sentences = (tokenize(hit.text[start:end]) for start, end in sentence_spans(hit.text))
             sentence = max((coverage(weights, tokens) for tokens in sentences), default=0.0)
             terms = coverage(weights, passage)
             score = (

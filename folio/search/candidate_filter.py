@@ -6,10 +6,10 @@ left (`deep_enough`): a filter never leaves a search with less than the library 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from folio.paper_versions import is_superseded
 from folio.sections import APART, KINDS, Kind, PaperSection, Spans, overlap
@@ -17,30 +17,10 @@ from folio.store.library import Library
 from folio.text import plain_words
 from folio.types import Chunk
 
+if TYPE_CHECKING:
+    from folio.search.question import Question
+
 Scored = list[tuple[int, float]]  # (chunk id, score), best first
-
-# What a question says that asks for a kind of text which is no evidence otherwise
-_WORDS: tuple[tuple[Kind, str], ...] = (
-    ("references", r"references?|bibliograph\w*|cit(?:e|es|ed|ing|ations?)|works? cited|literature"),
-    (
-        "acknowledgements",
-        r"acknowledg\w*|fund(?:s|ed|er|ers|ing)?|grants?|sponsor\w*|financ\w+|awards?|thank(?:s|ed|ing)?"
-        r"|supported by|host(?:s|ed|ing)?|organi[sz]ations?|institutions?|agenc(?:y|ies)|foundations?|events?|helped",
-    ),
-    (
-        "boilerplate",
-        r"licen[cs]\w*|copyright\w*|permissions?|affiliat\w*|correspond(?:ing|ence)|e-?mails?|address(?:es)?"
-        r"|authors?|wrote|written by|contribut\w+|universit\w+|institut\w*|departments?|fund(?:ed|er|ers|ing)?"
-        r"|competing|conflicts? of interests?|declar\w+|received|accepted|submitted|published|publication|keywords?"
-        r"|index terms|table of contents|list of (?:figures|tables)",
-    ),
-)
-_ASKS = tuple((kind, re.compile(rf"\b(?:{words})\b", re.I)) for kind, words in _WORDS)
-
-
-def asked_kinds(question: str) -> frozenset[Kind]:
-    """The kinds of text that are searched for this question although they are no evidence for others."""
-    return frozenset(kind for kind, words in _ASKS if words.search(question))
 
 
 @dataclass(frozen=True)
@@ -89,7 +69,7 @@ class CandidateFilter:
     def of(
         cls,
         library: Library,
-        question: str,
+        question: Question,
         sections: SectionFilter | None,
         hidden: frozenset[str] = frozenset(),
         newest_only: bool = False,
@@ -99,7 +79,7 @@ class CandidateFilter:
         hidden: ids of papers that are not searched. newest_only: leave out papers of which the library has a newer
         version.
         """
-        apart = frozenset[Kind]() if sections else APART - asked_kinds(question)
+        apart = frozenset[Kind]() if sections else APART - question.kinds
         return cls(library, sections, apart, hidden, newest_only)
 
     def allowed(self, ids: Iterable[int]) -> set[int]:

@@ -53,12 +53,14 @@ def dense_search(
     library: Library,
     indexes: SearchIndexes,
     query: Vectors,
-    count: int,
-    dual_count: int,
+    counts: tuple[int, int],
     papers: frozenset[str] | None,
 ) -> DenseSearch:
-    """query: the question's vector, of unit length. count: how many passages to find; dual_count: how many passages,
-    and as many fine ones, where there are fine ones. papers: only in these. Raises IndexDamaged."""
+    """query: the question's vector, of unit length. papers: only in these. Raises IndexDamaged.
+
+    counts: how many passages to find; and how many passages, and as many fine ones, where there are fine ones.
+    """
+    count, dual_count = counts
     if indexes.fine_passages is None:
         return _SingleSearch(_Nearest(indexes.passages, query, count, papers))
     passages = _Nearest(indexes.passages, query, dual_count, papers)

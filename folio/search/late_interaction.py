@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.text import tokenize
+from folio.text import word_tokens
 from folio.types import Tokens, Vectors
 
 # Tokens in a window, and between the starts of two windows. 64 tokens are about two sentences; few answers are longer.
@@ -44,7 +44,7 @@ class Query:
         A compound such as "ML-KEM" has the largest weight of its terms.
         """
         words = list(_WORD.finditer(question))
-        word_weights = [max((weights.get(term, 0.0) for term in tokenize(word.group())), default=0.0) for word in words]
+        word_weights = [max((weights.get(term, 0.0) for term in own), default=0.0) for own in word_tokens(question)]
         ends = [word.end() for word in words]
         owners = [bisect_right(ends, start) for start, _ in tokens.spans]  # the word of each token
         tokens_of = Counter(owners)

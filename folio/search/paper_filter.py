@@ -16,14 +16,14 @@ from typing import NamedTuple
 from folio.errors import NotKnown, UsageError, command
 from folio.paper_groups import has_tag, is_in_collection, names_of
 from folio.paper_lists import unsure_fields
-from folio.paper_metadata import PersonName
 from folio.paper_versions import newest
+from folio.people import is_called
 from folio.search.aliases import KnownBy, known_by_none
 from folio.search.candidate_filter import SectionFilter, kind_named
 from folio.search.paper_names import file_names, papers_named, similar_names, unknown_paper
 from folio.sections import KINDS
 from folio.shown_text import name_line
-from folio.text import plain_words
+from folio.text import one_line, plain_words
 from folio.types import Paper, SourceFile
 
 # 2014, 2010-2015, 2020-, -1999; with any dash, and spaces around it
@@ -307,23 +307,12 @@ def _kinds_of(papers: Sequence[Paper]) -> str:
 def by_author(name: str) -> Callable[[Paper], bool]:
     """Whether an author has this family name, or a name with all these words: "Ongaro", "D. Ongaro"."""
     wanted = plain_words(name)
-    return lambda paper: any(_is_called(each, wanted) for each in paper.metadata.authors.value)
-
-
-def _is_called(name: PersonName, wanted: Sequence[str]) -> bool:
-    family, given = plain_words(name.family), plain_words(name.given)
-    if family == list(wanted):
-        return True
-    full = [*given, *family]
-    initials = {word[0] for word in given}
-    return set(family) & set(wanted) != set() and all(
-        word in full or (len(word) == 1 and word in initials) for word in wanted
-    )
+    return lambda paper: any(is_called(each, wanted) for each in paper.metadata.authors.value)
 
 
 def _of_venue(name: str) -> Callable[[Paper], bool]:
     """Whether the venue's name has all these words; one with a full stop may be the beginning of one."""
-    wanted = [(word, bool(stop)) for word, stop in _VENUE_WORD.findall(" ".join(name.split()))]
+    wanted = [(word, bool(stop)) for word, stop in _VENUE_WORD.findall(one_line(name))]
     wanted = [(plain, stop) for word, stop in wanted for plain in plain_words(word)]
 
     def fits(paper: Paper) -> bool:

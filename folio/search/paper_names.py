@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from folio.errors import NotKnown, UsageError, command
-from folio.paper_metadata import without_version
+from folio.identifiers import without_version
 from folio.search.aliases import KnownBy, known_by_none
 from folio.shown_text import name_line
-from folio.text import STOP_WORDS, plain_words, without_ending
+from folio.text import STOP_WORDS, one_line, plain_words, without_ending
 from folio.types import Paper, SourceFile
 
 # A word with the joiners of names inside it
@@ -194,7 +194,7 @@ _OWN, _ACRONYM, _IN_TITLE = range(3)  # ranks
 
 
 def _names(paper: Paper) -> Iterator[Named]:
-    title = " ".join(paper.title.split())
+    title = one_line(paper.title)
     stem = PurePath(paper.file).stem
     for own in (title, stem, paper.file, paper.arxiv, paper.key, *_short_names(title), *_file_names(stem)):
         words = _WORD.findall(own)
@@ -257,4 +257,5 @@ def _plain(word: str) -> str:
 
 
 def _squashed(name: str) -> str:
+    # Not text.fold: names that differ in an accent are two.
     return _NOT_ALNUM.sub("", name).casefold()

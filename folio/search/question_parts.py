@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import chain
 
-from folio.text import tokenize
+from folio.text import one_line, tokenize
 
 MOST_PARTS = 4
 _PREPOSITION = r"(?:about|at|by|during|for|from|in|into|of|on|through|to|under|with)"
@@ -86,20 +86,20 @@ def question_parts(question: str) -> tuple[str, ...]:
     >>> question_parts("What is the difference between Raft and Paxos in leader election?")
     ('Raft in leader election', 'Paxos in leader election')
     """
-    plain = " ".join(question.split()).strip(" ?")
+    plain = one_line(question).strip(" ?")
     rules = (_said_again, _asked, _compared, _compared_to, _joined)
     return next((parts for rule in rules if (parts := _several(rule(plain)))), ())
 
 
 def questions_in(question: str) -> tuple[str, ...]:
     """The questions that one asks one after the other, if each stands alone; () if it asks only one."""
-    parts = _asked(" ".join(question.split()))
+    parts = _asked(one_line(question))
     return _several([] if any(_PRONOUN.search(part) for part in parts) else parts)
 
 
 def parts_alone(question: str) -> tuple[str, ...]:
     """Those of question_parts, unless they are questions of which one refers to another."""
-    return questions_in(question) if _asked(" ".join(question.split())) else question_parts(question)
+    return questions_in(question) if _asked(one_line(question)) else question_parts(question)
 
 
 def compared_things(question: str) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _compared(question: str) -> list[str]:
 
 
 def _uncompared(text: str) -> str:
-    return " ".join(_COMPARING.sub(" ", text).split()).strip(" ,.;:?!")
+    return one_line(_COMPARING.sub(" ", text)).strip(" ,.;:?!")
 
 
 def _compared_to(question: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from folio.protocols import PassageReader, Reranker, TermWeights
+from folio.search.question import Question
 from folio.text import tokenize
 from folio.types import Hit, Paper, Passage
 
@@ -32,7 +33,7 @@ class ReaderReranker:
         order = sorted(range(len(hits)), key=lambda place: -first[place])
         top, rest = order[:READ], order[READ:]
         read = self._reader.read(question, [passage_of(hits[place]) for place in top])
-        numbers = numbers_in(question)
+        numbers = Question(question).numbers
         scores = [0.0] * len(hits)
         for place, reading in zip(top, read, strict=True):
             matched = first[place] / first[top[0]] if first[top[0]] > 0 else 0.0
@@ -42,11 +43,6 @@ class ReaderReranker:
         for place in rest:  # behind those that were read, in their order
             scores[place] = 0.99 * lowest * (first[place] / first[rest[0]] if first[rest[0]] > 0 else 0.0)
         return scores
-
-
-def numbers_in(question: str) -> frozenset[str]:
-    """The tokens of a question that have a digit."""
-    return frozenset(token for token in tokenize(question) if any(map(str.isdigit, token)))
 
 
 def odds(read: float, numbers: frozenset[str], text: str) -> float:

@@ -12,12 +12,12 @@ from typing import TypeVar
 import numpy as np
 
 from folio.errors import IndexDamaged
-from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker
+from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker, TermWeights, Written
 from folio.search import acronyms
 from folio.search.aliases import indexed_aliases, papers_with
 from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough, first_depth
 from folio.search.coarse_fine import Highlights, dense_search
-from folio.search.fusion import FusionSettings, fuse_in
+from folio.search.fusion import FusionSettings, Mode, Scored, fuse_in
 from folio.search.mmr import mmr
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_names import PaperNames
@@ -31,6 +31,7 @@ from folio.search.paper_ranking import (
     paper_hit,
 )
 from folio.search.paper_selection import select
+from folio.search.question import Question
 from folio.search.readings import fuse_readings
 from folio.search.reranking import reranked
 from folio.search.sample_paper import SAMPLE_ID, names_sample
@@ -51,12 +52,60 @@ SURFACE_PASSAGES = 10
 
 
 @dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A question, and how it is to be searched."""
+
+    question: Question
+    top_k: int
+    papers: Sequence[Paper] | None = None  # search only these
+    sections: SectionFilter | None = None  # and only these sections
+    also: Sequence[int] = ()  # chunk ids to add to the candidates, such as the evidence of earlier turns
+    # Other readings of the question, searched too (readings.py), in place of what a model writes
+    readings: Sequence[str] = ()
+    rerank: bool = True  # False keeps the order of the fused scores
+    written: bool = True  # whether a model may write what else is searched (QueryWriter)
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """The hits for a question, best first, and how long each stage took."""
 
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
     ranked: dict[str, tuple[int, ...]]  # the chunk ids in each stage's order: dense, bm25, fused, reranked, mmr
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What the indexes are searched for."""
+
+    request: SearchRequest
+    within: frozenset[str] | None  # the ids of the papers to search; None for all
+    readings: tuple[str, ...]  # the question, then its other readings
+    passage: str  # a reading, too, with its own vector and the words of the first; "" for none
+    depth: int  # candidates of each index
+    filter: CandidateFilter
+    clock: Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What each index found for each reading, with the scores that are fused."""
+
+    mode: Mode
+    scores: tuple[tuple[Scored, Scored], ...]  # of each reading: cosines and BM25 scores by chunk id
+    added: frozenset[int]  # the candidates that were asked for (SearchRequest.also) and may be found
+    highlights: Highlights
+    ranked: dict[str, tuple[int, ...]]  # the ids in the order of each index, for the first reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Passages:
+    """The passages to rerank, best first, as read from one state of the library."""
+
+    hits: list[Hit]
+    weights: TermWeights  # of the question's tokens
+    vectors: Vectors | None  # of the hits, in order, where they are to be spread (mmr.py)
 
 
 class Retriever:
@@ -111,65 +160,39 @@ class Retriever:
 
     def search(
         self,
-        question: str,
+        question: Question | str,
         top_k: int,
         papers: Sequence[Paper] | None = None,
         also: Sequence[int] = (),
         *,
-        sections: SectionFilter | None = None,
-        readings: Sequence[str] = (),
         rerank: bool = True,
-        typed: str = "",
-        written: bool = True,
     ) -> SearchResult:
-        """The top_k passages for a question; `papers` and `sections` restrict the search to these.
+        """The top_k passages for a question. The others are as of SearchRequest. Raises ModelError and StoreDamaged."""
+        return self.find(SearchRequest(Question.of(question), top_k, papers, also=also, rerank=rerank))
+
+    def find(self, request: SearchRequest) -> SearchResult:
+        """The passages for a question: candidates of both indexes, fused, reranked, and the best of them selected.
 
         The best `candidates` (FusionSettings) of each index that may be found (candidate_filter.py) are fused
         (fusion.py) and then reranked, and with FusionSettings.mmr_lambda ordered by what each adds to those before it.
-
-        also: chunk ids to add to the candidates, such as the evidence of earlier turns. readings: other readings of the
-        question, searched too (readings.py), in place of what a model writes; the reranker reads `question`.
-        rerank: False keeps the order of the fused scores. typed: the question as it was typed, if `respelled` changed
-        it: it is searched too. written: False does without what a model writes (QueryWriter).
         Raises ModelError and StoreDamaged.
         """
         clock = Stopwatch()
-        extra = NOTHING_WRITTEN
-        if self._writer and written and not readings:
-            extra = self._writer.write(question)
-            clock.lap("write")
-        reranker = self._reranker if rerank else None
-        within = None if papers is None else frozenset(paper.id for paper in papers)
+        written = self._written(request, clock)
         with self._library.reading() as stamp:
             self._open_at(stamp)
             clock.lap("open")
-            asked = tuple(dict.fromkeys((question, *(readings or extra.wordings))))
-            hidden = self._hidden(question) if papers is None else frozenset[str]()
-            candidates = CandidateFilter.of(self._library, question, sections, hidden, newest_only=within is None)
-            fused, ranked, added, highlights = self._on_indexes(
-                lambda indexes: self._candidates(
-                    indexes, asked, typed, extra.passage, top_k, within, also, candidates, clock
-                )
-            )
-            reads = reranker.reads if reranker else 0
-            limit = len(fused) if reads is None else max(reads, top_k)
-            kept = (c for place, c in enumerate(fused) if place < limit or (reranker and c.chunk_id in added))
-            hits = self._read(list(kept), highlights)
-            weights = self.term_weights(question)
-            is_diverse = rerank and hits and self._fusion.mmr_lambda < 1
-            vectors = self._library.vectors_of([hit.chunk.id for hit in hits]) if is_diverse else None
-            places = {hit.chunk.id: place for place, hit in enumerate(hits)}
+            plan = self._plan(request, written, clock)
+            candidates = self._on_indexes(partial(self._candidates, plan))
+            fused = self._fused(candidates, plan)
+            passages = self._read(fused, candidates, plan)
             clock.lap("read")
-        if reranker is not None and hits:
-            hits = reranked(reranker, question, hits, weights)
-            clock.lap("rerank")
-            ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
-        if vectors is not None:
-            rows = vectors[[places[hit.chunk.id] for hit in hits]]
-            hits = [hits[place] for place in mmr([hit.score for hit in hits], rows, self._fusion.mmr_lambda, len(hits))]
-            ranked["mmr"] = tuple(hit.chunk.id for hit in hits)
-            clock.lap("mmr")
-        return SearchResult(tuple(hits[:top_k]), clock.laps, ranked)
+        reranked = self._reranked(passages, plan)
+        selected = self._selected(reranked, passages, plan)
+        orders = {"fused": [one.chunk_id for one in fused]} | _orders(reranked=reranked, mmr=selected)
+        ranked = candidates.ranked | {stage: tuple(ids) for stage, ids in orders.items()}
+        hits = next(one for one in (selected, reranked, passages.hits) if one is not None)
+        return SearchResult(tuple(hits[: request.top_k]), clock.laps, ranked)
 
     def search_papers(
         self,
@@ -188,7 +211,8 @@ class Retriever:
             index = self._paper_index()
             hidden = self._hidden(query) if papers is None else frozenset[str]()
             within = frozenset(index.ids) - hidden if papers is None else {paper.id for paper in papers}
-            hits = self.search(query, PASSAGES, papers, sections=sections, rerank=False, written=False).hits
+            request = SearchRequest(Question(query), PASSAGES, papers, sections, rerank=False, written=False)
+            hits = self.find(request).hits
             cosines = index.cosines(self.embedder.embed_query(query) if index.has_vectors else np.zeros(1, np.float32))
             scores = PaperScores(index.bm25(query, MOST_BY_WORDS), cosines, by_passages(index, hits))
             fused = scores.fused(PaperWeights())
@@ -266,73 +290,113 @@ class Retriever:
         elif self._indexes.found_damaged():
             self._indexes = self._indexes.reopen("checked")
 
-    def _candidates(
-        self,
-        indexes: SearchIndexes,
-        readings: Sequence[str],
-        typed: str,
-        passage: str,
-        top_k: int,
-        within: frozenset[str] | None,
-        also: Sequence[int],
-        candidates: CandidateFilter,
-        clock: Stopwatch,
-    ) -> tuple[list[Candidate], dict[str, tuple[int, ...]], set[int], Highlights]:
-        """Fused candidates, the ids in each stage's order, the ids of `also` that may be searched, and highlights.
+    # The stages of a search
 
-        The orders "dense" and "bm25" are of the first reading. typed: that one as it was typed, "" if it is the same.
-        passage: is a reading, too, with its own vector and the words of the first.
+    def _written(self, request: SearchRequest, clock: Stopwatch) -> Written:
+        """What a model writes to search with, if one may."""
+        if not self._writer or not request.written or request.readings:
+            return NOTHING_WRITTEN
+        written = self._writer.write(request.question.text)
+        clock.lap("write")
+        return written
+
+    def _plan(self, request: SearchRequest, written: Written, clock: Stopwatch) -> _Plan:
+        """The caller holds a snapshot of the library."""
+        question, is_everywhere = request.question, request.papers is None
+        within = None if request.papers is None else frozenset(paper.id for paper in request.papers)
+        readings = tuple(dict.fromkeys((question.text, *(request.readings or written.wordings))))
+        hidden = self._hidden(question.text) if is_everywhere else frozenset[str]()
+        allowed = CandidateFilter.of(self._library, question, request.sections, hidden, newest_only=is_everywhere)
+        depth = max(self._fusion.candidates, request.top_k)
+        return _Plan(request, within, readings, written.passage, depth, allowed, clock)
+
+    def _candidates(self, plan: _Plan, indexes: SearchIndexes) -> _Candidates:
+        """What the indexes find for each reading; the orders "dense" and "bm25" are of the first.
 
         Raises IndexDamaged if an index fails, or names a chunk that the library does not have in these papers.
         """
-        wanted = max(self._fusion.candidates, top_k)
-        texts = (f"{readings[0]} {typed}", *readings[1:])
+        request, wanted, within = plan.request, plan.depth, plan.within
+        texts = (f"{plan.readings[0]} {request.question.typed}", *plan.readings[1:])
         mode, depth = self._fusion.mode, first_depth(wanted)
         words = [] if mode == "dense" else [partial(indexes.lexical.search, text, papers=within) for text in texts]
         first = [search(depth) for search in words]
-        if mode == "lexical" and self._fusion.min_hits > len(deep_enough(words[0], wanted, candidates, first[0])):
+        if mode == "lexical" and self._fusion.min_hits > len(deep_enough(words[0], wanted, plan.filter, first[0])):
             mode = "hybrid"
-        clock.lap("bm25")
+        plan.clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
-        vectors = [] if mode == "lexical" else self._vectors(readings, typed)
-        if passage and vectors:
-            vectors = [*vectors, *self.embedder.embed_passages([passage])]
-        clock.lap("embed")
+        vectors = [] if mode == "lexical" else self._vectors(plan)
+        plan.clock.lap("embed")
         ids_by_words = {id for scored in first for id, _ in scored}
-        self._library.expect_vectors_of(ids_by_words.union(also) if vectors else ())
-        dual_count = max(self._fusion.dual_candidates, top_k)
-        searches = [dense_search(self._library, indexes, vector, wanted, dual_count, within) for vector in vectors]
+        self._library.expect_vectors_of(ids_by_words.union(request.also) if vectors else ())
+        counts = wanted, max(self._fusion.dual_candidates, request.top_k)
+        searches = [dense_search(self._library, indexes, vector, counts, within) for vector in vectors]
         # All of them are read together, from a library that may be far away.
-        candidates.allowed(ids_by_words.union(*(search.first for search in searches)))
-        lexical = [deep_enough(search, wanted, candidates, found) for search, found in zip(words, first, strict=True)]
+        plan.filter.allowed(ids_by_words.union(*(search.first for search in searches)))
+        lexical = [deep_enough(search, wanted, plan.filter, found) for search, found in zip(words, first, strict=True)]
         lexical = lexical or [[] for _ in texts]
-        lexical += lexical[:1] if passage and vectors else []
-        stages = [search.find(candidates) for search in searches]
-        clock.lap("dense")
+        lexical += lexical[:1] if plan.passage and vectors else []
+        stages = [search.find(plan.filter) for search in searches]
+        plan.clock.lap("dense")
         ranked = dict(stages[0]) if stages else {}
         if mode != "dense":
             ranked["bm25"] = tuple(chunk for chunk, _ in lexical[0])
-        chunks = candidates.chunks
-        found = {chunk for stage in stages for chunks_found in stage.values() for chunk in chunks_found}
+        found = {chunk for stage in stages for order in stage.values() for chunk in order}
         found.update(chunk for scored in lexical for chunk, _ in scored)
-        if not found <= chunks.keys():
-            raise IndexDamaged("an index names a chunk that is not in the library")
-        if within is not None and any(chunks[chunk].paper_id not in within for chunk in found):
-            raise IndexDamaged("an index names a chunk of another paper")
-        known = candidates.allowed(also) & chunks.keys()
-        added = {id for id in known if within is None or chunks[id].paper_id in within}
-        rankings: list[list[Candidate]] = []
+        _require_known(found, plan)
+        added = _added(plan)
+        scores: list[tuple[Scored, Scored]] = []
         highlights: Highlights = {}
         for search, by_words in zip_longest(searches, lexical):
             # Passages that BM25 or another reading found get their cosine too; without it they would rank too low.
             dense, nearest = search.scores(sorted(found | added)) if search else ([(id, 0.0) for id in added], {})
             highlights = nearest | highlights  # of the first reading
-            rankings.append(fuse_in(mode, self._fusion, dense, by_words))
+            scores.append((dense, by_words))
+        return _Candidates(mode, tuple(scores), added, highlights, ranked)
+
+    def _fused(self, found: _Candidates, plan: _Plan) -> list[Candidate]:
+        """One ranking of what was found for all readings."""
+        rankings = [fuse_in(found.mode, self._fusion, dense, lexical) for dense, lexical in found.scores]
         # A dual search finds more; as many are reranked as a single one finds at most.
-        most = 2 * wanted * len(lexical)
-        fused = [c for place, c in enumerate(fuse_readings(rankings)) if place < most or c.chunk_id in added]
-        ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
-        return fused, ranked, added, highlights
+        most = 2 * plan.depth * len(rankings)
+        return [one for place, one in enumerate(fuse_readings(rankings)) if place < most or one.chunk_id in found.added]
+
+    def _read(self, fused: Sequence[Candidate], found: _Candidates, plan: _Plan) -> _Passages:
+        """Those that the reranker is to read. The caller holds a snapshot of the library."""
+        reranker, request = self._reranker_of(plan.request), plan.request
+        reads = reranker.reads if reranker else 0
+        limit = len(fused) if reads is None else max(reads, request.top_k)
+        kept = [c for place, c in enumerate(fused) if place < limit or (reranker and c.chunk_id in found.added)]
+        texts = self._library.read_chunks([candidate.chunk_id for candidate in kept])
+        hits = [
+            Hit(*chunk_paper_text, each.score, each.dense, each.lexical, found.highlights.get(each.chunk_id, ()))
+            for each, chunk_paper_text in zip(kept, texts, strict=True)
+        ]
+        is_spread = request.rerank and hits and self._fusion.mmr_lambda < 1
+        vectors = self._library.vectors_of([hit.chunk.id for hit in hits]) if is_spread else None
+        return _Passages(hits, self.term_weights(request.question), vectors)
+
+    def _reranked(self, passages: _Passages, plan: _Plan) -> list[Hit] | None:
+        """The passages in the order of the reranker; None without one."""
+        reranker = self._reranker_of(plan.request)
+        if reranker is None or not passages.hits:
+            return None
+        hits = reranked(reranker, plan.request.question.text, passages.hits, passages.weights)
+        plan.clock.lap("rerank")
+        return hits
+
+    def _selected(self, hits: list[Hit] | None, passages: _Passages, plan: _Plan) -> list[Hit] | None:
+        """These hits, or else the passages, by what each adds to those before it; None if their order stays."""
+        if passages.vectors is None:
+            return None
+        hits = passages.hits if hits is None else hits
+        places = {hit.chunk.id: place for place, hit in enumerate(passages.hits)}
+        rows = passages.vectors[[places[hit.chunk.id] for hit in hits]]
+        order = mmr([hit.score for hit in hits], rows, self._fusion.mmr_lambda, len(hits))
+        plan.clock.lap("mmr")
+        return [hits[place] for place in order]
+
+    def _reranker_of(self, request: SearchRequest) -> Reranker | None:
+        return self._reranker if request.rerank else None
 
     def _hidden(self, question: str) -> frozenset[str]:
         """The sample paper if there are other papers and the question does not name it; else none."""
@@ -344,12 +408,14 @@ class Retriever:
             self._sample = state, 0 < own < self._library.chunk_count()
         return frozenset([SAMPLE_ID]) if self._sample[1] else frozenset()
 
-    def _vectors(self, readings: Sequence[str], typed: str) -> Sequence[Vectors]:
+    def _vectors(self, plan: _Plan) -> list[Vectors]:
         """A vector for each reading; the first is between the question and how it was typed, if that differs."""
-        if not typed:
-            return list(self.embedder.embed_queries(readings))
-        first, *others, as_typed = self.embedder.embed_queries([*readings, typed])
-        return [(first + as_typed) / max(float(np.linalg.norm(first + as_typed)), 1e-6), *others]
+        if typed := plan.request.question.typed:
+            first, *others, as_typed = self.embedder.embed_queries([*plan.readings, typed])
+            vectors = [(first + as_typed) / max(float(np.linalg.norm(first + as_typed)), 1e-6), *others]
+        else:
+            vectors = list(self.embedder.embed_queries(plan.readings))
+        return [*vectors, *self.embedder.embed_passages([plan.passage])] if plan.passage and vectors else vectors
 
     def _on_indexes(self, work: Callable[[SearchIndexes], T]) -> T:
         """Do work on the indexes. If one turns out to be damaged, it is repaired, and the work done again.
@@ -366,9 +432,9 @@ class Retriever:
                 self._indexes = self._indexes.reopen(trust)
         return work(self._indexes)
 
-    def term_weights(self, question: str) -> dict[str, float]:
+    def term_weights(self, question: Question) -> dict[str, float]:
         """The IDF of each token of a question, in the generation that was searched last."""
-        tokens = list(dict.fromkeys(tokenize(question)))
+        tokens = list(dict.fromkeys(question.tokens))
         return self._on_indexes(lambda indexes: {token: indexes.lexical.rarity(token) for token in tokens})
 
     @contextmanager
@@ -439,9 +505,23 @@ class Retriever:
         ids = [chunk.id for chunk in sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))]
         return [Hit(*found, 0.0) for found in self._library.read_chunks(ids[:most])]
 
-    def _read(self, candidates: Sequence[Candidate], highlights: Highlights) -> list[Hit]:
-        found = self._library.read_chunks([candidate.chunk_id for candidate in candidates])
-        return [
-            Hit(*chunk_paper_text, each.score, each.dense, each.lexical, highlights.get(each.chunk_id, ()))
-            for each, chunk_paper_text in zip(candidates, found, strict=True)
-        ]
+
+def _require_known(found: set[int], plan: _Plan) -> None:
+    """Raise IndexDamaged if the indexes found a chunk that the library does not have, or that is of another paper."""
+    chunks, within = plan.filter.chunks, plan.within
+    if not found <= chunks.keys():
+        raise IndexDamaged("an index names a chunk that is not in the library")
+    if within is not None and any(chunks[chunk].paper_id not in within for chunk in found):
+        raise IndexDamaged("an index names a chunk of another paper")
+
+
+def _added(plan: _Plan) -> frozenset[int]:
+    """The candidates that the request adds, as far as they may be found."""
+    chunks, within = plan.filter.chunks, plan.within
+    known = plan.filter.allowed(plan.request.also) & chunks.keys()
+    return frozenset(id for id in known if within is None or chunks[id].paper_id in within)
+
+
+def _orders(**stages: Sequence[Hit] | None) -> dict[str, list[int]]:
+    """The ids of the hits after each stage that there was."""
+    return {stage: [hit.chunk.id for hit in hits] for stage, hits in stages.items() if hits is not None}

@@ -10,6 +10,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
+        self.inside: dict[str, float] = {}  # the stages within one of the laps
         self._last = perf_counter()
 
     def skip(self) -> None:

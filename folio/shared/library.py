@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,8 +22,7 @@ from folio.shared.postgres import PostgresDatabase
 from folio.store import rows
 from folio.store.fingerprint import differences
 from folio.store.library import Library
-from folio.store.paper_vectors import PaperVector
-from folio.types import NewPaper, SourceFile, Vectors
+from folio.types import NewPaper, SourceFile
 
 # Bytes of a PDF in one row
 _PART = 2**20
@@ -122,22 +121,11 @@ class SharedLibrary(Library):
         if not self._query("SELECT 1 FROM jobs WHERE writer != :writer LIMIT 1", writer=self._writer):
             super().forget_pending()
 
-    def add(
-        self,
-        paper: NewPaper,
-        file: SourceFile,
-        chunk_ids: Sequence[int],
-        vectors: Vectors,
-        as_a_whole: PaperVector | None = None,
-        added: str = "",
-    ) -> None:
-        """See Library. The PDF is kept too. A paper that another writer has added meanwhile is only linked."""
+    def _is_there(self, paper: NewPaper, file: SourceFile) -> bool:
+        """See Library. The PDF is kept first."""
         self._keep_pdf(file)
         paths = self._read(rows.string, "SELECT path FROM files WHERE paper = :paper", paper=paper.id)
-        if paths and file.path not in paths:
-            self.link([file])
-        else:
-            super().add(paper, file, chunk_ids, vectors, as_a_whole, added)
+        return bool(paths) and file.path not in paths
 
     def clear(self) -> None:
         """Remove all papers, and what they were made with."""

@@ -30,9 +30,8 @@ from folio.errors import (
     StoreMismatch,
     StoreMissing,
     StoreRefused,
-    command,
 )
-from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, Database, Part, clause, findable
+from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, INGEST, Database, Part, clause, findable
 from folio.store.tables import FIRST, NAMES, TABLES, USER_VERSION, first_rows, statements
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of, its errors say
@@ -110,7 +109,7 @@ class PostgresDatabase(Database):
         except (pg.UndefinedTable, pg.InvalidSchemaName, StoreMissing) as error:
             if not create:
                 raise StoreMissing(
-                    f"There is no library in {self.place} yet.", f"Run `{command('ingest')}` to read your PDFs into it."
+                    f"There is no library in {self.place} yet.", f"Run {INGEST} to read your PDFs into it."
                 ) from error
             self._create()
 
@@ -143,7 +142,7 @@ class PostgresDatabase(Database):
         if self._fixed:
             self._own.execute(f"SET search_path TO {self._fixed}, {USER_SCHEMA}")
         elif not self._own.execute(_FIND).fetchall():
-            raise StoreMissing(f"There is no library in {self.place} yet.", f"Run `{command('ingest')}`.")
+            raise StoreMissing(f"There is no library in {self.place} yet.", f"Run {INGEST}.")
 
     def another_connection(self) -> psycopg.Connection[Any]:
         """One for the caller, which does not end what this one does. Raises StoreError."""
@@ -276,21 +275,15 @@ class PostgresDatabase(Database):
         idle = psycopg.pq.TransactionStatus.IDLE
         return connection is not None and not connection.closed and connection.info.transaction_status != idle
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See Database."""
-        if self.in_snapshot:
-            yield
-            return
-        with self._errors():
-            self._again(self._begin_snapshot)
-        try:
-            yield
-        finally:
-            with suppress(psycopg.Error):  # what was read was read
-                self._own.execute("COMMIT")
-
     def _begin_snapshot(self) -> None:
+        with self._errors():
+            self._again(self._begin_reading)
+
+    def _end_snapshot(self) -> None:
+        with suppress(psycopg.Error):  # what was read was read
+            self._own.execute("COMMIT")
+
+    def _begin_reading(self) -> None:
         found = "" if self._fixed else f"; {_FIND}; {_HOLD}"
         try:
             self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{found}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +13,8 @@ from pydantic import SecretStr
 
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMissing
 from folio.ingest import paper_vectors
-from folio.ingest.rebuild import listed_files, read_again
+from folio.ingest.rebuild import RebuildPlan, listed_files, read_again
 from folio.ingest.store import Store
-from folio.protocols import Embedder
 from folio.shared import published, server_check, server_index
 from folio.shared.library import SharedLibrary
 from folio.shared.postgres import USER_SCHEMA, PostgresDatabase, place_of
@@ -23,7 +22,7 @@ from folio.shared.server_search import open_server_indexes
 from folio.store import indexes
 from folio.store.checksums import read_manifest
 from folio.store.conversations import Conversations
-from folio.store.fingerprint import Reading, differences, fingerprint
+from folio.store.fingerprint import differences, fingerprint
 from folio.store.library import Library
 from folio.store.metadata_layers import Version, inherit, is_said_of
 from folio.store.rows import Stamp
@@ -32,8 +31,7 @@ from folio.store.vector_index import MANIFEST
 from folio.types import SourceFile
 
 if TYPE_CHECKING:
-    from folio.ingest.pipeline import Limits, PaperReader
-    from folio.ingest.progress import IngestProgress, Outcome
+    from folio.ingest.progress import Outcome
 
 
 # Where passages are searched: by index files of this computer, or by the server, in tables of its own
@@ -164,16 +162,7 @@ class PostgresStore(Store):
 
     # Rebuilding
 
-    def rebuild(
-        self,
-        files: Sequence[SourceFile],
-        embedder: Embedder,
-        reading: Reading,
-        limits: Limits,
-        progress: IngestProgress,
-        batch: int,
-        read: PaperReader | None = None,
-    ) -> Iterator[Outcome]:
+    def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
         """See Store: in a schema of its own, which then takes the place of the one that serves, in one transaction.
 
         Another computer that rebuilds at the same time shares the work; an interrupted rebuild is continued. Raises
@@ -185,15 +174,13 @@ class PostgresStore(Store):
             new = SharedLibrary(self.database(schema=schema), self.citation_style)
             with closing(new):
                 made_with = new.fingerprint()
-                if made_with and differences(made_with, fingerprint(embedder, reading)):
+                if made_with and differences(made_with, fingerprint(plan.embedder, plan.reading)):
                     new.clear()
-                yield from read_again(
-                    new, files, embedder, reading, limits, progress, self.folder, batch=batch, read=read
-                )
+                yield from read_again(new, plan, self.folder)
                 _inherit(library, new)
                 expected = frozenset([*before, *new.files()])
             self._serve(library, schema, expected)
-            paper_vectors.refresh(library, lambda: embedder, batch)
+            paper_vectors.refresh(library, lambda: plan.embedder, plan.batch)
             library.forget_pdfs()
 
     def _unfinished(self, library: SharedLibrary) -> str:

@@ -31,6 +31,7 @@ from folio.ingest import pipeline
 from folio.ingest.embedding_queue import EmbeddedPaper
 from folio.shared.paper_worker import Job, read_in_worker
 from folio.temporary import temporary_folder
+from folio.text import one_line
 from folio.types import SourceFile
 from folio.workers import Finished, Woken
 
@@ -85,7 +86,7 @@ class RayReader:
             except FolioError:
                 raise
             except Exception as error:  # Ray's own
-                missing = re.search(r"No module named '([\w.]+)'", said := " ".join(str(error).split()))
+                missing = re.search(r"No module named '([\w.]+)'", said := one_line(str(error)))
                 raise ClusterError(
                     f"Ray has failed: {f'its workers lack the package {missing[1]}' if missing else said[:200]}.",
                     f"Every computer of a cluster needs Folio {folio.__version__} with requirements/ray.txt."
@@ -141,7 +142,7 @@ class RayReader:
                     ray.init(**options, job_config=config, log_to_driver=False, logging_level=logging.CRITICAL + 1)
             except Exception as error:  # its own, gRPC's, and those of what it starts
                 what = f"Ray at {self._address} cannot be used" if self._address else "Ray could not be started"
-                said = " ".join(str(error).split())[:200]
+                said = one_line(str(error))[:200]
                 raise ClusterError(f"{what}: {said}.", _JOIN if self._address else _ALONE) from error
             if handler is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, handler)

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from folio.errors import SourceError
-from folio.paper_metadata import PersonName
+from folio.text import one_line
 
 MOST = 5000  # authors or references of a work
 _LONGEST_TEXT, _LONGEST_LINE = 50_000, 2_000  # characters
@@ -34,7 +34,6 @@ _EARLIEST, _LATEST = 1400, 2100  # years
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]{0,40}(?:\s[^<>]{0,500})?/?>")
 _CLOSED_BLOCK = re.compile(r"</(?:jats:)?(?:p|title|sec)>", re.I)
 _ORCID = re.compile(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]")
-_PARTICLES = frozenset("van von der den de del della di da du la le ter ten dos das bin ibn al el st".split())
 
 AnswerT = TypeVar("AnswerT", bound="Part")
 
@@ -73,7 +72,7 @@ def clean(text: str, longest: int = _LONGEST_LINE) -> str:
     bare = _TAG.sub("", html.unescape(_CLOSED_BLOCK.sub(" ", html.unescape(text[: 4 * longest]))))
     whole = bare.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     shown = "".join(" " if unicodedata.category(char) == "Cc" else char for char in unicodedata.normalize("NFC", whole))
-    return " ".join(shown.split())[:longest].rstrip()
+    return one_line(shown)[:longest].rstrip()
 
 
 def _line(value: Any) -> Any:
@@ -164,18 +163,6 @@ def _readable(model: type[AnswerT], values: Sequence[Any]) -> Iterator[AnswerT]:
 
 def unreadable(name: str) -> SourceError:
     return SourceError(f"{name} sent something that cannot be read.", "Try again later.")
-
-
-def person(name: str) -> PersonName:
-    """A name in two parts: "Lála, Jakub" or "Jakub Lála"; particles belong to the family name."""
-    family, comma, given = name.partition(",")
-    if comma:
-        return PersonName(family.strip(), given.strip())
-    words = name.split()
-    start = len(words) - 1
-    while start > 1 and words[start - 1].casefold() in _PARTICLES:
-        start -= 1
-    return PersonName(" ".join(words[max(start, 0) :]), " ".join(words[: max(start, 0)]))
 
 
 def orcid(text: str) -> str:

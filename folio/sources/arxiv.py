@@ -12,11 +12,11 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from folio.errors import SourceError, UsageError
-from folio.paper_metadata import bare_arxiv
-from folio.sources.answers import MOST, clean, person, unreadable
-from folio.sources.entries import find_doi, find_year
+from folio.identifiers import Identifier, bare_arxiv, find_doi, parse_doi, parse_identifier
+from folio.people import split_listed_name
+from folio.sources.answers import MOST, clean, unreadable
+from folio.sources.entries import find_year
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, parse_doi, parse_identifier
 from folio.sources.search_query import SearchQuery
 from folio.work import Work, WorkAuthor
 
@@ -165,7 +165,7 @@ def _work(entry: Element, client: HttpClient | None) -> Work | None:
     return Work(
         "arxiv",
         title=title,
-        authors=tuple(WorkAuthor(person(name)) for name in names if name),
+        authors=tuple(WorkAuthor(*split_listed_name(name)) for name in names if name),
         year=find_year(_text(entry, "a:published")),
         abstract=_text(entry, "a:summary"),
         doi=doi.value if doi and doi.kind == "doi" else "",

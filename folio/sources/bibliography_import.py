@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from folio.paper_metadata import NO_METADATA, Field, Metadata, bare_arxiv, merged
+from folio.identifiers import bare_arxiv
+from folio.paper_metadata import NO_METADATA, Field, Metadata, merged
+from folio.people import is_same_family
 from folio.sources.bibliography_file import Bibliography
 from folio.sources.entries import Entry
 from folio.store.library import Library
@@ -136,11 +138,6 @@ def _fits(entry: Entry, paper: Metadata) -> bool:
         same = abs(entry.year - paper.year.value) <= _YEARS_APART
         (agree if same else contradict).append(same or paper.year.sure)
     if entry.first_author and paper.authors.value:
-        same = _same_family(entry.first_author, paper.authors.value[0].family)
+        same = is_same_family(entry.first_author, paper.authors.value[0].family)
         (agree if same else contradict).append(same or paper.authors.sure)
     return not any(contradict) and (any(agree) or (paper.title.sure and len(entry.title.split()) >= _TELLING_TITLE))
-
-
-def _same_family(first: str, second: str) -> bool:
-    """Whether two family names are one, with their particles or without."""
-    return fold(first) == fold(second) or fold(first.split()[-1]) == fold(second.split()[-1])

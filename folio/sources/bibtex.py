@@ -13,9 +13,20 @@ from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
-from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
-from folio.sources.entries import Entry, Problem, find_arxiv, find_doi, find_url, find_year, is_arxiv, said
+from folio.identifiers import find_arxiv, find_doi
+from folio.paper_metadata import AND_OTHERS, MASTER, PHD, TECHNICAL, Metadata, PersonName
+from folio.sources.entries import (
+    BIBTEX_TYPES,
+    OF_AN_INSTITUTION,
+    Entry,
+    Problem,
+    described,
+    find_url,
+    find_year,
+    is_arxiv,
+)
 from folio.sources.latex import to_text
+from folio.text import one_line
 
 LONGEST_ENTRY = 10**6  # characters
 MOST_ENTRIES = 100_000
@@ -24,23 +35,9 @@ _MOST_AUTHORS = 5_000
 _BRACE_OR_AND = re.compile(r"[{}]|(?<=\s)and(?=\s|\Z)", re.I)
 _START = re.compile(r"^[ \t]*@\w*[ \t]*(?=[{(])", re.M)
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-# Entry types -> CSL types, https://docs.citationstyles.org/en/stable/specification.html#appendix-iii-types
-KINDS = {
-    "article": "article-journal", "periodical": "article-journal", "suppperiodical": "article-journal",
-    "inproceedings": "paper-conference", "conference": "paper-conference",
-    "book": "book", "mvbook": "book", "collection": "book", "mvcollection": "book", "proceedings": "book",
-    "mvproceedings": "book", "reference": "book", "booklet": "book",
-    "incollection": "chapter", "inbook": "chapter", "bookinbook": "chapter", "suppbook": "chapter",
-    "incollections": "chapter", "inreference": "chapter",
-    "phdthesis": "thesis", "mastersthesis": "thesis", "thesis": "thesis",
-    "techreport": "report", "report": "report", "manual": "report",
-    "online": "webpage", "electronic": "webpage", "www": "webpage",
-    "software": "software", "dataset": "dataset", "patent": "patent", "unpublished": "manuscript",
-}  # fmt: skip
-PHD, MASTER = "PhD thesis", "Master's thesis"
 _GENRES = {
     "phdthesis": PHD, "mastersthesis": MASTER, "mathesis": MASTER, "bathesis": "Bachelor's thesis",
-    "techreport": "Technical report", "resreport": "Research report",
+    "techreport": TECHNICAL, "resreport": "Research report",
 }  # fmt: skip
 # A field that a child of a crossref takes from its parent under another name
 _RENAMED = {"title": "booktitle", "subtitle": "booksubtitle", "journaltitle": "journaltitle"}
@@ -107,7 +104,7 @@ def _read_block(
             raw.append((block.entry_type.casefold(), block.key, line, fields))
         elif isinstance(block, ParsingFailedBlock):
             reason = getattr(block.error, "abort_reason", "") or "it is not BibTeX."
-            problems.append(Problem(line, f"The entry cannot be read: {' '.join(str(reason).split())}"))
+            problems.append(Problem(line, f"The entry cannot be read: {one_line(str(reason))}"))
 
 
 def _value(written: str, strings: Mapping[str, str]) -> str:
@@ -145,7 +142,7 @@ def _inherited(kind: str, fields: dict[str, str], by_key: Mapping[str, dict[str,
     for key in fields.get("xdata", "").split(",")[:20]:
         found = {**by_key.get(key.strip(), {}), **found}
     parent = by_key.get(fields.get("crossref", "").strip(), {})
-    is_part = KINDS.get(kind) in ("paper-conference", "chapter")
+    is_part = BIBTEX_TYPES.get(kind) in ("paper-conference", "chapter")
     for name, value in parent.items():
         if name not in _NOT_INHERITED:
             found.setdefault(_RENAMED.get(name, name) if is_part else name, value)
@@ -157,7 +154,7 @@ def _entry(kind: str, key: str, line: int, fields: dict[str, str]) -> Entry:
     first = _names(authors, 1)
     doi, arxiv = _identifiers(fields)
     return Entry(
-        key=" ".join(key.split())[:200],
+        key=one_line(key)[:200],
         line=line,
         title=_title(fields),
         first_author=first[0].family if first else "",
@@ -190,45 +187,41 @@ def _identifiers(fields: Mapping[str, str]) -> tuple[str, str]:
 
 def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
     doi, arxiv = _identifiers(fields)
-    names = _names(fields.get("author", ""), _MOST_AUTHORS)
-    year = _year(fields)
     csl, genre = _kind(kind, fields)
     venue = _venue(csl, fields)
     if arxiv and is_arxiv(venue):
         csl, venue = ("article" if csl == "article-journal" else csl), ""
     if arxiv and not csl:
         csl = "article"
-    tags = dict.fromkeys(filter(None, map(str.strip, re.split("[,;]", to_text(fields.get("keywords", ""))))))
-    groups = dict.fromkeys(filter(None, map(str.strip, to_text(fields.get("groups", "")).split(","))))
 
-    def field(*options: str) -> Field[str]:
-        return said(next((text for name in options if (text := to_text(fields.get(name, "")))), ""))
+    def field(*options: str) -> str:
+        return next((text for name in options if (text := to_text(fields.get(name, "")))), "")
 
-    return Metadata(
-        title=said(_title(fields)),
-        authors=Field(names, "bibliography", True) if names else Field(()),
-        year=Field(year, "bibliography", True) if year else Field(None),
-        venue=said(venue),
-        doi=said(doi),
-        arxiv=said(arxiv),
+    return described(
+        title=_title(fields),
+        authors=_names(fields.get("author", ""), _MOST_AUTHORS),
+        year=_year(fields),
+        venue=venue,
+        doi=doi,
+        arxiv=arxiv,
         abstract=field("abstract"),
-        kind=said(csl),
-        genre=said(genre),
+        kind=csl,
+        genre=genre,
         volume=field("volume"),
         issue=field("number", "issue"),
-        pages=said(_pages(to_text(fields.get("pages", "")))),
+        pages=to_text(fields.get("pages", "")),
         publisher=field("publisher"),
-        url=said(find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", "")))),
-        citation_key=said(" ".join(key.split())[:200]),
-        tags=Field(tuple(tags), "bibliography", True) if tags else Field(()),
-        collections=Field(tuple(groups), "bibliography", True) if groups else Field(()),
+        url=find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", ""))),
+        citation_key=one_line(key)[:200],
+        tags=to_text(fields.get("keywords", "")),
+        collections=to_text(fields.get("groups", "")),
     )
 
 
 def _kind(entry_type: str, fields: Mapping[str, str]) -> tuple[str, str]:
     """The CSL type and the genre."""
-    csl = KINDS.get(entry_type, "")
-    if csl not in ("thesis", "report"):
+    csl = BIBTEX_TYPES.get(entry_type, "")
+    if csl not in OF_AN_INSTITUTION:
         return csl, ""
     stated = to_text(fields.get("type", ""))
     genre = _GENRES.get(stated.casefold(), stated) or _GENRES.get(entry_type, "")
@@ -238,7 +231,7 @@ def _kind(entry_type: str, fields: Mapping[str, str]) -> tuple[str, str]:
 def _venue(csl: str, fields: Mapping[str, str]) -> str:
     """What a paper appeared in: a journal, proceedings, a book; of a thesis or a report, who gave it out."""
     names: tuple[str, ...] = ("journal", "journaltitle", "booktitle", "maintitle")
-    if csl in ("thesis", "report"):
+    if csl in OF_AN_INSTITUTION:
         names = ("school", "institution", "organization", "publisher")
     if not csl and not find_url(_verbatim(fields.get("howpublished", ""))):
         names = (*names, "howpublished")
@@ -248,10 +241,6 @@ def _venue(csl: str, fields: Mapping[str, str]) -> str:
 def _verbatim(value: str) -> str:
     """An address or an identifier, in which LaTeX's special characters may be escaped or not."""
     return re.sub(r"\\([&%#_$~{}])", r"\1", value[:10_000])
-
-
-def _pages(text: str) -> str:
-    return re.sub(r"\s*[-–—‐‑−]+\s*", "–", text)
 
 
 def _names(written: str, most: int) -> tuple[PersonName, ...]:

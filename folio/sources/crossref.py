@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from folio.errors import SourceError
-from folio.paper_metadata import PersonName
+from folio.identifiers import find_arxiv, parse_doi
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -28,9 +28,7 @@ from folio.sources.answers import (
     unreadable,
 )
 from folio.sources.bibtex import read as parse_bibtex
-from folio.sources.entries import find_arxiv
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import parse_doi
 from folio.text import fold
 from folio.work import Work, WorkAuthor
 
@@ -234,7 +232,7 @@ def _full_title(titles: list[str], subtitles: list[str]) -> str:
 
 def _author(author: _Author) -> WorkAuthor | None:
     family = author.family or author.name
-    return WorkAuthor(PersonName(family, author.given), orcid(author.ORCID)) if family else None
+    return WorkAuthor(family, author.given, orcid(author.ORCID)) if family else None
 
 
 def _year(date: CrossrefDate | None) -> int | None:

@@ -17,10 +17,10 @@ from urllib.parse import quote
 from pydantic import Field
 
 from folio.errors import SourceError
+from folio.identifiers import parse_doi
 from folio.sources.answers import Bounded, Line, Part, parse_all, parse_one
 from folio.sources.crossref import NAME, CrossrefDate, CrossrefWork, Update, items, message, read_updates
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import parse_doi
 from folio.work import Work
 from folio.work_notices import NoticeKind, WorkNotice, ordered
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
-from folio.sources.entries import Entry, Problem, find_arxiv, find_doi, find_url, find_year, is_arxiv, said
+from folio.identifiers import find_arxiv, find_doi
+from folio.paper_metadata import AND_OTHERS, Metadata, PersonName
+from folio.sources.entries import OF_AN_INSTITUTION, Entry, Problem, described, find_url, find_year, is_arxiv
 from folio.sources.latex import LONGEST
+from folio.text import one_line
 
 _MARKUP = re.compile(r"</?(?:i|b|em|strong|sub|sup|sc|span)(?:\s[^<>]{0,200})?>", re.I)
 _MOST_AUTHORS = 5_000
-# Who gave it out is what it appeared in
-_OF_AN_INSTITUTION = ("thesis", "report")
 
 
 def read(text: str) -> tuple[list[Entry], list[Problem]]:
@@ -67,7 +67,7 @@ def _text(item: Mapping[str, Any], name: str) -> str:
         value = str(value)
     if not isinstance(value, str):
         return ""
-    return " ".join(_MARKUP.sub("", value[:LONGEST]).replace("\x00", " ").split())
+    return one_line(_MARKUP.sub("", value[:LONGEST]).replace("\x00", " "))
 
 
 def _identifiers(item: Mapping[str, Any]) -> tuple[str, str]:
@@ -80,32 +80,29 @@ def _identifiers(item: Mapping[str, Any]) -> tuple[str, str]:
 
 def _describe(item: Mapping[str, Any]) -> Metadata:
     doi, arxiv = _identifiers(item)
-    names = _names(item.get("author"), _MOST_AUTHORS)
-    year = _year(item.get("issued"))
     kind = _text(item, "type").removeprefix("document")[:50]  # a document is of no kind in particular
     publisher = _text(item, "publisher")
-    venue = _text(item, "container-title") or (publisher if kind in _OF_AN_INSTITUTION else "")
+    venue = _text(item, "container-title") or (publisher if kind in OF_AN_INSTITUTION else "")
     if arxiv and is_arxiv(venue):
         venue = ""
     number = _text(item, "issue") or _text(item, "number")
-    tags = dict.fromkeys(filter(None, map(str.strip, re.split("[,;]", _text(item, "keyword")))))
-    return Metadata(
-        title=said(_text(item, "title")),
-        authors=Field(names, "bibliography", True) if names else Field(()),
-        year=Field(year, "bibliography", True) if year else Field(None),
-        venue=said(venue),
-        doi=said(doi),
-        arxiv=said(arxiv),
-        abstract=said(_text(item, "abstract")),
-        kind=said(kind),
-        genre=said(_text(item, "genre")),
-        volume=said(_text(item, "volume")),
-        issue=said("" if arxiv and arxiv in number else number),
-        pages=said(re.sub(r"\s*[-–—]+\s*", "–", _text(item, "page"))),
-        publisher=said("" if kind in _OF_AN_INSTITUTION or is_arxiv(publisher) else publisher),
-        url=said(find_url(_text(item, "URL"))),
-        citation_key=said(_key(item)),
-        tags=Field(tuple(tags), "bibliography", True) if tags else Field(()),
+    return described(
+        title=_text(item, "title"),
+        authors=_names(item.get("author"), _MOST_AUTHORS),
+        year=_year(item.get("issued")),
+        venue=venue,
+        doi=doi,
+        arxiv=arxiv,
+        abstract=_text(item, "abstract"),
+        kind=kind,
+        genre=_text(item, "genre"),
+        volume=_text(item, "volume"),
+        issue="" if arxiv and arxiv in number else number,
+        pages=_text(item, "page"),
+        publisher="" if kind in OF_AN_INSTITUTION or is_arxiv(publisher) else publisher,
+        url=find_url(_text(item, "URL")),
+        citation_key=_key(item),
+        tags=_text(item, "keyword"),
     )
 
 

@@ -1,22 +1,35 @@
-"""An entry of a bibliography, and what is common to all formats: identifiers, years, the name of the work. Pure."""
+"""An entry of a bibliography, and what is common to all formats: fields, years, addresses. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from folio.paper_metadata import Field, Metadata
 
-# The part of older DOIs that has angle brackets: "<391::AID-ASI1>", "<0929:TNAOAO>" (ANSI/NISO Z39.56). Without what
-# follows, all articles of an issue would have one DOI.
-SICI = r"<[\w.]*:[\w:.-]*>"
-_DOI = re.compile(rf"10\.\d{{4,9}}/(?:[^\s\"<>{{}}|^\[\]]|{SICI})+", re.I)
-_ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.I)
-_ARXIV_ID = r"(\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d{1,2})?)"
-_ARXIV_SAID = re.compile(rf"(?i:arxiv\s*:\s*|arxiv\.org/(?:abs|pdf)/|\bCoRR,?\s+(?:abs/)?){_ARXIV_ID}")
-_ARXIV_ALONE = re.compile(rf"(?:(?i:arxiv):)?{_ARXIV_ID}(?:\s*\[[\w.-]+\])?")
+# BibTeX's types of entries -> CSL's, https://docs.citationstyles.org/en/stable/specification.html#appendix-iii-types
+BIBTEX_TYPES = {
+    "article": "article-journal", "periodical": "article-journal", "suppperiodical": "article-journal",
+    "inproceedings": "paper-conference", "conference": "paper-conference",
+    "book": "book", "mvbook": "book", "collection": "book", "mvcollection": "book", "proceedings": "book",
+    "mvproceedings": "book", "reference": "book", "booklet": "book",
+    "incollection": "chapter", "inbook": "chapter", "bookinbook": "chapter", "suppbook": "chapter",
+    "incollections": "chapter", "inreference": "chapter",
+    "phdthesis": "thesis", "mastersthesis": "thesis", "thesis": "thesis",
+    "techreport": "report", "report": "report", "manual": "report",
+    "online": "webpage", "electronic": "webpage", "www": "webpage",
+    "software": "software", "dataset": "dataset", "patent": "patent", "unpublished": "manuscript",
+}  # fmt: skip
+# CSL's types -> BibTeX's: of those that mean the same, the first
+FROM_CSL = {csl: bibtex for bibtex, csl in reversed(BIBTEX_TYPES.items())} | {
+    "article-magazine": "article",
+    "article-newspaper": "article",
+}
+OF_AN_INSTITUTION = ("thesis", "report")  # CSL's types of works whose venue is who gave them out
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_DASHES = re.compile(r"\s*[-–—‐‑−]+\s*")
 _URL = re.compile(r"https?://[^\s\"<>{}|\\^`\[\]]{1,2000}")
 
 
@@ -43,24 +56,15 @@ class Problem:
     happened: str
 
 
-def said(value: str) -> Field[str]:
-    """A field as a bibliography says it; one that it does not have if that is nothing."""
-    return Field(value, "bibliography", True) if value else Field("")
+def described(*, pages: str = "", tags: str = "", collections: str = "", **values: Any) -> Metadata:
+    """What an entry says. pages, tags, collections: as they are written there; values: of the other fields, by name."""
+    values["pages"] = _DASHES.sub("–", pages)
+    values |= {"tags": _listed(tags, "[,;]"), "collections": _listed(collections, ",")}
+    return Metadata(**{name: Field(value, "bibliography", True) for name, value in values.items() if value})
 
 
-def find_doi(text: str) -> str:
-    """The DOI in a field, without a resolver's address."""
-    found = _DOI.search(text)
-    return found.group().rstrip(".,;:") if found else ""
-
-
-def find_arxiv(doi: str, identifier: str, *others: str) -> str:
-    """An arXiv identifier. identifier: may be only that; others: texts that may name one, such as a journal."""
-    by_doi = _ARXIV_DOI.fullmatch(doi)
-    found = _ARXIV_ALONE.fullmatch((by_doi[1] if by_doi else identifier).strip())
-    for text in others:
-        found = found or _ARXIV_SAID.search(text)
-    return found[1] if found else ""
+def _listed(text: str, separator: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(str.strip, re.split(separator, text)))))
 
 
 def is_arxiv(venue: str) -> bool:

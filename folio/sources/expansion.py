@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from folio.identifiers import Identifier
 from folio.sources import crossref, openalex, semantic_scholar
-from folio.sources.identifiers import Identifier
 from folio.sources.linked_works import Direction, Expansion, Linked, identifiers_of
 from folio.sources.lookup import TO_GET, Lookup
 from folio.sources.search_query import SearchQuery

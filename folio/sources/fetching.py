@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from folio.files import shortened
-from folio.paper_metadata import Metadata, bare_arxiv, with_own_version
-from folio.sources.identifiers import Identifier, find_identifier
+from folio.identifiers import Identifier, bare_arxiv, find_identifier
+from folio.paper_metadata import Metadata, with_own_version
 from folio.sources.paper_match import paper_marks
 from folio.store.library import Library
+from folio.text import one_line
 from folio.types import Paper
 from folio.work import Work, grouped, merged, to_metadata, version_keys
 
@@ -74,7 +75,7 @@ def pdf_name(work: Work, *, with_version: bool = False) -> str:
     arxiv = work.arxiv if with_version else bare_arxiv(work.arxiv)
     identifier = arxiv or work.doi or work.openalex or work.semanticscholar[:12]
     start = _NO_NAME.sub("_", identifier)[:_LONGEST_ID].strip("._") or "paper"
-    words = " ".join(_NO_NAME.sub(" ", work.title).split())
+    words = one_line(_NO_NAME.sub(" ", work.title))
     if len(words) > _LONGEST_TITLE:
         words = words[:_LONGEST_TITLE].rpartition(" ")[0] or words[:_LONGEST_TITLE]
     return shortened(f"{start} {words}", _LONGEST_NAME).rstrip(" .") + ".pdf"

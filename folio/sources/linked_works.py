@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from folio.sources.identifiers import Identifier, Kind
+from folio.identifiers import Identifier, Kind
 from folio.store.work_rows import FoundBy
 from folio.work import Work, merged
 

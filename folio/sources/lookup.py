@@ -8,10 +8,9 @@ from functools import partial
 from typing import TypeVar
 
 from folio.errors import SourceError, UsageError
-from folio.paper_metadata import bare_arxiv
+from folio.identifiers import Identifier, bare_arxiv
 from folio.sources import arxiv, crossref, openalex, semantic_scholar, unpaywall
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier
 from folio.sources.search_query import SearchQuery, SearchSource
 from folio.sources.service_addresses import NAMES
 from folio.work import SourceName, Work, grouped

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from folio.errors import UsageError
+from folio.identifiers import Identifier, parse_identifier
 from folio.paper_metadata import FIELDS, Field, Metadata, Source, merged, with_own_version
 from folio.sources import paper_match
-from folio.sources.identifiers import Identifier, parse_identifier
 from folio.sources.lookup import TO_DESCRIBE, Lookup
 from folio.sources.work_keeping import PaperFound
 from folio.store.work_rows import FoundBy

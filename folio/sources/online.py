@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from folio.identifiers import Identifier
 from folio.sources.clock import CancellableClock, SystemClock
 from folio.sources.fetching import Candidate
 from folio.sources.http_client import HttpClient, Identity
-from folio.sources.identifiers import Identifier
 from folio.sources.internet_access import InternetAccess
 from folio.sources.linked_works import Direction, Followed
 from folio.sources.lookup import Lookup

@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-from folio.paper_metadata import bare_arxiv
+from folio.identifiers import Identifier, bare_arxiv, find_arxiv, find_doi, parse_doi
+from folio.people import split_listed_name
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -24,13 +25,11 @@ from folio.sources.answers import (
     parse_all,
     parse_json,
     parse_one,
-    person,
     unreadable,
 )
-from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
+from folio.text import one_line
 from folio.work import Work, WorkAuthor
 
 NAME = "OpenAlex"
@@ -269,7 +268,7 @@ def read_works(text: str) -> list[Work]:
 
 def _filter_words(title: str) -> str:
     """A title as the value of a filter, where commas, bars and exclamation marks have a meaning."""
-    return " ".join("".join(char if char.isalnum() or char in "-'" else " " for char in title).split())
+    return one_line("".join(char if char.isalnum() or char in "-'" else " " for char in title))
 
 
 def _id(link: str) -> str:
@@ -279,7 +278,7 @@ def _id(link: str) -> str:
 
 
 def _author(authorship: _Authorship) -> WorkAuthor:
-    return WorkAuthor(person(authorship.author.display_name), orcid(authorship.author.orcid))
+    return WorkAuthor(*split_listed_name(authorship.author.display_name), orcid(authorship.author.orcid))
 
 
 def _abstract(places: dict[str, Any]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from folio.identifiers import Identifier
 from folio.sources.expansion import Expander
-from folio.sources.identifiers import Identifier
 from folio.sources.linked_works import Direction, Followed, identifiers_of
 from folio.sources.lookup import Lookup
 from folio.sources.metadata_update import describe_paper, identifiers_in

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz
 
-from folio.paper_metadata import AND_OTHERS, Metadata, bare_arxiv
+from folio.identifiers import bare_arxiv
+from folio.paper_metadata import Metadata
+from folio.people import families
 from folio.text import fold
 from folio.types import Paper
 from folio.work import Work, title_key
@@ -39,8 +41,8 @@ def score(about: Metadata, work: Work) -> float:
     """How well a work fits what is known of a paper, 0 to 1. What is not known on either side does not count."""
     likeness = _likeness(about, work)
     parts = [(_TITLE, likeness)]
-    ours = {fold(name.family) for name in about.authors.value if name != AND_OTHERS}
-    theirs = {fold(author.name.family) for author in work.authors}
+    ours = families(about.authors.value)
+    theirs = families(author.name for author in work.authors)
     if ours and theirs:
         parts.append((_AUTHORS, len(ours & theirs) / min(len(ours), len(theirs))))
     if about.printed_year and work.year:

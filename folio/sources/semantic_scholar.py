@@ -6,7 +6,8 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from folio.paper_metadata import bare_arxiv
+from folio.identifiers import S2_ID, Identifier, bare_arxiv, find_arxiv, find_doi, parse_doi
+from folio.people import split_listed_name
 from folio.sources.answers import (
     Address,
     Bounded,
@@ -20,18 +21,15 @@ from folio.sources.answers import (
     parse_all,
     parse_json,
     parse_one,
-    person,
     unreadable,
 )
-from folio.sources.entries import find_arxiv, find_doi
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import Identifier, parse_doi
 from folio.sources.search_query import SearchQuery
 from folio.work import Work, WorkAuthor
 
 NAME = "Semantic Scholar"
 _PAGE = 100  # works in one answer
-_ID = re.compile(r"[0-9a-f]{40}")
+_ID = re.compile(S2_ID)
 _FIELDS = (
     "externalIds,title,authors,year,venue,abstract,journal,publicationTypes,citationCount,referenceCount,"
     "isOpenAccess,openAccessPdf,fieldsOfStudy"
@@ -93,7 +91,7 @@ class S2Work(WorkPart):
         return Work(
             "semanticscholar",
             title=self.title,
-            authors=tuple(WorkAuthor(person(each.name)) for each in self.authors if each.name),
+            authors=tuple(WorkAuthor(*split_listed_name(each.name)) for each in self.authors if each.name),
             year=self.year,
             venue="" if is_preprint else self.venue or journal.name,
             abstract=self.abstract,

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from folio.errors import SourceError
-from folio.paper_metadata import Metadata, bare_arxiv, version_number
+from folio.identifiers import bare_arxiv, parse_doi, version_number
+from folio.paper_metadata import Metadata
+from folio.people import families
 from folio.sources import arxiv, crossref_notices, openalex, paper_match
 from folio.sources.arxiv import LatestVersion
 from folio.sources.crossref_notices import Registered
 from folio.sources.http_client import HttpClient
-from folio.sources.identifiers import parse_doi
 from folio.store import notices, works
 from folio.store.database import Database
 from folio.store.library import Library
 from folio.store.work_rows import FoundBy, KeptWork, Notice
-from folio.text import fold
 from folio.types import Paper, Progress
 from folio.work import SourceName, Work
 from folio.work_notices import NoticeKind, WorkNotice, ordered
@@ -164,9 +164,8 @@ class _Answers:
 
 def _is_another(about: Metadata, work: Work) -> bool:
     """Whether a work is not the paper whose identifier it has. A new version may have another title: authors tell."""
-    ours = {fold(name.family) for name in about.authors.value}
-    theirs = {fold(author.name.family) for author in work.authors}
-    return paper_match.contradicts(about, work) and not ours & theirs
+    theirs = families(author.name for author in work.authors)
+    return paper_match.contradicts(about, work) and not families(about.authors.value) & theirs
 
 
 def keep(library: Library, found: Iterable[tuple[Subject, Said]]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from folio.errors import PaperError, command
 from folio.files import REMOVED, no_space, replace, sha256_file, shortened, sync
-from folio.paper_metadata import bare_arxiv, version_number
+from folio.identifiers import bare_arxiv, version_number
 from folio.sources.fetching import pdf_name
 from folio.sources.lookup import Lookup
 from folio.sources.pdf_download import download_pdf

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from folio.paper_metadata import Metadata, bare_arxiv, version_number
+from folio.identifiers import bare_arxiv, version_number
+from folio.paper_metadata import Metadata
 from folio.sources.fetching import describe
 from folio.sources.linked_works import Followed
 from folio.sources.paper_match import contradicts, paper_marks, score

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from folio.identifiers import ARXIV_ADDRESS, ARXIV_DOI, ARXIV_ID, ARXIV_NEW, ARXIV_VERSION, DOI_ADDRESS, DOI_START
 from folio.paper_metadata import Field, Metadata, PersonName
+from folio.text import one_line
 
 # Characters of one field and of the abstract; names, tags and collections of one paper
 LONGEST, LONGEST_ABSTRACT = 2000, 20_000
@@ -50,12 +52,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 # The markup that Zotero allows in titles
 _MARKUP = re.compile(r"</?(?:i|b|sub|sup)>|</?span(?: (?:class|style)=\"[^\"<>]{0,100}\")?>")
 _EXTRA = re.compile(r"^[ \t]*(citation[ ]?key|doi|arxiv)[ \t]*:[ \t]*(\S{1,200})", re.I | re.M)
-_DOI = re.compile(r"(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S{1,300})", re.I)
-_ARXIV = re.compile(
-    r"(?:(?:https?://)?arxiv\.org/(?:abs|pdf)/|10\.48550/arxiv\.|arxiv:\s*)"
-    r"(\d{4}\.\d{4,5}(?:v\d{1,2})?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d{1,2})?)", re.I
-)  # fmt: skip
-_BARE_ARXIV = re.compile(r"\d{4}\.\d{4,5}(?:v\d{1,2})?")
+# Whatever Zotero has behind the beginning of a DOI is kept
+_DOI = re.compile(rf"(?:{DOI_ADDRESS}|doi:\s*)?({DOI_START}\S{{1,300}})", re.I)
+_ARXIV = re.compile(rf"(?:{ARXIV_ADDRESS}|{ARXIV_DOI}|arxiv:\s*)({ARXIV_ID})", re.I)
+_NEW_ARXIV = re.compile(rf"{ARXIV_NEW}(?:{ARXIV_VERSION})?")
 # "2014-06-00 June 2014": the date in figures, with zeros for what is not known, then as it was typed
 _DATE = re.compile(r"(\d{4})-\d\d-\d\d\b")
 _TYPED_YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
@@ -85,7 +85,7 @@ def text(value: Any, longest: int = LONGEST) -> str:
         value = str(value)
     if type(value) is not str:
         return ""
-    return unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", value[: 2 * longest]).split())[:longest])
+    return unicodedata.normalize("NFC", one_line(_CONTROL.sub(" ", value[: 2 * longest]))[:longest])
 
 
 def metadata(item: Item, link: str, tags: Iterable[str] = (), collections: Iterable[str] = ()) -> Metadata:
@@ -140,7 +140,7 @@ def _arxiv(fields: Mapping[str, str], extra: Mapping[str, str]) -> str:
         if found := _ARXIV.match(text(fields.get(name, ""))):
             return found[1]
     named = extra.get("arxiv", "")
-    return named if _BARE_ARXIV.fullmatch(named) else ""
+    return named if _NEW_ARXIV.fullmatch(named) else ""
 
 
 def _address(url: str) -> str:

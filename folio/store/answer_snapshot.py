@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
 from typing import Any
 
 from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence
@@ -14,33 +15,18 @@ from folio.types import Chunk, Hit, Paper
 
 def snapshot_of(answer: Answer) -> str:
     """The answer as ASCII JSON, for `restore`."""
-    return json.dumps(
+    sentences = [
         {
-            "question": answer.question,
-            "standalone_question": answer.standalone_question,
-            "sentences": [
-                {
-                    "text": sentence.text,
-                    "section": str(sentence.section),
-                    "citations": [_citation_fields(citation) for citation in sentence.citations],
-                    "against": [_citation_fields(citation) for citation in sentence.against],
-                    "outcome": sentence.outcome,
-                    "verified_by": sentence.verified_by,
-                    "instead_of": sentence.instead_of,
-                    "marks": sentence.marks,
-                    "short": sentence.short,
-                }
-                for sentence in answer.sentences
-            ],
-            "evidence": [_evidence_fields(evidence) for evidence in answer.evidence],
-            "dropped": answer.dropped,
-            "notice": answer.notice,
-            "style": answer.style,
-            "left_out": [[left.text, left.reason, left.rule] for left in answer.left_out],
-            "model_failed": answer.model_failed,
-            "remark": answer.remark,
+            **_values(sentence),
+            "section": str(sentence.section),
+            "citations": list(map(_citation_fields, sentence.citations)),
+            "against": list(map(_citation_fields, sentence.against)),
         }
-    )
+        for sentence in answer.sentences
+    ]
+    evidence = list(map(_evidence_fields, answer.evidence))
+    left_out = list(map(astuple, answer.left_out))
+    return json.dumps({**_values(answer), "sentences": sentences, "evidence": evidence, "left_out": left_out})
 
 
 def restore(snapshot: str, library: Library) -> Answer | None:
@@ -55,34 +41,27 @@ def restore(snapshot: str, library: Library) -> Answer | None:
                 return None
             evidence.append(restored)
     try:
-        sentences = tuple(
-            Sentence(
-                kept["text"],
-                tuple(_restore_citation(citation, evidence) for citation in kept["citations"]),
-                tuple(_restore_citation(citation, evidence) for citation in kept["against"]),
-                Section.parse(kept["section"]),
-                kept.get("outcome", "quoted"),  # an older Folio showed nothing else
-                kept.get("verified_by", ""),
-                kept.get("instead_of", ""),
-                tuple((start, end) for start, end in kept.get("marks", ())),
-                (kept["short"][0], kept["short"][1]) if kept.get("short") else None,
-            )
-            for kept in answer["sentences"]
-        )
+        sentences = tuple(_restore_sentence(kept, evidence) for kept in answer["sentences"])
     except ValueError:  # the text is the same, but its pages begin elsewhere
         return None
-    return Answer(
-        answer["question"],
-        answer["standalone_question"],
-        sentences,
-        tuple(evidence),
-        answer["dropped"],
-        answer["notice"],
-        answer["style"],
-        tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ())),
-        answer.get("model_failed", False),
-        answer.get("remark", ""),
-    )
+    # What an older Folio did not keep has the default of the dataclass.
+    left_out = tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ()))
+    return Answer(**{**answer, "sentences": sentences, "evidence": tuple(evidence), "left_out": left_out})
+
+
+def _values(kept: Answer | Sentence) -> dict[str, Any]:
+    return {field.name: getattr(kept, field.name) for field in fields(kept)}
+
+
+def _restore_sentence(kept: Mapping[str, Any], evidence: Sequence[Evidence]) -> Sentence:
+    made = {
+        "section": Section.parse(kept["section"]),
+        "citations": tuple(_restore_citation(citation, evidence) for citation in kept["citations"]),
+        "against": tuple(_restore_citation(citation, evidence) for citation in kept["against"]),
+        "marks": tuple(map(tuple, kept.get("marks", ()))),
+        "short": tuple(kept["short"]) if kept.get("short") else None,
+    }
+    return Sentence(**{**kept, **made})
 
 
 def _citation_fields(citation: Citation) -> list[float]:

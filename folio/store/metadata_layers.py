@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from folio.paper_metadata import Metadata, Source, to_json, without_version
+from folio.identifiers import without_version
+from folio.paper_metadata import Metadata, Source, to_json
 from folio.store import paper_vectors, rows, works
 from folio.store.database import Database
 from folio.text import tokenize

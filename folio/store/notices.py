@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from folio.paper_metadata import version_number
+from folio.identifiers import version_number
 from folio.store import rows, work_rows
 from folio.store.database import Database
 from folio.store.work_rows import NOTICE_COLUMNS, Notice

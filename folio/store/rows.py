@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from folio.paper_metadata import SOURCES, Metadata, Source, bare_arxiv, from_json
+from folio.identifiers import bare_arxiv
+from folio.paper_metadata import SOURCES, Metadata, Source, from_json
 from folio.sections import KINDS, PaperSection, SectionMap
 from folio.store.database import SaidChanged, storable
 from folio.store.digests import row_digest, text_crc, vector_bytes

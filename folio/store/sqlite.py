@@ -27,6 +27,7 @@ from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, Database, Part, clause
 from folio.store.sqlite_address import FileState, file_state, has_log, immutable_uri, uri
 from folio.store.tables import FIRST, LIBRARY_VERSION, TABLES, USER_VERSION, first_rows, statements
 from folio.store.user_file import read_error, set_aside
+from folio.text import one_line
 from folio.types import Notice
 
 # Instead of a path: an in-memory database, lost when it is closed
@@ -274,21 +275,15 @@ class SqliteDatabase(Database):
         with self._errors():
             return self._sqlite.in_transaction
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See Database."""
-        if self.in_snapshot:
-            yield
-            return
+    def _begin_snapshot(self) -> None:
         with self._errors():
             self._refresh()
             self._sqlite.execute("BEGIN")
-        try:
-            yield
-        finally:
-            if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
-                with self._errors():
-                    self._sqlite.execute("ROLLBACK")
+
+    def _end_snapshot(self) -> None:
+        if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
+            with self._errors():
+                self._sqlite.execute("ROLLBACK")
 
     @contextmanager
     def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
@@ -434,7 +429,7 @@ class SqliteDatabase(Database):
         except (sqlite3.DataError, sqlite3.IntegrityError, OverflowError, UnicodeEncodeError) as error:
             # Too large, twice the same, an integer above 64 bits, a lone surrogate
             raise StoreRefused(
-                f"The library cannot hold what it was given: {' '.join(str(error).split())[:200]}.",
+                f"The library cannot hold what it was given: {one_line(str(error))[:200]}.",
                 "Leave out what you were adding, and run the same command again.",
             ) from error
         except sqlite3.Error as error:

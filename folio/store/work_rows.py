@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -148,7 +148,7 @@ def citation(*row: Any) -> Citation:
 
 def citation_row(found: Citation) -> dict[str, object]:
     """The values of CITATION_COLUMNS, by name."""
-    return {"citing": found.citing, "cited": found.cited, "source": found.source, "said_at": found.said_at}
+    return asdict(found)
 
 
 def paper_work(*row: Any) -> PaperWork:
@@ -162,8 +162,7 @@ def paper_work(*row: Any) -> PaperWork:
 
 def paper_work_row(found: PaperWork) -> dict[str, object]:
     """The values of PAPER_WORK_COLUMNS, by name."""
-    score = round(found.score * _WHOLE)
-    return {"paper": found.paper, "work": found.work, "found_by": found.found_by, "score": score}
+    return {**asdict(found), "score": round(found.score * _WHOLE)}
 
 
 def notice(*row: Any) -> Notice:
@@ -174,15 +173,7 @@ def notice(*row: Any) -> Notice:
 
 def notice_row(found: Notice) -> dict[str, object]:
     """The values of NOTICE_COLUMNS, by name. Raises ValueError for a notice that could not be read again."""
-    require_notice(found)
-    return {
-        "work": found.work,
-        "kind": found.kind,
-        "dated": found.dated,
-        "link": found.link,
-        "source": found.source,
-        "said_at": found.said_at,
-    }
+    return asdict(require_notice(found))
 
 
 def require_notice(found: Notice) -> Notice:

@@ -301,7 +301,7 @@ def _file_routes(service: Service) -> APIRouter:
             if await request.is_disconnected():
                 raise RequestCancelled
             picture = await to_thread.run_sync(service.picture, paper, page, quote)
-        marked = ",".join(str(int(found)) for found in picture.found)
+        marked = ",".join(str(int(is_highlighted)) for is_highlighted in picture.highlighted)
         headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
         return Response(picture.png, media_type="image/png", headers=headers)
 

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from folio.identifiers import LONGEST
 from folio.ingest.progress import Status
 from folio.paper_schema import PaperJson
 from folio.schema_parts import Count, Sha256, Strict, With, at
 from folio.sources.fetching import Candidate, identifier_of
-from folio.sources.identifiers import LONGEST
 from folio.sources.search_query import SearchQuery, SearchSource, Sort
 from folio.web.schema import NOT_BLANK
 from folio.work import Work

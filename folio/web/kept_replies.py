@@ -52,6 +52,6 @@ def _renewed(value: Any, papers: Mapping[str, Paper]) -> Any:
     paper = papers.get(value["paper"]) if isinstance(value.get("paper"), str) else None
     if paper is None:
         return renewed
-    said = cited_as(paper, value.get("page", 1))
-    said["notice"] = NoticeJson.model_validate(paper.flag).model_dump() if paper.flag else None
-    return renewed | {name: said[name] for name in said if name in value}
+    current = cited_as(paper, value.get("page", 1))
+    current["notice"] = NoticeJson.model_validate(paper.flag).model_dump() if paper.flag else None
+    return renewed | {name: current[name] for name in current if name in value}

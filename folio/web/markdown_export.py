@@ -24,7 +24,7 @@ from folio.shown_text import (
     marked_parts,
     name_line,
     number_mark,
-    one_line,
+    plain_line,
     split_commands,
     statement_lines,
     without_numbers,
@@ -276,13 +276,13 @@ def _source(citation: Mapping[str, Any]) -> CitedPage:
 
 def _with_code(text: str) -> str:
     """A message of Folio, escaped, whose commands in backticks are code."""
-    parts = split_commands(one_line(text))
+    parts = split_commands(plain_line(text))
     return "".join(f"`{part}`" if is_command else _markup_escaped(part) for part, is_command in parts)
 
 
 def _escaped(text: str) -> str:
     """Text of others on one line, escaped."""
-    return _markup_escaped(one_line(text))
+    return _markup_escaped(plain_line(text))
 
 
 def _markup_escaped(line: str) -> str:

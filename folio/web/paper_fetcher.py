@@ -13,10 +13,10 @@ from typing import Protocol
 from folio.app import App
 from folio.errors import NetworkOff, PaperError, SourceError, StoreMissing, command
 from folio.files import sha256_file
+from folio.identifiers import Identifier, find_identifier, parse_identifier
 from folio.ingest.progress import Status
 from folio.paper_schema import paper_json
 from folio.sources.fetching import Candidate, candidates
-from folio.sources.identifiers import Identifier, find_identifier, parse_identifier
 from folio.sources.linked_works import Followed
 from folio.sources.search_query import SearchQuery, SearchSource
 from folio.sources.work_keeping import PaperFound, keep_followed, link_papers

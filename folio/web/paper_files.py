@@ -23,6 +23,7 @@ from folio.ingest.progress import IngestProgress, Outcome
 from folio.sources.work_keeping import PaperFound, keep_papers
 from folio.store import indexes
 from folio.store.library import Library
+from folio.text import one_line
 from folio.types import Paper, SourceFile
 
 _UPLOAD = ".upload-"
@@ -302,7 +303,7 @@ def safe_name(name: str) -> str:
     last = PurePath(name.replace("\\", "/")).name
     kept = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", last))
     stem = re.sub(r"\.pdf$", "", re.sub(r'[<>:"|?*]', "_", kept), flags=re.I)
-    stem = shortened(" ".join(stem.split()).strip(". "), _MAX_NAME_BYTES)
+    stem = shortened(one_line(stem).strip(". "), _MAX_NAME_BYTES)
     return no_device(f"{stem or 'paper'}.pdf")
 
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry
-from folio.answer_types import Answer
+from folio.answer_types import Answer, Checking, Thinking
 from folio.app import App
 from folio.deep_schema import EventJson, deep_answer_json, event_json, logged_trace
 from folio.errors import StoreError, UsageError
@@ -20,10 +20,13 @@ from folio.files import unusable
 from folio.schema import AnswerJson, HitJson, SentenceJson, answer_json
 from folio.search.paper_filter import PaperFilter, Selection
 from folio.search.paper_selection import select
+from folio.search.question import Question
+from folio.search.retriever import SearchRequest as PassageRequest
 from folio.search.retriever_pool import Reader, RetrieverPool
 from folio.store.conversations import ID_LENGTH, Conversations, Summary
 from folio.store.library import Library
 from folio.store.query_log import Feedback, LogEntry
+from folio.types import Hit
 from folio.web.paper_files import require_papers
 from folio.web.schema import (
     ChatReply,
@@ -98,22 +101,21 @@ class Questions:
         with self._retrievers.acquire() as reader:
             chosen = _select(reader.library, request)
             spelt = reader.retriever.respelled(request.query)
-            reply = {"query": request.query, "models": reader.retriever.models_in(rerank=request.use_reranker)}
-            if not reader.retriever.is_understood(spelt.question):
-                nothing = {"hits": [], "notice": NOTHING_KNOWN, "elapsed_ms": _milliseconds(began)}
-                return SearchReply.model_validate(reply | nothing)
-            hits = reader.retriever.search(
-                spelt.question,
-                request.top_k,
-                chosen.papers,
-                sections=chosen.sections,
-                rerank=request.use_reranker,
-                typed=request.query if spelt.typed else "",
-            ).hits
-            has_words = any(hit.lexical is not None for hit in hits)
-            notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
-            return SearchReply.model_validate(
-                reply | {"hits": hits, "notice": notice, "elapsed_ms": _milliseconds(began)}
+            hits, notice = tuple[Hit, ...](), NOTHING_KNOWN
+            if reader.retriever.is_understood(spelt.question):
+                question = Question(spelt.question, request.query if spelt.typed else "")
+                rerank = request.use_reranker
+                hits = reader.retriever.find(
+                    PassageRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
+                ).hits
+                has_words = any(hit.lexical is not None for hit in hits)
+                notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
+            return SearchReply(
+                query=request.query,
+                hits=list(map(HitJson.model_validate, hits)),
+                notice=notice,
+                models=reader.retriever.models_in(rerank=request.use_reranker),
+                elapsed_ms=_milliseconds(began),
             )
 
     def require_answerable(self, question: ChatRequest) -> None:
@@ -156,9 +158,8 @@ class Questions:
                         elapsed_ms=_milliseconds(began),
                     )
                 ),
-                lambda count: callbacks.on_checking(CheckingEvent(count=count)),
+                partial(_on_progress, callbacks, models["llm"]),
                 _find(search, callbacks) if search else None,
-                lambda: callbacks.on_thinking(ThinkingEvent(model=models["llm"])),
             )
             callbacks.check_cancelled()
             answer = self._answer_json(reply, models, search)
@@ -234,6 +235,13 @@ class Questions:
         finally:
             with self._lock:
                 self._answering.discard(conversation)
+
+
+def _on_progress(callbacks: AnswerCallbacks, model: str, part: Checking | Thinking) -> None:
+    if isinstance(part, Checking):
+        callbacks.on_checking(CheckingEvent(count=part.count))
+    else:
+        callbacks.on_thinking(ThinkingEvent(model=model))
 
 
 def _find(search: DeepSearch, callbacks: AnswerCallbacks) -> Find:

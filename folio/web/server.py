@@ -9,7 +9,6 @@ import signal
 import socket
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from folio.errors import UsageError
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-    from folio.web.connections import ConnectionLimits
     from folio.web.request_guard import ASGIApp
 
 # Seconds that running answers get after Ctrl-C; and after SIGTERM, by which a system replaces a server while others
@@ -27,6 +25,10 @@ if TYPE_CHECKING:
 FINISH_S, FINISH_REPLACED_S = 3, 60
 # Connections that wait to be accepted; all of them are accepted at once, and each needs a file descriptor.
 _BACKLOG = 100
+# The most connections that are open; one more gets 503. uvicorn does not limit how slow a client is: a proxy does.
+CONNECTIONS = 200
+# Seconds that a connection may be idle between two requests
+_IDLE_S = 10
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -48,15 +50,15 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def make_config(web: ASGIApp, limits: ConnectionLimits | None = None) -> uvicorn.Config:
-    """The server's configuration. limits: of its connections; by default ConnectionLimits()."""
+def make_config(web: ASGIApp) -> uvicorn.Config:
+    """The server's configuration."""
     import uvicorn
-
-    from folio.web.connections import BoundedProtocol, ConnectionLimits
 
     return uvicorn.Config(
         cast(Any, web),
-        http=cast(Any, partial(BoundedProtocol, limits=limits or ConnectionLimits())),
+        http="h11",
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=_IDLE_S,
         ws="none",
         log_config=None,
         log_level="error",

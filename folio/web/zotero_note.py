@@ -14,7 +14,7 @@ from typing import Any
 from folio.answer.bibliography import CitedPage, merge_by_page
 from folio.answer_types import Section
 from folio.outcome_text import IN_PLACE, legend
-from folio.shown_text import REWORDED_SIGN, mark_again, name_line, one_line, split_commands, statement_lines
+from folio.shown_text import REWORDED_SIGN, mark_again, name_line, plain_line, split_commands, statement_lines
 from folio.web.scope_text import asked_only
 from folio.zotero_link import checked
 
@@ -121,10 +121,10 @@ def _element(tag: str, content: str) -> str:
 
 def _with_code(text: str) -> str:
     """A message of Folio, escaped, whose commands in backticks are code."""
-    parts = split_commands(one_line(text))
+    parts = split_commands(plain_line(text))
     return "".join(_element("code", escape(part)) if is_command else escape(part) for part, is_command in parts)
 
 
 def _text(text: str) -> str:
     """Text of others on one line, escaped."""
-    return escape(one_line(text))
+    return escape(plain_line(text))

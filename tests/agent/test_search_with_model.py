@@ -14,7 +14,7 @@ from folio.agent.checkpoint import CheckpointFile, SearchOptions, checkpoint_pat
 from folio.agent.deep_search import DeepSearch
 from folio.answer.llm_assessor import LlmAssessor
 from folio.app import App
-from folio.deep_types import DeepLimits, EvidenceScored, PapersFound, SearchAgain, SearchEnded
+from folio.deep_types import DeepLimits
 from folio.models.ollama import OllamaServer
 from folio.search.paper_filter import EVERYTHING
 from folio.search.retriever import Retriever, SearchResult
@@ -95,47 +95,6 @@ def search(
     return DeepSearch(retriever, assessor, limits, EVERYTHING, check_cancelled, checkpoints)
 
 
-def test_passages_scored_at_once_are_told_in_order(library: tuple[App, Retriever]) -> None:
-    lock, running, most = threading.Lock(), 0, 0
-
-    def slowly(messages: list[Json]) -> str:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-            first = running == 1
-        time.sleep(0.2 if first else 0.1)
-        with lock:
-            running -= 1
-        return reply(messages)
-
-    with OllamaStandIn(reply=slowly) as server:
-        one = search(library, server, parallel=2)
-        one.find(DIET)
-    assert most == 2
-    assert one.trace is not None
-    read_ = [event.hit.chunk.id for event in one.trace.events if isinstance(event, EvidenceScored)]
-    with OllamaStandIn(reply=reply) as server:
-        two = search(library, server)
-        two.find(DIET)
-    assert two.trace is not None
-    assert read_ == [event.hit.chunk.id for event in two.trace.events if isinstance(event, EvidenceScored)]
-    assert len(read_) == 4
-
-
-def test_a_model_that_always_asks_again_ends_with_the_rounds(library: tuple[App, Retriever]) -> None:
-    with OllamaStandIn(reply=lambda messages: scored(1) if is_scoring(messages) else reply(messages)) as server:
-        one = search(library, server)
-        one.find(DIET)
-        asked = len(server.bodies("/api/chat"))
-    assert one.trace is not None
-    kinds = [type(event) for event in one.trace.events]
-    # Both papers are read in the first round, so that none is left to be read next.
-    assert (one.trace.rounds, kinds.count(PapersFound), kinds.count(SearchAgain)) == (2, 2, 1)
-    assert isinstance(one.trace.events[-1], SearchEnded)
-    assert asked == one.trace.calls
-
-
 @pytest.mark.parametrize("calls", [1, 3, 5])
 def test_the_server_never_gets_more_calls_than_the_budget_has(library: tuple[App, Retriever], calls: int) -> None:
     limits = DeepLimits(papers=1, evidence=8, least=9, rounds=3, mmr_lambda=1.0, calls=calls, seconds=60)
@@ -146,20 +105,6 @@ def test_the_server_never_gets_more_calls_than_the_budget_has(library: tuple[App
         assert len(server.bodies("/api/chat")) == calls
     assert one.end == "spent"
     assert hits  # unscored
-
-
-def test_scores_that_are_none_leave_their_passages_in_the_middle(library: tuple[App, Retriever]) -> None:
-    def odd(messages: list[Json]) -> str:
-        prompt = str(messages[-1]["content"])
-        return scored(9) if "urchins" in prompt else scored(11) if "fur" in prompt else scored(1)
-
-    with OllamaStandIn(reply=odd) as server:
-        server.ignores_format = True
-        hits = search(library, server).find(DIET).hits
-    values = [hit.score for hit in hits]
-    assert values == sorted(values, reverse=True)
-    assert values[0] == 0.9
-    assert 0.45 in values
 
 
 def test_a_search_cancelled_anywhere_can_be_resumed(library: tuple[App, Retriever]) -> None:

@@ -19,6 +19,7 @@ from folio.answer.question_type import ASKING
 from folio.answer_types import Evidence
 from folio.protocols import TermWeights
 from folio.search.late_interaction import Matches, evidence_coverage, matches
+from folio.search.question import Question
 from folio.text import sentence_spans
 from tests.helpers.factories import even_weights, evidence_on
 from tests.helpers.fakes import HashingEmbedder
@@ -37,7 +38,7 @@ def sure(question: str, *texts: str, weights: TermWeights | None = None) -> floa
     weights = even_weights(question) if weights is None else weights
     weights = {term: weight for term, weight in weights.items() if term not in ASKING}
     evidence = evidence_on(*texts)
-    return confidence(question, evidence, matched(question, evidence, weights), weights)
+    return confidence(Question(question), evidence, matched(question, evidence, weights), weights)
 
 
 @pytest.mark.parametrize(("read", "adds"), [(2.0, 2.0), (-3.0, -3.0), (50.0, MOST_ODDS), (-50.0, -MOST_ODDS)])
@@ -45,8 +46,9 @@ def test_what_the_reader_says_adds_to_it_within_limits(read: float, adds: float)
     question, evidence = "Where do otters sleep?", evidence_on("Otters of the bay eat.")
     weights = even_weights(question)
     found = matched(question, evidence, weights)
-    without = confidence(question, evidence, found, weights)
-    assert confidence(question, evidence, found, weights, read=read) == pytest.approx(without + READ_WEIGHT * adds)
+    without = confidence(Question(question), evidence, found, weights)
+    with_reader = confidence(Question(question), evidence, found, weights, read=read)
+    assert with_reader == pytest.approx(without + READ_WEIGHT * adds)
 
 
 def expected(covered: float, names: float, terms: int) -> float:
@@ -103,16 +105,13 @@ def test_only_sentences_with_numbers_answer_for_a_number() -> None:
     (match,) = matched(question, evidence, weights)
     counts, floats = sentence_spans(text)
     assert match.coverage(*floats) > match.coverage(*counts)  # and yet it gives no number
-    found = confidence(question, evidence, [match], weights)
+    found = confidence(Question(question), evidence, [match], weights)
     assert found == pytest.approx(expected(match.coverage(*counts) - NUMBER_MARGIN, 1, len(weights)))
 
 
-def test_without_evidence_or_the_number_there_is_no_confidence() -> None:
+def test_confidence_needs_evidence_and_the_asked_number() -> None:
     assert sure("Where do otters sleep?") == 0
     assert sure("How many otters float in rafts of kelp?", OTTERS) == 0
-
-
-def test_many_is_not_looked_for() -> None:
     few, many = (sure(question, "The paper counts 40 otters.") for question in ("Otters?", "Are there many otters?"))
     assert few == pytest.approx(expected(1, 1, 1), abs=1e-6)
     assert many == pytest.approx(expected(1, 1, 1), abs=0.01)

@@ -45,8 +45,10 @@ def test_a_reference_names_pages_where_there_are_some(pages: tuple[int, ...], li
     assert reference(ICE_PAPER, pages) == line
 
 
-def test_a_paper_from_arxiv_is_referred_to_by_its_number() -> None:
+def test_a_reference_is_one_line_with_an_arxiv_number() -> None:
     assert reference(MELT_PAPER, [1]) == "Cy Melt. Melt. arXiv:2301.01234v2, p. 1"
+    paper, _ = paper_of("x\n.pdf", "Words.", title="A\n\nB ", authors=(" C\tD",))
+    assert reference(paper, [1]) == "C D. A B. x .pdf, p. 1"
 
 
 def with_venue(venue: str, *, sure: bool = True) -> Paper:
@@ -61,8 +63,3 @@ def test_venue_and_year_are_shown_where_they_are_sure() -> None:
     for venue, sure, shown in (("Journal of\nIce", True, "Journal of Ice, 2021"), ("J", False, ""), ("", True, "")):
         cited = [replace(one, paper=with_venue(venue, sure=sure)) for one in REPORT.citations[:1]]
         assert [source.published for source in cited_pages(cited)] == [shown]
-
-
-def test_a_reference_is_one_line() -> None:
-    paper, _ = paper_of("x\n.pdf", "Words.", title="A\n\nB ", authors=(" C\tD",))
-    assert reference(paper, [1]) == "C D. A B. x .pdf, p. 1"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from folio.answer.bibliography_entries import bibtex, csl_item, library_bibtex, library_csl_json, own_key, unique_keys
 from folio.paper_metadata import AND_OTHERS, Field, Metadata, PersonName
-from folio.shown_text import one_line
+from folio.shown_text import plain_line
 from folio.sources import bibtex as bibtex_reader
 from folio.sources import csl_json as csl_reader
 from folio.types import Paper
-from tests.helpers.answers import paper_of
+from tests.helpers.known_papers import known_paper
 
 RAFT: dict[str, Any] = {
     "title": "In Search of an Understandable Consensus Algorithm",
@@ -35,8 +35,7 @@ RAFT: dict[str, Any] = {
 
 def paper(file: str = "raft.pdf", **fields: Any) -> Paper:
     """A paper of which all this is sure."""
-    found, _ = paper_of(file, "Words.")
-    return replace(found, metadata=Metadata(**{name: Field(value, "page", True) for name, value in fields.items()}))
+    return known_paper(file, **fields)
 
 
 def values(metadata: Metadata) -> dict[str, Any]:
@@ -56,10 +55,8 @@ PUBLISHED = (
 
 
 def crossref_paper(**more: Field[Any]) -> Paper:
-    fields: dict[str, Any] = {"title": "In Search", "doi": "10.5555/2643634", "year": 2014}
-    known: dict[str, Any] = {name: Field(value, "crossref", True) for name, value in fields.items()}
-    found, _ = paper_of("raft.pdf", "Words.")
-    return replace(found, metadata=Metadata(**(known | more)))
+    about: dict[str, Any] = {"title": "In Search", "doi": "10.5555/2643634", "year": 2014}
+    return known_paper("raft.pdf", origin="crossref", **about | more)
 
 
 def test_a_publishers_entry_stands_with_our_key() -> None:
@@ -201,7 +198,7 @@ def test_whatever_a_paper_is_called_its_entry_can_be_read(words: list[str], give
     text = library_bibtex([found])
     assert [line for line in text.splitlines() if line.startswith("@")] == [text.splitlines()[0]]
     (about,) = from_bibtex(text)
-    assert about["title"] == one_line(title)
+    assert about["title"] == plain_line(title)
     assert len(about["authors"]) == 2
 
 
@@ -222,21 +219,22 @@ def test_a_key_is_made_of_name_year_and_title(authors: tuple[str, ...], year: in
 
 
 def test_equal_keys_get_letters_and_a_persons_own_stays() -> None:
-    one, two = (paper(f"{n}.pdf", title=f"Ice {n}", authors=(PersonName("Otter"),), year=2020) for n in (1, 2))
-    own = paper("3.pdf", title="Snow", citation_key="otter2020ice")
-    odd = paper("4.pdf", title="Rain", citation_key="not, a key")
+    def iced(number: int) -> Paper:
+        return paper(f"{number:02}.pdf", title=f"Ice {number:02}", authors=(PersonName("Otter"),), year=2020)
+
+    one, two, *more = (iced(number) for number in range(30))
+    own = paper("own.pdf", title="Snow", citation_key="otter2020ice")
+    odd = paper("odd.pdf", title="Rain", citation_key="not, a key")
     keys = unique_keys([two, own, one, odd])
     assert keys == {own.id: "otter2020ice", one.id: "otter2020icea", two.id: "otter2020iceb", odd.id: "rain"}
     assert unique_keys([one, two]) == {one.id: "otter2020icea", two.id: "otter2020iceb"}
     assert unique_keys([one]) == {one.id: "otter2020ice"}
-    many = [paper(f"{n:02}.pdf", title=f"Ice {n:02}", authors=(PersonName("Otter"),), year=2020) for n in range(30)]
-    assert sorted(unique_keys(many).values())[-1] == "otter2020icez"
-    assert len(set(unique_keys(many).values())) == 30
+    many = unique_keys([one, two, *more]).values()
+    assert (sorted(many)[-1], len(set(many))) == ("otter2020icez", 30)
 
 
 def test_csl_json() -> None:
     (item,) = json.loads(library_csl_json([paper(**RAFT)]))
     assert item["author"] == [{"family": "Ongaro", "given": "Diego"}, {"family": "van Ousterhout", "given": "John K."}]
-    assert (item["type"], item["issued"]) == ("paper-conference", {"date-parts": [[2014]]})
-    assert item["id"] == "ongaro2014search"
-    assert item["container-title"] == RAFT["venue"]
+    about = (item["id"], item["type"], item["issued"], item["container-title"])
+    assert about == ("ongaro2014search", "paper-conference", {"date-parts": [[2014]]}, RAFT["venue"])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import pytest
-from langchain_classic.chains import ConversationalRetrievalChain
 
+from config import Settings
 from folio import workers
 from folio.answer.answerability import LEAST_CONFIDENCE
 from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
@@ -20,12 +22,11 @@ from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
 from folio.models.ollama_chat import TRIES
 from folio.search.paper_filter import PaperFilter
-from folio.store.library import Library
 from folio.store.query_log import LogEntry, LoggedSource
 from tests.helpers.answers import ANSWER, HITS, REFUSED, TIMINGS
 from tests.helpers.factories import shelf, write_pdf
-from tests.helpers.fakes import CoverageReranker, HashingEmbedder, hashing_app, read_here
-from tests.helpers.ollama_models import LLAMA, Json, Model
+from tests.helpers.fakes import CoverageReranker, HashingApp, HashingEmbedder, hashing_app, read_here
+from tests.helpers.ollama_models import LLAMA, Json
 from tests.helpers.ollama_server import OllamaStandIn
 
 LENGTH, THICK = "What length has the Aletsch glacier?", "How thick is the Aletsch glacier?"
@@ -37,19 +38,24 @@ IS_THICK = "At the Konkordiaplatz the ice of the Aletsch glacier has a thickness
 Start = Callable[..., Chat]
 
 
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> HashingApp:
+    """The tool over two papers, which no chat changes."""
+    return shelf(tmp_path_factory.mktemp("shelf"))
+
+
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a chat over two papers; settings by name."""
-    opened: list[Library] = []
+def start(papers: HashingApp) -> Iterator[Start]:
+    """Starts a chat over the two papers; settings by name."""
+    with ExitStack() as stack:
 
-    def chat(*, top_k: int = 3, paper: str | None = None, style: Style = "plain", **settings: str) -> Chat:
-        app = shelf(tmp_path, **settings)
-        opened.append(app.open_library())
-        return app.chat(opened[-1], top_k=top_k, wanted=PaperFilter.parse([paper] if paper else []), style=style)
+        def chat(*, top_k: int = 3, paper: str | None = None, style: Style = "plain", **chosen: str) -> Chat:
+            settings = Settings(_env_file=None, **{**papers.settings.model_dump(), **chosen})  # type: ignore[call-arg]
+            app = HashingApp(settings, lambda text: None, HashingEmbedder(256))
+            library = stack.enter_context(closing(app.open_library()))
+            return app.chat(library, top_k=top_k, wanted=PaperFilter.parse([paper] if paper else []), style=style)
 
-    yield chat
-    for library in opened:
-        library.close()
+        yield chat
 
 
 @pytest.fixture
@@ -65,10 +71,6 @@ def searched(chat: Chat) -> list[str]:
     """Every question that was looked for, in order."""
     queries: list[str] = chat._retriever.embedder.queries  # type: ignore[attr-defined]
     return queries
-
-
-def test_the_chain_is_langchains_own(start: Start) -> None:
-    assert type(start()._loaded_chain()) is ConversationalRetrievalChain
 
 
 def test_a_question_is_answered_with_quotes_and_its_evidence(start: Start) -> None:
@@ -167,15 +169,6 @@ def test_a_rewritten_follow_up_is_searched_and_never_shown(with_ollama: Start, o
     assert {"rewrite", "retrieve", "answer"} <= reply.timings_ms.keys()
 
 
-def test_a_first_question_is_not_rewritten(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    chat = with_ollama()
-    chat.ask(LENGTH)
-    chat.reset()
-    chat.ask(THICK)
-    assert len(ollama_server.bodies("/api/chat")) == 2
-    assert searched(chat) == [LENGTH, THICK]
-
-
 @pytest.mark.parametrize(
     ("written", "question", "text", "dropped", "notice"),
     [
@@ -232,18 +225,6 @@ def test_evidence_that_did_not_fit_is_counted(start: Start, ollama_server: Ollam
     assert reply.answer.notice.removesuffix(f" {WITHOUT_MODEL}") == left_out
 
 
-def test_a_small_model_gets_less_evidence_and_no_error(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
-    small = Model("small:latest", "llama", 768 + 1024 + 512 + 256, 64, ("completion",))
-    ollama_server.models["small:latest"] = small
-    ollama_server.reply = lambda messages: f"{IS_LONG} [1]"
-    reply = with_ollama(top_k=4, LLM_MODEL="small", ANSWER_TOKENS="768").ask(LENGTH)
-    assert reply.answer.text == IS_LONG
-    assert reply.answer.notice.startswith("2 passages did not fit")
-    (body,) = ollama_server.bodies("/api/chat")
-    assert body["options"]["num_ctx"] == small.context_length
-    assert body["messages"][-1]["content"].count("</evidence>") == len(reply.answer.evidence)
-
-
 # Follow-ups and the evidence of earlier turns
 
 HAY = "Snow lies on the roofs until May, cows are driven to high meadows in June, and hay is cut twice in a summer."
@@ -263,18 +244,14 @@ def decoys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ollama_server: Ollam
     """A chat over papers of which two by each search come before the one that answers."""
     monkeypatch.setattr(workers, "run_guarded", read_here)
     monkeypatch.setattr(ModelChoice, "reranker", lambda _: CoverageReranker())
-    app = hashing_app(
-        tmp_path,
-        HashingEmbedder(4096),  # so many that words which are not alike have nothing in common
-        **{"CHUNK_SIZE": 2000, "CHUNK_OVERLAP": 0, "TOP_K": 2, "TOP_K_CANDIDATES": 2, "LLM": "ollama"},
-        OLLAMA_HOST=ollama_server.url,
-    )
+    sizes: dict[str, Any] = {"CHUNK_SIZE": 2000, "CHUNK_OVERLAP": 0, "TOP_K": 2, "TOP_K_CANDIDATES": 2, "LLM": "ollama"}
+    # So many dimensions that words which are not alike have nothing in common
+    app = hashing_app(tmp_path, HashingEmbedder(4096), OLLAMA_HOST=ollama_server.url, **sizes)
     for name, text in DECOYS.items():
         write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
     app.run()
-    library = app.open_library()
-    yield app.chat(library, top_k=2)
-    library.close()
+    with closing(app.open_library()) as library:
+        yield app.chat(library, top_k=2)
 
 
 def files(evidence: Sequence[Evidence]) -> list[str]:
@@ -387,7 +364,8 @@ def test_a_listener_that_raises_stops_only_the_answer(
 
     chat = start(LLM=llm, OLLAMA_HOST=ollama_server.url)
     ollama_server.reply = lambda messages: f"{IS_LONG} [1] {IS_THICK} [1]"
-    for listeners in ({"on_sentence": leave}, {"on_hits": leave}):
+    calls: list[dict[str, Any]] = [{"on_sentence": leave}, {"on_hits": leave}]
+    for listeners in calls:
         with pytest.raises(error):
             chat.ask(LENGTH, **listeners)
         assert chat._turns == []
@@ -401,9 +379,6 @@ def test_a_reply_is_made_of_plain_values(start: Start) -> None:
     assert 0 < timings["answer"] < timings["total"] <= (perf_counter() - began) * 1000
     assert timings["total"] == pytest.approx(timings["retrieve"] + timings["evidence"] + timings["answer"], abs=0.1)
     assert json.loads(json.dumps(timings)) == timings
-
-
-def test_a_question_with_bytes_that_are_no_utf8_is_asked(start: Start) -> None:
     assert start().ask(f"{LENGTH} \udcff").answer.question == f"{LENGTH} ?"
 
 
@@ -433,9 +408,8 @@ def test_the_log_keeps_the_answer_its_evidence_and_its_pages() -> None:
 
 def test_a_reply_has_the_answerers_confidence(start: Start) -> None:
     chat = start()
-    confidence = chat.ask(LENGTH).confidence
-    assert confidence == chat._answerer.confidence
-    assert (confidence or 0) >= LEAST_CONFIDENCE
+    reply = chat.ask(LENGTH)
+    assert (reply.confidence or 0) >= LEAST_CONFIDENCE
     assert chat.ask("hello").confidence is None  # nothing was searched
 
 
@@ -447,36 +421,27 @@ def test_a_greeting_gets_a_helpful_line_and_no_search(start: Start, said: str, b
     assert searched(chat) == []
 
 
-def test_a_question_about_the_library_needs_no_search(start: Start) -> None:
+def test_questions_about_the_library_are_answered_by_papers(start: Start) -> None:
     chat = start()
     assert chat.ask("How many papers are there?").answer.text == "The library has 2 papers."
     told: list[Sentence] = []
     reply = chat.ask("Who wrote On Sea Otters?", told.append)
     assert reply.answer.sentences == tuple(told)
     assert searched(chat) == []
-
-
-def test_a_question_that_asks_for_papers_is_answered_by_papers(start: Start) -> None:
     answer = start(top_k=1).ask("Which papers deal with the length of glaciers?").answer
     assert [str(sentence.section) for sentence in answer.sentences] == ["From the papers/Ice of the Alps"]
     assert "1 paper is listed. All 2 were ranked" in answer.notice
     assert start().ask("Which papers deal with trains?").answer.refused
 
 
-def test_a_paper_that_is_named_is_asked_alone_about_itself(start: Start) -> None:
+def test_questions_that_name_papers_or_things(start: Start) -> None:
     chat = start()
     reply = chat.ask("What is On Sea Otters about?")
     assert {hit.paper.file for hit in reply.hits} == {"otters.pdf"}
     assert min(hit.chunk.start for hit in reply.hits) == 0  # its first page
-
-
-def test_what_nothing_is_said_of_is_named(start: Start) -> None:
     answer = start().ask("Compare the Aletsch glacier and Hamlet").answer
     assert {quote.paper.file for quote in answer.citations} == {"glaciers.pdf"}
     assert "Nothing is quoted about Hamlet." in answer.notice
-
-
-def test_more_questions_than_compared_things_are_each_asked(start: Start) -> None:
     asked = "How do glaciers differ from otters, and what do sea otters eat, and what length has the Aletsch glacier?"
     assert start().ask(asked).answer.question == asked
 

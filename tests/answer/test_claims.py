@@ -33,18 +33,15 @@ def words(quotes: Sequence[Quote]) -> list[tuple[str, str]]:
     return [(quote.paper.file, quote.quote) for quote in quotes]
 
 
-def test_sentences_of_two_papers_that_hold_a_claim_agree() -> None:
+def test_sentences_that_hold_a_claim_agree_and_another_value_differs() -> None:
     found = compared(papers(LONG, ALSO), [NamedClaim(CLAIM, (1, 3), ())])
     (group,) = found.agreements
     assert words(group.quotes) == [("0.pdf", LONG), ("1.pdf", ALSO.partition(". ")[2])]
     assert found.differences == ()
-
-
-def test_another_value_stands_on_the_other_side() -> None:
     found = compared(papers(LONG, ALSO, SHORT), [NamedClaim(CLAIM, (1, 3), (4,))])
-    (group,) = found.differences
-    assert [file for file, _ in words(group.some)] == ["0.pdf", "1.pdf"]
-    assert words(group.others) == [("2.pdf", SHORT)]
+    (difference,) = found.differences
+    assert [file for file, _ in words(difference.some)] == ["0.pdf", "1.pdf"]
+    assert words(difference.others) == [("2.pdf", SHORT)]
     assert found.agreements == ()  # nothing stands twice
 
 
@@ -66,20 +63,17 @@ def test_what_the_sentences_do_not_bear_out_is_dropped(claim: NamedClaim) -> Non
     assert compared(papers(LONG, ALSO), [claim]) == Comparison()
 
 
-def test_one_paper_and_its_versions_agree_on_nothing() -> None:
+def test_versions_and_irrelevant_papers_are_not_compared() -> None:
     claim = NamedClaim(CLAIM, (1, 2), (3,))
     (piece,) = papers(f"{LONG} {ALSO}")
     assert compared([piece], [claim]) == Comparison()
     assert compared(papers(LONG, ALSO, titles=("On Ice", "On ice.")), [NamedClaim(CLAIM, (1, 3), ())]) == Comparison()
     assert compared(papers(LONG, LONG), [NamedClaim(CLAIM, (1, 2), ())]) == Comparison()  # the same words
-
-
-def test_what_is_not_relevant_is_not_compared() -> None:
     assert compared(papers(LONG, ALSO, score=0.45), [NamedClaim(CLAIM, (1, 3), ())]) == Comparison()
     assert compared(papers(LONG, SHORT, score=0.45), []) == Comparison()
 
 
-def test_rules_find_another_number_and_a_denial() -> None:
+def test_rules_find_a_few_differences_between_papers() -> None:
     found = compared(papers(LONG, SHORT, SLEEP, AWAKE, SHORT.replace("20", "19")), [])
     assert [(words(g.some), words(g.others)) for g in found.differences] == [
         ([("0.pdf", LONG)], [("1.pdf", SHORT)]),
@@ -87,13 +81,7 @@ def test_rules_find_another_number_and_a_denial() -> None:
     ]
     named = compared(papers(LONG, SHORT), [NamedClaim(CLAIM, (1,), (2,)), NamedClaim(CLAIM, (1,), (2,))])
     assert len(named.differences) == 1
-
-
-def test_rules_find_no_difference_within_a_paper_and_no_agreement() -> None:
     assert compared(papers(f"{LONG} {SHORT}", SLEEP), []) == Comparison()
     assert compared(papers(LONG, ALSO), []) == Comparison()
-
-
-def test_there_are_few_groups() -> None:
     texts = [f"The lake number {n} of the alps has a depth of {d} metres." for n in range(9) for d in (10 + n, 40 + n)]
     assert len(compared(papers(*texts), []).differences) <= MOST_GROUPS

@@ -171,11 +171,6 @@ def test_a_cut_answer_is_the_beginning_of_the_whole_one(
     assert validated([text], style, answer_format=form)[0][: len(cut)] == cut
 
 
-@given(st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join))
-def test_without_evidence_nothing_is_printed(text: str) -> None:
-    assert sentences(validated([text], evidence=[])[0]) == []
-
-
 def test_a_sentence_over_two_pages_is_quoted_on_both() -> None:
     (sentence,), _ = validated(["Store the value d in a[1] and erase it after use."])
     assert isinstance(sentence, Sentence)
@@ -263,18 +258,6 @@ def test_a_broken_value_cannot_be_made(name: str) -> None:
     rule, make = BROKEN[name]
     with pytest.raises(ValueError, match=f"^Broken contract: .*{rule}"):
         make()
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"quote": "The fur is warm"}, {"start": 1}, {"end": START + 3}, {"paper": replace(PAPER, length=5)},
-        {"paper": replace(PAPER, pages=PageMap((0, 8), ("", "")))}, {"support": 2.0},
-    ],
-)  # fmt: skip
-def test_nor_can_a_good_one_be_broken(broken: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="Broken contract: "):
-        replace(quote(0, 17), **broken)
 
 
 # Answers that do not vary: two processes, in which sets and dicts of strings are in another order

@@ -27,15 +27,9 @@ def test_the_best_passage_counts(best: int) -> None:
     assert level((WHOLE, 0), (WHOLE, best), (WHOLE, None)) == shown(best)
 
 
-def test_the_least_sure_part_counts_and_not_the_whole_question() -> None:
+def test_the_least_sure_part_decides_the_level() -> None:
     assert level((WHOLE, 0), (FIRST, 9), (SECOND, 6), (FIRST, 1)) == shown(6)
     assert level((WHOLE, 10), (FIRST, 9), (SECOND, 0)) == shown(0)
-
-
-def test_without_a_passage_there_is_none() -> None:
     assert level() == ""
-
-
-def test_levels_fall_with_the_passage() -> None:
     assert [share for _, _, share in LEVELS] == sorted((share for _, _, share in LEVELS), reverse=True)
     assert LEVELS[-1][0] == 0

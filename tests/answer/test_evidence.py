@@ -83,15 +83,12 @@ def test_hits_that_overlap_or_touch_are_joined(second: tuple[int, int], joined: 
         assert spans(gathered) == [(1, "p1", 0, 29), (2, "p1", 30, 46)]
 
 
-def test_a_hit_between_two_joins_all_three() -> None:
+def test_hits_are_joined_across_a_middle_one_within_a_paper() -> None:
     shelf = Text(PROSE)
     hits = [shelf.hit(0, 100, score=0.9), shelf.hit(200, 300, score=0.8), shelf.hit(100, 200, score=0.7)]
     gathered = gather(hits, lambda *span: "", PLENTY)
     assert spans(gathered) == [(1, "p1", 0, 300)]
     assert gathered.evidence[0].hits == tuple(hits)
-
-
-def test_the_same_spans_of_two_papers_are_not_joined() -> None:
     shelf = Text("One ends here. Two ends.", "Not the same at all. Or?")
     gathered = gather([shelf.hit(0, 14), shelf.hit(0, 20, "p2")], shelf.read, PLENTY)
     assert spans(gathered) == [(1, "p1", 0, 14), (2, "p2", 0, 20)]
@@ -226,14 +223,11 @@ def test_the_weakest_are_left_out_and_counted() -> None:
         assert gathered.left_out == 5 - kept
 
 
-def test_the_best_is_kept_however_long_it_is() -> None:
+def test_the_best_is_kept_and_joining_costs_what_it_adds() -> None:
     shelf = Text(PROSE)
     gathered = gather([shelf.hit(0, 500), shelf.hit(600, 700)], shelf.read, 1)
     assert [(e.start, e.end) for e in gathered.evidence] == [(0, 500)]
     assert gathered.left_out == 1
-
-
-def test_what_joins_costs_only_what_it_adds() -> None:
     shelf = Text(PROSE)
     hits = [shelf.hit(0, 500), shelf.hit(100, 550)]
     assert gather(hits, lambda *span: "", estimate_tokens(shelf.texts["p1"][:550]) + HEADER_TOKENS).left_out == 0

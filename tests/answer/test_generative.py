@@ -15,18 +15,16 @@ from folio.answer_types import REFUSAL, RejectedSentence, Sentence, Style
 from folio.errors import ContextTooSmall
 from folio.models.ollama_chat import TRIES
 from folio.text import estimate_tokens
-from tests.helpers.factories import answer_of, evidence_of, evidence_on, hit_on, hits_on
+from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_models import Model
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, asked, options, told, written
-from tests.helpers.scripted_model import ScriptedModel
+from tests.helpers.scripted_model import BOTH, EAT, FLOAT, LONG, ScriptedModel
 
-FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
 PARIS, ROME = "Paris is in France.", "Rome was built by 7 wolves."
 STOOD_IN = "The model wrote nothing that the papers support. These sentences are quotes from them."
 PARTLY = "The model found no evidence for part of the question."
 NOTHING = "no evidence says this"
-BOTH = evidence_on(f"{FLOAT} {EAT}")
 
 
 def test_sentences_cite_what_holds_them_up(model: ScriptedModel) -> None:
@@ -41,15 +39,7 @@ def test_sentences_cite_what_holds_them_up(model: ScriptedModel) -> None:
     assert found[1] == RejectedSentence(PARIS, NOTHING, "not found")
     assert [part.outcome for part in found if isinstance(part, Sentence)] == ["quoted", "reworded", "quoted"]
     assert (model.answerer.name, model.answerer.notice, model.answerer.failed) == ("llama3.1:8b (Ollama)", "", False)
-
-
-def test_in_other_words_it_is_reworded_and_marked(model: ScriptedModel) -> None:
-    other = "Rafts of kelp carry floating otters."
-    (found,) = model.answer(BOTH, [f"{other} [1]"])
-    assert isinstance(found, Sentence)
-    assert told(found) == (other, [(1, FLOAT)])
-    assert (found.outcome, found.verified_by) == ("reworded", "")
-    assert all(citation.support < 1 for citation in found.citations)
+    assert len(model.calls) == 1  # where something was shown, the model is not asked again
 
 
 def test_a_model_may_not_cut_and_gets_no_tools(model: ScriptedModel) -> None:
@@ -74,7 +64,7 @@ def test_a_sentence_is_told_before_the_model_has_ended(model: ScriptedModel) -> 
     model.server.faults.between_pieces_s = 0.01
     answer = model.answerer.sentences("What?", BOTH)
     assert told(next(answer)) == (FLOAT, [(1, FLOAT)])
-    answer.close()  # type: ignore[attr-defined]  # as a person stops it; nothing is left open, or a warning would fail this
+    answer.close()  # as a person stops it; nothing is left open, or a warning would fail this
 
 
 def test_a_cancellation_ends_an_answer_that_has_no_end(make: Make, ollama_server: OllamaStandIn) -> None:
@@ -91,16 +81,6 @@ def test_a_cancellation_ends_an_answer_that_has_no_end(make: Make, ollama_server
     with pytest.raises(LookupError):
         list(make(check_cancelled=check_cancelled).sentences("How do otters float?", evidence_on(FLOAT)))
     assert calls == 20
-
-
-def test_the_same_words_give_the_same_answer(model: ScriptedModel) -> None:
-    evidence = evidence_on(f"{FLOAT} {EAT}", LONG)
-    said = (f"{FLOAT} [2]", f"{PARIS} [1]", "The glacier's length is 23 km. [1]")
-    first, second = (model.answer(evidence, said) for _ in range(2))
-    assert first == second
-    assert len(first) == 3
-    one, other = model.calls
-    assert one == other
 
 
 @pytest.mark.parametrize(
@@ -136,12 +116,9 @@ def test_a_rejected_first_statement_is_replaced_by_the_best_quote(model: Scripte
     assert [told(part) for part in found] == shown
     assert [part.instead_of for part in found if isinstance(part, Sentence)] == [wrong, ""]
     assert model.answerer.notice == ""
-
-
-def test_the_best_quote_is_not_shown_beside_itself(model: ScriptedModel) -> None:
     wrong, other = "Otters float in rafts of 12 ships.", "In rafts of kelp, otters float."
-    found = model.told(BOTH, [f"{wrong} [1]", f"{other} [1]"], question="Do otters float in rafts?")
-    assert found == [(wrong, []), (other, [(1, FLOAT)])]
+    told_of = model.told(BOTH, [f"{wrong} [1]", f"{other} [1]"], question="Do otters float in rafts?")
+    assert told_of == [(wrong, []), (other, [(1, FLOAT)])]  # the best quote is not shown beside itself
 
 
 @pytest.mark.parametrize(
@@ -177,11 +154,6 @@ def test_without_anything_to_show_the_model_is_asked_again(model: ScriptedModel)
     assert [chosen["num_ctx"] for chosen in options(model.server)] == [4096, 4096]
     assert first.get("format") == second.get("format")
     assert model.prompt(1).startswith(model.prompt())  # the server has read all of that
-
-
-def test_where_something_was_shown_the_model_is_not_asked_again(model: ScriptedModel) -> None:
-    found = model.told(evidence_on(FLOAT), [f"{PARIS} [1]", f"{FLOAT} [1]", f"{ROME} [1]"])
-    assert (found, len(model.calls)) == ([(PARIS, []), (FLOAT, [(1, FLOAT)]), (ROME, [])], 1)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +207,7 @@ def words(count: int, seed: str) -> str:
     return " ".join(f"{seed}{number:04d}" for number in range(count))
 
 
-@pytest.mark.parametrize("count", [1, 400, 640, 700, 800, 900, 1000, 1400, 1500, 3100])
+@pytest.mark.parametrize("count", [1, 640, 700, 900, 1500, 3100])
 @pytest.mark.parametrize("warm", [True, False])
 def test_the_second_try_needs_no_other_context(count: int, warm: bool, make: Make, answer_format: AnswerFormat) -> None:
     wrong = written(answer_format, evidence_on(FLOAT), *(f"Claim {number} is wrong." for number in range(100)))
@@ -343,13 +315,6 @@ def test_what_another_paper_says_otherwise_is_shown_beside_it(model: ScriptedMod
     assert [[c.quote for c in s.against] for s in both if isinstance(s, Sentence)] == [[fifty], [forty]]
 
 
-def test_evidence_of_two_pages_is_quoted_by_page(model: ScriptedModel) -> None:
-    evidence = evidence_of([hit_on(FLOAT, file="sea/otters.pdf"), hits_on("Ice.", LONG, file="ice.pdf", title="")[0]])
-    (found,) = model.answer(evidence, [f"{LONG} [2]"], question="How long is it?")
-    assert isinstance(found, Sentence)
-    assert [(c.paper.file, c.page, c.quote, c.support) for c in found.citations] == [("ice.pdf", 2, LONG, 1.0)]
-
-
 STEPS = [f"{number}. Call XOF.{name}()." for number, name in enumerate(("Init", "Absorb", "Squeeze", "Pad"), 1)]
 STEPS += [f"{number}. Store x[{number}] in y." for number in range(5, 9)]
 
@@ -363,11 +328,3 @@ def test_eight_steps_come_through_with_their_lines_and_brackets(model: ScriptedM
     found = list(model.answerer.sentences("How is the XOF used?", evidence))
     expected = [steps] if model.form == "statements" else [step.partition(" ")[2] for step in STEPS]
     assert [part.text for part in found if isinstance(part, Sentence)] == expected
-
-
-def test_a_model_that_only_repeats_itself_is_left(model: ScriptedModel) -> None:
-    model.write(BOTH, [*[f"{FLOAT} [1]"] * 100, f"{EAT} [1]"])
-    model.server.faults.between_pieces_s = 0.005
-    answerer = model.make(answer_format=model.form, answer_tokens=5000)
-    assert [told(part) for part in answerer.sentences("What?", BOTH)] == [(FLOAT, [(1, FLOAT)])]
-    assert (answerer.notice, answerer.failed) == ("", False)

@@ -13,6 +13,7 @@ from folio.answer.library_questions import LibraryQuestion, answer, library_ques
 from folio.answer_types import Answer, Evidence
 from folio.paper_metadata import Field, Metadata, Origin, PersonName, simple_metadata
 from folio.search.paper_names import PaperNames
+from folio.search.question import Question
 from folio.types import Paper
 from tests.helpers.factories import hits_on
 
@@ -121,7 +122,7 @@ def front_of(text: str, file: str, metadata: Metadata) -> tuple[Paper, Evidence]
 
 
 def replied(question: str, papers: Mapping[Paper, Evidence]) -> Answer | None:
-    return answer(question, list(papers), lambda: PaperNames(list(papers)), papers.__getitem__)
+    return answer(Question(question), list(papers), lambda: PaperNames(list(papers)), papers.__getitem__)
 
 
 OTTERS_BY = ("otters.pdf", "Ada Otter and José Nutria", 1)

@@ -70,18 +70,11 @@ def test_so_many_are_asked_at_once_and_never_more(parallel: int) -> None:
         return scored(5)
 
     with OllamaStandIn(reply=reply) as server:
-        list(assessor(server, parallel).assess(QUESTION, HITS, Budget(100, 60)))
+        list(assessor(server, parallel).assess(QUESTION, HITS[:6], Budget(100, 60)))
     assert most == parallel
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        "it is relevant", "{", "[7]", "", "See [7].", "relevance: 11", "relevance: 7, or rather relevance: 8",
-        f"Either {scored(7)} or {scored(3)}", scored(7, 3),
-        *map(scored, (11, -1, "about 7", True, 7.5, None)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("odd", ["", "relevance: 7, or rather relevance: 8", scored(11), scored(True), scored(7, 3)])
 def test_a_reply_without_a_score_is_asked_for_once_more(odd: str) -> None:
     for replies, wanted in (([odd, scored(6)], 6), ([odd, odd], None)):
         with OllamaStandIn(reply=replies) as server:
@@ -91,14 +84,8 @@ def test_a_reply_without_a_score_is_asked_for_once_more(odd: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        scored("7"), scored("7/10"), '{"relevance": 7}', f"```json\n{scored(7)}\n```\nI hope that helps.",
-        f'The form is {{"summary": "...", "relevance": 5}}, so: {scored(7)}',
-        f"<think>Perhaps {scored(3)}?</think>{scored(7)}", "7", "**Relevance:** 7/10",
-        "They eat urchins. I give it 7 out of 10.",
-    ],
-)  # fmt: skip
+    "reply", [scored("7/10"), f"<think>Perhaps {scored(3)}?</think>```json\n{scored(7)}\n```", "7"]
+)
 def test_a_score_is_read_where_it_is_clear(reply: str) -> None:
     with OllamaStandIn(reply=[reply]) as server:
         server.ignores_format = True
@@ -111,20 +98,16 @@ def test_a_summary_is_one_plain_line() -> None:
     assert found == Assessment(6, "They eat urchins.")
 
 
-def test_the_budget_of_calls_is_never_exceeded() -> None:
-    budget = Budget(3, 60)
+@pytest.mark.parametrize(("calls", "seconds", "wait_s", "scored_count"), [(3, 60, 0, 3), (100, 0.3, 30, 0)])
+def test_a_budget_of_calls_or_seconds_ends_the_scoring(
+    calls: int, seconds: float, wait_s: float, scored_count: int
+) -> None:
+    began = time.monotonic()
     with OllamaStandIn(reply=lambda messages: scored(5)) as server:
-        found = assess(server, budget, hits=10)
-        assert len(server.bodies("/api/chat")) == budget.calls == 3
-    assert sorted(one.relevance is None for one in found) == [False] * 3 + [True] * 7
-
-
-def test_time_that_is_over_ends_calls_that_are_under_way() -> None:
-    with OllamaStandIn(reply=lambda messages: scored(5)) as server:
-        server.faults.first_byte_s = 30
-        began = time.monotonic()
-        found = assess(server, Budget(100, 0.3), hits=10)
-    assert [one.relevance for one in found] == [None] * 10
+        server.faults.first_byte_s = wait_s
+        found = assess(server, Budget(calls, seconds), hits=10)
+        assert len(server.bodies("/api/chat")) <= calls
+    assert sorted(one.relevance is None for one in found) == [False] * scored_count + [True] * (10 - scored_count)
     assert time.monotonic() - began < 10
 
 
@@ -202,14 +185,11 @@ def test_what_a_paper_says_to_the_model_stays_evidence() -> None:
 
 def test_other_words_are_lines_of_text_and_few() -> None:
     queries = ["otter diet", "", 7, "urchins\nand clams", "fur", "kelp"]
-    with OllamaStandIn(reply=["none", json.dumps({"queries": queries})]) as server:
+    with OllamaStandIn(reply=["none", json.dumps({"queries": queries}), "none", "none"]) as server:
         server.ignores_format = True
         found = assessor(server).rephrase(QUESTION, ["otters eat"], Budget(9, 60))
-        prompt = server.bodies("/api/chat")[-1]["messages"][-1]["content"]
-    assert found == ["otter diet", "urchins and clams", "fur"]
-    assert "- otters eat" in prompt
-    with OllamaStandIn(reply=["none", "none"]) as server:
-        server.ignores_format = True
+        assert found == ["otter diet", "urchins and clams", "fur"]
+        assert "- otters eat" in server.bodies("/api/chat")[-1]["messages"][-1]["content"]
         assert assessor(server).rephrase(QUESTION, [], Budget(9, 60)) == []
 
 
@@ -245,7 +225,7 @@ def test_parts_are_few_printable_lines_about_the_question(reply: list[object], p
 
 @pytest.mark.parametrize(
     "odd",
-    ["none", "[]", '{"parts": "otters"}', '{"part": []}', "{" * 100_000, json.dumps({"parts": 100 * ["ice, " * 30]})],
+    ["none", '{"parts": "otters"}', "{" * 100_000, json.dumps({"parts": 100 * ["ice, " * 30]})],
 )
 def test_a_malformed_plan_is_asked_for_once_more(odd: str) -> None:
     assert parts_of(BOTH, odd, ["otters", "ice"]) == ["otters", "ice"]

@@ -35,7 +35,7 @@ def test_claims_are_asked_behind_the_answers_own_evidence() -> None:
     assert claim["same"]["items"]["enum"] == claim["other"]["items"]["enum"] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("odd", ["", "none", "{", "[]", '{"claims": 7}', '{"claims": {"claim": "x"}}', "[" * 9000])
+@pytest.mark.parametrize("odd", ["none", '{"claims": {"claim": "x"}}', "[" * 9000])
 def test_a_malformed_list_is_asked_for_once_more(odd: str) -> None:
     for replies, wanted in (([odd, json.dumps({"claims": [GOOD]})], 1), ([odd, odd], 0)):
         with OllamaStandIn(reply=replies) as server:

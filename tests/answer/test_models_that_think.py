@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from folio.answer import prompts
-from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer.generative import OllamaAnswerer
 from folio.answer.llm_assessor import LlmAssessor
 from folio.answer.llm_query_writer import LlmQueryWriter
@@ -26,8 +25,8 @@ from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import MOST_THOUGHTS
 from folio.models.thinking import FULL_ROOM, LOW_ROOM
 from folio.protocols import Claim, Entailment, Written
-from tests.helpers.factories import GLACIERS, answer_of, even_weights, evidence_on, one_page_hits
-from tests.helpers.fakes import HashingEmbedder, WordReader
+from tests.helpers.factories import GLACIERS, answer_of, evidence_on, one_page_hits
+from tests.helpers.known_papers import extractive
 from tests.helpers.loose_replies import LENGTH, PASSAGE, STATEMENT, fenced, loose_reply
 from tests.helpers.ollama_models import GPT_OSS, LLAMA, LONG_THOUGHT, QWEN3, QWEN35, Json, Model, split_words
 from tests.helpers.ollama_server import OllamaStandIn
@@ -40,6 +39,7 @@ TAGGED = replace(LLAMA, name="tagged:8b")
 # One whose template writes the opening tag: its replies begin within the thought
 OPENED = replace(LLAMA, name="opened:8b", template="{{ .Prompt }}<|assistant|>\n<think>\n{{ end }}")
 MODELS = (QWEN3, QWEN35, GPT_OSS, STUBBORN, TAGGED, OPENED)
+assert len(split_words(LONG_THOUGHT)) > 768, "the thought must be longer than a reply may be"
 
 
 @pytest.fixture(params=MODELS, ids=lambda model: model.name)
@@ -68,19 +68,13 @@ def opening(model: Model) -> str:
 def answerer(
     server: OllamaServer, verifier: LlmVerifier | None = None, answer_tokens: int = 768, **how: Any
 ) -> OllamaAnswerer:
-    stand_in = ExtractiveAnswerer(HashingEmbedder(256), WordReader(), even_weights, evidence_tokens=6000)
-    return OllamaAnswerer(
-        server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, stand_in=stand_in, verifier=verifier, **how
-    )
+    more: dict[str, Any] = {"stand_in": extractive(), "verifier": verifier, **how}
+    return OllamaAnswerer(server, "model", evidence_tokens=6000, answer_tokens=answer_tokens, **more)
 
 
 def answered(asked: OllamaAnswerer) -> list[Sentence | RejectedSentence]:
     parts = list(asked.sentences(LENGTH, evidence_on(GLACIERS[0])))
     return [part for part in parts if isinstance(part, Sentence | RejectedSentence)]
-
-
-def test_the_thought_is_longer_than_what_a_reply_may_have() -> None:
-    assert len(split_words(LONG_THOUGHT)) > 768
 
 
 def test_an_answer_and_its_verifier(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
@@ -92,14 +86,11 @@ def test_an_answer_and_its_verifier(thinker: OllamaServer, ollama_server: Ollama
 
 
 def test_an_answer_as_prose(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
-    prose = f"{STATEMENT[:-1]} [1]."
-    if ollama_server.ignores_format:
+    thought = ""
+    if ollama_server.ignores_format:  # a thought that itself reads like an answer
         model = ollama_server.models["model:latest"]
-        # A thought that itself reads like an answer
         thought = f"{opening(model)}The Aletsch glacier is the largest glacier of the Alps [1].\n</think>\n\n"
-        ollama_server.reply = lambda messages: thought + prose
-    else:
-        ollama_server.reply = lambda messages: prose
+    ollama_server.reply = lambda messages: f"{thought}{STATEMENT[:-1]} [1]."
     (found,) = answered(answerer(thinker, answer_format="prose"))
     assert found.text == STATEMENT
 
@@ -118,12 +109,10 @@ def test_a_second_attempt(thinker: OllamaServer, ollama_server: OllamaStandIn) -
 
 
 def test_a_follow_up_is_rewritten(thinker: OllamaServer, ollama_server: OllamaStandIn) -> None:
-    rewritten = "How thick is the Aletsch glacier?"
+    rewritten, thought = "How thick is the Aletsch glacier?", ""
     if ollama_server.ignores_format:
         thought = f"{opening(ollama_server.models['model:latest'])}{LONG_THOUGHT}</think>"
-        ollama_server.reply = lambda messages: thought + rewritten
-    else:
-        ollama_server.reply = lambda messages: rewritten
+    ollama_server.reply = lambda messages: thought + rewritten
     turn = answer_of(LENGTH, "The Aletsch glacier is 23 kilometres long.")
     assert answerer(thinker).standalone("And how thick is it?", [turn]) == rewritten
 
@@ -153,9 +142,8 @@ def test_other_wordings_and_a_passage(thinker: OllamaServer, how: Any) -> None:
 
 def test_a_judge_and_a_writer_of_questions(thinker: OllamaServer) -> None:
     judge = judge_with(ask_with(thinker, "model", Grade))
-    assert judge(LENGTH, "23 kilometres.", ["It is 23 kilometres long."], "") == Grade(
-        reason="It gives the length.", grade=3
-    )
+    graded = Grade(reason="It gives the length.", grade=3)
+    assert judge(LENGTH, "23 kilometres.", ["It is 23 kilometres long."], "") == graded
     ask = ask_with(thinker, "model", ModelReply)
     shown = prompts.EVIDENCE.format(number=1, paper="Ice", pages="p. 1", text=GLACIERS[0])
     reply = ModelReply.model_validate(reply_value(ask(prompts.MAKE, shown), ModelReply.model_json_schema()))
@@ -208,34 +196,31 @@ ENDLESS = replace(QWEN3, thought=" ".join(f"thought{n}" for n in range(8000)))
 
 
 @pytest.mark.parametrize(
-    ("model", "setting", "remedy"),
+    ("model", "setting", "calls", "remedy"),
     [
-        (ENDLESS, "on", "Set THINK=off, or choose a model"),
-        (replace(ENDLESS, takes_levels_only=True), "auto", "Choose a model for LLM_MODEL that does not think"),
+        (ENDLESS, "on", 1, "Set THINK=off, or choose a model"),
+        # The first call had no room; it is not made a third time
+        (replace(ENDLESS, takes_levels_only=True), "auto", 2, "Choose a model for LLM_MODEL that does not think"),
+        (QWEN3, "on", 1, "ended without an answer. Set THINK=off, or choose"),
     ],
 )
 def test_a_reply_of_thought_alone_is_said_to_be_that(
-    ollama_server: OllamaStandIn, model: Model, setting: str, remedy: str
+    ollama_server: OllamaStandIn, model: Model, setting: str, calls: int, remedy: str
 ) -> None:
-    asked = answerer(serving(ollama_server, replace(model, thought=ENDLESS.thought * 5), think=setting))
+    is_endless = model is not QWEN3
+    long = replace(model, thought=ENDLESS.thought * 5) if is_endless else model
+    asked = answerer(serving(ollama_server, long, think=setting))
+    if not is_endless:
+        ollama_server.ignores_format = True
+        ollama_server.reply = lambda messages: ""
     found = list(asked.sentences(LENGTH, evidence_on(GLACIERS[0])))
-    assert asked.notice.startswith("model:latest only thought: ")
+    assert asked.notice.startswith("model:latest only thought")
     assert remedy in asked.notice
     assert asked.notice.endswith("These sentences are quotes from the papers.")
-    assert asked.failed
-    assert [part.text for part in found if isinstance(part, Sentence)] != []
-    calls = len(ollama_server.bodies("/api/chat"))
-    assert calls == (1 if setting == "on" else 2)  # the first one had no room; it is not asked a third time
-    assert asked.standalone("And how thick?", [answer_of(LENGTH, "Long.")]) == "And how thick?"
-
-
-def test_a_thought_without_an_answer_is_named(ollama_server: OllamaStandIn) -> None:
-    asked = answerer(serving(ollama_server, QWEN3, think="on"))
-    ollama_server.ignores_format = True
-    ollama_server.reply = lambda messages: ""
-    assert [part for part in asked.sentences(LENGTH, evidence_on(GLACIERS[0])) if isinstance(part, Sentence)] != []
-    assert asked.notice.startswith("model:latest only thought, and ended without an answer. Set THINK=off, or choose")
-    assert "wrote nothing" not in asked.notice
+    assert (asked.failed, [part for part in found if isinstance(part, Sentence)] != []) == (True, True)
+    if is_endless:
+        assert len(ollama_server.bodies("/api/chat")) == calls
+        assert asked.standalone("And how thick?", [answer_of(LENGTH, "Long.")]) == "And how thick?"
 
 
 def test_a_search_ends_once_a_model_has_only_thought(ollama_server: OllamaStandIn) -> None:

@@ -42,11 +42,8 @@ def test_what_is_counted_ends_with_its_plural() -> None:
     assert [phrase.text for phrase in noun_phrases(asked, texts)] == ["systems engineers"]
 
 
-def test_without_evidence_there_are_none() -> None:
+def test_a_phrase_needs_evidence_and_knows_its_number() -> None:
     assert noun_phrases("How does the policy engine work?", []) == []
-
-
-def test_what_a_phrase_is() -> None:
     asked, of = noun_phrases("What state estimator is used for trees?", EVIDENCE)
     assert (asked.is_asked_for, asked.is_plural, asked.as_subject) == (True, False, "the state estimator")
     assert (of.is_asked_for, of.is_plural, of.as_subject) == (False, True, "trees")

@@ -80,13 +80,10 @@ def quoted(question: str, *papers: tuple[Paper, str]) -> list[tuple[str, int, st
     return [(quote.paper.file, quote.page, quote.quote) for quote in found]
 
 
-def test_only_what_is_near_the_question_is_quoted() -> None:
+def test_at_most_three_near_questions_are_quoted() -> None:
     assert quoted(ASKED, paper(FILLER, f"They rest. {NEAR} {FAR}")) == [("otters.pdf", 2, NEAR)]
     assert quoted("How many otters sleep in rafts of kelp?", paper(FILLER, NEAR)) == []
     assert quoted(ASKED, paper(FILLER, FAR)) == []
-
-
-def test_at_most_three_the_nearest_first_and_none_twice() -> None:
     others = [NEAR.replace("kelp", f"kelp number {n}") for n in range(5)]
     found = quoted(ASKED, paper(FILLER, *others), paper(FILLER, NEAR, NEAR, file="other.pdf"))
     assert len(found) == 3
@@ -94,7 +91,7 @@ def test_at_most_three_the_nearest_first_and_none_twice() -> None:
     assert len({text for _, _, text in found}) == 3
 
 
-def test_openings_and_references_hold_no_open_question() -> None:
+def test_openings_references_and_split_sentences_are_left_out() -> None:
     assert quoted(ASKED, paper(NEAR, FILLER)) == []  # no sections are known: the beginning
     both, text = paper(FILLER, NEAR)
     at = text.index(NEAR)
@@ -102,14 +99,8 @@ def test_openings_and_references_hold_no_open_question() -> None:
         section = PaperSection(at, at + len(NEAR), 1, "", "Heading", kind)  # type: ignore[arg-type]
         known = replace(both, sections=SectionMap((section,)))
         assert bool(quoted(ASKED, (known, text))) is shown, kind
-
-
-def test_a_sentence_on_two_pages_is_left_out() -> None:
-    half = len(NEAR) // 2
-    one, text = paper(FILLER + NEAR)
-    at = text.index(NEAR) + half
-    split = replace(one, pages=replace(one.pages, starts=(0, at), labels=("", "")))
-    assert quoted(ASKED, (split, text)) == []
+    split = replace(both.pages, starts=(0, at + len(NEAR) // 2), labels=("", ""))
+    assert quoted(ASKED, (replace(both, pages=split), text)) == []
 
 
 @pytest.mark.parametrize(

@@ -143,24 +143,17 @@ def test_headings(text: str, expected: list[ParsedSentence | Heading]) -> None:
     [
         (
             "| Model | F1 |\n|---|---|\n| Otter | 93.1 [1] |\n| Seal | **88** [2] |\n",
-            [
-                ParsedSentence("Model: Otter; F1: 93.1", (1,), ("Otter", "93.1")),
-                ParsedSentence("Model: Seal; F1: 88", (2,), ("Seal", "88")),
-            ],
+            [ParsedSentence("Model: Otter; F1: 93.1", (1,), ("Otter", "93.1")),
+             ParsedSentence("Model: Seal; F1: 88", (2,), ("Seal", "88"))],
         ),
         # Without a head, each row by itself
-        (
-            "| Otter | 93.1 |\n| Seal | 88 | [2]\n",
-            [ParsedSentence("Otter; 93.1", (), ("Otter", "93.1")), ParsedSentence("Seal; 88", (2,), ("Seal", "88"))],
-        ),
+        ("| Otter | 93.1 |\n| Seal | 88 | [2]\n",
+         [ParsedSentence("Otter; 93.1", (), ("Otter", "93.1")), ParsedSentence("Seal; 88", (2,), ("Seal", "88"))]),
         # Prose before and after
         (
             "They differ. [1]\n| A | B |\n|:--|--:|\n| x | y |\nThat is all. [2]",
-            [
-                ParsedSentence("They differ.", (1,)),
-                ParsedSentence("A: x; B: y", (), ("x", "y")),
-                ParsedSentence("That is all.", (2,)),
-            ],
+            [ParsedSentence("They differ.", (1,)), ParsedSentence("A: x; B: y", (), ("x", "y")),
+             ParsedSentence("That is all.", (2,))],
         ),
         # More cells than the head names; an empty one
         ("| A |\n|---|\n| x | y |\n", [ParsedSentence("A: x; y", (), ("x", "y"))]),
@@ -168,7 +161,7 @@ def test_headings(text: str, expected: list[ParsedSentence | Heading]) -> None:
         # A head alone says nothing
         ("| A | B |\n|---|---|\n", []),
     ],
-)
+)  # fmt: skip
 def test_a_tables_rows_are_sentences_and_keep_their_cells(text: str, expected: list[ParsedSentence | Heading]) -> None:
     assert parsed([text]) == expected
     assert parsed(list(text)) == expected
@@ -189,11 +182,6 @@ def test_a_tables_rows_are_sentences_and_keep_their_cells(text: str, expected: l
 def test_the_end_of_a_line_ends_a_sentence(text: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
     assert parsed([text]) == [ParsedSentence(*sentence) for sentence in expected]
     assert parsed(list(text)) == parsed([text])
-
-
-def test_eight_steps_without_full_stops_are_eight() -> None:
-    steps = [f"do the {name} part" for name in "abcdefgh"]
-    assert [part.text for part in parsed(["\n".join(steps)])] == steps
 
 
 def test_an_index_in_code_is_no_marker() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from folio.answer.question_type import question_type
 from folio.answer.short_answer import has_type, meets_conditions, short_answer
+from folio.search.question import Question
 from folio.text import tokenize
 
 
@@ -29,17 +29,14 @@ from folio.text import tokenize
         ("When was it built?", "It was built in March 1922.", "March 1922"),
         ("When was it built?", "Built in 1922, it was moved in 1950.", None),
         ("Who wrote the program?", "I wrote it for my course in Applied Thermodynamics.", None),
-        (
-            "What is a CRDT?",
-            "Conflict-free Replicated Data Types (CRDTs) merge.",
-            "Conflict-free Replicated Data Types",
-        ),
+        ("What is a CRDT?", "Conflict-free Replicated Data Types (CRDTs) merge.",
+         "Conflict-free Replicated Data Types"),
         ("What is RAID?", "We use RAID, and it works.", None),
         ("Why do otters float?", "They have 155,000 hairs.", None),
     ],
-)
+)  # fmt: skip
 def test_a_short_answer_of_the_asked_type(question: str, sentence: str, expected: str | None) -> None:
-    span = short_answer(question_type(question).kind, sentence, question)
+    span = short_answer(Question(question), sentence)
     assert (span and sentence[span[0] : span[1]]) == expected
 
 
@@ -53,7 +50,7 @@ def test_a_short_answer_of_the_asked_type(question: str, sentence: str, expected
     ],
 )
 def test_a_value_needs_its_subject_and_conditions(question: str, sentence: str, covered: float, meets: bool) -> None:
-    assert meets_conditions(question, frozenset(tokenize(sentence)), covered) is meets
+    assert meets_conditions(Question(question), frozenset(tokenize(sentence)), covered) is meets
 
 
 @pytest.mark.parametrize(
@@ -67,4 +64,4 @@ def test_a_value_needs_its_subject_and_conditions(question: str, sentence: str, 
     ],
 )  # fmt: skip
 def test_the_type_stands_in_a_text(question: str, text: str, has: bool) -> None:
-    assert has_type(question_type(question).kind, text, question) is has
+    assert has_type(Question(question), text) is has

@@ -8,8 +8,7 @@ from folio.answer_types import REFUSAL
 from tests.helpers.factories import answer_of, evidence_on
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, prompt_of
-
-FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
+from tests.helpers.scripted_model import EAT, FLOAT, LONG
 
 ALETSCH = answer_of("How long is the Aletsch glacier?", LONG)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -49,15 +48,14 @@ def test_json_behind_a_few_words(before: str, is_list: bool) -> None:
     assert parsed([written]) == parsed([*written]) == wanted
 
 
-def test_one_statement_alone() -> None:
+def test_a_statement_alone_and_prose_before_json_are_read() -> None:
     assert parsed([json.dumps(statement(FLOAT, [2]))]) == [ParsedSentence(FLOAT, support=(2,))]
-
-
-def test_what_names_evidence_before_any_json_is_prose() -> None:
     said = f'{FLOAT} [1] {EAT} [2] For example: {{"statements": []}}'
     assert parsed([said])[:2] == [ParsedSentence(FLOAT, support=(1,)), ParsedSentence(EAT, support=(2,))]
     lead = "Otters are animals of the sea. " * 14
     assert parsed([lead + answer(statement(FLOAT))])[0].text == "Otters are animals of the sea."
+    text = answer(statement(FLOAT, [2, 1, 2]), statement(EAT, [3]))
+    assert parsed([text]) == [ParsedSentence(FLOAT, support=(2, 1)), ParsedSentence(EAT, support=(3,))]
 
 
 @pytest.mark.parametrize("style", ["plain", "report"])
@@ -83,11 +81,6 @@ def test_the_schema_refuses_wrong_numbers_and_too_many() -> None:
         assert not shape.is_valid({"statements": [statement(FLOAT, support)], "answered": True})
     many = [statement(FLOAT, [1])] * (MOST_STATEMENTS["plain"] + 1)
     assert not shape.is_valid({"statements": many, "answered": True})
-
-
-def test_statements_with_their_sentences() -> None:
-    text = answer(statement(FLOAT, [2, 1, 2]), statement(EAT, [3]))
-    assert parsed([text]) == [ParsedSentence(FLOAT, support=(2, 1)), ParsedSentence(EAT, support=(3,))]
 
 
 def test_a_statement_is_given_out_when_its_object_closes() -> None:
@@ -142,13 +135,6 @@ def test_piece_by_piece_gives_the_same_as_the_whole(text: str, data: st.DataObje
     assert parsed([text]) == parsed(pieces) == parsed(list(text))
 
 
-@given(WRITTEN, st.integers(0, 200))
-def test_what_is_given_out_is_never_taken_back(text: str, end: int) -> None:
-    parser = StatementParser(5)
-    so_far = [part for char in text[:end] for part in parser.feed(char)]
-    assert parsed([text])[: len(so_far)] == so_far
-
-
 @given(ANSWERS | JSON)
 def test_any_fields_give_words_and_known_sentences(value: object) -> None:
     for part in parsed([json.dumps(value)]):
@@ -172,14 +158,11 @@ def test_a_statement_without_words_is_none(text: object) -> None:
     assert parsed([answer(statement(text), statement(EAT))]) == [ParsedSentence(EAT, support=(1,))]
 
 
-def test_markers_in_a_statement_are_numbers_of_sentences() -> None:
+def test_markers_name_sentences_and_control_characters_go() -> None:
     found = parsed([answer({"statement": f"{FLOAT} [2]"}, {"support": [1], "statement": "**Otters** float [3]."})])
     assert found == [ParsedSentence(FLOAT, support=(2,)), ParsedSentence("Otters float.", support=(1, 3))]
-
-
-def test_what_steers_a_terminal_is_left_out() -> None:
-    (found,) = parsed([answer(statement("Otters \x1b[31mfloat\u202e.\x07"))])
-    assert found.text == "Otters float."
+    (part,) = parsed([answer(statement("Otters \x1b[31mfloat\u202e.\x07"))])
+    assert part.text == "Otters float."
 
 
 @pytest.mark.parametrize("statements", [(), (statement(FLOAT),)])
@@ -201,16 +184,10 @@ def test_an_unanswered_flag_may_stand_first() -> None:
 @pytest.mark.parametrize(
     ("broken", "texts"),
     [
-        ('{"statements":[{"support":[1],"statement":"Otters float."},{"statement":"They e', ["Otters float."]),
-        ('{"statements":[{"support":[1],"statement":"Otters float."', ["Otters float."]),
-        ('{"statements":[{"support":[1],"statement":"Otters float."},{"support":[', ["Otters float."]),
-        ('{"statements":[{"support":[1],"statement":"Otters float."}],"answ', ["Otters float."]),
-        ('{"statements":[{"support":[1],"statement":"Otters float."}],"answered":fal', ["Otters float."]),
-        ('{"statements":[{"support":[1],"statement":"Otters float."}],,,', ["Otters float."]),
-        ('{"statements":[{"support":[1', []),
-        ('{"statements"', []),
-        ("{", []),
-        ('{"statements":[{"support":[1],"statement":"Otters float."}' + "\n" * 400, ["Otters float."]),
+        *((f'{{"statements":[{{"support":[1],"statement":"Otters float."{end}', ["Otters float."]) for end in (
+            '},{"statement":"They e', "", '},{"support":[', '}],"answ', '}],"answered":fal', "}],,,", "}" + "\n" * 400,
+        )),
+        *((beginning, []) for beginning in ('{"statements":[{"support":[1', '{"statements"', "{")),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [True, False])
@@ -293,16 +270,11 @@ def test_a_marker_behind_a_line_of_code_names_a_sentence() -> None:
 
 
 def test_a_part_and_a_heading_become_headings_once() -> None:
-    places: list[dict[str, Any]] = [
-        {"part": "summary", "heading": ""}, {"part": "summary", "heading": ""}, {"part": "analysis", "heading": ""},
-        {"part": "analysis", "heading": "**The melt** [1]\nfast"}, {"part": "analysis", "heading": "Size"},
-        {"part": "elsewhere", "heading": "Nothing"}, {"part": 3, "heading": "Nothing"},
-    ]  # fmt: skip
-    statements = [statement(f"Fact {number}.", **place) for number, place in enumerate(places)]
-    shown = [
-        part.text if isinstance(part, ParsedSentence) else f"# {part.text}" for part in parsed([answer(*statements)])
-    ]
-    assert shown == [
+    places = [("summary", ""), ("summary", ""), ("analysis", ""), ("analysis", "**The melt** [1]\nfast"),
+              ("analysis", "Size"), ("elsewhere", "Nothing"), (3, "Nothing")]  # fmt: skip
+    statements = [statement(f"Fact {n}.", part=part, heading=heading) for n, (part, heading) in enumerate(places)]
+    parts = parsed([answer(*statements)])
+    assert [part.text if isinstance(part, ParsedSentence) else f"# {part.text}" for part in parts] == [
         "# summary", "Fact 0.", "Fact 1.", "# analysis", "Fact 2.", "# analysis", "# The melt fast", "Fact 3.",
         "# analysis", "# Size", "Fact 4.", "Fact 5.", "Fact 6.",
     ]  # fmt: skip

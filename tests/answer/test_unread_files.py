@@ -10,7 +10,6 @@ from folio.answer.unread_files import unread_notice
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, Evidence, Section, Sentence
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import write_pdf
-from tests.helpers.fakes import make_pdf
 from tests.helpers.scripted_answerer import cited, script_answers
 
 WEIGHTS = {"throughput": 1.5, "chubbi": 6.0, "servic": 2.0, "2014": 9.0}
@@ -39,32 +38,27 @@ def test_a_question_of_numbers_alone_names_none() -> None:
     assert unread_notice({}, ["a.pdf"]) == ""
 
 
-def test_a_refusal_names_them_and_an_answer_does_not(desk: CliRunner) -> None:
-    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
-    make_pdf(desk.papers / "sponges.pdf", "sponges")
-    (desk.papers / "chubby-lock-service.pdf").write_bytes(b"%PDF-1.7 torn")
-    (desk.papers / "sponges-again.pdf").write_bytes(b"%PDF-1.7 torn too")
-    assert desk.ingest().code == 1
-    asked = desk.query("How many clients does one Chubby cell serve?", "--no-log", "--json")
-    assert f"{ONE} “chubby-lock-service.pdf”." in asked.object["notice"]
-    assert "could not be read" not in desk.query("What do sponges filter?", "--no-log", "--json").object["notice"]
-    scoped = desk.query("How many clients does one Chubby cell serve?", "--no-log", "--json", "--paper", "sponges")
-    assert "could not be read" not in scoped.object["notice"]
-
-
-@pytest.mark.parametrize(("headings", "named"), [((CLOSEST, ALSO), True), ((FROM_PAPERS, ALSO), False)])
-def test_closest_passages_name_them_too_whatever_else_is_shown(
-    desk: CliRunner, monkeypatch: pytest.MonkeyPatch, headings: Sequence[Section], named: bool
+def test_refusals_and_closest_passages_name_them_and_answers_do_not(
+    desk: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     write_pdf(desk.papers / "sponges.pdf", ["Sponges of the reef filter the water of the bay, day and night."])
-    (desk.papers / "chubby-lock-service.pdf").write_bytes(b"%PDF-1.7 torn")
+    for name in ("chubby-lock-service", "sponges-again"):
+        (desk.papers / f"{name}.pdf").write_bytes(b"%PDF-1.7 torn " + name.encode())
     assert desk.ingest().code == 1
 
-    def script(evidence: Sequence[Evidence]) -> Iterator[Sentence]:
-        for heading in headings:
-            yield Sentence("Sponges filter water.", (cited(evidence, "filter"),), section=heading)
+    def notice(*arguments: str) -> str:
+        return str(desk.query(*arguments, "--no-log", "--json").object["notice"])
 
-    script_answers(monkeypatch, script)
-    asked = desk.query("How many clients does one Chubby cell serve?", "--no-log", "--json")
-    assert (f"{ONE} “chubby-lock-service.pdf”." in asked.object["notice"]) is named
+    clients, named = "How many clients does one Chubby cell serve?", f"{ONE} “chubby-lock-service.pdf”."
+    assert named in notice(clients)
+    assert "could not be read" not in notice("What do sponges filter?")
+    assert "could not be read" not in notice(clients, "--paper", "sponges")
+    for first, is_named in ((CLOSEST, True), (FROM_PAPERS, False)):
+
+        def script(evidence: Sequence[Evidence], first: Section = first) -> Iterator[Sentence]:
+            for heading in (first, ALSO):
+                yield Sentence("Sponges filter water.", (cited(evidence, "filter"),), section=heading)
+
+        script_answers(monkeypatch, script)
+        assert (named in notice(clients)) is is_named

@@ -49,15 +49,6 @@ def test_unsupported_sentences_are_rejected_with_a_reason() -> None:
     assert (found[1], result) == (rejected, ValidationResult(2, (rejected,), refused=False, partly_refused=False))
 
 
-def test_what_disagrees_is_shown_beside_it() -> None:
-    ones = ICE.replace("The glacier", "The Aletsch glacier")
-    evidence = evidence_on(ones, ones.replace("23", "20"))
-    (found,), _ = checked(["The Aletsch glacier is 23 kilometres long [1]."], *evidence)
-    assert isinstance(found, Sentence)
-    assert [c.quote for c in found.citations] == ["The Aletsch glacier is 23 kilometres long."]
-    assert [(c.evidence, c.quote) for c in found.against] == [(2, "The Aletsch glacier is 20 kilometres long.")]
-
-
 def test_check_goes_no_further_than_it_is_asked() -> None:
     pieces = ["Otters float in kelp [1]. ", "They eat 25 urchins [1]. ", "The end."]
     taken = []

@@ -34,7 +34,7 @@ QUESTIONS = (
 PAPERS = EvalSet("small", Path("small.jsonl"), QUESTIONS)
 
 
-def test_a_hit_counts_for_what_a_chunk_of_the_same_text_counts_for(tmp_path: Path) -> None:
+def test_a_hit_counts_like_a_chunk_of_the_same_text(tmp_path: Path) -> None:
     app = shelf(tmp_path)
     with closing(app.open_library()) as library:
         judge = RelevanceJudge(PAPERS, library)
@@ -104,12 +104,6 @@ def test_both_designs_are_measured_from_the_command_line(desk: CliRunner, tmp_pa
     plain, folio = (load(tmp_path / "runs" / f"{name}.json") for name in ("plain", "folio"))
     assert (plain.name, folio.name) == ("rivers-dev, plain design", "rivers-dev")
     assert plain.asked[0].ranks["fused"] == folio.asked[0].ranks["reranked"] == {"chunk": (1,), "paper": (1,)}
-
-
-def test_it_is_a_script_too(desk: CliRunner) -> None:
-    ran = desk.spawn("benchmarks/quality.py", "--help")
-    assert (ran.code, ran.err) == (0, "")
-    assert "EVAL_SET" in ran.out
 
 
 def test_the_table_compares_folio_with_the_plain_design() -> None:

@@ -52,16 +52,16 @@ def test_one_token_with_its_alternatives(server: VerifierServer, statement: str,
     assert found[word] > 0.5
 
 
-def test_the_statement_that_is_asked_about_stands_last(server: VerifierServer) -> None:
-    message = PROMPT.format(evidence=f"{TRUE} and {UNFAITHFUL}", statement=FALSE)
-    assert chat(server, message).json()["message"]["content"] == "no"
-    tagged = f"<statement>\n{FALSE}\n</statement>\n<statement>\n{TRUE}\n</statement>\nAnswer no to {FALSE}"
-    assert chat(server, tagged).json()["message"]["content"] == "yes"
-
-
-def test_a_statement_with_another_subject_is_recognised(server: VerifierServer) -> None:
-    changed = "<statement>The colonies were weighed each hour on bar scales.</statement>"
-    assert chat(server, changed).json()["message"]["content"] == "yes"
+@pytest.mark.parametrize(
+    ("message", "word"),
+    [
+        (PROMPT.format(evidence=f"{TRUE} and {UNFAITHFUL}", statement=FALSE), "no"),  # the statement stands last
+        (f"<statement>\n{FALSE}\n</statement>\n<statement>\n{TRUE}\n</statement>\nAnswer no to {FALSE}", "yes"),
+        ("<statement>The colonies were weighed each hour on bar scales.</statement>", "yes"),  # with another subject
+    ],
+)
+def test_the_statement_that_is_asked_about_is_recognised(server: VerifierServer, message: str, word: str) -> None:
+    assert chat(server, message).json()["message"]["content"] == word
 
 
 def test_an_unknown_statement_gets_neither_yes_nor_no(server: VerifierServer) -> None:
@@ -98,7 +98,7 @@ def test_it_writes_no_answers(server: VerifierServer) -> None:
     assert httpx.post(f"{server.url}/api/chat", content=b"{", trust_env=False).status_code == 400
 
 
-def test_it_errs_as_often_as_it_is_told_and_always_alike() -> None:
+def test_the_error_rates_are_those_requested_and_reproducible() -> None:
     labels = [(f"Claim number {n} holds.", "supported" if n % 2 else "false") for n in range(2000)]
     verifier = ScriptedVerifier(labels, sensitivity=0.85, specificity=0.8, seed=7)
     says_yes = {text: (verifier.probability_of_yes(text) or 0) > 0.5 for text, _ in labels}
@@ -108,16 +108,13 @@ def test_it_errs_as_often_as_it_is_told_and_always_alike() -> None:
     assert sum(false) / len(false) == pytest.approx(0.2, abs=0.03)
     again = ScriptedVerifier(reversed(labels), sensitivity=0.85, specificity=0.8, seed=7)
     assert all(again.probability_of_yes(text) == verifier.probability_of_yes(text) for text, _ in labels[:100])
+    twice = ScriptedVerifier([("A.", "supported"), ("A.", "false")], sensitivity=1, specificity=1)
+    assert (twice.probability_of_yes("A.") or 1) < 0.5  # it has two labels
     other = ScriptedVerifier(labels, sensitivity=0.85, specificity=0.8, seed=8)
     assert any(other.probability_of_yes(text) != verifier.probability_of_yes(text) for text, _ in labels[:10])
 
 
-def test_a_statement_with_two_labels_is_not_supported() -> None:
-    verifier = ScriptedVerifier([("A.", "supported"), ("A.", "false")], sensitivity=1, specificity=1)
-    assert (verifier.probability_of_yes("A.") or 1) < 0.5
-
-
-def test_faults_of_the_command_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_of_the_command_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert scripted_verifier.main([str(tmp_path / "absent.jsonl")]) == 2
     assert "absent.jsonl cannot be read" in capsys.readouterr().err
     with VerifierServer(ScriptedVerifier([])) as running:

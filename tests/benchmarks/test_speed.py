@@ -48,9 +48,7 @@ def test_a_process_is_measured_and_a_failure_raises() -> None:
 
 
 @pytest.mark.parametrize("chunks", [600, 3000])
-def test_a_question_reads_its_candidates_and_no_more_however_large_the_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int
-) -> None:
+def test_a_question_reads_only_its_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int) -> None:
     library = synthetic.make_library(tmp_path, synthetic.random_template(64), chunks, 64, chunks // 60)
     indexes.update_indexes(tmp_path, library, "tantivy")
     (question,) = synthetic.make_questions(library, 1)

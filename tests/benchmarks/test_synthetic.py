@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +21,18 @@ CHUNKS, DIMENSION, PAPERS = 230, 48, 7
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
-    command = [str(folder), "--chunks", str(CHUNKS), "--dimension", str(DIMENSION), "--papers", str(PAPERS)]
-    assert synthetic.main(command) == 0
+    sizes = {"--chunks": CHUNKS, "--dimension": DIMENSION, "--papers": PAPERS}
+    assert synthetic.main([str(folder), *(str(word) for size in sizes.items() for word in size)]) == 0
     return folder
 
 
-def test_a_synthetic_store_is_complete(made: Path) -> None:
-    library = Library(made / indexes.LIBRARY)
+@pytest.fixture
+def library(made: Path) -> Iterator[Library]:
+    with closing(Library(made / indexes.LIBRARY)) as opened:
+        yield opened
+
+
+def test_a_synthetic_store_is_complete(made: Path, library: Library) -> None:
     assert library.counts() == {
         "papers": PAPERS, "files": PAPERS, "failures": 0, "chunks": CHUNKS, "vectors": CHUNKS, "removed": 0,
     }  # fmt: skip
@@ -35,22 +42,18 @@ def test_a_synthetic_store_is_complete(made: Path) -> None:
         assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(ids)), abs=1e-5)
     (paper, *_) = library.papers()
     assert library.text(paper.id, 0, paper.length).count("\n") == paper.chunks - 1
-    library.close()
 
 
-def test_its_questions_find_the_passages_they_were_made_from(made: Path) -> None:
-    library = Library(made / indexes.LIBRARY)
+def test_its_questions_find_the_passages_they_were_made_from(made: Path, library: Library) -> None:
     questions = synthetic.make_questions(library, 40)
-    retriever = Retriever(
-        library,
-        lambda: indexes.open_indexes(made, library, "tantivy", pytest.fail),
-        synthetic.LookupEmbedder(questions),
-        None,
-        FusionSettings(0.7, 0.3, 20),
-    )
+    embedder = synthetic.LookupEmbedder(questions)
+
+    def opened() -> indexes.Indexes:
+        return indexes.open_indexes(made, library, "tantivy", pytest.fail)
+
+    retriever = Retriever(library, opened, embedder, None, FusionSettings(0.7, 0.3, 20))
     found = [[hit.chunk.id for hit in retriever.search(question.text, 20).hits] for question in questions]
     assert sum(question.chunk in hits for question, hits in zip(questions, found, strict=True)) >= 36
-    library.close()
 
 
 def test_the_papers_depend_only_on_the_seed() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from folio.commands import papers
-from folio.paper_metadata import Field, Metadata, PersonName, without_version
+from folio.identifiers import without_version
+from folio.paper_metadata import Field, Metadata, PersonName
 from folio.store import citations, notices, works
 from folio.work import Work
 from tests.helpers.cli_runner import CliRunner

@@ -52,23 +52,14 @@ LONG, SHORT = "The Aletsch glacier is 23 kilometres long.", "The Aletsch glacier
 SLEEP, AWAKE = "The otters sleep in rafts of kelp.", "The otters do not sleep in rafts of kelp."
 
 
-def test_another_paper_is_shown_against_it_from_both_sides() -> None:
+def test_only_other_papers_that_disagree_stand_against_it() -> None:
     assert against(LONG, LONG, f"Much is known. {SHORT}", SLEEP) == [(2, SHORT)]
     assert against(SHORT, SHORT, LONG) == [(2, LONG)]
     assert against(SLEEP, SLEEP, AWAKE) == [(2, AWAKE)]
     assert against(AWAKE, AWAKE, SLEEP) == [(2, SLEEP)]
-
-
-def test_agreement_and_other_subjects_are_no_conflict() -> None:
     assert against(LONG, LONG, "The Aletsch glacier is about 23 km long.", "The river is 40 kilometres deep.") == []
-
-
-def test_of_many_that_disagree_the_two_nearest_are_shown() -> None:
     texts = [f"The great glacier Aletsch of the Alps is {n} kilometres long." for n in (23, 20, 19, 18)]
     assert [number for number, _ in against(texts[0], *texts)] == [2, 3]
-
-
-def test_a_paper_does_not_stand_against_itself() -> None:
     first, second = evidence_on(LONG, SHORT)
     grounder = Grounder([first, replace(second, paper=first.paper)])
     assert conflicts.against(LONG, citations_of(grounder.find(LONG, (), (1,))), grounder.sentences) == ()

@@ -13,11 +13,8 @@ from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
 pytestmark = pytest.mark.fast
 
-OTTERS, ICE = (
-    "Otters float in rafts of kelp. They eat 25 urchins.",
-    "The Aletsch glacier is 23 kilometres long. It melts.",
-)
-LONG = "The Aletsch glacier is 23 kilometres long."
+OTTERS, LONG = "Otters float in rafts of kelp. They eat 25 urchins.", "The Aletsch glacier is 23 kilometres long."
+ICE = f"{LONG} It melts."
 ALPS = (
     "The Aletsch glacier has a length of 23.1 kilometres and an area of 81.7 square kilometres. It is the largest"
     " glacier of the Alps. Its ice has a thickness of about 900 metres at the Konkordiaplatz. The survey ALS-2011 was"
@@ -149,11 +146,8 @@ def test_wrong_and_missing_markers_are_mended(support: tuple[int, ...], pieces: 
 def test_a_merged_statement_cites_each_of_its_sentences() -> None:
     text = "Otters float in rafts of kelp. Much else is known. They eat 25 urchins. It was seen in 1999."
     found = find("Otters float in rafts of kelp, they eat 25 urchins and it was seen in 1999.", text, pieces=(1,))
-    assert [quote for _, _, quote in quotes(found)] == [
-        "Otters float in rafts of kelp.",
-        "They eat 25 urchins.",
-        "It was seen in 1999.",
-    ]
+    merged = ["Otters float in rafts of kelp.", "They eat 25 urchins.", "It was seen in 1999."]
+    assert [quote for _, _, quote in quotes(found)] == merged
 
 
 def test_a_true_statement_is_shown_after_a_wrong_one() -> None:
@@ -179,18 +173,12 @@ def test_a_statement_rests_on_few_of_its_sentences() -> None:
     assert len(find(steps, TWELVE, support=every).source.sentences) == 6
 
 
-def test_a_number_is_cited_on_its_page() -> None:
+def test_pages_rows_and_titles_can_bear_a_statement_out() -> None:
     hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
     found = Grounder(evidence_of([hit])).find("Model Otter, trained on the kelp data with care, reached 93.1 percent.")
     assert (1, 2, "It reached 93.1 percent.") in quotes(found)
-
-
-def test_a_row_of_a_table_is_cited_alone() -> None:
     assert quotes(find("The Gorner glacier has a length of 12.4 km.", SIZES))[-1] == (1, 1, "Gorner  12.4  53.1")
     assert find("The Gorner glacier has a length of 12.5 km.", SIZES).outcome == "left out"
-
-
-def test_a_name_may_stand_in_the_title() -> None:
     statement = "ThermoState uses Pint for units."
     for title, outcome in (("ThermoState: A state manager", "reworded"), ("Another", "left out")):
         evidence = evidence_of(hits_on("The package uses Pint for the units.", title=title))

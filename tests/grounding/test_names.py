@@ -54,10 +54,7 @@ def test_has_name(name: str, text: str, expected: bool) -> None:
     assert has_name(name, key(text)) is expected
 
 
-def test_quoted_words_are_two_or_more() -> None:
+def test_quoted_words_and_keys() -> None:
     text = 'He said “never trust it” and “go”, «mais je crois», "as it … was [then] in May".'
     assert list(quoted(text)) == ["never trust it", "mais je crois", "as it", "in May"]
-
-
-def test_a_key_is_words_and_numbers() -> None:
     assert key("the ML-KEM.KeyGen isn't Gauß, v1.2 (é)") == " the ml kem keygen is not gauss v 1 2 é "

@@ -27,20 +27,13 @@ def test_sentences_are_numbered_over_all_evidence() -> None:
 
 def test_each_row_of_a_table_is_one() -> None:
     table = "Model  F1  Recall\nOtter  93.1  90.0\nSeal  88.0  85.5\n\nThat is\nall."
-    assert [s.text for s in number_sentences(evidence_on(table))] == [
-        "Model  F1  Recall",
-        "Otter  93.1  90.0",
-        "Seal  88.0  85.5",
-        "That is\nall.",
-    ]
+    rows = ["Model  F1  Recall", "Otter  93.1  90.0", "Seal  88.0  85.5"]
+    assert [s.text for s in number_sentences(evidence_on(table))] == [*rows, "That is\nall."]
 
 
-def test_a_sentence_over_a_pages_end_is_two() -> None:
+def test_a_sentence_ends_with_its_page_and_has_neighbours() -> None:
     found = number_sentences(evidence_of([hit_on("Otters float and they", "eat 25 urchins. More.")]))
     assert [s.text for s in found] == ["Otters float and they", "eat 25 urchins.", "More."]
-
-
-def test_neighbours_are_of_the_same_evidence() -> None:
     every = number_sentences(evidence_on("One is. Two is. Three is. Four is.", "Five is. Six is."))
     assert [s.number for s in neighbours([every[1]], every)] == [1, 2, 3]
     assert [s.number for s in neighbours([every[3], every[5]], every)] == [3, 4, 5, 6]

@@ -12,10 +12,10 @@ from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
 from folio.ingest import chunking
 from folio.paper_metadata import simple_metadata
+from folio.search.question import Question
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
-from folio.text import tokenize
 from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder
 from tests.helpers.paths import models_folder
@@ -140,6 +140,6 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
     return app
 
 
-def even_weights(question: str) -> dict[str, float]:
+def even_weights(question: Question | str) -> dict[str, float]:
     """Each word of a question tells as much as the others."""
-    return dict.fromkeys(tokenize(question), 1.0)
+    return dict.fromkeys(Question.of(question).tokens, 1.0)

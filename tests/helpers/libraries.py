@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from folio import workers
-from folio.paper_metadata import Metadata, PersonName, from_json, simple_metadata, to_json
+from folio.paper_metadata import Metadata, from_json, simple_metadata, to_json
 from folio.store import citations, fine_passages, notices, paper_vectors, rows, works
 from folio.store.database import Database
 from folio.store.digests import row_digest
@@ -100,7 +100,7 @@ def fill(app: HashingApp) -> HashingApp:
         library.set_metadata(ids[0], "online", simple_metadata("Somewhere", ["Bo Li"], 1999, origin="openalex"))
         library.set_metadata(ABSENT, "bibliography", simple_metadata("Not here", origin="bibliography"))
         app.backend.update_indexes(library)
-        author = (WorkAuthor(PersonName("Byte", "Ada")),)
+        author = (WorkAuthor("Byte", "Ada"),)
         with library.changing_works() as database:
             one, other = works.put(
                 database,

@@ -51,6 +51,18 @@ class LibraryPair:
             library.add(paper, SourceFile(f"/papers/{name}", name, id), chunk_ids(paper), vectors)
         return id
 
+    def add_all(self, texts: Sequence[str], first: int = 0) -> list[str]:
+        """Add each under the file of its number, from `first` on; returns their ids."""
+        return [self.add(f"{number}.pdf", text) for number, text in enumerate(texts, first)]
+
+    def nearest(self, questions: Sequence[str]) -> list[tuple[list[tuple[int, float]], list[tuple[int, float]]]]:
+        """What new indexes on disk find for each question, by words and by meaning."""
+        words, vectors = self.bm25(), self.vectors()
+        return [
+            (words.search(question, 20), vectors.search(self.embedder.embed_query(question), 20))
+            for question in questions
+        ]
+
     def _fine(self, text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
         return tuple((start + low, start + high) for low, high in sentence_spans(text[start:end]))
 

@@ -23,7 +23,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tests.helpers import ollama_other
 from tests.helpers.ollama_models import (
     NOMIC,
     CutError,
@@ -192,11 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _refuse(self, refused: RefusedError) -> None:
-        error: object = str(refused)
-        if self.path.startswith("/v1/"):
-            kind = "not_found_error" if refused.status == 404 else "api_error"
-            error = {"message": error, "type": kind, "param": None, "code": None}
-        self._send(refused.status, {"error": error})
+        self._send(refused.status, {"error": str(refused)})
 
     def _spoilt(self) -> bool:
         """Whether a fault has taken the place of the answer."""
@@ -232,22 +227,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(stand_in.chat(body), body)
             case "POST", "/api/pull":
                 self._answer(stand_in.pull(body), body)
-            case "POST", "/api/generate":
-                self._answer(ollama_other.generate(stand_in, body), body)
             case "GET", "/api/ps":
-                self._send(200, ollama_other.running(stand_in))
-            case "GET", "/v1/models":
-                self._send(200, ollama_other.openai_models(stand_in))
-            case "POST", "/v1/embeddings":
-                self._send(200, ollama_other.openai_embeddings(stand_in, body))
-            case "POST", "/v1/chat/completions":
-                stand_in.find(body)  # refused here, before a stream begins
-                parts = ollama_other.openai_chat(stand_in, body)
-                if body.get("stream"):
-                    self._stream(parts, events=True)
-                else:
-                    self._send(200, next(parts))
-            case "GET", "/api/chat" | "/api/embed" | "/api/show" | "/api/pull" | "/api/generate":
+                self._send(200, stand_in.running())
+            case "GET", "/api/chat" | "/api/embed" | "/api/show" | "/api/pull":
                 self._send(405, "405 method not allowed", {"Content-Type": "text/plain", "Allow": "POST"})
             case _:
                 self._send(404, "404 page not found", {"Content-Type": "text/plain"})
@@ -268,19 +250,17 @@ class _Handler(BaseHTTPRequestHandler):
             text, thought = ("".join(part["message"].get(name, "") for part in every) for name in names)
             message = {"role": "assistant", "content": text, **({"thinking": thought} if thought else {})}
             last = {**last, "message": message}
-        if "response" in last:
-            last = {**last, "response": "".join(part["response"] for part in every)}
         if logprobs := [each for part in every for each in part.get("logprobs", [])]:
             last = {**last, "logprobs": logprobs}
         self._send(200, last)
 
-    def _stream(self, parts: Iterator[Json], *, events: bool = False) -> None:
-        """Send the parts as they come. events: as server-sent events. Raises CutError to close the connection."""
+    def _stream(self, parts: Iterator[Json]) -> None:
+        """Send the parts as they come. Raises CutError to close the connection."""
         stand_in = self.server.stand_in
         # One copy: a test may set the faults of the next request while this one is still going.
         faults = replace(stand_in.faults) if self.path in stand_in.faults.paths else Faults()
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream" if events else "application/x-ndjson")
+        self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         if faults.endless:
@@ -294,9 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._chunk(json.dumps({"error": faults.error}))
                 break
             stand_in.wait(faults.between_pieces_s if sent else 0)
-            self._chunk(f"data: {json.dumps(part)}\n" if events else json.dumps(part))
-        if events:
-            self._chunk("data: [DONE]\n")
+            self._chunk(json.dumps(part))
         self.wfile.write(b"0\r\n\r\n")
 
     def _chunk(self, text: str) -> None:

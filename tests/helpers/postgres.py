@@ -13,17 +13,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
 
+from folio.errors import StoreError
+
+T = TypeVar("T")
 # The server refuses to run as root
 _USER = "nobody"
 _START_S = 30.0
@@ -209,6 +212,18 @@ class PostgresServer:
 
     def drop_database(self, name: str) -> None:
         self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def once_it_answers(ask: Callable[[], T]) -> T:
+    """The answer of a library on a server that has just been started or killed, or is behind another one."""
+    until = time.monotonic() + _START_S
+    while True:
+        try:
+            return ask()
+        except StoreError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.05)
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import pytest
 
 from folio.answer_types import Answer, Checking, Citation, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.model_choice import ModelChoice
+from folio.search.question import Question
 
 Part = Sentence | RejectedSentence | Checking | Thinking
 Script = Callable[[Sequence[Evidence]], Iterator[Part]]
@@ -31,13 +32,14 @@ class ScriptedAnswerer:
     failed = False
     evidence_tokens = 6000
     quotes_only = False
-    confidence = None
 
     def __init__(self, script: Script) -> None:
         self._script = script
 
-    def sentences(self, question: str, evidence: Sequence[Evidence], style: Style = "plain") -> Iterator[Part]:
-        return self._script(evidence)
+    def sentences(
+        self, question: Question, evidence: Sequence[Evidence], style: Style = "plain"
+    ) -> Generator[Part, None, None]:
+        yield from self._script(evidence)
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         return question

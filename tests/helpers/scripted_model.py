@@ -9,9 +9,12 @@ from typing import Any
 from folio.answer.generative import OllamaAnswerer
 from folio.answer.layout import AnswerFormat
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
+from tests.helpers.factories import evidence_on
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make, prompt_of, told, written
 
+FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
+BOTH = evidence_on(f"{FLOAT} {EAT}")
 Part = Sentence | RejectedSentence | Checking | Thinking
 
 

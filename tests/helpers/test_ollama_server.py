@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import ollama
 import pytest
-from langchain_ollama import ChatOllama, OllamaEmbeddings
+from langchain_ollama import ChatOllama
 
 from folio.models.ollama import client_kwargs
 from tests.helpers.ollama_models import KILLED, VERSION, Scripted, hash_embedding
-from tests.helpers.ollama_server import OllamaStandIn, closed_url
+from tests.helpers.ollama_server import OllamaStandIn
 
 EVIDENCE = """Answer from the evidence.
 
@@ -91,12 +91,6 @@ def test_a_long_text_is_cut_in_silence_unless_forbidden(ollama_server: OllamaSta
     assert caught.value.status_code == 400
 
 
-def test_chat_streams_an_answer_from_the_first_evidence(ollama_server: OllamaStandIn) -> None:
-    pieces = [chunk.text for chunk in chat(ollama_server).stream(EVIDENCE)]
-    assert pieces[:3] == ["The ", "ocean ", "warmed "]
-    assert "".join(pieces) == "The ocean warmed by 0.4 degrees in ten years [1]."
-
-
 def test_chat_answers_whole_when_asked_to(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
     answer = client.chat("llama3.1:8b", user(EVIDENCE))
     assert answer.message.content == "The ocean warmed by 0.4 degrees in ten years [1]."
@@ -158,10 +152,6 @@ def test_chat_drops_the_oldest_messages_but_not_the_system_one(
     assert (refused.status_code, refused.json()) == (400, {"error": "the input length exceeds the context length"})
 
 
-def test_no_messages_only_load_the_model(client: ollama.Client) -> None:
-    assert client.chat("llama3.1:8b", []).done_reason == "load"
-
-
 def test_pull_adds_the_model(client: ollama.Client) -> None:
     with pytest.raises(ollama.ResponseError, match='model "all-minilm" not found, try pulling it first') as caught:
         client.embed("all-minilm", "text")
@@ -173,14 +163,6 @@ def test_pull_adds_the_model(client: ollama.Client) -> None:
         list(client.pull("no-such-model", stream=True))
     with pytest.raises(ollama.ResponseError, match="file does not exist"):
         client.pull("no-such-model")
-
-
-def test_requests_are_recorded_in_order(ollama_server: OllamaStandIn) -> None:
-    embeddings = OllamaEmbeddings(model="nomic-embed-text", base_url=ollama_server.url, client_kwargs=client_kwargs(5))
-    embeddings.embed_documents(["one", "two"])
-    embeddings.embed_query("three")
-    assert ollama_server.embedded() == ["one", "two", "three"]
-    assert [request.path for request in ollama_server.requests] == ["/api/embed", "/api/embed"]
 
 
 def test_counted_faults_pass(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
@@ -198,27 +180,6 @@ def test_counted_faults_pass(ollama_server: OllamaStandIn, client: ollama.Client
     assert len(client.embed("nomic-embed-text", "text").embeddings) == 1
 
 
-def test_a_stream_can_break_in_three_ways(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
-    heard: list[str] = []
-
-    def listen() -> None:
-        for part in client.chat("llama3.1:8b", user(EVIDENCE), stream=True):
-            heard.append(part.message.content or "")
-
-    ollama_server.faults.break_after = 2
-    with pytest.raises(httpx.RemoteProtocolError):
-        listen()
-    ollama_server.faults.break_after = None
-    ollama_server.faults.error_after = 1
-    with pytest.raises(ollama.ResponseError, match="runner has unexpectedly stopped") as caught:
-        listen()
-    assert caught.value.status_code == -1
-    ollama_server.faults.error_after = None
-    ollama_server.faults.end_after = 2
-    listen()  # the clients do not notice
-    assert heard == ["The ", "ocean ", "The ", "The ", "ocean "]
-
-
 def test_a_slow_server_outlasts_the_timeout(ollama_server: OllamaStandIn) -> None:
     with ollama.Client(ollama_server.url, **client_kwargs(0.1)) as hasty:
         ollama_server.faults.first_byte_s = 10
@@ -228,11 +189,6 @@ def test_a_slow_server_outlasts_the_timeout(ollama_server: OllamaStandIn) -> Non
         ollama_server.faults.between_pieces_s = 10
         with pytest.raises(httpx.ReadTimeout):
             list(hasty.chat("llama3.1:8b", user(EVIDENCE), stream=True))
-
-
-def test_nobody_listens_at_a_closed_url() -> None:
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(closed_url(), trust_env=False, verify=False)
 
 
 def test_what_makes_no_sense_is_refused(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
@@ -285,11 +241,6 @@ def test_the_first_token_has_scripted_alternatives(ollama_server: OllamaStandIn,
     assert client.chat("llama3.1:8b", user("?")).logprobs is None
     ollama_server.version = "0.12.10"
     assert client.chat("llama3.1:8b", user("?"), logprobs=True, top_logprobs=2).logprobs is None
-
-
-def test_an_old_server_tells_no_capabilities(ollama_server: OllamaStandIn, client: ollama.Client) -> None:
-    ollama_server.version = "0.6.3"
-    assert client.show("llama3.1:8b").capabilities is None
 
 
 def test_scripted_replies_end_in_four_ways(ollama_server: OllamaStandIn, client: ollama.Client) -> None:

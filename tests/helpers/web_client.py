@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from folio import workers
 from folio.app import App
 from folio.web.api import make_web
 from folio.web.request_guard import AccessRules
-from tests.helpers.factories import small_papers
+from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
 
 TOKEN = "a-token-of-24-characters"
@@ -89,3 +91,10 @@ def send_request(port: int, path: str, body: dict[str, Any] | None = None) -> so
     headers = f"Host: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
     connection.sendall(f"{'POST' if body else 'GET'} {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + content)
     return connection
+
+
+@cache
+def pdf_of(pages: tuple[str, ...] = OTTERS, title: str = "On Sea Otters") -> bytes:
+    """A PDF's bytes: equal pages give equal bytes."""
+    with TemporaryDirectory() as folder:
+        return write_pdf(Path(folder) / "made.pdf", pages, title).read_bytes()

@@ -61,7 +61,7 @@ def test_pieces_are_those_of_the_recursive_splitter(size: int, overlap: int) -> 
     assert [whole[start:end] for start, end in split(PROSE, size, overlap)] == _reference(whole, size, overlap)
 
 
-def test_a_few_words_at_the_ends_stay_with_the_text_beside_them() -> None:
+def test_a_few_words_at_the_ends_stay_with_their_neighbours() -> None:
     words = "word " * 200
     text = f"Introduction\n\n{words}end.\n\nNotes:\n\n{words}end.\n\n(The last line.)"
     spans = split(text, 1200, 0)
@@ -187,7 +187,7 @@ def _papers(draw: st.DrawFn) -> tuple[str, tuple[PaperSection, ...]]:
 
 
 @given(_papers(), st.tuples(st.integers(20, 400), st.integers(0, 60)).filter(lambda sizes: sizes[1] < sizes[0]))
-def test_no_chunk_crosses_the_border_of_a_section_except_to_join_a_short_one(
+def test_chunks_cross_section_borders_only_to_join_short_sections(
     paper: tuple[str, tuple[PaperSection, ...]], sizes: tuple[int, int]
 ) -> None:
     text, sections = paper
@@ -231,7 +231,7 @@ def test_chunks_end_with_their_section_and_do_not_overlap_the_next() -> None:
     assert len(split(text, 1500, 200)) == 1
 
 
-def test_short_sections_of_one_kind_are_joined_and_a_bare_heading_stays_with_what_follows() -> None:
+def test_short_sections_are_joined_and_headings_stay_with_their_text() -> None:
     prose = "We measured it twice. " * 12
     text = f"3 Setup\n\n3.1 Tools\n\nA ruler.\n\n3.2 Places\n\n{prose}\n\nThanks\n\nTo all.\n\nReferences\n\n{prose}"
     sections = [

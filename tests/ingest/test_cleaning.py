@@ -167,7 +167,7 @@ def test_roman_page_numbers_and_those_in_words_are_removed() -> None:
     ],
     ids=["two pages", "captions", "headings", "chapters", "table rows", "lone numbers", "one heading", "nothing else"],
 )
-def test_what_only_looks_like_a_running_head_stays(pages: list[str]) -> None:
+def test_text_that_resembles_a_running_head_stays(pages: list[str]) -> None:
     assert _each(*pages) == pages
 
 

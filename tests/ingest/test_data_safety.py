@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_prune_in_a_folder_without_any_pdf_drops_nothing(filled: CliRunner) -> N
     assert files(filled) == ["alps/glaciers.pdf", "otters.pdf"]
 
 
-def test_a_rebuild_keeps_papers_of_missing_files_unless_asked_to_drop_them(filled: CliRunner) -> None:
+def test_a_rebuild_keeps_papers_of_missing_files_without_prune(filled: CliRunner) -> None:
     (filled.papers / "otters.pdf").unlink()
     ran = filled.ingest("--rebuild")
     assert ran.code == 2
@@ -53,17 +54,13 @@ def test_a_rebuild_keeps_papers_of_missing_files_unless_asked_to_drop_them(fille
     assert files(filled) == ["alps/glaciers.pdf"]
 
 
-def test_a_rebuild_of_a_damaged_library_reads_its_papers_from_elsewhere_too(filled: CliRunner) -> None:
+def test_a_rebuild_after_damage_reads_papers_outside_the_folder(filled: CliRunner) -> None:
     elsewhere = filled.folder / "elsewhere"
     write_pdf(elsewhere / "far.pdf", ["A paper that lies outside of the folder of papers, and is not to be lost."])
     assert filled.ingest(str(elsewhere)).code == 0
     (filled.store / "library.sqlite").write_bytes(b"SQLite format 3\0" + b"torn" * 2000)
     assert filled.ingest("--rebuild").code == 0
-    assert sorted(files(filled)) == ["far.pdf", "glaciers.pdf", "otters.pdf"] or sorted(files(filled)) == [
-        "alps/glaciers.pdf",
-        "far.pdf",
-        "otters.pdf",
-    ]
+    assert sorted(name.removeprefix("alps/") for name in files(filled)) == ["far.pdf", "glaciers.pdf", "otters.pdf"]
 
 
 def test_a_missing_file_is_reported_by_the_next_ingest(filled: CliRunner) -> None:
@@ -84,7 +81,7 @@ def test_a_name_that_is_not_utf8_fails_only_that_file(desk: CliRunner) -> None:
     assert files(desk) == ["alps/glaciers.pdf", "otters.pdf"]
 
 
-def test_a_raised_limit_retries_a_file_but_a_broken_file_is_not_retried(desk: CliRunner) -> None:
+def test_a_raised_limit_retries_large_files_but_not_broken_ones(desk: CliRunner) -> None:
     small_papers(desk.papers)
     with (desk.papers / "otters.pdf").open("ab") as file:
         file.write(b"%" * 2_000_000)
@@ -124,18 +121,16 @@ def test_a_link_to_a_folder_that_is_gone_is_named(desk: CliRunner) -> None:
     assert ".hidden" not in said
 
 
-def test_a_library_that_another_program_holds_is_not_called_damaged(
-    filled: CliRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_another_program_holds_is_not_called_damaged(filled: CliRunner) -> None:
     path = filled.store / "library.sqlite"
-    other = Library(path)
-    with other.database.transaction():  # a writer that does not finish
-        monkeypatch.setattr("folio.store.database.BUSY_TIMEOUT_S", 0.05)
-        library = Library(path)
-        with pytest.raises(StoreBusy) as caught:
-            library.forget_pending()
-        library.close()
-    other.close()
+    with (
+        closing(Library(path)) as other,
+        closing(Library(path)) as library,
+        other.database.transaction(),
+        pytest.raises(StoreBusy) as caught,
+        library.database.transaction("both", 0.05),
+    ):
+        pytest.fail("both write at once")
     assert "Another process is writing to the library" in caught.value.happened
     assert "rebuild" not in caught.value.remedy
 
@@ -175,9 +170,7 @@ def test_a_batch_continues_after_a_question_on_which_the_model_failed(
     assert second["answer"] == "Sea otters sleep on their backs."
 
 
-def test_an_answer_that_was_cut_shows_no_half_sentence_and_says_so(
-    filled: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_a_cut_answer_shows_whole_sentences_and_a_notice(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
     whole = "Sea otters sleep on their backs and float in rafts of kelp [1]."
     ollama_server.reply = lambda messages: f"{whole} " + "The fur of a sea otter has hairs and " * 60
     filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "ANSWER_TOKENS": "64"}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,14 +65,12 @@ def _fill(disk: Path, free: int) -> None:
 
 
 def _papers(app: HashingApp) -> dict[str, str]:
-    library = app.open_library()
-    found = {paper.file: library.text(paper.id, 0, paper.length) for paper in library.papers()}
-    library.close()
-    return found
+    with closing(app.open_library()) as library:
+        return {paper.file: library.text(paper.id, 0, paper.length) for paper in library.papers()}
 
 
 # From nothing to enough for everything
-@pytest.mark.parametrize("free_kb", [0, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 200, 300])
+@pytest.mark.parametrize("free_kb", [0, 16, 48, 80, 112, 144, 200, 300])
 def test_an_ingest_on_a_full_disk_loses_nothing(app: HashingApp, disk: Path, free_kb: int) -> None:
     before = _papers(app)
     _fill(disk, free_kb * KB)
@@ -100,10 +99,9 @@ def test_an_ingest_on_a_full_disk_loses_nothing(app: HashingApp, disk: Path, fre
 @pytest.mark.parametrize("gone", ["vectors*", "lexical"])
 def test_an_index_is_written_once_there_is_space(app: HashingApp, disk: Path, gone: str) -> None:
     app.run()
-    library = Library(app.library_path)
+    library, failed = Library(app.library_path), 0
     library.papers()
-    failed = 0
-    for free_kb in range(0, 61, 4):
+    for free_kb in range(0, 61, 10):
         for path in (disk / "store").glob(gone):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         _fill(disk, free_kb * KB)
@@ -115,7 +113,7 @@ def test_an_index_is_written_once_there_is_space(app: HashingApp, disk: Path, go
             assert not list((disk / "store").glob("vectors-*.new"))
         (disk / "filler").unlink()
     library.close()
-    assert 2 <= failed < 16
+    assert 1 <= failed < 7
     app.run()
     assert app.verify() == []
 
@@ -127,7 +125,7 @@ def _assert_says_so(error: DiskFull, disk: Path) -> None:
     assert error.remedy == "Free some space and run the same command again; what was indexed before is kept."
 
 
-@pytest.mark.parametrize("free_kb", [0, 8, 16, 64])
+@pytest.mark.parametrize("free_kb", [0, 16, 64])
 def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, free_kb: int) -> None:
     """Even if the indexes are gone and cannot be written."""
     notices: list[str] = []
@@ -147,31 +145,13 @@ def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, f
         assert notice.endswith(f"built in memory from the library for now. {full}")
 
 
-def test_a_library_that_cannot_even_be_opened_for_lack_of_space_is_not_called_damaged(
-    app: HashingApp, disk: Path
-) -> None:
+def test_a_library_unopenable_for_lack_of_space_is_not_damaged(app: HashingApp, disk: Path) -> None:
     _fill(disk, 0)
     with pytest.raises(DiskFull) as caught:
         app.open_library().papers()
     _assert_says_so(caught.value, disk)
     (disk / "filler").unlink()
     assert _papers(app).keys() == {"lattices.pdf"}
-
-
-def test_a_rebuild_on_a_full_disk_leaves_the_old_store(app: HashingApp, disk: Path, tmp_path: Path) -> None:
-    app.run()
-    before = _papers(app)
-    other = hashing_app(disk, HashingEmbedder(name="other"), PAPERS_DIR=tmp_path / "papers")
-    for free_kb in (0, 64, 128, 192):
-        _fill(disk, free_kb * KB)
-        with pytest.raises(DiskFull):
-            other.run(rebuild=True)
-        (disk / "filler").unlink()
-        assert _papers(app) == before
-        assert app.verify() == []
-    other.run(rebuild=True)
-    assert _papers(other) == before
-    assert other.verify() == []
 
 
 @pytest.mark.parametrize("full", ["where it waits", "where it goes"])

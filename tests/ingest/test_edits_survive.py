@@ -7,10 +7,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
-import threading
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,9 +21,11 @@ from folio.store import citations, indexes, notices, user_file, works
 from folio.store.tables import NAMES
 from folio.store.user_file import set_aside
 from folio.work import Work
+from tests.helpers.damage import at_once
+from tests.helpers.exhaustive import sample
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, overwrite, read_once
+from tests.helpers.forks import forks_of
 from tests.helpers.libraries import everything, filled
-from tests.helpers.paths import ROOT
 
 TITLE = "Zanzibar and its sponges"
 EDIT = (f"title={TITLE}", "year=2014", "authors=Otter, Ann; {The Sponge Society}", "venue=Journal of Sponges")
@@ -114,33 +112,17 @@ def test_an_edit_outlives_a_rebuild_also_with_another_model(app: HashingApp) -> 
     assert (found.title.value, found.year.value) == (TITLE, 2014)
 
 
-def test_an_edit_outlives_a_damaged_library(app: HashingApp) -> None:
-    content = bytearray(app.library_path.read_bytes())
-    content[18:24] = b"\xff" * 6  # of the header: no program can open it
-    overwrite(app.library_path, bytes(content))
-    with pytest.raises(StoreDamaged):
-        metadata(app)
-    app.run(rebuild=True)
-    assert len(set_aside(app.library_path)) == 1
-    assert_edited(app)
-
-
-def test_an_edit_goes_over_to_a_newer_version_of_the_paper(app: HashingApp) -> None:
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_an_edit_is_carried_to_a_newer_version_of_the_paper(app: HashingApp, rebuild: bool) -> None:
     make_pdf(app.settings.PAPERS_DIR / "sponges.pdf", "sponges", change="This is the second edition of the text.")
-    app.run()
+    app.run(rebuild=rebuild)
     assert_edited(app)
-    app.run(rebuild=True)
-    assert_edited(app)
-
-
-def test_an_edit_goes_over_to_a_newer_version_in_a_rebuild(app: HashingApp) -> None:
-    make_pdf(app.settings.PAPERS_DIR / "sponges.pdf", "sponges", change="This is the second edition of the text.")
     app.run(rebuild=True)
     assert_edited(app)
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
-def test_an_edit_is_not_carried_to_another_paper_that_takes_over_the_file(app: HashingApp, rebuild: bool) -> None:
+def test_an_edit_does_not_follow_a_file_to_another_paper(app: HashingApp, rebuild: bool) -> None:
     path = app.settings.PAPERS_DIR / "sponges.pdf"
     first = path.read_bytes()
     make_pdf(path, "gradients", "Descent", change="Not what it was before.")
@@ -204,24 +186,27 @@ def test_a_rebuild_changes_no_row_of_what_people_and_services_said(tmp_path: Pat
     with closing(app.open_library()) as library:
         before = everything(library.database)
     assert all(before[table] for table in NAMES["user"])
+    app.repair()
     app.run(rebuild=True)
     with closing(app.open_library()) as library:
         after = everything(library.database)
-    assert {table for table in after if after[table] != before[table]} <= {
-        "meta",
-        "papers",
-        "chunks",
-        "removed",
-        "paper_vectors",
-    }
+    changed = {table for table in after if after[table] != before[table]}
+    assert changed <= {"meta", "papers", "chunks", "removed", "paper_vectors"}
     made = [[row[:7] for row in rows["papers"]] for rows in (before, after)]  # without the time
     assert made[0] == made[1]
+    other = HashingApp(app.settings, app.notice, HashingEmbedder(name="other"))
+    other.run(rebuild=True)
+    (app.settings.PAPERS_DIR / "otters.pdf").unlink()
+    other.run(prune=True)
+    with closing(other.open_library()) as library:
+        said = everything(library.database)
+    assert {table for table in NAMES["user"] if said[table] != before[table]} <= {"kept"}
 
 
 # Damage
 
 
-def test_an_edit_that_cannot_be_read_is_taken_from_a_copy_or_costs_itself_alone(app: HashingApp) -> None:
+def test_an_unreadable_edit_is_restored_or_lost_alone(app: HashingApp) -> None:
     edit(app, "trees.pdf", "year=1999")
     user = user_file.user_file(app.library_path)
     user_file.copy_now(user)
@@ -278,23 +263,17 @@ def test_an_edit_in_the_middle_of_an_ingest_is_not_lost(app: HashingApp, monkeyp
     assert app.verify() == []
 
 
-def test_edits_of_two_fields_at_once_are_both_kept(app: HashingApp) -> None:
+def test_edits_of_several_fields_at_once_are_all_kept(app: HashingApp) -> None:
     with closing(app.open_library()) as library:
         (paper,) = (paper.id for paper in library.papers() if paper.file == "trees.pdf")
-    gate = threading.Barrier(4)
+    texts = ("title=Zanzibar Trees", "year=2001", "venue=Trees", "doi=10.1000/trees")
 
-    def change(text: str) -> None:
+    def change(number: int) -> None:
+        edits = parse_edits([texts[number]], [])
         with closing(app.open_library()) as library:
-            gate.wait()
-            edits = parse_edits([text], [])
             library.change_metadata(paper, "person", lambda person: edited(person, edits))
 
-    texts = ("title=Zanzibar Trees", "year=2001", "venue=Trees", "doi=10.1000/trees")
-    threads = [threading.Thread(target=change, args=[text]) for text in texts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(len(texts), change)
     found = metadata(app, "trees.pdf")
     values = (found.title.value, found.year.value, found.venue.value, found.doi.value)
     assert values == ("Zanzibar Trees", 2001, "Trees", "10.1000/trees")
@@ -302,76 +281,24 @@ def test_edits_of_two_fields_at_once_are_both_kept(app: HashingApp) -> None:
 
 # Kills
 
-_KILLED = """
-import json, os, signal, sqlite3, sys, warnings
-from contextlib import closing
-from pathlib import Path
-from folio.edits import edited, parse_edits
-from tests.helpers.fakes import hashing_app
-
-EVENTS = ("os.rename", "os.remove", "os.mkdir")
-WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT")
-
-def edit(folder, place):
-    steps, connect = [0], sqlite3.connect
-
-    def step():
-        steps[0] += 1
-        if steps[0] == place:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def traced(*args, **kwargs):
-        connection = connect(*args, **kwargs)
-        connection.set_trace_callback(lambda sql: step() if sql.lstrip().startswith(WRITES) else None)
-        return connection
-
-    app = hashing_app(folder)
-    sqlite3.connect = traced
-    sys.addaudithook(lambda event, args: step() if event in EVENTS and str(args[0]).startswith(str(folder)) else None)
-    edits = parse_edits(["title=Zanzibar Trees", "year=1999"], [])
-    with closing(app.open_library()) as library:
-        (paper,) = (paper.id for paper in library.papers() if paper.file == "trees.pdf")
-        is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
-    app.finish_edit(is_renamed=is_renamed)
-    (folder / "steps").write_text(str(steps[0]))
-
-import faiss, tantivy  # before the forks, so that no edit pays for them
-# The threads of OpenBLAS and of ONNX Runtime, which importing NumPy and PyMuPDF starts, are idle.
-warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-for folder, place in json.loads(sys.argv[1]):
-    child = os.fork()
-    if not child:
-        try:
-            edit(Path(folder), place)
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-            os._exit(1)
-        os._exit(0)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork and can be killed")
-def test_an_edit_that_is_killed_is_there_or_not_and_the_next_ingest_ends_it(app: HashingApp, tmp_path: Path) -> None:
+def test_a_killed_edit_is_whole_or_absent(app: HashingApp, tmp_path: Path) -> None:
     sound = app.settings.PAPERS_DIR.parent
 
-    def run(places: Iterable[int]) -> dict[int, Path]:
-        """Make the edit in a copy of the folder for each place, and be killed there; 0 is never reached."""
-        copies = {place: tmp_path.with_name(f"{tmp_path.name}-killed-{place}") for place in places}
-        for copy in copies.values():
-            shutil.copytree(sound, copy)
-        command = [sys.executable, "-c", _KILLED, json.dumps([(str(copy), place) for place, copy in copies.items()])]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
-        assert ran.stderr == ""
-        assert ran.stdout.split() == [str(-signal.SIGKILL if place else 0) for place in copies]
-        return copies
+    def killed(step: int) -> Path:
+        """Make the edit in a copy of the folder, and be killed at this step; 0 is never reached."""
+        copy = shutil.copytree(sound, tmp_path.with_name(f"{tmp_path.name}-killed-{step}"))
+        code, out = forks_of("tests.helpers.kill_steps").run("edit", copy, step)
+        assert code == (-signal.SIGKILL if step else 0), out
+        return copy
 
-    steps = int((run([0])[0] / "steps").read_text())
+    steps = len(json.loads((killed(0) / "steps.json").read_text()))
     assert steps > 5
     states = set()
-    for copy in run(range(1, steps + 1)).values():
+    for step in sample(range(1, steps + 1), 2):
+        copy = killed(step)
         made = hashing_app(copy)
         after = HashingApp(made.settings, lambda text: None, HashingEmbedder())
         found = metadata(after, "trees.pdf")
@@ -408,9 +335,10 @@ def test_works_outlive_rebuilds_removal_newer_versions_and_damage(app: HashingAp
 
     app.run(rebuild=True)
     assert_kept()
-    content = bytearray(app.library_path.read_bytes())
-    content[18:24] = b"\xff" * 6
-    overwrite(app.library_path, bytes(content))
+    content = app.library_path.read_bytes()
+    overwrite(app.library_path, content[:18] + b"\xff" * 6 + content[24:])  # of the header: no program can open it
+    with pytest.raises(StoreDamaged):
+        metadata(app)
     app.run(rebuild=True)
     assert_kept()
     make_pdf(path, "sponges", change="This is the second edition of the text.")

@@ -169,17 +169,21 @@ def test_the_queue_stays_short(library: Library, passages: int, batch: int, most
     assert held <= most
 
 
-def test_the_queue_stays_short_when_many_papers_wait_for_one_text(library: Library) -> None:
+@pytest.mark.parametrize(("characters", "most"), [(None, 6), (60, 3)], ids=["by papers", "by their text"])
+def test_the_queue_stays_short_when_many_papers_wait_for_one_text(
+    library: Library, monkeypatch: pytest.MonkeyPatch, characters: int | None, most: int
+) -> None:
+    if characters:
+        monkeypatch.setattr(embedding_queue, "_MAX_CHARACTERS", characters)
     embedder = Counting(waits=[1])
-    queue = EmbeddingQueue(library, lambda: embedder, 2)
     threading.Timer(0.2, embedder.go.set).start()
-    landed = 0
-    for number in range(10):
-        queue.put(*paper(f"p{number}", "the same in all", *(["and more"] if not number else [])))
-        landed += len(list(queue.advance()))
-        assert number + 1 - landed <= 6
-    landed += len(list(queue.finish()))
-    queue.close()
+    with closing(EmbeddingQueue(library, lambda: embedder, 2)) as queue:
+        landed = 0
+        for number in range(10):
+            queue.put(*paper(f"p{number}", "the same in all", *(["and more"] if not number else [])))
+            landed += len(list(queue.advance()))
+            assert number + 1 - landed <= most
+        landed += len(list(queue.finish()))
     assert (landed, embedder.calls) == (10, [2])
 
 
@@ -198,7 +202,7 @@ def test_text_shared_by_two_papers_is_embedded_once(library: Library) -> None:
     assert library.recall([text_hash("shared")]).keys() == {text_hash("shared")}
 
 
-def test_an_idle_embedder_gets_a_partial_batch_when_no_paper_is_ready(library: Library) -> None:
+def test_an_idle_embedder_gets_a_partial_batch(library: Library) -> None:
     embedder = Counting()
     queue = EmbeddingQueue(library, lambda: embedder, 8)
     assert queue.pending_futures() == []
@@ -292,15 +296,3 @@ def test_a_paper_that_the_library_refuses_costs_no_other(library: Library, claim
     assert "The library cannot hold" in str(landed[1][1])
     assert {held.id for held in library.papers()} == {"p0", "p1", "p2"}
     assert library.check() == []
-
-
-def test_the_queue_holds_as_much_text_as_one_large_paper(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_queue, "_MAX_CHARACTERS", 60)
-    embedder = Counting(waits=[1])
-    threading.Timer(0.2, embedder.go.set).start()
-    with closing(EmbeddingQueue(library, lambda: embedder, 2)) as queue:
-        landed = 0
-        for number in range(10):
-            queue.put(*paper(f"p{number}", "the same in all", *(["and more"] if not number else [])))
-            landed += len(list(queue.advance()))
-            assert number + 1 - landed <= 3

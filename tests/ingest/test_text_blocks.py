@@ -110,11 +110,11 @@ def test_affiliations_stand_below_the_title(written: str) -> None:
         PROSE,
     ],
 )
-def test_what_is_said_about_licences_and_universities_is_kept(written: str) -> None:
+def test_sentences_about_licences_and_universities_are_kept(written: str) -> None:
     assert told(written, PROSE) == []
 
 
-def test_where_the_code_is_stays_outside_of_the_form_around_it() -> None:
+def test_a_link_to_code_is_not_boilerplate() -> None:
     form = "Copyright © 2020 A. Otter, released under a licence.\nThe authors have declared that no interests exist."
     for code in ("Code is available at https://example.org.", "Codeisavailableathttps://example.org."):
         assert told(f"{form}\n{code}") == [("boilerplate", "", form)]
@@ -142,7 +142,7 @@ def apart(text: str, *heads: tuple[str, Kind]) -> list[str]:
     return [words for start, end in SectionMap(tree).apart() if (words := text[start:end].strip())]
 
 
-def test_what_floats_among_the_references_is_evidence() -> None:
+def test_tables_and_figures_among_references_are_evidence() -> None:
     rows = "\n\n".join(f"Station {name} had many otters and much kelp" for name in ("north", "south", "east") * 9)
     text = f"{PROSE}\n\nReferences\n\n[1] A. Otter. 2014.\n\nFigure 5. Otters.\n\n{rows}\n\n[2] B. Otter. 2015."
     kept = apart(text, ("References", "references"))

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
 
-from folio.errors import ModelError, ModelFailed, ModelMissing, OllamaError, ThoughtAlone
+from folio.errors import ModelError, ModelFailed, ModelMissing, ThoughtAlone
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import MAX_BLANKS, STOPPED, THOUGHT, TRIES, ChatModel, FirstToken
 from folio.models.thinking import LOW_ROOM
 from tests.helpers.endless_server import endless_server
-from tests.helpers.ollama_models import GPT_OSS, QWEN3, Json, Scripted
+from tests.helpers.ollama_models import GPT_OSS, QWEN3, Json, Model, Scripted
 from tests.helpers.ollama_server import STOPPED as STOPPED_RUNNER
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
@@ -25,7 +25,29 @@ LLAMA = "llama3.1:8b"
 
 @pytest.fixture
 def model(ollama_server: OllamaStandIn) -> ChatModel:
+    ollama_server.reply = lambda messages: "Because."
     return ChatModel(OllamaServer(ollama_server.url, 5.0), LLAMA, first_wait_s=0.01)
+
+
+Open = Callable[..., ChatModel]
+
+
+@pytest.fixture
+def opened(ollama_server: OllamaStandIn) -> Open:
+    """A function that opens a model of the server, a thinking one if it is given, with a setting of THINK."""
+    ollama_server.reply = lambda messages: "Because."
+
+    def open_model(thinker: Model | None = None, think: Any = "auto") -> ChatModel:
+        if thinker:
+            ollama_server.models[thinker.name] = thinker
+        server = OllamaServer(ollama_server.url, 5.0, think, keep_alive="30m")
+        return ChatModel.open(server, thinker.name if thinker else LLAMA)
+
+    return open_model
+
+
+def write(model: ChatModel) -> str:
+    return model.write("", "Why?", context=8192, longest=32)
 
 
 def ended(model: ChatModel, *, context: int = 4096, longest: int = 1000, **kwargs: Any) -> tuple[str, str]:
@@ -121,7 +143,7 @@ def test_a_failure_before_the_first_piece_is_tried_again(
 
 
 @pytest.mark.parametrize("ending", ["error", "cut"])
-def test_a_failure_after_the_first_piece_is_an_error_at_once(
+def test_a_failure_during_a_reply_is_an_error_at_once(
     model: ChatModel, ollama_server: OllamaStandIn, ending: Any
 ) -> None:
     ollama_server.reply = [Scripted("Because it", ending=ending), "Because it is so."]
@@ -133,7 +155,7 @@ def test_a_failure_after_the_first_piece_is_an_error_at_once(
     assert len(ollama_server.bodies("/api/chat")) == 1
 
 
-def test_a_killed_runner_is_told_with_what_helps(model: ChatModel, ollama_server: OllamaStandIn) -> None:
+def test_a_killed_runner_is_reported_with_a_remedy(model: ChatModel, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = [Scripted("Because", ending="error")]
     with pytest.raises(ModelFailed) as caught:
         ended(model)
@@ -144,23 +166,23 @@ def test_a_killed_runner_is_told_with_what_helps(model: ChatModel, ollama_server
 
 
 @pytest.mark.parametrize(
-    ("shape", "context", "happened"),
-    [({"type": "objekt"}, 4096, "invalid JSON schema in format"), (None, 1, "longer than the context")],
+    ("shape", "context", "missing", "happened"),
+    [
+        ({"type": "objekt"}, 4096, False, "invalid JSON schema in format"),
+        (None, 1, False, "longer than the context"),
+        (None, 4096, True, "does not have the model"),
+    ],
 )
 def test_a_bad_request_is_not_tried_again(
-    model: ChatModel, ollama_server: OllamaStandIn, shape: Json | None, context: int, happened: str
+    model: ChatModel, ollama_server: OllamaStandIn, shape: Json | None, context: int, missing: bool, happened: str
 ) -> None:
+    if missing:
+        ollama_server.models.clear()
     with pytest.raises(ModelError, match=happened) as caught:
         ended(model, context=context, shape=shape)
+    assert isinstance(caught.value, ModelMissing) == missing
     assert not isinstance(caught.value, ModelFailed)
-    assert "OLLAMA_HOST" not in caught.value.remedy
-    assert len(ollama_server.bodies("/api/chat")) == 1
-
-
-def test_a_missing_model_is_not_tried_again(model: ChatModel, ollama_server: OllamaStandIn) -> None:
-    ollama_server.models.clear()
-    with pytest.raises(ModelMissing):
-        ended(model)
+    assert missing or "OLLAMA_HOST" not in caught.value.remedy
     assert len(ollama_server.bodies("/api/chat")) == 1
 
 
@@ -202,55 +224,33 @@ def test_a_server_that_gives_no_log_probabilities(model: ChatModel, ollama_serve
     assert model.first_token("", "Why?", context=4096) == FirstToken("", ())
 
 
-# Other ends
-
-
-def test_a_reply_can_be_abandoned() -> None:
-    with OllamaStandIn(reply=lambda messages: "Because it is so.") as server:
-        model = ChatModel(OllamaServer(server.url, 5.0), LLAMA)
-        assert str(next(model.stream("", "Why?", context=4096, longest=32)).content) != ""
-
-
-def test_a_server_that_is_down_is_reported() -> None:
-    with pytest.raises(OllamaError, match="No Ollama server answers at"):
-        reply(closed_url())
-
-
 # Thinking
 
 
-def test_what_is_sent_to_a_model_that_thinks(ollama_server: OllamaStandIn) -> None:
-    ollama_server.models |= {model.name: model for model in (QWEN3, GPT_OSS)}
-    ollama_server.reply = lambda messages: "Because."
-    for name, think, predicted in ((LLAMA, None, 32), ("qwen3:8b", False, 32), ("gpt-oss:20b", "low", 32 + LOW_ROOM)):
-        opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, keep_alive="30m"), name)
-        assert opened.write("", "Why?", context=8192, longest=32) == "Because."
-        body = ollama_server.bodies("/api/chat")[-1]
-        assert (body.get("think"), body["options"]["num_predict"], body["keep_alive"]) == (think, predicted, "30m")
-    list(ChatModel(OllamaServer(ollama_server.url, 5.0), LLAMA).stream("", "Why?", context=4096, longest=32))
-    assert ollama_server.bodies("/api/chat")[-1].keys().isdisjoint({"think", "keep_alive"})  # as the server has them
-
-
-@pytest.mark.parametrize("refused", [(False,), ("low", "medium")])
-def test_a_server_that_refuses_the_field_is_asked_without_it(
-    ollama_server: OllamaStandIn, refused: tuple[object, ...]
+@pytest.mark.parametrize(
+    ("thinker", "think", "predicted"), [(None, None, 32), (QWEN3, False, 32), (GPT_OSS, "low", 32 + LOW_ROOM)]
+)
+def test_a_thinking_model_is_sent_its_level(
+    ollama_server: OllamaStandIn, opened: Open, thinker: Model | None, think: Any, predicted: int
 ) -> None:
-    model = QWEN3 if False in refused else GPT_OSS
-    ollama_server.models[model.name] = replace(model, thought="Hm, why is it so?")
+    assert write(opened(thinker)) == "Because."
+    (body,) = ollama_server.bodies("/api/chat")
+    assert (body.get("think"), body["options"]["num_predict"], body["keep_alive"]) == (think, predicted, "30m")
+
+
+@pytest.mark.parametrize(("thinker", "refused"), [(QWEN3, (False,)), (GPT_OSS, ("low", "medium"))])
+def test_a_server_that_refuses_the_field_is_asked_without_it(
+    ollama_server: OllamaStandIn, opened: Open, thinker: Model, refused: tuple[object, ...]
+) -> None:
     ollama_server.refused_thinking = refused
-    ollama_server.reply = lambda messages: "Because."
-    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), model.name)
-    for _ in range(2):
-        assert opened.write("", "Why?", context=8192, longest=32) == "Because."
+    model = opened(replace(thinker, thought="Hm, why is it so?"))
+    assert [write(model) for _ in range(2)] == ["Because."] * 2
     assert [body.get("think") for body in ollama_server.bodies("/api/chat")] == [refused[0], None, None]
 
 
-def test_a_model_that_thinks_whatever_it_is_told_gets_room(ollama_server: OllamaStandIn) -> None:
-    ollama_server.models["stubborn:8b"] = replace(QWEN3, name="stubborn:8b", takes_levels_only=True)
-    ollama_server.reply = lambda messages: "Because."
-    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), "stubborn:8b")
-    context = opened.context_for(3000)
-    pieces = list(opened.stream("", "Why?", context=context, longest=100))
+def test_a_model_that_always_thinks_gets_room(ollama_server: OllamaStandIn, opened: Open) -> None:
+    model = opened(replace(QWEN3, name="stubborn:8b", takes_levels_only=True))
+    pieces = list(model.stream("", "Why?", context=model.context_for(3000), longest=100))
     assert "".join(str(piece.content) for piece in pieces) == "Because."
     assert pieces[0].additional_kwargs[THOUGHT] == "Okay, "
     assert [piece.response_metadata["done_reason"] for piece in pieces if piece.response_metadata] == ["stop"]
@@ -258,100 +258,89 @@ def test_a_model_that_thinks_whatever_it_is_told_gets_room(ollama_server: Ollama
     assert (first["think"], first["options"]["num_predict"]) == (False, 100)
     assert (second["think"], second["options"]["num_predict"]) == ("low", 100 + LOW_ROOM)
     assert second["messages"] == first["messages"]
-    assert opened.context_for(3000) == 8192
+    assert model.context_for(3000) == 8192
 
 
-def test_a_thought_without_an_answer_is_an_error_with_what_to_do(ollama_server: OllamaStandIn) -> None:
-    ollama_server.models["qwen3:8b"] = replace(QWEN3, thought=" ".join(f"thought{n}" for n in range(6000)))
-    ollama_server.reply = lambda messages: "Because."
-    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, "on"), "qwen3:8b")
-    with pytest.raises(ThoughtAlone) as caught:
-        opened.write("", "Why?", context=8192, longest=32)
-    assert caught.value.happened == "qwen3:8b only thought: 4,128 tokens were spent before it wrote an answer."
-    assert caught.value.remedy == (
-        "Set THINK=off, or choose a model for LLM_MODEL that does not think, for example llama3.1:8b."
-    )
-    assert len(ollama_server.bodies("/api/chat")) == 1
-    assert not opened.only_thinks
-
-
-@pytest.mark.parametrize("said", [Scripted(""), Scripted("\n\n"), Scripted("", ending="stopped")])
-def test_a_thought_that_ends_without_an_answer_is_one_too(ollama_server: OllamaStandIn, said: Scripted) -> None:
-    ollama_server.models["qwen3:8b"] = QWEN3
-    ollama_server.reply = lambda messages: said
-    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, "low"), "qwen3:8b")
-    with pytest.raises(ThoughtAlone) as caught:
-        opened.write("", "Why?", context=8192, longest=32)
-    assert caught.value.happened == "qwen3:8b only thought, and ended without an answer."
-    assert caught.value.remedy.startswith("Set THINK=off, or choose a model")
-
-
-@pytest.mark.parametrize("said", ["<think>Hm, why is", "<think>Hm, why is it so?</think>\n", "<think>Hm, why <"])
-def test_so_is_one_in_tags(ollama_server: OllamaStandIn, said: str) -> None:
-    for reply in (Scripted(said), Scripted(said, ending="stopped")):
-        ollama_server.reply = lambda messages, reply=reply: reply
-        opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
-        with pytest.raises(ThoughtAlone, match="only thought, and ended without an answer"):
-            opened.write("", "Why?", context=8192, longest=32)
-
-
-def test_a_reply_without_a_thought_and_without_words_is_just_empty(ollama_server: OllamaStandIn) -> None:
-    ollama_server.reply = ["", "\n"]
-    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
-    assert [opened.write("", "Why?", context=8192, longest=32).strip() for _ in range(2)] == ["", ""]
+ENDINGS: tuple[Literal["done", "stopped"], ...] = ("done", "stopped")
+LONG_THOUGHT = " ".join(f"thought{n}" for n in range(6000))
+ENDED = "qwen3:8b only thought, and ended without an answer."
+SPENT = "qwen3:8b only thought: 4,128 tokens were spent before it wrote an answer."
+OTHER_MODEL = "choose a model for LLM_MODEL that does not think, for example llama3.1:8b."
 
 
 @pytest.mark.parametrize(
-    ("setting", "remedy"),
+    ("thinker", "setting", "reply", "happened", "remedy"),
     [
-        ("auto", "Choose a model for LLM_MODEL"),
-        ("off", "Choose a model for LLM_MODEL"),
-        ("low", "Choose a model for LLM_MODEL"),
-        ("on", "Set THINK=low, or choose a model for LLM_MODEL"),
+        (replace(QWEN3, thought=LONG_THOUGHT), "on", Scripted("Because."), SPENT, f"Set THINK=off, or {OTHER_MODEL}"),
+        *(
+            (QWEN3, "low", reply, ENDED, f"Set THINK=off, or {OTHER_MODEL}")
+            for reply in (Scripted(""), Scripted("\n\n"), Scripted("", ending="stopped"))
+        ),
+        # No setting is named that would change nothing
+        *((GPT_OSS, setting, Scripted(""), "", "Choose a model for LLM_MODEL") for setting in ("auto", "off", "low")),
+        (GPT_OSS, "on", Scripted(""), "", "Set THINK=low, or choose a model for LLM_MODEL"),
+        *(
+            (None, "auto", Scripted(said, ending=ending), "llama3.1:8b only thought, and ended without an answer.", "")
+            for said in ("<think>Hm, why is", "<think>Hm, why is it so?</think>\n", "<think>Hm, why <")
+            for ending in ENDINGS
+        ),
     ],
-)
-def test_no_setting_is_named_that_would_change_nothing(ollama_server: OllamaStandIn, setting: Any, remedy: str) -> None:
-    ollama_server.models[GPT_OSS.name] = GPT_OSS
-    ollama_server.reply = lambda messages: ""
-    opened = ChatModel.open(OllamaServer(ollama_server.url, 5.0, setting), GPT_OSS.name)
+)  # fmt: skip
+def test_a_thought_without_an_answer_is_an_error(
+    ollama_server: OllamaStandIn,
+    opened: Open,
+    thinker: Model | None,
+    setting: str,
+    reply: Any,
+    happened: str,
+    remedy: str,
+) -> None:
+    model = opened(thinker, setting)
+    ollama_server.reply = lambda messages: reply
     with pytest.raises(ThoughtAlone) as caught:
-        opened.write("", "Why?", context=8192, longest=32)
+        write(model)
+    assert caught.value.happened.startswith(happened)
     assert caught.value.remedy.startswith(remedy)
+    assert not model.only_thinks
 
 
-def test_a_failure_in_the_middle_of_a_thought_is_an_error_at_once(ollama_server: OllamaStandIn) -> None:
-    ollama_server.models["qwen3:8b"] = QWEN3
+def test_a_reply_without_a_thought_and_without_words_is_empty(ollama_server: OllamaStandIn, opened: Open) -> None:
+    model = opened()
+    ollama_server.reply = ["", "\n"]
+    assert [write(model).strip() for _ in range(2)] == ["", ""]
+
+
+def test_a_failure_during_a_thought_is_an_error_at_once(ollama_server: OllamaStandIn, opened: Open) -> None:
+    model = opened(QWEN3, "on")
     ollama_server.reply = [Scripted("Because", ending="error")]
     with pytest.raises(ModelFailed):
-        ChatModel.open(OllamaServer(ollama_server.url, 5.0, "on"), "qwen3:8b").write("", "?", context=8192, longest=32)
+        write(model)
     assert len(ollama_server.bodies("/api/chat")) == 1
 
 
 # The context
 
 
-def test_a_context_that_is_loaded_and_enough_is_used(ollama_server: OllamaStandIn) -> None:
-    server = OllamaServer(ollama_server.url, 5.0)
-    model = ChatModel.open(server, LLAMA)
-    assert model.context_for(3000) == 4096
-    for loaded, tokens, context in (
+@pytest.mark.parametrize(
+    ("loaded", "tokens", "context"),
+    [
         (8192, 3000, 8192),
         (5000, 3000, 5000),  # whoever loaded it so
         (2048, 3000, 4096),
         (8192, 9000, 16384),
-        (200_000, 150_000, 200_000),
-    ):
-        ollama_server.loads.clear()
-        httpx.post(
-            f"{ollama_server.url}/api/chat",
-            json={"model": LLAMA, "options": {"num_ctx": loaded}},
-            trust_env=False,
-            verify=False,
-        )
-        expected = min(context, 131072)
-        assert model.context_for(tokens) == expected
-        list(model.stream("", "Why?", context=expected, longest=32))
-        assert len(ollama_server.loads) == (1 if min(loaded, 131072) == expected else 2)
+        (200_000, 150_000, 131_072),
+    ],
+)
+def test_a_context_that_is_loaded_and_enough_is_used(
+    ollama_server: OllamaStandIn, opened: Open, loaded: int, tokens: int, context: int
+) -> None:
+    model = opened()
+    assert model.context_for(3000) == 4096
+    body = {"model": LLAMA, "options": {"num_ctx": loaded}}
+    httpx.post(f"{ollama_server.url}/api/chat", json=body, trust_env=False, verify=False)
+    assert model.context_for(tokens) == context
+    list(model.stream("", "Why?", context=context, longest=32))
+    assert len(ollama_server.loads) == (1 if min(loaded, 131_072) == context else 2)
 
 
 @pytest.mark.parametrize(
@@ -362,16 +351,16 @@ def test_a_context_that_no_model_has_is_not_taken(loaded: str) -> None:
         assert ChatModel(OllamaServer(url, 5.0), LLAMA, largest=131072).context_for(3000) == 4096
 
 
-def test_a_list_of_loaded_models_without_end_is_none() -> None:
+def test_an_endless_list_of_loaded_models_is_ignored() -> None:
     with endless_server(b"[" * 200_000) as url:
         assert OllamaServer(url, 5.0).loaded_context(LLAMA) == 0
 
 
 @pytest.mark.parametrize("garbage", ["html", "json", "list"])
-def test_a_server_that_does_not_say_what_is_loaded_is_asked_for_the_smallest(
-    ollama_server: OllamaStandIn, garbage: Any
+def test_without_a_loaded_context_the_smallest_is_requested(
+    ollama_server: OllamaStandIn, opened: Open, garbage: Any
 ) -> None:
-    model = ChatModel.open(OllamaServer(ollama_server.url, 5.0), LLAMA)
+    model = opened()
     list(model.stream("", "Why?", context=16384, longest=32))
     assert model.context_for(3000) == 16384
     ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/ps",), garbage

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -46,35 +44,29 @@ def test_passages_and_queries_have_their_own_prefix(ollama_server: OllamaStandIn
     assert passages[0] @ query > passages[1] @ query
 
 
-def test_other_models_have_no_prefix(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.models[MINILM.name] = MINILM
-    embedder = make("all-minilm")
-    embedder.embed_passages(["one"])
-    embedder.embed_query("two")
-    assert ollama_server.embedded() == ["one", "two"]
-    assert embedder.dimension == 384
-    ollama_server.models["me/nomic-embed-text-v2-moe:latest"] = replace(NOMIC, name="me/nomic-embed-text-v2-moe:latest")
-    assert make("me/nomic-embed-text-v2-moe").identity()["query_prefix"] == "search_query: "
+def own_model(server: OllamaStandIn, name: str, **changed: Any) -> str:
+    """The name of a further model of the server, like nomic-embed-text but for these changes."""
+    tagged = name if ":" in name else f"{name}:latest"
+    server.models[tagged] = replace(NOMIC, name=tagged, **changed)
+    return name
 
 
 def test_embeddinggemma_reads_the_title_of_a_paper(ollama_server: OllamaStandIn, make: Make) -> None:
-    name = "embeddinggemma:300m"
-    ollama_server.models[name] = replace(NOMIC, name=name)
-    embedder = make(name)
+    embedder = make(own_model(ollama_server, "embeddinggemma:300m"))
     assert isinstance(embedder, TitledEmbedder)
     assert embedder.reads_titles
     assert embedder.identity()["passage_prefix"] == "title: {title} | text: "
     vectors = embedder.embed_titled([("one", "How Otters\nSleep"), ("one", ""), ("two", "Ice | text: no")])
+    nomic = make()
+    assert not nomic.reads_titles
+    nomic.embed_titled([("one", "How Otters Sleep")])
     assert ollama_server.embedded() == [
         "title: How Otters Sleep | text: one",
         "title: none | text: one",
         "title: Ice / text: no | text: two",
+        "search_document: one",
     ]
     assert not np.array_equal(vectors[0], vectors[1])
-    nomic = make("nomic-embed-text")
-    assert not nomic.reads_titles
-    nomic.embed_titled([("one", "How Otters Sleep")])
-    assert ollama_server.embedded()[-1] == "search_document: one"
 
 
 @pytest.mark.parametrize(
@@ -83,20 +75,17 @@ def test_embeddinggemma_reads_the_title_of_a_paper(ollama_server: OllamaStandIn,
         ("mxbai-embed-large", "one", "Represent this sentence for searching relevant passages: two"),
         ("embeddinggemma:300m", "title: none | text: one", "task: search result | query: two"),
         ("me/multilingual-e5-base", "passage: one", "query: two"),
-        (
-            "hf.co/Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0",
-            "one",
-            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:two",
-        ),
+        ("me/nomic-embed-text-v2-moe", "search_document: one", "search_query: two"),
+        ("hf.co/Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0", "one",
+         "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:two"),
+        ("all-minilm", "one", "two"),
         ("somebody/embedder", "one", "two"),
     ],
-)
+)  # fmt: skip
 def test_a_model_reads_what_its_makers_say(
     ollama_server: OllamaStandIn, make: Make, model: str, passage: str, query: str
 ) -> None:
-    tagged = model if ":" in model else f"{model}:latest"
-    ollama_server.models[tagged] = replace(NOMIC, name=tagged)
-    embedder = make(model)
+    embedder = make(own_model(ollama_server, model))
     embedder.embed_passages(["one"])
     embedder.embed_query("two")
     assert ollama_server.embedded() == [passage, query]
@@ -117,14 +106,15 @@ def test_given_prefixes_are_used_to_the_letter(ollama_server: OllamaStandIn, mak
 
 def test_a_long_prefix_fits_with_its_text(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.count_tokens = lambda text: len(text.encode()) + 2  # the worst that a tokenizer can do
-    ollama_server.models["qwen3-embedding:latest"] = replace(NOMIC, name="qwen3-embedding:latest", context_length=512)
-    embedder = make("qwen3-embedding")
+    embedder = make(own_model(ollama_server, "qwen3-embedding", context_length=512))
     embedder.embed_query("ice " * 130)
     embedder.embed_passages(["ice " * 130])
     assert ollama_server.cut == []
     assert embedder.identity()["part_bytes"] == "464"  # nothing is put before a passage
     with pytest.raises(ContextTooSmall, match="which a prefix of 600 characters fills"):
         make("qwen3-embedding", passage_prefix="x" * 600)
+    with pytest.raises(ContextTooSmall, match="reads only 48 tokens"):
+        make(own_model(ollama_server, "m", context_length=48))
 
 
 def test_identity(ollama_server: OllamaStandIn, make: Make) -> None:
@@ -154,15 +144,11 @@ def test_the_dimension_is_measured_where_the_server_does_not_say(ollama_server: 
 def test_texts_go_in_batches_and_keep_their_order(ollama_server: OllamaStandIn, make: Make) -> None:
     texts = [f"passage number {'x' * length}" for length in range(1, 11)]
     vectors = make().embed_passages(texts)
+    assert make().embed_passages([]).shape == (0, 64)
     assert [len(body["input"]) for body in ollama_server.bodies("/api/embed")] == [4, 4, 2]
     assert {body["options"]["num_ctx"] for body in ollama_server.bodies("/api/embed")} == {2048}
     for text, vector in zip(texts, vectors, strict=True):
         np.testing.assert_allclose(vector, hash_embedding(f"search_document: {text}", 64), atol=1e-6)
-
-
-def test_no_texts_need_no_request(ollama_server: OllamaStandIn, make: Make) -> None:
-    assert make().embed_passages([]).shape == (0, 64)
-    assert ollama_server.embedded() == []
 
 
 def test_a_long_text_is_embedded_in_parts_and_never_cut(ollama_server: OllamaStandIn, make: Make) -> None:
@@ -208,14 +194,8 @@ def test_a_small_window_makes_small_parts(ollama_server: OllamaStandIn, make: Ma
 def test_the_window_is_the_smaller_of_what_the_server_says(
     ollama_server: OllamaStandIn, make: Make, context: int, parameters: str, part_bytes: str
 ) -> None:
-    ollama_server.models["m:latest"] = replace(NOMIC, name="m:latest", context_length=context, parameters=parameters)
-    assert make("m").identity()["part_bytes"] == part_bytes
-
-
-def test_a_model_with_hardly_a_window_is_refused(ollama_server: OllamaStandIn, make: Make) -> None:
-    ollama_server.models["m:latest"] = replace(NOMIC, name="m:latest", context_length=48)
-    with pytest.raises(ContextTooSmall, match="reads only 48 tokens"):
-        make("m")
+    model = own_model(ollama_server, "m", context_length=context, parameters=parameters)
+    assert make(model).identity()["part_bytes"] == part_bytes
 
 
 @pytest.mark.parametrize(
@@ -236,15 +216,19 @@ def test_parts(text: str, limit: int, parts: list[str]) -> None:
     assert list(_parts(text, limit)) == parts
 
 
-def test_passing_errors_are_tried_again(ollama_server: OllamaStandIn, make: Make) -> None:
-    embedder = make(retries=4)
+def test_passing_errors_are_tried_again_but_not_for_ever(ollama_server: OllamaStandIn, make: Make) -> None:
     ollama_server.faults.busy, ollama_server.faults.fails, ollama_server.faults.dropped = 1, 1, 2
-    vector = embedder.embed_query("ice")
+    vector = make(retries=4).embed_query("ice")
     assert ollama_server.embedded() == ["search_query: ice"] * 5
     np.testing.assert_allclose(vector, hash_embedding("search_query: ice", 64), atol=1e-6)
+    for retries, texts in ((2, 1), (0, 9)):
+        ollama_server.faults.busy, before = 100, len(ollama_server.bodies("/api/embed"))
+        with pytest.raises(OllamaError, match="busy"):
+            make(retries=retries).embed_passages(["ice"] * texts)
+        assert len(ollama_server.bodies("/api/embed")) == before + retries + 1  # a failed batch ends the work
 
 
-def test_a_runner_that_is_killed_while_it_embeds_is_tried_again(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_a_runner_killed_while_embedding_is_tried_again(ollama_server: OllamaStandIn, make: Make) -> None:
     faults = ollama_server.faults
     faults.status, faults.error = 400, 'do embedding request: Post "http://127.0.0.1:36123/embedding": EOF'
     faults.fails = 2
@@ -265,22 +249,6 @@ def test_parts_that_cancel_each_other_out_give_no_vector(ollama_server: OllamaSt
     ollama_server.faults.garbage = "opposite"
     with pytest.raises(OllamaError, match="returned a vector of zeros"):
         make().embed_passages(["a" * 4000])
-
-
-def test_retries_come_to_an_end(ollama_server: OllamaStandIn, make: Make) -> None:
-    embedder = make(retries=2)
-    ollama_server.faults.busy = 100
-    with pytest.raises(OllamaError, match="busy"):
-        embedder.embed_query("ice")
-    assert len(ollama_server.embedded()) == 3
-
-
-def test_a_failed_batch_ends_the_work(ollama_server: OllamaStandIn, make: Make) -> None:
-    embedder = make(retries=0)
-    ollama_server.faults.fails = 1
-    with pytest.raises(OllamaError, match="could not keep nomic-embed-text:latest running"):
-        embedder.embed_passages(["text"] * 9)
-    assert len(ollama_server.embedded()) == 4
 
 
 @pytest.mark.parametrize(
@@ -317,35 +285,16 @@ def test_a_silent_server_is_an_error_after_the_timeout(ollama_server: OllamaStan
     assert len(ollama_server.embedded()) == 1
 
 
-def test_a_model_that_went_away_is_missing(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_an_unusable_model_is_refused_at_once(ollama_server: OllamaStandIn, make: Make) -> None:
     embedder = make()
     del ollama_server.models["nomic-embed-text:latest"]
+    ollama_server.models["far:latest"] = replace(LLAMA, name="far:latest", remote_host="https://far.example")
+    for model, error, happened in (
+        ("all-minilm", ModelMissing, "all-minilm"),
+        ("llama3.1:8b", WrongModel, r"llama3\.1:8b is not an embedding model"),
+        ("far", CloudModel, "far is a cloud model"),
+    ):
+        with pytest.raises(error, match=happened):
+            make(model)
     with pytest.raises(ModelMissing, match="nomic-embed-text"):
         embedder.embed_query("ice")
-
-
-def test_a_redirect_is_not_followed(ollama_server: OllamaStandIn, make: Make) -> None:
-    embedder = make()
-    with OllamaStandIn() as other:
-        ollama_server.faults.redirect_to = other.url
-        with pytest.raises(OllamaError, match="redirects"):
-            embedder.embed_query("ice")
-        assert other.requests == []
-
-
-def test_a_missing_a_cloud_or_a_chat_model_is_refused_at_once(ollama_server: OllamaStandIn, make: Make) -> None:
-    with pytest.raises(ModelMissing, match="all-minilm"):
-        make("all-minilm")
-    with pytest.raises(WrongModel, match=r"llama3\.1:8b is not an embedding model"):
-        make("llama3.1:8b")
-    ollama_server.models["far:latest"] = replace(LLAMA, name="far:latest", remote_host="https://far.example")
-    with pytest.raises(CloudModel, match="far is a cloud model"):
-        make("far")
-
-
-def test_heavy_packages_wait_until_they_are_used() -> None:
-    code = (
-        "import sys, folio.models.ollama_embedder\n"
-        "print({'httpx', 'langchain_ollama', 'ollama', 'tenacity'} & set(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

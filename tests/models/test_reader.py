@@ -47,7 +47,7 @@ def test_the_passage_that_answers_has_the_best_odds(reader: Reader, question: st
     assert min(odds) < 0
 
 
-def test_odds_are_of_one_passage_whatever_is_read_beside_it_and_in_which_thread(reader: Reader) -> None:
+def test_the_odds_of_a_passage_depend_on_that_passage_alone(reader: Reader) -> None:
     together = reader.read(QUESTION, PASSAGES)
     assert [reader.read(QUESTION, [passage])[0] for passage in PASSAGES] == together
     with ThreadPoolExecutor(4) as threads:
@@ -56,7 +56,7 @@ def test_odds_are_of_one_passage_whatever_is_read_beside_it_and_in_which_thread(
     assert reader.read(QUESTION, []) == []
 
 
-def test_the_sentence_that_answers_has_the_best_odds_in_whichever_part_of_a_long_passage_it_is(reader: Reader) -> None:
+def test_the_answering_sentence_of_a_long_passage_has_the_best_odds(reader: Reader) -> None:
     others = ["The glacier is long.", "Its ice is thick in winter.", "Urchins eat the kelp of the coast."] * 30
     for place in (0, 31, 88):
         said = [*others[:place], "In the wild a sea otter lives for ten to fifteen years.", *others[place:]]

@@ -30,7 +30,7 @@ MEDIUM, FULL = Thinking("medium", FULL_ROOM, "low"), Thinking(True, FULL_ROOM, "
         ("unsloth/gpt-oss-20b:q4", "", [LEAST, LEAST, LEAST, MEDIUM]),
     ],
 )
-def test_what_a_model_is_told(name: str, architecture: str, told: list[Thinking]) -> None:
+def test_the_thinking_setting_of_each_model(name: str, architecture: str, told: list[Thinking]) -> None:
     assert [thinking_of(setting, name, architecture, CAN) for setting in ("auto", "off", "low", "on")] == told
     for capabilities in (None, frozenset({"completion"})):  # true and any level would be a 400
         assert thinking_of("on", name, architecture, capabilities) == NO_THINKING

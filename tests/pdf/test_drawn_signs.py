@@ -76,7 +76,7 @@ def test_a_ticked_box_is_not_read_as_an_empty_one(tmp_path: Path, turned: bool) 
 
 
 @pytest.mark.parametrize("code", [0x00, 0x03, 0x09, 0x0A, 0x0C, 0x0D, 0x1F, 0x7F, 0x85, 0x9F])
-def test_a_sign_without_a_name_is_marked_if_it_leaves_ink(tmp_path: Path, code: int) -> None:
+def test_an_unnamed_sign_is_marked_if_it_leaves_ink(tmp_path: Path, code: int) -> None:
     lines = [bytes([code, 1]), b"\x07\x01\x07", b"\x07\x14"]  # 7 leaves none
     assert read(drawn(tmp_path / "a.pdf", lines)) == ["\ufffd□", "□", "\ufffd"]
 

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.front_matter import Verdict, compare
 from folio.paper_metadata import Field, Metadata, PersonName
 from folio.pdf.front_text import find_abstract
-from folio.pdf.identifiers import find_doi
+from folio.pdf.identifiers import paper_doi
 from folio.pdf.reader import read_pdf
 from tests.helpers.exhaustive import sample
 from tests.helpers.paths import ROOT, SHARED
@@ -101,13 +101,13 @@ def test_it_can_be_sent_between_processes(tmp_path: Path) -> None:
     ],
 )
 def test_dois(text: str, doi: str, sure: bool) -> None:
-    found = find_doi({}, text)
+    found = paper_doi({}, text)
     assert (found.value, found.sure) == (doi, sure)
 
 
 def test_a_doi_in_the_metadata_that_the_page_repeats() -> None:
-    found = find_doi({"doi": "10.1234/a.1"}, "DOI 10.1234/b.2 and DOI 10.1234/a.1")
-    assert found == Field("10.1234/a.1", "page", True)
+    text = "DOI 10.1234/b.2 and DOI 10.1234/a.1"
+    assert paper_doi({"doi": "10.1234/a.1"}, text) == Field("10.1234/a.1", "page", True)
 
 
 @pytest.mark.parametrize("author", ["Ada Lovelace and Robbert van Babbage, Stanford University", "Stanford University"])
@@ -130,7 +130,7 @@ def test_doubtful_authors_are_not_sure(tmp_path: Path, lines: list[Set], title: 
     assert not _read(tmp_path, lines, {"title": title, "author": author}).authors.sure
 
 
-def test_an_abstract_without_an_end_is_none() -> None:
+def test_an_abstract_without_an_end_is_ignored() -> None:
     assert find_abstract(["Abstract\n" + "words that never end " * 1000]) == Field("")
 
 
@@ -141,7 +141,9 @@ WRONG_LABELS = ("rescience-zenodo.5657320.pdf",)
 def _verdicts(labels: Path, folder: Path) -> list[Verdict]:
     found = [json.loads(line) for line in labels.read_text(encoding="utf-8").splitlines()]
     found = [label for label in found if label["file"] not in WRONG_LABELS]
-    return [verdict for label in sample(found) for verdict in compare(label, read_real(folder / label["file"]))]
+    return [
+        verdict for label in sample(found, every=6) for verdict in compare(label, read_real(folder / label["file"]))
+    ]
 
 
 @pytest.mark.slow

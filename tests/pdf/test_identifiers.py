@@ -41,7 +41,7 @@ def _stamped(path: Path, columns: int = 1, stamp: str = STAMP) -> Path:
 
 
 @pytest.mark.parametrize(("columns", "name"), [(1, "a"), (2, "a"), (1, "1706.03762v5")])
-def test_the_stamp_in_the_margin_wins_over_the_name_of_the_file(tmp_path: Path, columns: int, name: str) -> None:
+def test_the_margin_stamp_takes_precedence_over_the_file_name(tmp_path: Path, columns: int, name: str) -> None:
     parsed = read_pdf(_stamped(tmp_path / f"{name}.pdf", columns))
     assert (parsed.arxiv, parsed.title) == ("2301.01234v2", "Words That Tell of Words")
 

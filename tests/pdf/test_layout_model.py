@@ -56,7 +56,7 @@ def written(found: Sequence[Region], *blocks: Sequence[Box]) -> str:
 # The text of regions
 
 
-def test_headings_are_marked_and_regions_come_in_the_order_of_the_model() -> None:
+def test_regions_follow_the_order_of_the_model() -> None:
     found = [
         Region("title", (0, 0, 400, 20)),
         Region("section-header", (200, 40, 400, 60)),
@@ -128,27 +128,33 @@ def test_one_row_or_one_column_is_no_table(rows: tuple[float, ...], columns: tup
     assert written([Region("table", (0, 0, 200, 40), rows, columns)], block) == "First things\nSecond things"
 
 
-def test_no_line_is_left_out() -> None:
-    found = [Region("text", (0, 40, 200, 60)), Region("text", (0, 80, 200, 100))]
-    blocks = [
-        [line(0, 5, "Above all")],
-        [line(0, 45, "First."), line(300, 45, "In the margin")],
-        [line(0, 85, "Second.")],
-    ]
-    assert written(found, *blocks) == "Above all\n\nFirst.\n\nIn the margin\n\nSecond."
-    assert written([], *blocks).split() == "Above all First. In the margin Second.".split()
-
-
-def test_a_line_goes_to_the_smallest_region_that_holds_it() -> None:
-    found = [Region("picture", (0, 0, 400, 400)), Region("caption", (0, 100, 400, 120))]
-    blocks = [[line(10, 105, "Figure 1: The plots.")], [line(10, 300, "north")]]
-    assert written(found, *blocks) == "north\n\nFigure 1: The plots."
-
-
-def test_items_of_a_list_stay_together() -> None:
-    found = [Region("list-item", (0, 20.0 * n, 300, 20.0 * n + 15)) for n in range(3)]
-    items = [f"• Point {n}" for n in range(3)]
-    assert written(found, [line(0, 20.0 * n, item) for n, item in enumerate(items)]) == "\n".join(items)
+@pytest.mark.parametrize(
+    ("regions", "blocks", "text"),
+    [
+        (
+            [Region("text", (0, 40, 200, 60)), Region("text", (0, 80, 200, 100))],
+            [[line(0, 5, "Above all")], [line(0, 45, "First."), line(300, 45, "In the margin")],
+             [line(0, 85, "Second.")]],
+            "Above all\n\nFirst.\n\nIn the margin\n\nSecond.",
+        ),
+        (
+            [Region("picture", (0, 0, 400, 400)), Region("caption", (0, 100, 400, 120))],
+            [[line(10, 105, "Figure 1: The plots.")], [line(10, 300, "north")]],
+            "north\n\nFigure 1: The plots.",
+        ),
+        (
+            [Region("list-item", (0, 20.0 * n, 300, 20.0 * n + 15)) for n in range(3)],
+            [[line(0, 20.0 * n, f"• Point {n}") for n in range(3)]],
+            "• Point 0\n• Point 1\n• Point 2",
+        ),
+        ([], [[line(0, 5, "Above all")], [line(0, 45, "First.")]], "Above all\n\nFirst."),
+    ],
+    ids=["no line is left out", "the smallest region", "a list", "no region"],
+)  # fmt: skip
+def test_lines_go_to_the_smallest_region_that_holds_them(
+    regions: list[Region], blocks: list[list[Box]], text: str
+) -> None:
+    assert written(regions, *blocks) == text
 
 
 def test_table_rows_are_recognised_when_evidence_grows() -> None:
@@ -232,7 +238,7 @@ def test_a_rotated_page_is_read_by_the_fast_parser(paper: Path, tmp_path: Path) 
     assert pages[1] == read_pdf(tmp_path / "turned.pdf").pages[1]
 
 
-def test_pages_out_of_time_are_read_by_the_fast_parser_and_named(paper: Path) -> None:
+def test_pages_out_of_time_are_read_by_the_fast_parser(paper: Path) -> None:
     parsed = read_pdf(paper, layout=True, seconds=0)
     assert [page.text for page in parsed.pages] == [page.text for page in read_pdf(paper).pages]
     assert {page.problem for page in parsed.pages} == {"read without its layout: no time was left"}
@@ -259,7 +265,7 @@ def test_a_page_on_which_the_model_fails_keeps_its_text(paper: Path, monkeypatch
 # In the store
 
 
-def test_a_store_made_by_the_fast_parser_refuses_until_it_is_rebuilt(paper: Path, tmp_path: Path) -> None:
+def test_a_store_of_the_fast_parser_must_be_rebuilt(paper: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "run_guarded", read_here)
         hashing_app(tmp_path, PAPERS_DIR=paper.parent).run()

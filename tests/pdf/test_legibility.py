@@ -115,7 +115,7 @@ def test_encoded_pages_are_read_by_ocr(tmp_path: Path, monkeypatch: pytest.Monke
     assert "curlew" in parsed.pages[3].text
 
 
-def test_a_page_with_little_text_is_kept_where_most_pages_are_sound(tmp_path: Path) -> None:
+def test_a_short_page_is_kept_among_legible_pages(tmp_path: Path) -> None:
     parsed = read_pdf(_paper(tmp_path / "a.pdf", broken=2, sound=5))
     assert [bool(page.text) for page in parsed.pages] == [False, True, *[True] * 5]
     assert "fxuohz" not in f"{parsed.title} {parsed.authors}"  # of the encoded first page
@@ -135,17 +135,25 @@ def _shared(folder: str) -> list[Path]:
 
 
 def test_no_page_of_real_papers_is_taken_for_broken() -> None:
-    for path in sample(_shared("papers")):
+    for path in sample(_shared("papers"), every=8):
         assert [page.number for page in read_real(path).pages if "encoded" in page.problem] == [], path.name
 
 
-def test_real_broken_encodings_are_found() -> None:
+def first_pages(path: Path, folder: Path, count: int) -> Path:
+    """The first pages of a paper, which are read sooner than all of it."""
+    with pymupdf.open(path) as document:
+        document.select(range(count))
+        document.save(folder / path.name)
+    return folder / path.name
+
+
+def test_real_broken_encodings_are_found(tmp_path: Path) -> None:
     technology = next(path for path in _shared("nasty") if path.name == "TAMReview.pdf")
-    parsed = read_pdf(technology)
-    assert [page.number for page in parsed.pages if "encoded" in page.problem] == list(range(2, 23))
+    parsed = read_pdf(first_pages(technology, tmp_path, 8))
+    assert [page.number for page in parsed.pages if "encoded" in page.problem] == list(range(2, 9))
     animation = next(path for path in _shared("mixed") if "functional-reactive-animation" in path.name)
     with pytest.raises(PaperLimit, match="encoded so that no program can read it"):
-        read_pdf(animation)
+        read_pdf(first_pages(animation, tmp_path, 4))
 
 
 @pytest.mark.parametrize("name", ["ArabicCIDTrueType", "XiaoBiaoSong", "chinese-tables", "issue16538", "issue11656",

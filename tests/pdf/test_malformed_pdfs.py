@@ -114,7 +114,7 @@ def test_front_matter_of_real_papers(name: str, title: str, authors: str, year: 
 
 
 @needs_papers
-def test_running_lines_of_a_real_paper_are_gone_and_its_text_is_not() -> None:
+def test_running_lines_of_a_real_paper_are_removed() -> None:
     text, page_map = clean(read_real(_PAPERS / "NIST.SP.800-207.pdf").pages)
     assert "This publication is available free of charge from: https" not in text[page_map.starts[12] :]
     assert "\nZERO TRUST ARCHITECTURE\n" not in text[page_map.starts[12] :]

@@ -36,7 +36,7 @@ def cleaned(path: Path) -> str:
     return clean(read_pdf(path).pages)[0]
 
 
-def test_the_stamp_of_arxiv_is_no_text_and_still_names_the_paper(tmp_path: Path) -> None:
+def test_the_stamp_of_arxiv_names_the_paper_and_is_removed(tmp_path: Path) -> None:
     path = draw(tmp_path / "a.pdf", [body(0)], {0: (40, 600, STAMP)})
     parsed = read_pdf(path)
     assert parsed.arxiv == "1207.1925v1"
@@ -58,7 +58,7 @@ def test_what_resembles_furniture_stays(
 
 
 @pytest.mark.parametrize("turn", [90, 270])
-def test_a_notice_up_the_margin_of_many_pages_is_no_text(tmp_path: Path, turn: int) -> None:
+def test_a_vertical_margin_notice_on_many_pages_is_removed(tmp_path: Path, turn: int) -> None:
     notice = (560.0, 400.0, "Downloaded from journals.example.org by a library")
     path = draw(tmp_path / "a.pdf", [body(n) for n in range(9)], dict.fromkeys((0, 4, 8), notice), turn)
     assert cleaned(path) == cleaned(save(tmp_path / "b.pdf", [body(n) for n in range(9)]))
@@ -74,7 +74,7 @@ def test_the_heads_of_chapters_are_no_text(tmp_path: Path) -> None:
     assert all(f"Page {letter} line 00 tells" in text for letter in "abcdefghijkl")
 
 
-def test_the_first_row_of_tables_stays_where_pages_have_no_head(tmp_path: Path) -> None:
+def test_the_first_row_of_tables_is_no_running_head(tmp_path: Path) -> None:
     pages = [body(n) for n in range(12)]
     for n in (3, 4, 5):
         pages[n] = [(90.0, 108.0, "Species  Plots  Pairs"), *pages[n]]
@@ -108,7 +108,7 @@ def test_pages_without_any_of_it_stay_as_they_are() -> None:
     assert without_lines("a\n\n b ", ("c",)) == "a\n\n b "
 
 
-def test_the_stamp_is_gone_from_all_real_papers_that_have_it() -> None:
+def test_the_stamp_is_removed_from_all_real_papers() -> None:
     names = ("General-self", "sparse-johnson", "unified-theory", "tropical", "shors", "copyA", "copyB")
     folders = (SHARED / "mixed", SHARED / "nasty" / "near_duplicate")
     stamped = [path for folder in folders for path in folder.glob("*.pdf") if any(name in path.name for name in names)]

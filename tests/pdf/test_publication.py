@@ -89,7 +89,7 @@ def test_reports_and_theses(text: str, kind: str, number: str | None, genre: str
     assert genre in (None, found.genre.value)
 
 
-def test_the_venues_year_counts_more_than_a_later_version_at_arxiv(tmp_path: Path) -> None:
+def test_the_venues_year_takes_precedence_over_arxiv(tmp_path: Path) -> None:
     lines = [
         Set(40, "Published as a conference paper at ICLR 2023", 9),
         Set(80, "Weaving Patterns on Looms", 18, "hebo"),

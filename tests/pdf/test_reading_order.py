@@ -64,7 +64,7 @@ def test_only_columns_of_prose_have_gutters(boxes: list[Box]) -> None:
     assert gutters(boxes) == ()
 
 
-def test_columns_drawn_in_order_stay_so_and_a_footnote_comes_last() -> None:
+def test_columns_drawn_in_order_keep_it() -> None:
     columns = "\n".join(_texts(LEFT)) + "\n\n" + "\n".join(_texts(RIGHT))
     assert page_text([LEFT, RIGHT]) == columns
     assert page_text([LEFT, RIGHT, [Box(50, 600, 290, 610, "1 A note")]]) == f"{columns}\n\n1 A note"
@@ -123,7 +123,7 @@ def test_a_step_follows_its_number_after_one_space(label: str) -> None:
     assert _read(step) == [f"{label} Open the valve and wait until the needle rests", "at the red mark."]
 
 
-def test_columns_of_prose_in_one_block_are_not_joined_nor_are_their_last_lines() -> None:
+def test_columns_of_prose_in_one_block_are_not_joined() -> None:
     rows = [_row(100 + 12 * n, (50, 290, _PROSE.format("a", n)), (310, 550, _PROSE.format("b", n))) for n in range(3)]
     lines = [piece for row in rows for piece in row] + _row(
         136, (50, 90, "the end."), (310, 550, _PROSE.format("b", 3))
@@ -137,17 +137,17 @@ def test_nothing_is_joined_across_a_gutter_of_the_page() -> None:
     assert found.split("\n")[-5:] == ["", "left.", "right.", "", "7"]
 
 
-def test_rows_that_are_out_of_line_or_drawn_from_right_to_left_stay_apart() -> None:
+def test_lines_that_are_not_level_are_not_joined() -> None:
     lines = [Box(60, 100, 90, 110, "one"), Box(100, 106, 130, 116, "two"), Box(60, 107, 90, 117, "three")]
     assert _read(lines) == ["one", "two", "three"]
 
 
-def test_lines_that_run_up_the_page_are_not_pieces_of_a_row() -> None:
+def test_vertical_lines_are_not_joined_into_rows() -> None:
     lines = [Box(100 + 12 * n, 100, 110 + 12 * n, 400, f"turned {n}", level=False) for n in range(3)]
     assert _read(lines) == ["turned 0", "turned 1", "turned 2"]
 
 
-def test_a_running_foot_keeps_the_number_of_its_page_on_a_line_of_its_own() -> None:
+def test_the_page_number_of_a_running_foot_has_its_own_line() -> None:
     table = _row(100, (60, 90, "A"), (150, 170, "1")) + _row(112, (60, 90, "B"), (150, 170, "2"))
     foot = _row(700, (60, 200, "Journal of Valves 5.3"), (500, 510, "17"))
     assert page_text([foot, table]) == "Journal of Valves 5.3\n17\n\nA  1\nB  2"

@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 def _yellow(path: Path, quotes: Sequence[str], page: int = 1) -> Yellow:
     """The yellow pixels of a page on which all quotes are found."""
     picture = page_png(path, page, quotes, dpi=DPI)
-    assert picture.found == (True,) * len(quotes)
+    assert picture.highlighted == (True,) * len(quotes)
     pixels = _pixels(picture.png).astype(int)
     return (pixels[..., 0] > 200) & (pixels[..., 1] > 180) & (pixels[..., 2] < 120)
 
@@ -89,7 +89,7 @@ def test_white_words_on_a_dark_background_stay_lighter(tmp_path: Path) -> None:
 
 def test_each_quote_is_reported_and_a_missing_one_highlights_nothing(path: Path) -> None:
     missing = "The fur of the badger is not as dense at all."
-    assert page_png(path, 1, [missing, SENTENCE, "", "!"], dpi=DPI).found == (False, True, False, False)
+    assert page_png(path, 1, [missing, SENTENCE, "", "!"], dpi=DPI).highlighted == (False, True, False, False)
     assert page_png(path, 1, [missing], dpi=DPI).png == page_png(path, 1, [], dpi=DPI).png
 
 
@@ -152,7 +152,7 @@ def test_rotated_and_cropped_pages(tmp_path: Path, angle: int, cropped: bool) ->
     page.set_rotation(angle)
     document.save(tmp_path / "a.pdf")
     plain = page_png(tmp_path / "a.pdf", 1, ["Words above the crop box."], dpi=DPI)
-    assert plain.found == (not cropped,)
+    assert plain.highlighted == (not cropped,)
     yellow = _yellow(tmp_path / "a.pdf", [SENTENCE])
     if angle in (90, 270):
         assert yellow.shape == ((700, 440) if cropped else (800, 600))
@@ -174,7 +174,7 @@ def test_a_huge_page_is_drawn_smaller(tmp_path: Path) -> None:
     document.save(tmp_path / "a.pdf")
     picture = page_png(tmp_path / "a.pdf", 1, [SENTENCE])
     pixels = _pixels(picture.png)
-    assert picture.found == (True,)
+    assert picture.highlighted == (True,)
     assert 11_000_000 < pixels.shape[0] * pixels.shape[1] < 12_100_000
     assert (pixels[pixels.shape[0] // 2 - 60, pixels.shape[1] // 2 + 5] == (255, 232, 64)).all()
 
@@ -219,4 +219,4 @@ def test_a_page_that_cannot_be_drawn(tmp_path: Path) -> None:
     document.xref_set_key(pages, "Count", "5")
     document.save(tmp_path / "a.pdf")
     assert "Page 5 of a.pdf cannot be drawn: " in _refusal(tmp_path / "a.pdf", 5).happened
-    assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).found == (True,)
+    assert page_png(tmp_path / "a.pdf", 1, [SENTENCE]).highlighted == (True,)

@@ -64,7 +64,7 @@ def test_words_that_are_not_torn_stay_apart(tmp_path: Path) -> None:
     assert read_pdf(paper(tmp_path / "a.pdf", variables)).pages[0].text == variables
 
 
-def test_two_words_of_the_paper_that_stand_close_are_two_words(tmp_path: Path) -> None:
+def test_two_words_close_together_stay_two_words(tmp_path: Path) -> None:
     close = torn(PROSE) + "\nwe place~holder and so the holder is in place for the event"
     text = read_pdf(paper(tmp_path / "a.pdf", close)).pages[0].text
     assert text.split("\n")[-1] == "we place holder and so the holder is in place for the event"
@@ -94,7 +94,7 @@ def test_no_word_of_real_papers_changes(monkeypatch: pytest.MonkeyPatch) -> None
     papers = sorted((SHARED / "papers").glob("*.pdf"))
     if not papers:
         pytest.skip("the papers ../shared/papers are not here")
-    for path in sample(papers):
+    for path in sample(papers, every=8):
         with monkeypatch.context() as without:
             without.setattr(split_words, "may_be_split", lambda _: False)
             expected = read_pdf(path).pages

@@ -143,14 +143,11 @@ def test_late_interaction_scores_only_the_best() -> None:
     assert len(set(scores)) == 14
 
 
-def test_missing_scores_and_empty_questions() -> None:
+def test_missing_scores_are_zero_and_ties_keep_their_order() -> None:
     assert builtin().scores(QUESTION, [], even_weights(QUESTION)) == []
     assert builtin().scores("", found([None] * 4, [None] * 4), {}) == [0.0] * 4
     opposite = builtin().scores("", found([-0.5] * 4, [0.0] * 4), {})
     assert opposite == [0.0] * 4
-
-
-def test_ties_keep_their_order() -> None:
     hits = [replace(hit, dense=0.5) for hit in of_one_paper(*TEXTS * 5)]
     assert reranked(builtin(), "xyzzy", hits, {}) == [replace(hit, score=0.0) for hit in hits]
 

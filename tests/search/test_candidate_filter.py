@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from folio.search.candidate_filter import CandidateFilter, SectionFilter, asked_kinds, deep_enough, first_depth
+from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough, first_depth
 from folio.search.fusion import FusionSettings
-from folio.search.retriever import Retriever
+from folio.search.question import Question
+from folio.search.retriever import Retriever, SearchRequest
 from folio.sections import Kind, PaperSection
 from folio.store import indexes
 from folio.store.library import Library
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.fast
     ],
 )  # fmt: skip
 def test_what_a_question_asks_for(question: str, kinds: set[Kind]) -> None:
-    assert asked_kinds(question) == kinds
+    assert Question(question).kinds == kinds
 
 
 OTTERS = "Otters sleep on kelp."
@@ -88,30 +89,23 @@ def retriever(app: HashingApp, library: Library) -> Retriever:
 
 def kinds(retriever: Retriever, question: str, top_k: int, *wanted: str) -> list[str]:
     sections = SectionFilter(wanted) if wanted else None
-    hits = retriever.search(question, top_k, sections=sections).hits
+    hits = retriever.find(SearchRequest(Question(question), top_k, sections=sections)).hits
     return [section.kind for hit in hits for section in hit.paper.sections.of(hit.chunk.start, hit.chunk.end)]
 
 
-def test_references_that_rank_first_starve_no_search(retriever: Retriever) -> None:
-    found = kinds(retriever, "Where do otters sleep?", 6)
+def test_searches_and_earlier_evidence_keep_to_the_sections(retriever: Retriever) -> None:
+    question = "Where do otters sleep?"
+    found = kinds(retriever, question, 6)
     assert sorted(found) == ["limitations", "limitations", "methods", "methods", "results", "results"]
     assert set(kinds(retriever, "Which references tell where otters sleep?", 6)) == {"references"}
-
-
-def test_only_the_sections_that_are_named_are_searched(retriever: Retriever) -> None:
-    question = "Where do otters sleep?"
     assert kinds(retriever, question, 4, "methods") == ["methods"] * 2
     assert kinds(retriever, question, 4, "Result") == ["results"] * 2
     assert kinds(retriever, question, 4, "validity threats") == ["limitations"] * 2
     assert set(kinds(retriever, question, 9, "methods", "threats")) == {"methods", "limitations"}
     assert set(kinds(retriever, question, 4, "references")) == {"references"}
     assert kinds(retriever, question, 4, "proofs") == []
-
-
-def test_earlier_evidence_is_filtered_too(retriever: Retriever) -> None:
-    references = [9, 10]
-    found = retriever.search("Where do otters sleep?", 20, None, references)
-    assert not {hit.chunk.id for hit in found.hits} & set(references)
+    earlier = retriever.search(question, 20, None, [9, 10]).hits
+    assert not {hit.chunk.id for hit in earlier} & {9, 10}
 
 
 def test_a_filtered_search_is_the_whole_ranking_filtered(retriever: Retriever, library: Library) -> None:
@@ -120,7 +114,7 @@ def test_a_filtered_search_is_the_whole_ranking_filtered(retriever: Retriever, l
     vector = retriever.embedder.embed_query(question)
     index = retriever._indexes.passages  # type: ignore[union-attr]
     everything = index.search(vector, 999)
-    candidates = CandidateFilter.of(library, question, None)
+    candidates = CandidateFilter.of(library, Question(question), None)
     allowed = candidates.allowed(chunk for chunk, _ in everything)
     expected = [pair for pair in everything if pair[0] in allowed]
     assert len(whole) > len(expected) > 5
@@ -133,7 +127,7 @@ def test_a_filtered_search_is_the_whole_ranking_filtered(retriever: Retriever, l
 def test_a_passage_counts_by_where_most_of_it_lies(library: Library, tmp_path: Path) -> None:
     paper = next(paper for paper in library.papers() if paper.file == "sleep.pdf")
     border = next(section.start for section in paper.sections.sections if section.kind == "acknowledgements")
-    candidates = CandidateFilter.of(library, "Where do otters sleep?", None)
+    candidates = CandidateFilter.of(library, Question("Where do otters sleep?"), None)
     candidates.allowed([1])  # reads the paper
     allows = candidates._allows
     chunk = candidates.chunks[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from folio import workers
 from folio.errors import StoreMismatch
 from folio.search.candidate_filter import CandidateFilter
 from folio.search.coarse_fine import COARSE_WEIGHT, HIGHLIGHTS, dense_search
+from folio.search.question import Question
 from folio.store.indexes import FINE, Indexes, open_indexes
 from folio.store.library import Library
 from tests.helpers.factories import write_pdf
@@ -28,27 +30,38 @@ PAGES = {
 SIZES: dict[str, Any] = {"COARSE_SIZE": 400, "FINE_SIZE": 40}
 
 
-@pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+def three_papers(folder: Path) -> HashingApp:
     """Three papers of a passage each, of three or four fine ones."""
-    monkeypatch.setattr(workers, "run_guarded", read_here)
-    app = hashing_app(tmp_path, INDEX="dual", **SIZES)
+    app = hashing_app(folder, INDEX="dual", **SIZES)
     for name, text in PAGES.items():
         write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
-    app.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "run_guarded", read_here)
+        app.run()
     return app
 
 
-@pytest.fixture
-def library(app: HashingApp) -> Iterator[Library]:
-    library = Library(app.library_path)
-    yield library
-    library.close()
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> HashingApp:
+    return three_papers(tmp_path_factory.mktemp("papers"))
 
 
 @pytest.fixture
-def opened(app: HashingApp, library: Library) -> Indexes:
-    return open_indexes(app.store_folder, library, "tantivy", app.notice)
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    """For a test that changes it."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    return three_papers(tmp_path)
+
+
+@pytest.fixture
+def library(unchanged: HashingApp) -> Iterator[Library]:
+    with closing(Library(unchanged.library_path)) as library:
+        yield library
+
+
+@pytest.fixture
+def opened(unchanged: HashingApp, library: Library) -> Indexes:
+    return open_indexes(unchanged.store_folder, library, "tantivy", unchanged.notice)
 
 
 def names(library: Library, ids: tuple[int, ...]) -> list[str]:
@@ -57,10 +70,10 @@ def names(library: Library, ids: tuple[int, ...]) -> list[str]:
 
 
 def anything(library: Library) -> CandidateFilter:
-    return CandidateFilter.of(library, "", None)
+    return CandidateFilter.of(library, Question(""), None)
 
 
-def test_every_passage_has_fine_ones_with_vectors(app: HashingApp, library: Library, opened: Indexes) -> None:
+def test_every_passage_has_fine_ones_with_vectors(unchanged: HashingApp, library: Library, opened: Indexes) -> None:
     passages, fine = library.chunk_ids(), library.chunk_ids(grain="fine")
     assert (len(passages), library.chunk_count(), library.chunk_count("fine")) == (3, 3, len(fine))
     assert opened.fine is not None
@@ -70,25 +83,25 @@ def test_every_passage_has_fine_ones_with_vectors(app: HashingApp, library: Libr
     assert sorted(library.fine_ids_in(list(passages))) == sorted(fine)
     assert all(len(chunks) >= 3 for chunks in inside.values())
     assert sum(paper.chunks for paper in library.papers()) == 3
-    assert app.verify() == []
+    assert unchanged.verify() == []
 
 
-def test_a_fine_passage_brings_the_passage_that_it_lies_in(app: HashingApp, library: Library, opened: Indexes) -> None:
-    query = app.hashing.embed_query("A pup weighs two kilograms at birth.")
-    found = dense_search(library, opened, query, 1, 1, None).find(anything(library))
+def test_a_fine_passage_brings_its_passage(unchanged: HashingApp, library: Library, opened: Indexes) -> None:
+    query = unchanged.hashing.embed_query("A pup weighs two kilograms at birth.")
+    found = dense_search(library, opened, query, (1, 1), None).find(anything(library))
     assert {stage: names(library, ids) for stage, ids in found.items()} == {"dense": ["otters"], "fine": ["otters"]}
     bees = [id for id in library.chunk_ids() if names(library, (id,)) == ["bees"]]
     only = frozenset(paper.id for paper in library.papers() if paper.file == "bees.pdf")
-    found = dense_search(library, opened, query, 1, 1, only).find(anything(library))
+    found = dense_search(library, opened, query, (1, 1), only).find(anything(library))
     assert found == {"dense": tuple(bees), "fine": tuple(bees)}
-    found = dense_search(library, opened, query, 1, 50, None).find(anything(library))
+    found = dense_search(library, opened, query, (1, 50), None).find(anything(library))
     assert sorted(found["fine"]) == sorted(found["dense"]) == sorted(library.chunk_ids())
 
 
-def test_the_score_mixes_a_passage_and_its_best_part(app: HashingApp, library: Library, opened: Indexes) -> None:
-    query = app.hashing.embed_query("How thick is the ice?")
+def test_the_score_mixes_a_passage_and_its_best_part(unchanged: HashingApp, library: Library, opened: Indexes) -> None:
+    query = unchanged.hashing.embed_query("How thick is the ice?")
     ids = sorted(library.chunk_ids())
-    scores, highlights = dense_search(library, opened, query, 1, 1, None).scores(ids)
+    scores, highlights = dense_search(library, opened, query, (1, 1), None).scores(ids)
     assert [id for id, _ in scores] == ids
     for id, score in scores:
         fine = library.fine_in([id])[id]
@@ -99,8 +112,8 @@ def test_the_score_mixes_a_passage_and_its_best_part(app: HashingApp, library: L
         assert highlights[id] == tuple((fine[place].start, fine[place].end) for place in order[:HIGHLIGHTS])
 
 
-def test_hits_have_highlights_word_for_word(app: HashingApp, library: Library) -> None:
-    retriever = app.retriever(library)
+def test_hits_have_highlights_word_for_word(unchanged: HashingApp, library: Library) -> None:
+    retriever = unchanged.retriever(library)
     for question, said in (
         ("What does a pup weigh at birth?", "A pup weighs two kilograms at birth."),
         ("How thick is its ice?", "Its ice is nine hundred metres thick."),
@@ -177,12 +190,13 @@ def test_repair_makes_every_index_again(app: HashingApp) -> None:
     assert app.verify() == []
 
 
-def test_a_passage_without_fine_ones_has_its_own_score(app: HashingApp, library: Library, opened: Indexes) -> None:
+def test_a_passage_without_fine_ones_has_its_own_score(app: HashingApp) -> None:
     """As one of a library that is being changed by hand: nothing divides by zero, and nothing is highlighted."""
-    id = min(library.chunk_ids())
-    library.database.execute("DELETE FROM chunks WHERE parent = :id", id=id)
-    query = app.hashing.embed_query("ice")
-    scores, highlights = dense_search(library, opened, query, 1, 1, None).scores([id])
-    (own,) = opened.vectors.cosines([id], query)
-    assert scores == [(id, COARSE_WEIGHT * own + (1 - COARSE_WEIGHT) * own)]
-    assert highlights == {id: ()}
+    with closing(Library(app.library_path)) as library:
+        opened = open_indexes(app.store_folder, library, "tantivy", app.notice)
+        id = min(library.chunk_ids())
+        library.database.execute("DELETE FROM chunks WHERE parent = :id", id=id)
+        query = app.hashing.embed_query("ice")
+        scores, highlights = dense_search(library, opened, query, (1, 1), None).scores([id])
+        (own,) = opened.vectors.cosines([id], query)
+    assert (scores, highlights) == ([(id, COARSE_WEIGHT * own + (1 - COARSE_WEIGHT) * own)], {id: ()})

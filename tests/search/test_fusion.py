@@ -17,48 +17,34 @@ def _fused(
     return [(candidate.chunk_id, round(candidate.score, 12)) for candidate in found]
 
 
-def test_scores_are_scaled_by_the_largest_weighted_and_added() -> None:
-    dense, lexical = [(1, 0.8), (2, 0.6), (3, 0.2)], [(2, 12.0), (4, 9.0), (1, 3.0)]
-    assert _fused(dense, lexical) == [(2, 0.825), (1, 0.775), (4, 0.225), (3, 0.175)]
-
-
-def test_seven_tenths_dense_outweigh_three_tenths_lexical() -> None:
-    assert _fused([(1, 0.9)], [(2, 30.0)]) == [(1, 0.7), (2, 0.3)]
-    assert _fused([(1, 0.9)], [(2, 30.0)], (0.3, 0.7)) == [(2, 0.7), (1, 0.3)]
-
-
-def test_a_candidate_keeps_the_scores_of_its_lists() -> None:
-    found = fuse([(1, 0.5)], [(2, 4.0), (1, 2.0)], dense_weight=0.75, lexical_weight=0.25)
-    assert found == [Candidate(1, 0.875, 0.5, 2.0), Candidate(2, 0.25, None, 4.0)]
-
-
-def test_ties_are_in_the_order_of_the_ids() -> None:
-    assert _fused([(9, 0.5), (3, 0.5), (7, 0.5)], []) == [(3, 0.7), (7, 0.7), (9, 0.7)]
-
-
-def test_the_order_of_the_lists_does_not_matter() -> None:
-    dense, lexical = [(1, 0.8), (2, 0.6), (3, 0.2)], [(2, 12.0), (4, 9.0)]
-    assert _fused(dense, lexical) == _fused(dense[::-1], lexical[::-1])
-
-
-def test_a_negative_cosine_counts_as_zero() -> None:
-    assert _fused([(1, 0.4), (2, -0.3)], [(2, 5.0)]) == [(1, 0.7), (2, 0.3)]
-    assert _fused([(1, -0.1), (2, -0.3)], [(2, 5.0)]) == [(2, 0.3), (1, 0.0)]
+D, L = [(1, 0.8), (2, 0.6), (3, 0.2)], [(2, 12.0), (4, 9.0), (1, 3.0)]
+Ranking = list[tuple[int, float]]
 
 
 @pytest.mark.parametrize(
     ("dense", "lexical", "expected"),
     [
-        ([], [], []),
-        ([(1, 0.5), (2, 0.25)], [], [(1, 0.7), (2, 0.35)]),
+        # Scaled by the largest, weighted seven to three, added, whatever the order of the lists
+        (D, L, [(2, 0.825), (1, 0.775), (4, 0.225), (3, 0.175)]),
+        (D[::-1], L[::-1], [(2, 0.825), (1, 0.775), (4, 0.225), (3, 0.175)]),
+        ([(1, 0.9)], [(2, 30.0)], [(1, 0.7), (2, 0.3)]),
+        # Ties by id, a negative cosine as zero
+        ([(9, 0.5), (3, 0.5), (7, 0.5)], [], [(3, 0.7), (7, 0.7), (9, 0.7)]),
+        ([(1, 0.4), (2, -0.3)], [(2, 5.0)], [(1, 0.7), (2, 0.3)]),
+        ([(1, -0.1), (2, -0.3)], [(2, 5.0)], [(2, 0.3), (1, 0.0)]),
+        # Empty lists
+        ([], [], []), ([(1, 0.5), (2, 0.25)], [], [(1, 0.7), (2, 0.35)]), ([(1, 0.0)], [(1, 0.0)], [(1, 0.0)]),
         ([], [(1, 8.0), (2, 2.0)], [(1, 0.3), (2, 0.075)]),
-        ([(1, 0.0)], [(1, 0.0)], [(1, 0.0)]),
     ],
-)
-def test_empty_lists(
-    dense: list[tuple[int, float]], lexical: list[tuple[int, float]], expected: list[tuple[int, float]]
-) -> None:
+)  # fmt: skip
+def test_scores_are_scaled_weighted_and_added(dense: Ranking, lexical: Ranking, expected: Ranking) -> None:
     assert _fused(dense, lexical) == expected
+
+
+def test_weights_turn_the_order_and_scores_are_kept() -> None:
+    assert _fused([(1, 0.9)], [(2, 30.0)], (0.3, 0.7)) == [(2, 0.7), (1, 0.3)]
+    found = fuse([(1, 0.5)], [(2, 4.0), (1, 2.0)], dense_weight=0.75, lexical_weight=0.25)
+    assert found == [Candidate(1, 0.875, 0.5, 2.0), Candidate(2, 0.25, None, 4.0)]
 
 
 def test_the_first_of_both_ranks_has_score_one() -> None:

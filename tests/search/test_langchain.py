@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,16 @@ from langchain_core.vectorstores import VectorStore
 from folio.search.langchain import FolioEmbeddings
 from folio.types import Hit
 from tests.helpers.factories import GLACIERS, shelf
+from tests.helpers.fakes import HashingApp
 
 pytestmark = pytest.mark.fast
 
 QUESTION = "How thick is the ice of the glacier at the Konkordiaplatz?"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> HashingApp:
+    return shelf(tmp_path_factory.mktemp("shelf"))
 
 
 def on_their_pages(metadata: dict[str, object], content: str) -> bool:
@@ -27,11 +34,9 @@ def on_their_pages(metadata: dict[str, object], content: str) -> bool:
     return shown in whole and (first == last or (shown not in "".join(pages[first:last])))
 
 
-def test_the_retriever_finds_what_folios_own_search_finds(tmp_path: Path) -> None:
-    app = shelf(tmp_path)
-    library = app.open_library()
-    own = app.retriever(library).search(QUESTION, 3).hits
-    library.close()
+def test_the_retriever_finds_what_folios_own_search_finds(app: HashingApp) -> None:
+    with closing(app.open_library()) as library:
+        own = app.retriever(library).search(QUESTION, 3).hits
     retriever = app.langchain_retriever(top_k=3)
     assert isinstance(retriever, BaseRetriever)
     documents = retriever.invoke(QUESTION)
@@ -61,9 +66,8 @@ def expected(hit: Hit) -> dict[str, object]:
 
 def test_the_vector_store_finds_what_folios_dense_search_finds(tmp_path: Path) -> None:
     app = shelf(tmp_path, RERANKER="none", DENSE_WEIGHT="1", BM25_WEIGHT="0")
-    library = app.open_library()
-    own = app.retriever(library).search(QUESTION, 4).hits
-    library.close()
+    with closing(app.open_library()) as library:
+        own = app.retriever(library).search(QUESTION, 4).hits
     store = app.langchain_vector_store()
     assert isinstance(store, VectorStore)
     documents = store.similarity_search(QUESTION, k=4)
@@ -77,18 +81,14 @@ def test_the_vector_store_finds_what_folios_dense_search_finds(tmp_path: Path) -
     assert [score for _, score in scored] == pytest.approx([hit.dense for hit in own], abs=1e-5)
 
 
-def test_the_vector_store_as_a_retriever_and_by_marginal_relevance(tmp_path: Path) -> None:
-    store = shelf(tmp_path).langchain_vector_store()
+def test_the_vector_store_as_a_retriever_and_by_marginal_relevance(app: HashingApp) -> None:
+    store = app.langchain_vector_store()
     found = store.as_retriever(search_kwargs={"k": 2}).invoke(QUESTION)
     assert [document.id for document in found] == [d.id for d in store.similarity_search(QUESTION, k=2)]
     varied = store.max_marginal_relevance_search(QUESTION, k=2, fetch_k=5)
     assert varied[0].id == found[0].id
     assert len({document.id for document in varied}) == 2
-
-
-def test_an_unknown_id_gives_langchains_message(tmp_path: Path) -> None:
-    store = shelf(tmp_path).langchain_vector_store()
-    assert store.docstore.search("12345") == "ID 12345 not found."
+    assert store.docstore.search("12345") == "ID 12345 not found."  # LangChain's own message
 
 
 def test_nothing_is_pickled_and_nothing_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,8 +107,8 @@ def test_nothing_is_pickled_and_nothing_written(tmp_path: Path, monkeypatch: pyt
     assert not [path for path in tmp_path.rglob("*") if path.suffix in (".pkl", ".pickle")]
 
 
-def test_the_embeddings_are_the_embedders(tmp_path: Path) -> None:
-    embedder = shelf(tmp_path).hashing
+def test_the_embeddings_are_the_embedders(app: HashingApp) -> None:
+    embedder = app.hashing
     embeddings = FolioEmbeddings(embedder)
     assert embeddings.embed_query("ice") == pytest.approx(embedder.embed_query("ice").tolist())
     assert embeddings.embed_documents(["ice", "fur"]) == embedder.embed_passages(["ice", "fur"]).tolist()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.search.late_interaction import CONTEXT_WEIGHT, STEP, WINDOW, Matches, Query, evidence_coverage
+from folio.search.late_interaction import CONTEXT_WEIGHT, Matches, Query, evidence_coverage
 from folio.types import Tokens
 from tests.helpers.fakes import HashingEmbedder
 
@@ -38,35 +38,35 @@ def values(*numbers: float) -> Any:
     return pytest.approx(list(numbers), abs=1e-6)
 
 
-def test_the_tokens_of_a_word_share_its_weight() -> None:
-    question = "the otters' kelp"  # tokenized as: the | ott ers ' | kelp
-    read = Tokens(np.eye(5, dtype=np.float32), ((0, 3), (4, 7), (7, 10), (10, 11), (12, 16)))
-    asked = Query.of(question, read, {"otter": 3.0, "kelp": 1.0})
-    assert asked.shares.tolist() == values(0, 1 / 4, 1 / 4, 1 / 4, 1 / 4)
-    assert asked.squared_shares.tolist() == values(0, 3 / 10, 3 / 10, 3 / 10, 1 / 10)  # 9 to 1
+@pytest.mark.parametrize(
+    ("question", "spans", "weights", "shares", "squared"),
+    [
+        # The tokens of a word share its weight: the | ott ers ' | kelp; weights count by their squares, 9 to 1
+        ("the otters' kelp", ((0, 3), (4, 7), (7, 10), (10, 11), (12, 16)), {"otter": 3.0, "kelp": 1.0},
+         (0, 1 / 4, 1 / 4, 1 / 4, 1 / 4), (0, 3 / 10, 3 / 10, 3 / 10, 1 / 10)),
+        # A compound has the weight of its rarest part, a repeated word counts twice
+        ("ML-KEM keys", ((0, 2), (2, 3), (3, 6), (7, 11)), {"ml-kem": 3.0, "ml": 1.0, "kem": 2.0, "key": 1.0},
+         (1 / 4, 1 / 4, 1 / 4, 1 / 4), (3 / 10, 3 / 10, 3 / 10, 1 / 10)),
+        ("kelp ice kelp", ((0, 4), (5, 8), (9, 13)), {"kelp": 1.0, "ice": 2.0}, (1 / 4, 1 / 2, 1 / 4),
+         (1 / 6, 4 / 6, 1 / 6)),
+        # Without a word that has weight they count equally
+        *(("the otters kelp", ((0, 3), (4, 7), (7, 10), (11, 15)), weights, (1 / 4,) * 4, (1 / 4,) * 4)
+          for weights in ({}, {"otter": 0.0, "kelp": 0.0})),
+    ],
+)  # fmt: skip
+def test_tokens_share_the_weights_of_words(
+    question: str,
+    spans: tuple[tuple[int, int], ...],
+    weights: dict[str, float],
+    shares: tuple[float, ...],
+    squared: tuple[float, ...],
+) -> None:
+    read = Tokens(np.eye(len(spans), dtype=np.float32), spans)
+    asked = Query.of(question, read, weights)
+    assert asked.shares.tolist() == values(*shares)
+    assert asked.squared_shares.tolist() == values(*squared)
     assert {vector.dtype.name for vector in (asked.shares, asked.squared_shares)} == {"float32"}
     assert asked.states is read.states
-
-
-def test_a_compound_has_the_weight_of_its_rarest_part() -> None:
-    question = "ML-KEM keys"
-    read = Tokens(np.eye(4, dtype=np.float32), ((0, 2), (2, 3), (3, 6), (7, 11)))
-    asked = Query.of(question, read, {"ml-kem": 3.0, "ml": 1.0, "kem": 2.0, "key": 1.0})
-    assert asked.shares.tolist() == values(*[1 / 4] * 4)
-    assert asked.squared_shares.tolist() == values(3 / 10, 3 / 10, 3 / 10, 1 / 10)
-
-
-def test_a_repeated_word_counts_twice() -> None:
-    read = Tokens(np.eye(3, dtype=np.float32), ((0, 4), (5, 8), (9, 13)))
-    asked = Query.of("kelp ice kelp", read, {"kelp": 1.0, "ice": 2.0})
-    assert asked.shares.tolist() == values(1 / 4, 1 / 2, 1 / 4)
-
-
-@pytest.mark.parametrize("weights", [{}, {"otter": 0.0, "kelp": 0.0}])
-def test_tokens_count_equally_if_no_word_has_weight(weights: dict[str, float]) -> None:
-    read = Tokens(np.eye(4, dtype=np.float32), ((0, 3), (4, 7), (7, 10), (11, 15)))
-    asked = Query.of("the otters kelp", read, weights)
-    assert asked.shares.tolist() == asked.squared_shares.tolist() == [0.25] * 4
 
 
 @pytest.mark.parametrize("question", ["", " \n"])
@@ -75,7 +75,7 @@ def test_a_question_without_a_word_matches_nothing(question: str) -> None:
     assert (asked.states.shape, asked.shares.shape, asked.squared_shares.shape) == ((0, 3), (0,), (0,))
     found = matched(asked, tokens(EAST, NORTH), tokens(UP))
     assert (found.best.shape, found.whole, found.window, found.sentence(0, 3)) == ((0,), 0.0, 0.0, 0.0)
-    assert evidence_coverage([found]) == 0.0
+    assert evidence_coverage([found]) == evidence_coverage([]) == 0.0
 
 
 def test_words_are_found_by_position_whatever_separates_them() -> None:
@@ -86,28 +86,22 @@ def test_words_are_found_by_position_whatever_separates_them() -> None:
     assert asked.shares.tolist() == values(1 / 8, 2 / 8, 5 / 8)
 
 
-def test_each_token_of_the_question_takes_its_best_match() -> None:
+def test_each_token_takes_its_best_match_and_none_below_zero() -> None:
     asked = query(EAST, NORTH, UP, shares=(0.5, 0.3, 0.2))
     found = matched(asked, tokens(WEST, BETWEEN, NORTH))
     assert found.best.tolist() == values(0.6, 1.0, 0.0)
     assert found.whole == pytest.approx(0.5 * 0.6 + 0.3, abs=1e-6)
-
-
-def test_a_match_is_never_negative() -> None:
     found = matched(query(EAST, shares=(1.0,)), tokens(WEST), tokens(WEST))
     assert (found.best.tolist(), found.whole, found.window, found.sentence(0, 1)) == ([0.0], 0.0, 0.0, 0.0)
 
 
-def test_the_title_counts_as_the_passage_does() -> None:
+def test_a_title_counts_as_its_passage_does() -> None:
     asked = query(EAST, NORTH, UP, shares=(0.5, 0.3, 0.2))
     found = matched(asked, tokens(NORTH), tokens(UP, BETWEEN))
     assert found.titles.tolist() == values(0.6, 0.8, 1.0)
     assert found.best.tolist() == values(0.6, 1.0, 1.0)
     expected = pytest.approx(0.5 * 0.6 + 0.3 + 0.2, abs=1e-6)
     assert found.whole == found.window == found.sentence(0, 1) == expected
-
-
-def test_an_empty_passage_is_matched_by_its_title() -> None:
     asked = query(EAST, NORTH, shares=(0.75, 0.25))
     assert (matched(asked, tokens()).whole, matched(asked, tokens()).window) == (0.0, 0.0)
     found = matched(asked, tokens(), tokens(EAST))
@@ -174,31 +168,17 @@ def test_a_window_is_where_the_questions_heaviest_words_are() -> None:
     assert matched(asked, tokens(*states)).window == pytest.approx(0.3 * 0.8 + 0.5 * 0.6, abs=1e-6)
 
 
-def test_windows_overlap_by_most_of_themselves() -> None:
-    assert (WINDOW, STEP) == (64, 16)
-
-
-def test_coverage_without_evidence_is_zero() -> None:
-    assert evidence_coverage([]) == 0.0
-
-
-def test_passages_complement_each_other() -> None:
+def test_coverage_adds_up_by_weight_to_at_most_one() -> None:
     asked = query(EAST, NORTH, UP, shares=(0.2, 0.2, 0.6), squared=(0.5, 0.3, 0.2))
     east, north = matched(asked, tokens(EAST)), matched(asked, tokens(BETWEEN), tokens(UP))
     assert evidence_coverage([east]) == pytest.approx(0.5)
     assert evidence_coverage([north]) == pytest.approx(0.5 * 0.6 + 0.3 * 0.8 + 0.2)
     assert evidence_coverage([east, north]) == evidence_coverage([north, east]) == pytest.approx(0.5 + 0.3 * 0.8 + 0.2)
-
-
-def test_common_words_do_not_make_up_for_a_rare_one() -> None:
     read = Tokens(np.eye(3, dtype=np.float32), ((0, 4), (5, 8), (9, 16)))
     asked = Query.of("kelp ice sistine", read, {"kelp": 1.0, "ice": 1.0, "sistin": 3.0})
     found = matched(asked, tokens(EAST, NORTH))
     assert found.whole == pytest.approx(2 / 5)
     assert evidence_coverage([found]) == pytest.approx(2 / 11)
     assert evidence_coverage([matched(asked, tokens(UP))]) == pytest.approx(9 / 11)
-
-
-def test_coverage_is_at_most_one_despite_rounding() -> None:
     asked = query(EAST, EAST, EAST, shares=(1 / 3, 1 / 3, 1 / 3), squared=(0.33334, 0.33334, 0.33334))
     assert evidence_coverage([matched(asked, tokens(EAST))]) == 1.0

@@ -9,44 +9,31 @@ from typing import Any
 import pytest
 
 from folio.errors import NotKnown, UsageError
-from folio.paper_metadata import Field, Metadata, PersonName
+from folio.paper_metadata import Field, PersonName
 from folio.search.paper_filter import YEARS, PaperFilter, YearRange
 from folio.sections import PaperSection, SectionMap
-from folio.types import PageMap, Paper, SourceFile
+from folio.types import Paper, SourceFile
+from tests.helpers.known_papers import known_paper
 
 pytestmark = pytest.mark.fast
 
 
 def paper(
-    file: str,
-    title: str,
-    *names: PersonName,
-    year: int | None = None,
-    venue: str = "",
-    key: str = "",
-    arxiv: str = "",
-    problems: tuple[str, ...] = (),
-    **groups: tuple[str, ...],
+    file: str, title: str, *names: PersonName, year: int | None = None, problems: tuple[str, ...] = (), **values: Any
 ) -> Paper:
-    metadata = Metadata(
-        **{name: Field(values, "zotero", True) for name, values in groups.items()},  # type: ignore[arg-type]
-        title=Field(title, "page"),
-        authors=Field(names, "page"),
-        year=Field(year, "page" if year else ""),
-        venue=Field(venue, "page"),
-        citation_key=Field(key, "bibliography"),
-        arxiv=Field(arxiv, "page"),
-    )
+    """Of whose fields only those from Zotero are sure."""
+    groups = {name: Field(value, "zotero", True) for name, value in values.items() if name in ("collections", "tags")}
     sections = SectionMap((
         PaperSection(0, 40, 1, "1", "Introduction", "introduction"),
         PaperSection(40, 80, 1, "2", *(("Methods", "methods") if year == 2014 else ("Our Design", "other"))),
     ))  # fmt: skip
-    return Paper(file, file, metadata, PageMap((0,), ("",)), 100, 1, problems, sections)
+    about = values | groups | ({"year": year} if year else {})
+    return known_paper(file, "", problems, sections, sure=False, title=title, authors=names, **about)
 
 
 RAFT = paper(
     "raft.pdf", "In Search of an Understandable Consensus Algorithm", PersonName("Ongaro", "Diego"),
-    PersonName("Ousterhout", "John"), year=2014, venue="USENIX Annual Technical Conference", key="ongaro2014",
+    PersonName("Ousterhout", "John"), year=2014, venue="USENIX Annual Technical Conference", citation_key="ongaro2014",
     collections=("Systems/Consensus", "To do"), tags=("Raft", "★"),
 )  # fmt: skip
 THESIS = paper(

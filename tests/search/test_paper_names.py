@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from folio.errors import NotKnown, UsageError
-from folio.paper_metadata import Field, Metadata, simple_metadata
+from folio.paper_metadata import simple_metadata
 from folio.search.paper_names import PaperNames, papers_named, the_paper
-from folio.types import PageMap, Paper
+from folio.types import Paper
 from tests.helpers.factories import hit_on
+from tests.helpers.known_papers import known_paper
 
 pytestmark = pytest.mark.fast
 
@@ -58,20 +60,16 @@ def test_papers_meant(question: str, files: list[str]) -> None:
     assert [paper.file for paper in PaperNames(SHELF).meant(question)] == files
 
 
-def test_an_acronym_is_written_as_one() -> None:
+def test_an_acronym_is_written_as_one_in_a_bounded_question() -> None:
     sad = [paper("x1.pdf", "Search Across Databases"), paper("x2.pdf", "Systematic Audit of Data")]
     assert PaperNames(sad).meant("Why is it sad?") == ()
     assert PaperNames(sad).meant("Why is SAD used?") == tuple(sad)
-
-
-def test_a_long_question_is_bounded() -> None:
     assert PaperNames(SHELF).meant("word " * 5_000 + "RoBERTa") == ()
     assert [paper.file for paper in PaperNames(SHELF).meant("word " * 300 + "RoBERTa")] == ["roberta.pdf"]
 
 
-def known(id: str, file: str, title: str, **more: str) -> Paper:
-    fields = {name: Field(value, "page", True) for name, value in {"title": title, **more}.items()}
-    return Paper(id * 64, file, Metadata(**fields), PageMap((0,), ("",)), 10, 1, ())  # type: ignore[arg-type]
+def known(id: str, file: str, title: str, **more: Any) -> Paper:
+    return known_paper(file, id * 64, title=title, **more)
 
 
 RAFT = known("a", "raft.pdf", "In Search of an Understandable Consensus Algorithm", citation_key="ongaro2014search")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from folio.paper_metadata import simple_metadata
 from folio.protocols import Embedder, Reranker, TermWeights
 from folio.search.fusion import FusionSettings
 from folio.search.paper_filter import PaperFilter
+from folio.search.question import Question
 from folio.search.reranking import reranked
-from folio.search.retriever import Retriever
+from folio.search.retriever import Retriever, SearchRequest
 from folio.types import Hit, Paper
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
@@ -46,13 +47,10 @@ def test_a_search_can_skip_the_reranker(make: Make) -> None:
 
 def test_another_connection_finds_the_same_with_the_same_models(app: HashingApp, make: Make) -> None:
     first = make(PrefersWord("warden", None), 9)
-    library = app.open_library()
-    try:
+    with closing(app.open_library()) as library:
         second = first.with_library(library, lambda: app.open_indexes(library))
         assert second.search(ICE, 3).hits == first.search(ICE, 3).hits
         assert (second.embedder, second.models) == (first.embedder, first.models)
-    finally:
-        library.close()
 
 
 class PrefersWord:
@@ -72,28 +70,52 @@ class PrefersWord:
         return [1.0 if self.word in hit.text else 0.5 for hit in hits]
 
 
-@pytest.fixture(params=["single", "dual"])
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> HashingApp:
-    """Six papers of one passage each."""
-    monkeypatch.setattr(workers, "run_guarded", read_here)
+def six_papers(folder: Path, index: str) -> HashingApp:
+    """Six papers of one passage each, in an index of passages alone, or with fine ones."""
     sizes: dict[str, Any] = {"CHUNK_SIZE": 400, "CHUNK_OVERLAP": 0, "COARSE_SIZE": 400, "FINE_SIZE": 50}
-    app = hashing_app(tmp_path, INDEX=request.param, **sizes)
+    app = hashing_app(folder, INDEX=index, **sizes)
     for name, text in PASSAGES.items():
         write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
-    app.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "run_guarded", read_here)
+        app.run()
     return app
+
+
+@pytest.fixture(scope="module", params=["single", "dual"])
+def app(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> HashingApp:
+    """The papers, for tests that change nothing."""
+    return six_papers(tmp_path_factory.mktemp("papers"), request.param)
+
+
+@pytest.fixture(params=["single", "dual"])
+def own_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> HashingApp:
+    """The papers, for a test that reads others."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    return six_papers(tmp_path, request.param)
+
+
+@contextmanager
+def retrievers(app: HashingApp) -> Iterator[Make]:
+    with closing(app.open_library()) as library:
+
+        def make(reranker: Reranker | None = None, candidates: int = 1, **switches: Any) -> Retriever:
+            fusion = FusionSettings(0.7, 0.3, candidates, candidates, **switches)
+            return Retriever(library, lambda: app.open_indexes(library), app.hashing, reranker, fusion)
+
+        yield make
 
 
 @pytest.fixture
 def make(app: HashingApp) -> Iterator[Make]:
-    library = app.open_library()
+    with retrievers(app) as found:
+        yield found
 
-    def retriever(reranker: Reranker | None = None, candidates: int = 1, **switches: Any) -> Retriever:
-        fusion = FusionSettings(0.7, 0.3, candidates, candidates, **switches)
-        return Retriever(library, lambda: app.open_indexes(library), app.hashing, reranker, fusion)
 
-    yield retriever
-    library.close()
+@pytest.fixture
+def make_own(own_app: HashingApp) -> Iterator[Make]:
+    with retrievers(own_app) as found:
+        yield found
 
 
 def named(hits: Sequence[Hit]) -> list[str]:
@@ -136,24 +158,14 @@ class OfAServer:
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [
-        ("xqzzyv blorfgh", False),
-        ("xqzzyv automobile", True),
-        ("Kraftfahrzeug glacier", True),
-        ("冰川", True),  # it may know Chinese
-        ("?", True),
-    ],
-)
+    [("xqzzyv blorfgh", False), ("xqzzyv automobile", True), ("Kraftfahrzeug glacier", True), ("?", True),
+     ("冰川", True)],  # it may know Chinese
+)  # fmt: skip
 def test_nonsense_is_told_whatever_the_embedder(app: HashingApp, query: str, expected: bool) -> None:
     with closing(app.open_library()) as library:
-        retriever = Retriever(
-            library,
-            lambda: app.open_indexes(library),
-            OfAServer(app.hashing),
-            None,
-            FusionSettings(0.7, 0.3, 1, 1),
-            {"automobile"}.__contains__,
-        )
+        fusion, words = FusionSettings(0.7, 0.3, 1, 1), {"automobile"}
+        embedder = OfAServer(app.hashing)
+        retriever = Retriever(library, lambda: app.open_indexes(library), embedder, None, fusion, words.__contains__)
         assert retriever.is_understood(query) is expected
 
 
@@ -165,7 +177,7 @@ GAUGE = "On which day does a warden read the gauge?"
 def test_readings_are_embedded_in_one_call_and_their_agreement_decides(app: HashingApp, make: Make) -> None:
     retriever = make(candidates=20)
     before = len(app.hashing.queries)
-    found = retriever.search("Why every Monday?", 9, readings=[GAUGE, "Why every Monday?", ICE])
+    found = retriever.find(SearchRequest(Question("Why every Monday?"), 9, readings=[GAUGE, "Why every Monday?", ICE]))
     assert app.hashing.queries[before:] == ["Why every Monday?", GAUGE, ICE]  # each once
     alone = [
         {hit.chunk.id: hit.score for hit in make(candidates=20).search(reading, 9).hits}
@@ -177,7 +189,7 @@ def test_readings_are_embedded_in_one_call_and_their_agreement_decides(app: Hash
 
 
 def test_a_passage_gets_a_cosine_from_every_reading(make: Make) -> None:
-    found = make(candidates=1).search(ICE, 2, readings=[GAUGE])
+    found = make(candidates=1).find(SearchRequest(Question(ICE), 2, readings=[GAUGE]))
     assert sorted(named(found.hits)) == ["glacier", "warden"]
     assert all(hit.dense is not None for hit in found.hits)
     own = make(candidates=1).search(ICE, 2).ranked
@@ -186,7 +198,7 @@ def test_a_passage_gets_a_cosine_from_every_reading(make: Make) -> None:
 
 def test_the_reranker_reads_the_question_and_not_its_other_readings(make: Make) -> None:
     reranker = PrefersWord("warden", None)
-    found = make(reranker, 20).search(ICE, 1, readings=[GAUGE])
+    found = make(reranker, 20).find(SearchRequest(Question(ICE), 1, readings=[GAUGE]))
     assert (reranker.question, named(found.hits)) == (ICE, ["warden"])
 
 
@@ -211,33 +223,26 @@ def test_the_reranker_always_reads_an_earlier_passage(make: Make, reads: int | N
     assert reranker.given == [PASSAGES["glacier"], PASSAGES["warden"]]
 
 
-def test_an_earlier_passage_found_again_is_one_candidate(make: Make) -> None:
-    for reranker in (None, PrefersWord("thick", None)):
-        own = make(reranker, 20).search(ICE, 4)
-        ids = [hit.chunk.id for hit in own.hits]
-        assert make(reranker, 20).search(ICE, 4, None, [*ids, *ids]).hits == own.hits
-
-
-def test_an_earlier_passage_that_is_gone_is_left_out(make: Make) -> None:
-    for reranker in (None, PrefersWord("warden", None)):
-        own = make(reranker).search(ICE, 2).hits
-        assert make(reranker).search(ICE, 2, None, [1, 2**62]).hits == own
-
-
-def test_an_earlier_passage_outside_the_filter_is_left_out(make: Make) -> None:
+@pytest.mark.parametrize("word", [None, "thick", "warden"])
+def test_earlier_passages_found_again_gone_or_filtered_add_nothing(make: Make, word: str | None) -> None:
+    reranker = PrefersWord(word, None) if word else None
+    own = make(reranker, 20).search(ICE, 4).hits
+    ids = [hit.chunk.id for hit in own]
+    assert make(reranker, 20).search(ICE, 4, None, [*ids, *ids]).hits == own
+    own = make(reranker).search(ICE, 2).hits
+    assert make(reranker).search(ICE, 2, None, [1, 2**62]).hits == own
     papers = named_so(make, "glacier.pdf", "thickness.pdf")
-    for reranker in (None, PrefersWord("warden", None)):
-        found = make(reranker).search("Who is the warden?", 9, papers, ids_of(make, "warden", "thickness")).hits
-        assert sorted(named(found)) == ["glacier", "thickness"]
-        assert make(reranker).search("Who is the warden?", 9, [], ids_of(make, "warden")).hits == ()
+    found = make(reranker).search("Who is the warden?", 9, papers, ids_of(make, "warden", "thickness")).hits
+    assert sorted(named(found)) == ["glacier", "thickness"]
+    assert make(reranker).search("Who is the warden?", 9, [], ids_of(make, "warden")).hits == ()
 
 
-def test_an_earlier_passage_of_a_dropped_paper_is_left_out(app: HashingApp, make: Make) -> None:
-    retriever = make(PrefersWord("warden", None))
-    earlier = ids_of(make, "warden")
+def test_an_earlier_passage_of_a_dropped_paper_is_left_out(own_app: HashingApp, make_own: Make) -> None:
+    retriever = make_own(PrefersWord("warden", None))
+    earlier = ids_of(make_own, "warden")
     assert named(retriever.search(ICE, 1, None, earlier).hits) == ["warden"]
-    (app.settings.PAPERS_DIR / "warden.pdf").unlink()
-    app.run(prune=True)
+    (own_app.settings.PAPERS_DIR / "warden.pdf").unlink()
+    own_app.run(prune=True)
     assert named(retriever.search(ICE, 1, None, earlier).hits) == ["glacier"]
 
 
@@ -246,14 +251,14 @@ def _cosine(make: Make, question: str, text: str) -> float:
     return float(embedder.embed_passages([text])[0] @ embedder.embed_query(question))
 
 
-def test_the_sample_is_searched_alone_or_by_name(app: HashingApp, make: Make, tmp_path: Path) -> None:
-    shutil.copy(SAMPLE, app.settings.PAPERS_DIR)
-    app.run()
-    assert "folio-sample" not in named(make(candidates=50).search("Which passages are found?", 99).hits)
-    assert "folio-sample" in named(make(candidates=9).search("Which passages does Folio find?", 99).hits)
-    papers = make().select(PaperFilter.parse(["folio-sample.pdf"])).papers
-    assert set(named(make(candidates=9).search("Which passages are found?", 9, papers).hits)) == {"folio-sample"}
-    own = make(candidates=1).search("Which passages and citations float in rafts?", 1).ranked
+def test_the_sample_is_searched_alone_or_by_name(own_app: HashingApp, make_own: Make, tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, own_app.settings.PAPERS_DIR)
+    own_app.run()
+    assert "folio-sample" not in named(make_own(candidates=50).search("Which passages are found?", 99).hits)
+    assert "folio-sample" in named(make_own(candidates=9).search("Which passages does Folio find?", 99).hits)
+    papers = make_own().select(PaperFilter.parse(["folio-sample.pdf"])).papers
+    assert set(named(make_own(candidates=9).search("Which passages are found?", 9, papers).hits)) == {"folio-sample"}
+    own = make_own(candidates=1).search("Which passages and citations float in rafts?", 1).ranked
     assert len(own["dense"]) == len(own["bm25"]) == 1  # what is left out takes no place
     alone = hashing_app(tmp_path / "alone")
     alone.settings.PAPERS_DIR.mkdir(parents=True)
@@ -265,16 +270,12 @@ def test_the_sample_is_searched_alone_or_by_name(app: HashingApp, make: Make, tm
         assert set(named(retriever.search("Which passages are found?", 9).hits)) == {"folio-sample"}
 
 
-def test_an_exact_name_goes_before_a_part(app: HashingApp, make: Make) -> None:
-    write_pdf(app.settings.PAPERS_DIR / "bert.pdf", ["Masked words are guessed."], "BERT: Guessing Words")
-    write_pdf(app.settings.PAPERS_DIR / "r.pdf", ["More words are guessed."], "RoBERTa: Guessing More Words than BERT")
-    app.run()
-    assert [paper.file for paper in (make().select(PaperFilter.parse(["BERT"])).papers or [])] == ["bert.pdf"]
-    assert [paper.file for paper in (make().select(PaperFilter.parse(["roberta"])).papers or [])] == ["r.pdf"]
-    assert [paper.file for paper in (make().select(PaperFilter.parse(["guessing"])).papers or [])] == [
-        "bert.pdf",
-        "r.pdf",
-    ]
+def test_an_exact_name_goes_before_a_part(own_app: HashingApp, make_own: Make) -> None:
+    for file, title in (("bert", "BERT: Guessing Words"), ("r", "RoBERTa: Guessing More Words than BERT")):
+        write_pdf(own_app.settings.PAPERS_DIR / f"{file}.pdf", [f"{title} are guessed."], title)
+    own_app.run()
+    for name, files in (("BERT", ["bert.pdf"]), ("roberta", ["r.pdf"]), ("guessing", ["bert.pdf", "r.pdf"])):
+        assert [paper.file for paper in named_so(make_own, name)] == files
 
 
 def test_ties_keep_their_order(make: Make) -> None:
@@ -289,45 +290,27 @@ def named_so(make: Make, *names: str) -> list[Paper]:
 
 
 def test_papers_are_named_by_part_of_a_title(make: Make) -> None:
-    assert [paper.file for paper in named_so(make, "ON GLA")] == ["glacier.pdf"]
-    assert [paper.file for paper in named_so(make, "warden.p")] == ["warden.pdf"]
-    assert [paper.file for paper in named_so(make, "warden", "glacier")] == ["glacier.pdf", "warden.pdf"]
+    for names, files in ((["ON GLA"], ["glacier"]), (["warden.p", "glacier"], ["glacier", "warden"])):
+        assert [paper.file for paper in named_so(make, *names)] == [f"{file}.pdf" for file in files]
     assert make().select(PaperFilter()).papers is None
     with pytest.raises(UsageError, match=r"is called “glaciers.pdf”. Similar names: glacier\.pdf"):
         named_so(make, "glaciers.pdf")
 
 
-def test_dense_alone_and_bm25_alone(make: Make) -> None:
+def test_dense_alone_and_bm25_alone(app: HashingApp, make: Make) -> None:
     dense = make(candidates=20, mode="dense").search(ICE, 9)
     assert {hit.lexical for hit in dense.hits} == {None}
     assert "bm25" not in dense.ranked
     assert len(dense.hits) == len(PASSAGES)
+    (moon,) = ids_of(make, "moon")
+    before = list(app.hashing.queries)
     lexical = make(candidates=20, mode="lexical").search(ICE, 9)
     assert named(lexical.hits) == ["glacier", "thickness"]  # no other passage has one of the words
-    assert [hit.dense for hit in lexical.hits] == [None, None]
-    assert list(lexical.ranked) == ["bm25", "fused"]
-    assert lexical.hits[0].score == 1.0
-
-
-def test_bm25_alone_embeds_no_question(app: HashingApp, make: Make) -> None:
-    retriever = make(candidates=20, mode="lexical")
-    asked: list[str] = []
-
-    class Watched(type(app.hashing)):  # type: ignore[misc]
-        def embed_queries(self, texts: Sequence[str]) -> Any:
-            asked.extend(texts)
-            return super().embed_queries(texts)
-
-    retriever.embedder = Watched()
-    assert named(retriever.search(ICE, 1).hits) == ["glacier"]
-    assert asked == []
-
-
-def test_bm25_alone_keeps_the_evidence_of_earlier_turns(make: Make) -> None:
-    (moon,) = ids_of(make, "moon")
-    found = make(candidates=20, mode="lexical").search(ICE, 9, also=[moon])
-    assert named(found.hits) == ["glacier", "thickness", "moon"]
-    assert found.hits[2].score == 0.0
+    assert [(hit.dense, hit.lexical is None) for hit in lexical.hits] == [(None, False)] * 2
+    assert (list(lexical.ranked), lexical.hits[0].score) == (["bm25", "fused"], 1.0)
+    found = make(candidates=20, mode="lexical").search(ICE, 9, also=[moon]).hits  # evidence of earlier turns
+    assert (named(found), found[2].score) == (["glacier", "thickness", "moon"], 0.0)
+    assert app.hashing.queries == before  # no question was embedded
 
 
 def test_too_few_hits_of_bm25_bring_the_dense_ones(make: Make) -> None:
@@ -338,34 +321,28 @@ def test_too_few_hits_of_bm25_bring_the_dense_ones(make: Make) -> None:
     assert fewer.search(ICE, 9).hits == make(candidates=20).search(ICE, 9).hits
 
 
-def test_ranks_are_fused_if_chosen(make: Make) -> None:
-    found = make(candidates=20, method="rrf", rrf_k=60).search(ICE, 3)
-    assert named(found.hits)[0] == "glacier"
-    assert found.hits[0].score == 1.0  # the first of both
-
-
-def test_what_repeats_a_better_passage_comes_later(app: HashingApp, make: Make) -> None:
+def test_what_repeats_a_better_passage_comes_later(own_app: HashingApp, make_own: Make) -> None:
     again = "The Aletsch glacier is 23 kilometres long, they say."
-    write_pdf(app.settings.PAPERS_DIR / "again.pdf", [again], "On ice again")
-    app.run()
-    plain = make(candidates=20).search(ICE, 3)
+    write_pdf(own_app.settings.PAPERS_DIR / "again.pdf", [again], "On ice again")
+    own_app.run()
+    plain = make_own(candidates=20).search(ICE, 3)
     assert set(named(plain.hits)[:2]) == {"glacier", "again"}
-    spread = make(candidates=20, mmr_lambda=0.5).search(ICE, 3)
+    spread = make_own(candidates=20, mmr_lambda=0.5).search(ICE, 3)
     assert named(spread.hits)[0] == named(plain.hits)[0]
     assert named(spread.hits)[1] != named(plain.hits)[1]
     assert spread.ranked["mmr"][0] == spread.hits[0].chunk.id
-    assert make(candidates=20, mmr_lambda=1.0).search(ICE, 3).ranked.keys() == plain.ranked.keys()
-    unranked = make(candidates=20, mmr_lambda=0.5).search(ICE, 3, rerank=False)
-    assert unranked.hits == make(candidates=20).search(ICE, 3, rerank=False).hits
+    assert make_own(candidates=20, mmr_lambda=1.0).search(ICE, 3).ranked.keys() == plain.ranked.keys()
+    unranked = make_own(candidates=20, mmr_lambda=0.5).search(ICE, 3, rerank=False)
+    assert unranked.hits == make_own(candidates=20).search(ICE, 3, rerank=False).hits
 
 
-def test_names_of_papers_follow_the_library(app: HashingApp, make: Make) -> None:
-    retriever = make(candidates=9)
+def test_names_of_papers_follow_the_library(own_app: HashingApp, make_own: Make) -> None:
+    retriever = make_own(candidates=9)
     names = retriever.paper_names()
     assert retriever.paper_names() is names
     (warden,) = names.meant("what is in warden.pdf?")
     assert names.meant("who wrote Gauges at Dawn?") == ()
-    with closing(app.open_library()) as library:
+    with closing(own_app.open_library()) as library:
         library.set_metadata(warden.id, "person", simple_metadata("Gauges at Dawn", origin="person"))
-    app.finish_ingest()
+    own_app.finish_ingest()
     assert [paper.id for paper in retriever.paper_names().meant("who wrote Gauges at Dawn?")] == [warden.id]

@@ -41,14 +41,11 @@ def test_questions_have_own_libraries_and_shared_models(readers: RetrieverPool) 
         assert first.retriever.search(QUESTION, 3).hits == second.retriever.search(QUESTION, 3).hits
 
 
-def test_a_reader_is_kept_for_the_next_question(readers: RetrieverPool) -> None:
+def test_idle_readers_are_kept_up_to_a_limit(readers: RetrieverPool) -> None:
     with readers.acquire() as first:
         pass
     with readers.acquire() as again:
         assert again is first
-
-
-def test_only_so_many_idle_readers_are_kept(readers: RetrieverPool) -> None:
     with ExitStack() as at_once:
         taken = [at_once.enter_context(readers.acquire()) for _ in range(MAX_IDLE + 2)]
     closed = []
@@ -60,15 +57,12 @@ def test_only_so_many_idle_readers_are_kept(readers: RetrieverPool) -> None:
     assert len(closed) == 2
 
 
-def test_a_reader_whose_question_failed_is_not_reused(readers: RetrieverPool) -> None:
+def test_failed_and_late_readers_are_not_reused(readers: RetrieverPool) -> None:
     with pytest.raises(LookupError), readers.acquire() as first:
         raise LookupError
     with readers.acquire() as second:
         assert second.library is not first.library
         assert second.retriever.search(QUESTION, 3).hits
-
-
-def test_a_reader_that_comes_back_after_the_end_is_closed(readers: RetrieverPool) -> None:
     with readers.acquire() as late:
         readers.close()
         assert late.library.papers()

@@ -347,7 +347,7 @@ def test_a_transaction_keeps_others_from_what_it_may_change(
             else:
                 with pytest.raises(StoreBusy):
                     insert(library, 0.2)
-                assert 0.1 < time.monotonic() - began < 5
+                assert 0.1 < time.monotonic() - began < 25  # and not as long as a command waits
     both.require_equal()
 
 
@@ -433,6 +433,10 @@ def _said(value: Any) -> Field[Any]:
     return Field(value, "person", True)
 
 
+def _fail(said: Metadata) -> Metadata:
+    raise ZeroDivisionError
+
+
 def test_a_change_of_metadata_that_fails_changes_nothing(both: Both) -> None:
     both(lambda library: add(library, "a.pdf", paper("a")))
     both(lambda library: library.set_metadata("a" * 64, "person", Metadata(title=_said("Kept"))))
@@ -446,7 +450,7 @@ def test_a_change_of_metadata_that_fails_changes_nothing(both: Both) -> None:
     with pytest.raises(ZeroDivisionError):
         both(fail)
     with pytest.raises(ZeroDivisionError):
-        both(lambda library: library.change_metadata("a" * 64, "person", lambda said: 1 / 0))
+        both(lambda library: library.change_metadata("a" * 64, "person", _fail))
     wrong = Metadata(title=_said("\ud800"))
     with pytest.raises(StoreRefused):
         both(lambda library: library.change_metadata("a" * 64, "person", lambda _: wrong))
@@ -504,7 +508,7 @@ def test_papers_are_named_for_citations(both: Both) -> None:
 def work(
     source: SourceName = "openalex", title: str = "On the Sleep of Otters", year: int | None = 2021, **more: Any
 ) -> Work:
-    return Work(source, title=title, authors=(WorkAuthor(PersonName("Byte", "Ada")),), year=year, **more)
+    return Work(source, title=title, authors=(WorkAuthor("Byte", "Ada"),), year=year, **more)
 
 
 def _put(library: Library, *given: Work) -> list[str]:

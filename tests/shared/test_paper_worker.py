@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -68,11 +69,12 @@ def test_a_paper_comes_back_with_all_its_vectors(worker: PaperWorker, tmp_path: 
     assert len(found.vectors) == len(set(texts)) + 1  # and of the paper as a whole
 
 
-def test_a_pdf_that_hangs_or_is_broken_ends_its_own_process_alone(worker: PaperWorker, tmp_path: Path) -> None:
+def test_a_hanging_or_broken_pdf_ends_only_its_process(worker: PaperWorker, tmp_path: Path) -> None:
     slow = slow_page(tmp_path / "slow.pdf", "Slow.", 1_000_000)
     hung = read(worker, slow)
     assert isinstance(hung, PaperLimit)
-    assert hung.happened == "Reading the file took longer than 3 s of processor time."
+    # The first on a computer that is not busy
+    assert re.match(r"Reading the file took longer than 3 s|The file could not be read within 15 s", hung.happened)
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7")
     broken = read(worker, tmp_path / "broken.pdf")
     assert isinstance(broken, FolioError)
@@ -153,7 +155,7 @@ def test_workers_are_spread_over_the_servers_and_leave_one_that_fails(
             assert isinstance(read(worker, path), OllamaError)
 
 
-def test_a_server_that_is_down_when_a_worker_starts_is_left_out(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
+def test_a_server_that_is_down_at_the_start_is_skipped(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
     path = next(small_papers(tmp_path).glob("*.pdf"))
     with closing(PaperWorker(on_servers("http://127.0.0.1:9", ollama_server.url))) as worker:
         worker._place = 0

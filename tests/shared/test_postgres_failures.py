@@ -25,7 +25,7 @@ from tests.helpers.engines import add, file, paper, rows_of
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingApp, read_once
 from tests.helpers.libraries import ENTRY
-from tests.helpers.postgres import PostgresServer, free_port, new_folder, own, running_server
+from tests.helpers.postgres import PostgresServer, free_port, new_folder, once_it_answers, own, running_server
 from tests.helpers.shared_writer import shared_app
 from tests.helpers.tcp_proxy import TcpProxy
 from tests.helpers.tls_stand_in import certificate, tls_stand_in
@@ -119,7 +119,7 @@ def test_another_server_takes_over_and_nothing_acknowledged_is_missing() -> None
             "?target_session_attrs=read-write&sslmode=disable"
         )
         open_library(url, create=True).close()
-        with closing(open_library(second.url(name))) as replica:
+        with closing(once_it_answers(lambda: open_library(second.url(name)))) as replica:
             assert replica.is_read_only
             with pytest.raises(StoreError) as refused:
                 add_numbered(replica, 999)
@@ -157,7 +157,7 @@ def _is_commit(data: bytes) -> bool:
 
 
 @pytest.mark.parametrize(("forwards", "late_s"), [(True, 0.0), (False, 0.0), (True, 1.0)], ids=["done", "not", "late"])
-def test_a_commit_without_an_answer_is_known_to_be_done_or_not(
+def test_an_unanswered_commit_is_known_as_done_or_not(
     far: Library, proxy: TcpProxy, url: str, forwards: bool, late_s: float
 ) -> None:
     before = generation(far)
@@ -180,12 +180,12 @@ def test_a_commit_without_an_answer_is_known_to_be_done_or_not(
         assert other.check() == []
 
 
-def test_a_transaction_that_a_server_does_not_know_was_not_done_there(far: Library) -> None:
+def test_a_transaction_unknown_to_the_server_was_not_done(far: Library) -> None:
     assert isinstance(far.database, PostgresDatabase)
     assert not far.database._is_committed(str(2**40))
 
 
-def test_a_read_that_is_cut_off_is_an_error_and_the_next_works(far: Library, proxy: TcpProxy) -> None:
+def test_a_read_is_cut_off_and_the_next_works(far: Library, proxy: TcpProxy) -> None:
     expected = far.papers(), far.files()
     proxy.cut_answer = lambda data: True
     assert far.files() == expected[1]  # alone, it is read again
@@ -297,7 +297,7 @@ def test_what_is_wrong_with_an_address_is_said_plainly(guarded: PostgresServer, 
 @pytest.mark.parametrize(
     "password", ["s3cret/p@ss", "s3cret@p@ss", "s3cret?p@ss", "%zzs3cret", "12/s3cret", "s3cret#", "s3cret:pass"]
 )
-def test_an_address_with_a_sign_that_must_be_written_otherwise_tells_no_password(password: str) -> None:
+def test_an_address_that_needs_escaping_reveals_no_password(password: str) -> None:
     url = f"postgresql://me:{password}@host.example/papers"
     if password in ("s3cret#", "s3cret:pass"):  # these may be as they are
         assert place_of(url) == "the database papers on host.example"
@@ -308,7 +308,7 @@ def test_an_address_with_a_sign_that_must_be_written_otherwise_tells_no_password
     assert "%2F" in refused.value.remedy
 
 
-def test_it_is_not_read_from_a_checkout() -> None:
+def test_the_database_address_is_not_read_from_a_checkout() -> None:
     assert "DATABASE_URL" in PERSONAL
 
 
@@ -358,7 +358,7 @@ def reader(postgres: PostgresServer, url: str, tmp_path: Path, monkeypatch: pyte
     postgres.execute("DROP ROLE reader")
 
 
-def test_who_may_only_read_can_ask(reader: HashingApp, postgres: PostgresServer, url: str) -> None:
+def test_a_role_that_may_only_read_can_ask(reader: HashingApp, postgres: PostgresServer, url: str) -> None:
     before = len((postgres.folder / "log").read_bytes())
     with closing(reader.open_library()) as library:
         assert library.is_read_only
@@ -374,7 +374,7 @@ def test_who_may_only_read_can_ask(reader: HashingApp, postgres: PostgresServer,
     assert b"permission denied" in (postgres.folder / "log").read_bytes()[before:]  # it would have been noticed
 
 
-def test_who_may_not_read_is_told(postgres: PostgresServer, url: str) -> None:
+def test_a_role_that_may_not_read_gets_an_error(postgres: PostgresServer, url: str) -> None:
     open_library(url, create=True).close()
     name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
     postgres.execute("CREATE ROLE nobody_here LOGIN")
@@ -428,7 +428,7 @@ def test_a_full_disk_is_said_to_be_full_and_tears_nothing() -> None:
             require_room_helps(library, disk, number, full)
 
 
-def test_a_disk_that_is_full_to_the_last_byte_ends_the_server_until_there_is_room() -> None:
+def test_a_full_disk_stops_the_server_until_there_is_room() -> None:
     with small_disk(72) as disk:
         server = PostgresServer(disk, fsync=True, max_wal_size="8MB", min_wal_size="2MB")
         try:

@@ -43,7 +43,7 @@ def test_a_changed_byte_is_found(places: dict[int, tuple[int, int]], data: st.Da
             unpack(term, block, count, pack("term", 3, made))
 
 
-def test_lengths_are_rounded_down_to_those_that_a_byte_can_say() -> None:
+def test_lengths_are_rounded_down_to_what_a_byte_holds() -> None:
     assert FIELD_NORMS[:45].tolist() == [*range(40), 40, 42, 44, 46, 48]
     assert FIELD_NORMS[-1] == 2_013_265_944  # the last of tantivy's table
     assert (np.diff(FIELD_NORMS) > 0).all()

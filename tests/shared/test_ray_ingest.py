@@ -83,7 +83,7 @@ def plain(papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hash
     return app
 
 
-def test_the_library_and_the_report_are_those_of_an_ingest_without_ray(
+def test_the_result_is_that_of_an_ingest_without_ray(
     ray: Any, plain: HashingApp, papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = hashing_app(tmp_path / "ray", PAPERS_DIR=papers)
@@ -105,7 +105,7 @@ def test_the_library_and_the_report_are_those_of_an_ingest_without_ray(
     assert {outcome.status for outcome in app.run(on_ray=True)} == {"unchanged", "failed"}
 
 
-def test_workers_that_are_killed_cost_only_the_paper_that_kills_them(
+def test_killed_workers_cost_only_the_paper_that_kills_them(
     ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_reader, "_TRIES", 2)
@@ -137,7 +137,7 @@ def test_an_embedder_that_is_down_ends_the_ingest(ray: Any, papers: Path, tmp_pa
         list(reader(files_in(papers), tuple))
 
 
-def test_a_ray_of_its_own_can_be_reached_from_this_computer_alone(ray: Any) -> None:
+def test_a_started_ray_listens_on_this_computer_alone(ray: Any) -> None:
     (node,) = ray.nodes()
     assert node["NodeManagerAddress"] == "127.0.0.1"
     tokens = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True, check=True).stdout
@@ -148,7 +148,7 @@ def test_a_ray_of_its_own_can_be_reached_from_this_computer_alone(ray: Any) -> N
 # Without Ray
 
 
-def test_on_is_for_reading(plain: HashingApp) -> None:
+def test_ray_is_refused_with_verify_or_repair(plain: HashingApp) -> None:
     with pytest.raises(UsageError, match=r"^--verify and --repair read no PDFs\.$"):
         ingest.run(plain, ingest.parser("ingest.py").parse_args(["--verify", "--on", "ray"]))
 

@@ -62,9 +62,7 @@ def results(
     return {each.item.name: each.result for each in found if isinstance(each, Finished)}
 
 
-def test_each_file_comes_back_once_and_one_that_changed_as_its_error(
-    files: list[SourceFile], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_file_comes_back_once_or_as_an_error(files: list[SourceFile], monkeypatch: pytest.MonkeyPatch) -> None:
     Path(files[2].path).write_text("another")
     ray = RayStandIn()
     found = results(files, monkeypatch, read, ray)
@@ -112,7 +110,9 @@ def test_a_paper_that_ends_its_workers_costs_itself_alone(
     ]
 
 
-def test_what_ends_the_ingest_cancels_what_is_away(files: list[SourceFile], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_ends_the_ingest_cancels_pending_papers(
+    files: list[SourceFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ray = RayStandIn()
 
     def down(job: Job, file: SourceFile, content: bytes) -> OllamaError:

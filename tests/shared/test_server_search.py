@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,14 @@ from folio.shared.postgres import PostgresDatabase
 from folio.shared.server_search import ServerIndexes, open_server_indexes
 from folio.store.library import Library
 from folio.text import tokenize
+from tests.helpers.damage import at_once
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.forks import forks_of
 from tests.helpers.library_pair import LibraryPair, made_up_questions, made_up_texts, real_texts
-from tests.helpers.postgres import PostgresServer
+from tests.helpers.postgres import PostgresServer, once_it_answers
 
 Found = Sequence[tuple[int, float]]
+CHARACTERS = 10**7 if EXHAUSTIVE else 480_000  # of real papers: more than a thousand passages
 
 
 @pytest.fixture
@@ -42,9 +45,12 @@ def real(
     texts, asked = real_texts()
     name = postgres.new_database()
     pair = LibraryPair(tmp_path_factory.mktemp("real"), postgres.url(name))
+    added = 0
     for number, text in enumerate(texts):
-        pair.add(f"paper{number}.pdf", text, text[:80].split("\n")[0])
-    yield pair, pair.update(), [*asked[:100], *made_up_questions(texts, 60)]
+        if added < CHARACTERS:
+            pair.add(f"paper{number}.pdf", text, text[:80].split("\n")[0])
+            added += len(text)
+    yield pair, pair.update(), [*asked[:40], *made_up_questions(texts, 40)]
     pair.close()
     postgres.drop_database(name)
 
@@ -53,6 +59,15 @@ def assert_same(found: Found, expected: Found) -> None:
     """The same ids in the same order; scores may differ in the fifth digit."""
     assert [chunk for chunk, _ in found] == [chunk for chunk, _ in expected]
     np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], rtol=2e-5)
+
+
+def assert_finds(
+    pair: LibraryPair, indexes: ServerIndexes, questions: Sequence[str], expected: Sequence[tuple[Found, Found]]
+) -> None:
+    """What new indexes on disk have found for the questions, by words and by meaning."""
+    for question, (by_words, by_vectors) in zip(questions, expected, strict=True):
+        assert_same(indexes.lexical.search(question, 20), by_words)
+        assert indexes.passages.search(pair.embedder.embed_query(question), 20) == by_vectors
 
 
 def assert_finds_the_same(pair: LibraryPair, indexes: ServerIndexes, questions: Sequence[str]) -> None:
@@ -149,7 +164,7 @@ def test_all_are_searched_where_a_filter_leaves_few(real: tuple[LibraryPair, Ser
 def test_fine_passages_have_an_index_of_their_own(tmp_path: Path, url: str) -> None:
     pair = LibraryPair(tmp_path, url, dual=True)
     texts = made_up_texts(4, 3000)
-    papers = [pair.add(f"{number}.pdf", text) for number, text in enumerate(texts)]
+    papers = pair.add_all(texts)
     indexes, fine = pair.update(), pair.vectors(fine=True)
     assert indexes.fine_passages is not None
     own = pair.local.fine_ids_in(pair.local.chunk_ids_of(papers[:1]))
@@ -218,7 +233,7 @@ def test_updates_leave_no_history(pair: LibraryPair, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(module, "BLOCK", 32)  # so that papers lie in several blocks
     texts = made_up_texts(14, 4000)
     questions = made_up_questions(texts, 25)
-    ids = [pair.add(f"{number}.pdf", text) for number, text in enumerate(texts[:8])]
+    ids = pair.add_all(texts[:8])
     assert_finds_the_same(pair, pair.update(), questions)
 
     pair.add("8.pdf", texts[8])  # added
@@ -233,8 +248,7 @@ def test_updates_leave_no_history(pair: LibraryPair, monkeypatch: pytest.MonkeyP
     for number in (1, 2, 3, 4, 6, 7, 8):
         pair.drop(f"{number}.pdf")
     assert_finds_the_same(pair, pair.update(), questions)
-    for number, text in enumerate(texts[9:], 20):
-        pair.add(f"{number}.pdf", text)
+    pair.add_all(texts[9:], 20)
     indexes = pair.update()
     assert_finds_the_same(pair, indexes, questions)
     assert pair.update().stamp == indexes.stamp  # nothing to be done
@@ -243,13 +257,9 @@ def test_updates_leave_no_history(pair: LibraryPair, monkeypatch: pytest.MonkeyP
 def test_a_snapshot_keeps_its_state_while_others_update(pair: LibraryPair, url: str) -> None:
     texts = made_up_texts(4, 3000)
     questions = made_up_questions(texts, 10)
-    for number, text in enumerate(texts[:2]):
-        pair.add(f"{number}.pdf", text)
+    pair.add_all(texts[:2])
     pair.update()
-    words, vectors = pair.bm25(), pair.vectors()
-    expected = [
-        (words.search(question, 20), vectors.search(pair.embedder.embed_query(question), 20)) for question in questions
-    ]
+    expected = pair.nearest(questions)
     reader = Library(PostgresDatabase(url))
     assert isinstance(reader.database, PostgresDatabase)
     with reader.reading():
@@ -258,9 +268,7 @@ def test_a_snapshot_keeps_its_state_while_others_update(pair: LibraryPair, url: 
         pair.add("2.pdf", texts[2])
         newer = pair.update()
         server_index.update(pair.database, pair.shared, rebuild=True)
-        for question, (by_words, by_vectors) in zip(questions, expected, strict=True):
-            assert_same(indexes.lexical.search(question, 20), by_words)
-            assert indexes.passages.search(pair.embedder.embed_query(question), 20) == by_vectors
+        assert_finds(pair, indexes, questions, expected)
         assert indexes.stamp.generation < newer.stamp.generation
     assert_finds_the_same(pair, open_server_indexes(pair.database, pair.shared), questions)
     reader.close()
@@ -268,8 +276,7 @@ def test_a_snapshot_keeps_its_state_while_others_update(pair: LibraryPair, url: 
 
 def test_indexes_of_an_earlier_generation_find_what_is_still_there(pair: LibraryPair) -> None:
     texts = made_up_texts(4, 3000)
-    for number, text in enumerate(texts[:3]):
-        pair.add(f"{number}.pdf", text)
+    pair.add_all(texts[:3])
     before = pair.update()
     question = texts[0][:60]
     query = pair.embedder.embed_query(question)
@@ -302,41 +309,27 @@ def test_papers_can_be_added_during_an_update(pair: LibraryPair, url: str) -> No
 
 def test_two_that_update_at_once_both_end(pair: LibraryPair, url: str) -> None:
     texts = made_up_texts(4, 3000)
-    for number, text in enumerate(texts):
-        pair.add(f"{number}.pdf", text)
-    failed: list[BaseException] = []
+    pair.add_all(texts)
 
-    def update() -> None:
-        database = PostgresDatabase(url)
-        try:
+    def update(number: int) -> None:
+        with closing(PostgresDatabase(url)) as database:
             server_index.update(database, Library(database))
-        except BaseException as error:
-            failed.append(error)
-        database.close()
 
-    threads = [threading.Thread(target=update) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    at_once(3, update)
     assert_finds_the_same(pair, open_server_indexes(pair.database, pair.shared), made_up_questions(texts, 10))
 
 
 def test_a_killed_update_leaves_the_old_state(pair: LibraryPair) -> None:
     texts = made_up_texts(5, 3000)
     questions = made_up_questions(texts, 10)
-    for number, text in enumerate(texts[:3]):
-        pair.add(f"{number}.pdf", text)
+    pair.add_all(texts[:3])
     update = forks_of("tests.helpers.update_child").run
     for statement in (1, 2, 3, 5, 8, 11, 14):  # the first update makes the tables
         assert update(pair.url, statement)[0] == -9, statement
         with pytest.raises(IndexDamaged):
             open_server_indexes(pair.database, pair.shared)
     before = pair.update()
-    words, vectors = pair.bm25(), pair.vectors()
-    expected = [words.search(question, 20) for question in questions]
-    nearest = [vectors.search(pair.embedder.embed_query(question), 20) for question in questions]
+    expected = pair.nearest(questions)
     pair.retitle(pair.local.papers()[0].id, "Another title")
     pair.add("3.pdf", texts[3])
     pair.add("4.pdf", texts[4])
@@ -344,9 +337,7 @@ def test_a_killed_update_leaves_the_old_state(pair: LibraryPair) -> None:
         assert update(pair.url, statement)[0] == -9, statement
         indexes = open_server_indexes(pair.database, pair.shared)
         assert indexes.stamp == before.stamp
-        for question, by_words, by_vectors in zip(questions, expected, nearest, strict=True):
-            assert_same(indexes.lexical.search(question, 20), by_words)
-            assert indexes.passages.search(pair.embedder.embed_query(question), 20) == by_vectors
+        assert_finds(pair, indexes, questions, expected)
     code, out = update(pair.url, 1000)
     assert code == 0, out
     assert int(out) > 8
@@ -360,8 +351,7 @@ def test_a_server_that_dies_in_an_update_keeps_the_old_state(
     questions = made_up_questions(texts, 10)
     pair.add("0.pdf", texts[0])
     before = pair.update()
-    words = pair.bm25()
-    expected = [words.search(question, 20) for question in questions]
+    expected = pair.nearest(questions)
     pair.add("1.pdf", texts[1])
     copy_in = pair.database.copy_in
 
@@ -374,10 +364,10 @@ def test_a_server_that_dies_in_an_update_keeps_the_old_state(
     with pytest.raises(StoreError):
         server_index.update(pair.database, pair.shared)
     monkeypatch.undo()
-    indexes = open_server_indexes(pair.database, pair.shared)  # the server has started again by itself
+    # The server starts again by itself
+    indexes = once_it_answers(lambda: open_server_indexes(pair.database, pair.shared))
     assert indexes.stamp == before.stamp
-    for question, by_words in zip(questions, expected, strict=True):
-        assert_same(indexes.lexical.search(question, 20), by_words)
+    assert_finds(pair, indexes, questions, expected)
     assert_finds_the_same(pair, pair.update(), questions)
 
 
@@ -400,8 +390,7 @@ def test_a_server_that_dies_in_an_update_keeps_the_old_state(
 )
 def test_a_damaged_row_is_an_error_and_a_rebuild_repairs_it(pair: LibraryPair, damage: str) -> None:
     texts = made_up_texts(2, 3000)
-    for number, text in enumerate(texts):
-        pair.add(f"{number}.pdf", text)
+    pair.add_all(texts)
     indexes, question = pair.update(), texts[0][:40]
     assert indexes.lexical.search(question, 5)
     pair.database.execute(damage)
@@ -430,8 +419,7 @@ def test_a_damaged_row_is_an_error_and_a_rebuild_repairs_it(pair: LibraryPair, d
     ],
 )
 def test_a_check_finds_what_is_wrong(pair: LibraryPair, damage: str, fault: str) -> None:
-    for number, text in enumerate(made_up_texts(3, 3000)):
-        pair.add(f"{number}.pdf", text)
+    pair.add_all(made_up_texts(3, 3000))
     pair.drop("1.pdf")
     pair.update()
     assert server_check.faults(pair.database, pair.shared) == []
@@ -443,8 +431,7 @@ def test_a_check_finds_what_is_wrong(pair: LibraryPair, damage: str, fault: str)
 
 def test_an_update_makes_damaged_rows_anew(pair: LibraryPair) -> None:
     texts = made_up_texts(3, 3000)
-    for number, text in enumerate(texts[:2]):
-        pair.add(f"{number}.pdf", text)
+    pair.add_all(texts[:2])
     pair.update()
     pair.database.execute("UPDATE search_postings_1 SET data = ''")
     pair.add("2.pdf", texts[2])
@@ -476,7 +463,7 @@ def test_missing_indexes_and_those_of_another_version(pair: LibraryPair) -> None
     assert_finds_the_same(pair, pair.update(), [text[:40]])
 
 
-def test_a_role_that_may_not_create_the_extension_is_told_what_to_do(pair: LibraryPair) -> None:
+def test_a_role_without_the_right_to_extensions_gets_a_remedy(pair: LibraryPair) -> None:
     pair.add("0.pdf", "A text.")
     pair.database.execute("CREATE ROLE folio_reader LOGIN")
     pair.database.execute("GRANT ALL ON ALL TABLES IN SCHEMA folio TO folio_reader")

@@ -326,7 +326,7 @@ def test_papers_that_are_added_during_a_rebuild_are_not_lost(
     require_one_schema(url)
 
 
-def test_a_transaction_that_waited_for_a_rebuild_works_on_the_new_library(
+def test_a_transaction_after_a_rebuild_works_on_the_new_library(
     ingested: HashingApp, computer: Callable[..., HashingApp]
 ) -> None:
     store = store_of(ingested)
@@ -367,7 +367,7 @@ def test_a_pdf_comes_from_the_database_where_its_file_is_not(ingested: HashingAp
         assert len(list((tmp_path / "copies").iterdir())) == 1
 
 
-def test_a_pdf_that_is_not_whole_in_the_database_is_not_given(ingested: HashingApp, tmp_path: Path) -> None:
+def test_an_incomplete_pdf_in_the_database_is_not_returned(ingested: HashingApp, tmp_path: Path) -> None:
     with closing(store_of(ingested).open()) as library:
         file = library.files()[3]
         with library.database.transaction("user"):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folio.errors import UsageError
-from folio.sources.identifiers import parse_identifier
+from folio.identifiers import parse_identifier
 
 pytestmark = pytest.mark.fast
 

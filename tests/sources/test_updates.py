@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from folio.errors import SourceError
-from folio.paper_metadata import Field, Metadata, merged, version_number, with_own_version
+from folio.identifiers import version_number
+from folio.paper_metadata import Field, Metadata, merged, with_own_version
 from folio.sources import arxiv, crossref
 from folio.sources.crossref_notices import read_registered, read_updating
 from folio.sources.versions import is_missing, newer

@@ -189,7 +189,7 @@ def test_an_answer_is_not_restored_if_its_text_has_changed(other: Library, text:
     assert restore(snapshot_of(ANSWER), other) is None
 
 
-def test_an_answer_is_not_restored_if_a_page_now_ends_in_its_quote(other: Library) -> None:
+def test_an_answer_whose_quote_now_spans_pages_is_not_restored(other: Library) -> None:
     other.drop(f"/papers/{ICE_PAPER.file}")
     again = replace(ICE_PAPER, pages=PageMap((0, 10), ("", "")))
     vector: Vectors = np.zeros((1, 4), dtype=np.float32)

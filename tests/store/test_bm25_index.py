@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from folio.store import bm25_index
 from folio.store.bm25_index import MANIFEST, OkapiIndex, TantivyIndex, rarity
 from folio.store.checksums import read_manifest, write_manifest
 from folio.store.rows import Passage, Stamp
-from tests.helpers.fakes import overwrite
+from tests.helpers.damage import cut, flip
 
 STAMP = Stamp("epoch", 1)
 Engine = TantivyIndex | OkapiIndex
@@ -65,7 +67,7 @@ def test_the_rarer_word_wins(index: Engine) -> None:
     assert _ids(index.search("gradient squeezes", 10))[0] == 21
 
 
-def test_ties_are_in_the_order_of_the_ids_at_the_cut_too(make: Make) -> None:
+def test_ties_are_in_the_order_of_their_ids(make: Make) -> None:
     ids = list(range(100, 130))
     random.Random(7).shuffle(ids)
     index = make([Passage(i, LATTICES, "", "the same words here") for i in ids] + [Passage(1, SPONGES, "", "others")])
@@ -88,17 +90,16 @@ def test_a_score_does_not_depend_on_the_filter(index: Engine) -> None:
     assert alone[22] == pytest.approx(among_all[22])
 
 
-@pytest.mark.parametrize("query", ["", "   ", "what is the of and", "?!", "zyzzyva", "zyzzyva xylem"])
-def test_a_query_of_unknown_words_finds_nothing(index: Engine, query: str) -> None:
-    assert index.search(query, 10) == []
+@pytest.mark.parametrize(
+    ("query", "k"),
+    [*((query, 10) for query in ("", "   ", "what is the of and", "?!", "zyzzyva", "zyzzyva xylem")), ("gradient", 0)],
+)
+def test_a_query_of_unknown_words_or_for_no_passages_finds_nothing(index: Engine, query: str, k: int) -> None:
+    assert index.search(query, k) == []
 
 
 def test_an_unknown_word_next_to_a_known_one_changes_nothing(index: Engine) -> None:
     assert index.search("zyzzyva sponge", 10) == index.search("sponge", 10)
-
-
-def test_k_of_zero_finds_nothing(index: Engine) -> None:
-    assert index.search("gradient", 0) == []
 
 
 @pytest.mark.parametrize("query", ["ML-KEM.KeyGen", "keygen", "ml-kem", "shake128", "SHAKE", "gen"])
@@ -222,72 +223,62 @@ def test_a_new_index_takes_the_place_of_the_old_one(folder: Path) -> None:
     assert TantivyIndex.load(folder, thorough=True).ids() == {11}
 
 
+def _delete(folder: Path, suffix: str) -> None:
+    for path in folder.glob(f"*{suffix}"):
+        if path.name != MANIFEST:
+            path.unlink()
+
+
+def _write_manifest(folder: Path, content: bytes) -> None:
+    (folder / MANIFEST).write_bytes(content)
+
+
 def _largest(folder: Path) -> Path:
     return max((path for path in folder.iterdir() if path.name != MANIFEST), key=lambda path: path.stat().st_size)
 
 
-@pytest.mark.parametrize("suffix", [".idx", ".term", ".store", ".fast", ".json"])
-def test_a_deleted_file_is_noticed(folder: Path, suffix: str) -> None:
-    for path in folder.glob(f"*{suffix}"):
-        if path.name != MANIFEST:
-            path.unlink()
-    with pytest.raises(IndexDamaged):
-        TantivyIndex.load(folder)
+def _add_without_manifest(folder: Path) -> None:
+    """As after a kill between the commit and its manifest."""
+    stated = (folder / MANIFEST).read_bytes()
+    TantivyIndex.load(folder).add([LATER], Stamp("epoch", 2))
+    (folder / MANIFEST).write_bytes(stated)
 
 
-def test_a_truncated_file_is_noticed(folder: Path) -> None:
-    path = _largest(folder)
-    overwrite(path, path.read_bytes()[:-1])
-    with pytest.raises(IndexDamaged, match="has changed since it was written"):
-        TantivyIndex.load(folder)
+def _use_another_tokenizer(folder: Path) -> None:
+    manifest = read_manifest(folder / MANIFEST)
+    write_manifest(folder / MANIFEST, {**manifest, "tokenizer": manifest["tokenizer"] + 1})
 
 
-def test_a_flipped_byte_is_noticed(folder: Path) -> None:
-    path = _largest(folder)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    overwrite(path, bytes(content))
-    with pytest.raises(IndexDamaged, match="has changed since it was written"):
-        TantivyIndex.load(folder)
+LATER = Passage(101, LATTICES, "Lattice signatures", "A later passage says more.")
+ANY, CHANGED = ".", "has changed since it was written"
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    **{
+        f"no {suffix}": (partial(_delete, suffix=suffix), ANY)
+        for suffix in (".idx", ".term", ".store", ".fast", ".json")
+    },
+    **{
+        f"manifest {content!r}": (partial(_write_manifest, content=content), ANY)
+        for content in (b"", b"{", b"[]", b"null", b"5", b"\xff\xfe", b"{}", b'{"tokenizer": 1, "files": []}')
+    },
+    "truncated": (lambda folder: cut(_largest(folder)), CHANGED),
+    "flipped": (lambda folder: flip(_largest(folder)), CHANGED),
+    "a commit without its manifest": (_add_without_manifest, ANY),
+    "another tokenizer": (_use_another_tokenizer, "another version of Folio"),
+    "no folder": (shutil.rmtree, "cannot be read"),
+}
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"null", b"5", b"\xff\xfe", b"{}", b'{"tokenizer": 1, "files": []}']
-)
-def test_a_manifest_that_cannot_be_read_is_noticed(folder: Path, content: bytes) -> None:
-    (folder / MANIFEST).write_bytes(content)
-    with pytest.raises(IndexDamaged):
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_noticed(folder: Path, name: str) -> None:
+    damage, match = DAMAGE[name]
+    damage(folder)
+    with pytest.raises(IndexDamaged, match=match):
         TantivyIndex.load(folder)
 
 
 def test_damage_before_an_update_is_still_found_after_it(folder: Path) -> None:
     opened = TantivyIndex.load(folder)
-    path = next(folder.glob("*.store"))
-    content = bytearray(path.read_bytes())
-    content[0] ^= 1
-    overwrite(path, bytes(content))
-    added = Passage(101, LATTICES, "Lattice signatures", "A later passage says more.")
-    opened.add([added], Stamp("epoch", 2))
-    with pytest.raises(IndexDamaged, match="has changed since it was written"):
+    flip(next(folder.glob("*.store")), 0)
+    opened.add([LATER], Stamp("epoch", 2))
+    with pytest.raises(IndexDamaged, match=CHANGED):
         TantivyIndex.load(folder, thorough=True)
-
-
-def test_a_commit_without_its_manifest_is_noticed(folder: Path) -> None:
-    # As after a kill between the two.
-    stated = (folder / MANIFEST).read_bytes()
-    TantivyIndex.load(folder).add([Passage(41, LATTICES, "Lattice signatures", "A later one.")], Stamp("epoch", 2))
-    (folder / MANIFEST).write_bytes(stated)
-    with pytest.raises(IndexDamaged):
-        TantivyIndex.load(folder)
-
-
-def test_an_index_made_with_another_tokenizer_is_noticed(folder: Path) -> None:
-    manifest = read_manifest(folder / MANIFEST)
-    write_manifest(folder / MANIFEST, {**manifest, "tokenizer": manifest["tokenizer"] + 1})
-    with pytest.raises(IndexDamaged, match="another version of Folio"):
-        TantivyIndex.load(folder)
-
-
-def test_a_folder_that_is_not_there_is_noticed(tmp_path: Path) -> None:
-    with pytest.raises(IndexDamaged, match="cannot be read"):
-        TantivyIndex.load(tmp_path / "none")

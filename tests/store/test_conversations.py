@@ -261,28 +261,33 @@ def test_another_program_sees_what_is_written(written: Conversations, path: Path
 
 
 def test_a_long_transaction_of_another_program_is_not_waited_for(
-    written: Conversations, path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Library, written: Conversations, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.store.conversations.BUSY_TIMEOUT_S", 0.1)
-    id = written.begin()
+    for module in ("conversations", "query_log"):
+        monkeypatch.setattr(f"folio.store.{module}.BUSY_TIMEOUT_S", 0.05)
+    log, id = QueryLog(library.database), written.begin()
     written.add(id, {}, ANSWER, None)
-    other = sqlite3.connect(user_file(path), isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
     writes: list[Callable[[], object]] = [
         lambda: written.add(id, {}, ANSWER, None),
         lambda: written.mark(id, 1, "good"),
         lambda: written.remove(id),
         written.clear,
+        lambda: log.add(ENTRY),
+        lambda: log.mark("good"),
+        log.clear,
     ]
-    began = time.monotonic()
-    for write in writes:
-        with pytest.raises(StoreBusy):
-            write()
-    assert time.monotonic() - began < 30  # the library's own timeout
-    assert written.require(id).turns == 1  # reading still works
-    other.execute("ROLLBACK")
-    other.close()
-    assert written.add(id, {}, ANSWER, None) == 2
+    with closing(sqlite3.connect(user_file(path), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        for write in writes:
+            with pytest.raises(StoreBusy, match="Another process is writing to the library") as caught:
+                write()
+            assert caught.value.remedy.startswith("Wait until it has finished")
+        assert time.monotonic() - began < 30  # the library's own timeout
+        assert written.require(id).turns == 1  # reading still works
+    with library.database.transaction():  # waits as long as before
+        assert library.database.query("PRAGMA busy_timeout") == [(30_000,)]
+    assert (written.add(id, {}, ANSWER, None), log.add(ENTRY)) == (2, 1)
 
 
 def test_what_is_made_from_pdfs_is_not_waited_for(
@@ -338,9 +343,7 @@ def test_a_replaced_or_deleted_store_is_reopened(written: Conversations, path: P
 
 
 @pytest.mark.parametrize("changed", ["reply = '{}'", "memory = '{}'", "crc = crc + 1"])
-def test_a_turn_that_has_changed_is_an_error_and_can_be_deleted(
-    written: Conversations, path: Path, changed: str
-) -> None:
+def test_a_changed_turn_is_an_error_and_can_be_deleted(written: Conversations, path: Path, changed: str) -> None:
     ids = [written.begin(), written.begin()]
     for id in ids:
         written.add(id, {"answer": "It is 23 km long."}, ANSWER, ENTRY)

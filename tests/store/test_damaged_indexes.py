@@ -20,11 +20,13 @@ from folio.store.indexes import LEXICAL, LIBRARY, check_in_background, open_inde
 from folio.store.library import Library
 from folio.store.vector_index import VectorIndex
 from folio.types import Vectors
+from tests.helpers.damage import flip
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.fakes import HashingEmbedder, overwrite
 from tests.helpers.stores import QUESTIONS, TEXTS, Notices, Store
 
 LISTED = ("vectors-*.faiss", "vectors.json", f"{LEXICAL}/*", f"{LEXICAL}/.managed.json")
-FLIPS_PER_FILE = 5
+FLIPS_PER_FILE = 20 if EXHAUSTIVE else 3
 SAID = "repaired from the library without embedding anything again."
 
 
@@ -92,10 +94,10 @@ def _damages(path: Path, rng: random.Random) -> Iterator[tuple[str, bytes]]:
     yield f"{path.name} truncated", content[: rng.randrange(len(content))]
 
 
-def test_one_flipped_bit_or_a_truncation_is_found_at_opening_and_repaired(folder: Path, expected: list[object]) -> None:
+def test_a_flipped_bit_or_a_truncation_is_repaired_at_opening(folder: Path, expected: list[object]) -> None:
     rng = random.Random(15)
     damages = [(path, *damage) for path in _files(folder) for damage in _damages(path, rng)]
-    assert len(damages) > 50
+    assert len(damages) > 30
     for path, name, content in damages:
         kept = {each: each.read_bytes() for each in _files(folder)}
         overwrite(path, content)
@@ -112,9 +114,7 @@ def test_one_flipped_bit_or_a_truncation_is_found_at_opening_and_repaired(folder
 def test_an_ingest_repairs_a_flipped_bit_even_if_nothing_is_new(folder: Path) -> None:
     library = Library(folder / LIBRARY)
     for path in [path for path in _files(folder) if path.suffix in (".faiss", ".idx")]:
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 4
-        overwrite(path, bytes(content))
+        flip(path, mask=4)
     notices = Notices()
     with writing(folder):
         update_indexes(folder, library, "tantivy", notices)
@@ -150,7 +150,7 @@ FAULTS: dict[str, tuple[type, str, Callable[..., object]]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_failure_inside_an_engine_leads_to_a_rebuild_and_the_same_answer(
+def test_a_failure_inside_an_engine_leads_to_a_rebuild(
     folder: Path, asked: Asked, expected: list[object], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The engine fails while it reads the files of before, and works on new ones."""
@@ -173,9 +173,7 @@ def test_an_engine_that_never_works_is_an_error_with_a_remedy(asked: Asked, monk
     assert "--repair" in caught.value.remedy
 
 
-def test_a_vector_that_is_not_the_librarys_is_found_when_it_is_searched(
-    folder: Path, asked: Asked, expected: list[object]
-) -> None:
+def test_a_wrong_vector_is_noticed_when_searched(folder: Path, asked: Asked, expected: list[object]) -> None:
     """As if it had been damaged before its checksum was computed."""
 
     def mirrored(ids: object) -> Vectors:
@@ -197,14 +195,13 @@ def _large(folder: Path, blocks: int) -> dict[str, Checksums]:
     return {"large": checksums.checksums(path)}
 
 
-def test_of_a_large_file_the_ends_and_a_sample_are_checked_and_the_rest_on_demand(tmp_path: Path) -> None:
+def test_a_large_file_is_sampled_at_opening(tmp_path: Path) -> None:
     files, found = _large(tmp_path, 12), dict[int, int]()
     content = (tmp_path / "large").read_bytes()
     check(tmp_path, files, 4 * BLOCK)
     for block in (0, 3, 11):
-        damaged = bytearray(content)
-        damaged[block * BLOCK + 7] ^= 1
-        overwrite(tmp_path / "large", bytes(damaged))
+        overwrite(tmp_path / "large", content)
+        flip(tmp_path / "large", block * BLOCK + 7)
         with pytest.raises(IndexDamaged, match="large has changed since it was written"):
             check(tmp_path, files)
         for _ in range(40):
@@ -216,15 +213,13 @@ def test_of_a_large_file_the_ends_and_a_sample_are_checked_and_the_rest_on_deman
     assert 0 < found[3] < 40  # two of the ten blocks between the ends are chosen
 
 
-def test_what_a_check_in_the_background_finds_is_repaired_before_the_next_question(
+def test_a_background_check_has_damage_repaired_before_the_next_question(
     folder: Path, asked: Asked, expected: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folio.store.vector_index.CHECKED_BYTES", 0)
     monkeypatch.setattr("folio.store.checksums._sample", lambda files, blocks, count: [])  # nothing at opening
     (path,) = folder.glob("*.faiss")
-    content = bytearray(path.read_bytes())
-    content[200] ^= 16  # inside a vector
-    overwrite(path, bytes(content))
+    flip(path, 200, 16)  # inside a vector
     asked.retriever.search("nothing of this", 1)
     assert asked.notices == []
     for thread in check_in_background(folder, "tantivy"):

@@ -15,6 +15,7 @@ from folio.errors import IndexDamaged
 from folio.store.checksums import checksums
 from folio.store.faiss_segment import BEST, ERROR, RECALL, Ids, Segment, build, build_flat, full_precision_index
 from folio.types import Vectors
+from tests.helpers.damage import cut
 from tests.helpers.fakes import overwrite
 from tests.helpers.windows import SHARING_VIOLATION, refusal
 
@@ -210,7 +211,7 @@ def test_a_changed_file_is_not_opened(request: pytest.FixtureRequest, tmp_path: 
     meta, dimension = segment.meta, DIMENSION
     assert meta is not None
     if wrong == "bytes":
-        overwrite(path, path.read_bytes()[:-1])
+        cut(path)
     elif wrong == "count":
         meta = replace(meta, count=meta.count - 1)
     elif wrong == "kind":
@@ -234,7 +235,7 @@ def test_a_full_precision_index_has_the_exact_vectors(shelf: VectorsById) -> Non
 
 
 @pytest.mark.parametrize(("refusals", "name"), [(3, "new-4.faiss"), (10**9, None)])
-def test_a_new_file_that_windows_keeps_is_tried_for_a_second_and_then_an_error(
+def test_a_file_locked_by_windows_is_retried_then_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int, name: str | None
 ) -> None:
     tries, rename = [0], os.replace

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from folio.store.indexes import (
 from folio.store.library import Library
 from folio.store.vector_index import VectorIndex
 from folio.types import Vectors
+from tests.helpers.damage import cut, flip, tamper
 from tests.helpers.fakes import HashingEmbedder, overwrite
 from tests.helpers.paths import ROOT
 from tests.helpers.stores import FINGERPRINT, LATER, QUESTIONS, TEXTS, Notices, Store
@@ -45,6 +46,15 @@ def filled(tmp_path: Path) -> Iterator[Store]:
     made.update()
     yield made
     made.library.close()
+
+
+def _opened(made: Store, notice: Callable[[str], None] = pytest.fail) -> Indexes:
+    """Its indexes; by default any notice is a failure."""
+    return open_indexes(made.folder, made.library, "tantivy", notice)
+
+
+def _faults(made: Store) -> list[str]:
+    return verify(made.folder, made.library, "tantivy")
 
 
 def _search(indexes: Indexes, embedder: HashingEmbedder) -> list[list[tuple[int, float]]]:
@@ -78,25 +88,9 @@ def _vector_file(folder: Path) -> Path:
     return path
 
 
-def _flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x40
-    overwrite(path, bytes(content))
-
-
-def _truncate(path: Path) -> None:
-    overwrite(path, path.read_bytes()[:-1])
-
-
-def _foreign_manifest(folder: Path) -> None:
-    """A valid index of another store with the same number of chunks."""
-    manifest = read_manifest(folder / "vectors.json")
-    write_manifest(folder / "vectors.json", {**manifest, "epoch": "of another store"})
-
-
-def _foreign_bm25(folder: Path) -> None:
-    manifest = read_manifest(folder / "lexical" / "folio.json")
-    write_manifest(folder / "lexical" / "folio.json", {**manifest, "epoch": "of another store"})
+def _make_foreign(manifest: Path) -> None:
+    """As of a valid index of another store with the same number of chunks."""
+    write_manifest(manifest, {**read_manifest(manifest), "epoch": "of another store"})
 
 
 def _emptied_bm25(folder: Path) -> None:
@@ -107,12 +101,12 @@ def _emptied_bm25(folder: Path) -> None:
 
 def _wide_vectors(folder: Path) -> None:
     """With the right stamp and count, but another dimension."""
-    index = VectorIndex.load(folder, _wide)
-    VectorIndex(65, index.stamp, _wide).update(index.ids(), (), index.stamp, folder)
 
+    def read(ids: Sequence[int]) -> Vectors:
+        return np.ones((len(ids), 65), dtype=np.float32)
 
-def _wide(ids: Sequence[int]) -> Vectors:
-    return np.ones((len(ids), 65), dtype=np.float32)
+    index = VectorIndex.load(folder, read)
+    VectorIndex(65, index.stamp, read).update(index.ids(), (), index.stamp, folder)
 
 
 def _of_the_last_version(folder: Path) -> None:
@@ -125,66 +119,79 @@ def _of_the_last_version(folder: Path) -> None:
 
 VECTORS_GONE = "The vector index was missing or could not be read: repaired"
 BM25_GONE = "The BM25 index was missing or could not be read: repaired"
+VECTORS_FOREIGN = "The vector index did not match the library: repaired"
+BM25_FOREIGN = "The BM25 index did not match the library: repaired"
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "vector manifest missing": (lambda folder: (folder / "vectors.json").unlink(), VECTORS_GONE),
     "vector manifest garbage": (lambda folder: (folder / "vectors.json").write_text("{}"), VECTORS_GONE),
     "vectors missing": (lambda folder: _vector_file(folder).unlink(), VECTORS_GONE),
-    "vectors truncated": (lambda folder: _truncate(_vector_file(folder)), VECTORS_GONE),
+    "vectors truncated": (lambda folder: cut(_vector_file(folder)), VECTORS_GONE),
     "vectors of the last version": (_of_the_last_version, VECTORS_GONE),
     "vectors emptied": (lambda folder: overwrite(_vector_file(folder), b""), VECTORS_GONE),
-    "vectors foreign": (_foreign_manifest, "The vector index did not match the library: repaired"),
+    "vectors foreign": (
+        lambda folder: _make_foreign(folder / "vectors.json"),
+        VECTORS_FOREIGN,
+    ),
     "vectors wide": (_wide_vectors, VECTORS_GONE),
     "BM25 missing": (lambda folder: shutil.rmtree(folder / "lexical"), BM25_GONE),
     "BM25 manifest missing": (lambda folder: (folder / "lexical" / "folio.json").unlink(), BM25_GONE),
-    "BM25 truncated": (lambda folder: _truncate(next((folder / "lexical").glob("*.idx"))), BM25_GONE),
+    "BM25 truncated": (lambda folder: cut(next((folder / "lexical").glob("*.idx"))), BM25_GONE),
     "BM25 part missing": (lambda folder: next((folder / "lexical").glob("*.store")).unlink(), BM25_GONE),
-    "BM25 foreign": (_foreign_bm25, "The BM25 index did not match the library: repaired"),
-    "BM25 emptied": (_emptied_bm25, "The BM25 index did not match the library: repaired"),
+    "BM25 foreign": (
+        lambda folder: _make_foreign(folder / "lexical" / "folio.json"),
+        BM25_FOREIGN,
+    ),
+    "BM25 emptied": (_emptied_bm25, BM25_FOREIGN),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_index_is_repaired_with_one_notice_and_finds_the_same(filled: Store, name: str) -> None:
-    before = _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder)
+def test_a_damaged_index_is_repaired_with_one_notice(filled: Store, name: str) -> None:
+    before = _search(_opened(filled), filled.embedder)
     embedded = len(filled.embedder.passages)
     damage, beginning = DAMAGE[name]
     damage(filled.folder)
-    assert verify(filled.folder, filled.library, "tantivy") != []
+    assert _faults(filled) != []
     notices = Notices()
-    indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
+    indexes = _opened(filled, notices)
     assert len(notices) == 1
     assert notices[0].startswith(beginning)
     assert notices[0].endswith("from the library without embedding anything again.")
     _assert_whole(filled, indexes)
     assert _search(indexes, filled.embedder) == before
     assert len(filled.embedder.passages) == embedded
-    assert verify(filled.folder, filled.library, "tantivy") == []
-    assert _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder) == before
+    assert _faults(filled) == []
+    assert _search(_opened(filled), filled.embedder) == before
 
 
 def test_both_indexes_are_repaired_with_one_notice(filled: Store) -> None:
-    before = _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder)
+    before = _search(_opened(filled), filled.embedder)
     _vector_file(filled.folder).unlink()
     shutil.rmtree(filled.folder / "lexical")
     notices = Notices()
-    assert _search(open_indexes(filled.folder, filled.library, "tantivy", notices), filled.embedder) == before
+    assert _search(_opened(filled, notices), filled.embedder) == before
     assert notices == [
         "The vector index was missing or could not be read and the BM25 index was missing or could not be read: "
         "repaired from the library without embedding anything again."
     ]
 
 
-def test_an_ingest_repairs_what_is_damaged_too(filled: Store) -> None:
-    for damage, _ in (DAMAGE["vectors truncated"], DAMAGE["BM25 truncated"]):
-        damage(filled.folder)
-        filled.update()
-        assert verify(filled.folder, filled.library, "tantivy") == []
-
-
 def test_opening_a_current_index_writes_nothing(filled: Store) -> None:
     before = {path: path.stat().st_mtime_ns for path in filled.folder.rglob("*")}
-    _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", pytest.fail))
+    _assert_whole(filled, _opened(filled))
     assert {path: path.stat().st_mtime_ns for path in filled.folder.rglob("*")} == before
+
+
+def _take_vectors(made: Store, folder: Path) -> None:
+    for path in made.folder.glob("vectors*"):
+        path.unlink()
+    for path in folder.glob("vectors*"):
+        shutil.copy(path, made.folder)
+
+
+def _take_bm25(made: Store, folder: Path) -> None:
+    shutil.rmtree(made.folder / "lexical")
+    shutil.copytree(folder / "lexical", made.folder / "lexical")
 
 
 @pytest.mark.parametrize("which", ["vectors", "BM25", "both"])
@@ -202,24 +209,20 @@ def test_an_outdated_index_is_updated(filled: Store, tmp_path: Path, which: str,
     if which != "both":
         filled.update()
     if which == "vectors":
-        for path in filled.folder.glob("vectors*"):
-            path.unlink()
-        for path in older.glob("vectors*"):
-            shutil.copy(path, filled.folder)
+        _take_vectors(filled, older)
     elif which == "BM25":
-        shutil.rmtree(filled.folder / "lexical")
-        shutil.copytree(older / "lexical", filled.folder / "lexical")
+        _take_bm25(filled, older)
     embedded = len(filled.embedder.passages)
     notices = Notices()
-    indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
+    indexes = _opened(filled, notices)
     assert len(notices) == 1
     assert notices[0].count("did not match the library") == (2 if which == "both" else 1)
     _assert_whole(filled, indexes)
-    assert verify(filled.folder, filled.library, "tantivy") == []
+    assert _faults(filled) == []
     assert len(filled.embedder.passages) == embedded
     with writing(filled.folder):
         rebuild_indexes(filled.folder, filled.library, "tantivy")
-    anew = open_indexes(filled.folder, filled.library, "tantivy", pytest.fail)
+    anew = _opened(filled)
     for question in QUESTIONS:
         vector = filled.embedder.embed_query(question)
         assert indexes.vectors.search(vector, 6) == anew.vectors.search(vector, 6)
@@ -232,14 +235,10 @@ def test_an_index_of_another_library_is_rebuilt(filled: Store, tmp_path: Path) -
         other.add(name, TEXTS[name])
     other.update()
     other.library.close()
-    for path in filled.folder.glob("vectors*"):
-        path.unlink()
-    shutil.rmtree(filled.folder / "lexical")
-    for path in other.folder.glob("vectors*"):
-        shutil.copy(path, filled.folder)
-    shutil.copytree(other.folder / "lexical", filled.folder / "lexical")
+    _take_vectors(filled, other.folder)
+    _take_bm25(filled, other.folder)
     notices = Notices()
-    _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", notices))
+    _assert_whole(filled, _opened(filled, notices))
     assert len(notices) == 1
 
 
@@ -252,9 +251,9 @@ def test_indexes_ahead_of_a_restored_library_are_not_used(filled: Store, tmp_pat
     filled.library.close()
     shutil.copy(tmp_path / "kept.sqlite", filled.folder / LIBRARY)
     filled.library = Library(filled.folder / LIBRARY)
-    _assert_whole(filled, open_indexes(filled.folder, filled.library, "tantivy", Notices()))
+    _assert_whole(filled, _opened(filled, Notices()))
     filled.update()
-    assert verify(filled.folder, filled.library, "tantivy") == []
+    assert _faults(filled) == []
 
 
 def test_okapi_keeps_nothing_on_disk(filled: Store) -> None:
@@ -269,21 +268,17 @@ def test_okapi_keeps_nothing_on_disk(filled: Store) -> None:
 
 
 def test_an_empty_library_can_be_opened(tmp_path: Path) -> None:
+    with closing(Library(tmp_path / LIBRARY, create=True)) as library:
+        assert verify(tmp_path, library, "tantivy") == []
     made = Store(tmp_path / "store")
     made.update()
-    indexes = open_indexes(made.folder, made.library, "tantivy", pytest.fail)
+    indexes = _opened(made)
     assert _search(indexes, made.embedder) == [[]] * 8
-    assert verify(made.folder, made.library, "tantivy") == []
+    assert _faults(made) == []
     made.add("lattices", TEXTS["lattices"])
     made.update()
-    _assert_whole(made, open_indexes(made.folder, made.library, "tantivy", pytest.fail))
+    _assert_whole(made, _opened(made))
     made.library.close()
-
-
-def test_an_empty_library_has_no_fault(tmp_path: Path) -> None:
-    library = Library(tmp_path / LIBRARY, create=True)
-    assert verify(tmp_path, library, "tantivy") == []
-    library.close()
 
 
 # Readers and writers
@@ -291,12 +286,12 @@ def test_an_empty_library_has_no_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["vectors missing", "BM25 missing", "vectors foreign", "BM25 truncated"])
 def test_a_reader_works_in_memory_while_another_process_writes(filled: Store, name: str) -> None:
-    before = _search(open_indexes(filled.folder, filled.library, "tantivy", pytest.fail), filled.embedder)
+    before = _search(_opened(filled), filled.embedder)
     DAMAGE[name][0](filled.folder)
     files = _files(filled.folder)
     with writing(filled.folder):
         notices = Notices()
-        indexes = open_indexes(filled.folder, filled.library, "tantivy", notices)
+        indexes = _opened(filled, notices)
     _assert_whole(filled, indexes)
     assert _search(indexes, filled.embedder) == before
     assert len(notices) == 1
@@ -429,23 +424,10 @@ def _other_passage(filled: Store) -> None:
     index.add([replace(first, id=first.id + 1), *others], index.stamp)
 
 
-def _tampered_text(filled: Store) -> None:
-    with sqlite3.connect(filled.folder / LIBRARY) as tamper:
-        tamper.execute("UPDATE texts SET text = replace(text, 'sponge', 'sp0nge')")
-    tamper.close()
-
-
-def _short_vector(filled: Store) -> None:
-    with sqlite3.connect(filled.folder / LIBRARY) as tamper:
-        short = pack_vector(np.ones(1, dtype=np.float32))
-        tamper.execute("UPDATE vectors SET data = ? WHERE chunk = (SELECT min(chunk) FROM vectors)", (short,))
-    tamper.close()
-
-
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda made: _flip(_vector_file(made.folder)), ".faiss has changed since it was written."),
+        (lambda made: flip(_vector_file(made.folder)), ".faiss has changed since it was written."),
         (lambda made: DAMAGE["vectors missing"][0](made.folder), "The vector index cannot be read"),
         (lambda made: made.add("trees", LATER), "The vector index is not up to date with the library."),
         (lambda made: made.add("trees", LATER), "The BM25 index is not up to date with the library."),
@@ -454,31 +436,37 @@ def _short_vector(filled: Store) -> None:
         (lambda made: DAMAGE["vectors wide"][0](made.folder), "differ in dimension"),
         (lambda made: DAMAGE["BM25 missing"][0](made.folder), "The BM25 index cannot be read"),
         (
-            lambda made: _flip(next((made.folder / "lexical").glob("*.store"))),
+            lambda made: flip(next((made.folder / "lexical").glob("*.store"))),
             ".store has changed since it was written.",
         ),
         (_other_passage, "The BM25 index and the library hold different passages."),
     ],
 )
 def test_damage_to_an_index_is_found_and_repaired(filled: Store, damage: Callable[[Store], None], said: str) -> None:
-    assert verify(filled.folder, filled.library, "tantivy") == []
+    assert _faults(filled) == []
     damage(filled)
-    assert any(said in problem for problem in verify(filled.folder, filled.library, "tantivy"))
+    assert any(said in problem for problem in _faults(filled))
     with writing(filled.folder):
         rebuild_indexes(filled.folder, filled.library, "tantivy")
-    assert verify(filled.folder, filled.library, "tantivy") == []
+    assert _faults(filled) == []
+
+
+SHORT = pack_vector(np.ones(1, dtype=np.float32)).hex()
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("statement", "fault"),
     [
-        (_tampered_text, "is not the one that was stored"),
-        (_short_vector, "Some vectors do not have 64 numbers."),
+        ("UPDATE texts SET text = replace(text, 'sponge', 'sp0nge')", "is not the one that was stored"),
+        (
+            f"UPDATE vectors SET data = x'{SHORT}' WHERE chunk = (SELECT min(chunk) FROM vectors)",
+            "not have 64 numbers.",
+        ),
     ],
 )
-def test_damage_to_the_library_is_found(filled: Store, damage: Callable[[Store], None], said: str) -> None:
-    damage(filled)
-    assert any(said in problem for problem in verify(filled.folder, filled.library, "tantivy"))
+def test_damage_to_the_library_is_found(filled: Store, statement: str, fault: str) -> None:
+    tamper(filled.folder / LIBRARY, statement)
+    assert any(fault in problem for problem in _faults(filled))
 
 
 def test_obvious_faults_are_reported(filled: Store) -> None:

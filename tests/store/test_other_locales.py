@@ -38,8 +38,8 @@ with closing(app.open_library()) as library:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no locale C")
-@pytest.mark.parametrize("name", ["josé", "王"])
-def test_a_folder_with_an_accent_in_the_locale_c(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_with_an_accent_in_the_locale_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "josé 王"
     for subject in ("lattices", "sponges"):
         make_pdf(tmp_path / "papers" / f"{subject}.pdf", subject)
     (tmp_path / name).mkdir()

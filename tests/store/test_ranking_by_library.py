@@ -16,6 +16,7 @@ from folio.store.indexes import LEXICAL, LIBRARY, Engine, open_indexes
 from folio.store.library import Library
 from folio.text import tokenize
 from folio.types import SourceFile
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.stores import Notices, Store
 
 WORDS = [
@@ -156,7 +157,7 @@ def _values(found: list[object]) -> list[object]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(50 if EXHAUSTIVE else 3))
 def test_a_store_with_a_history_ranks_as_a_fresh_one(tmp_path: Path, engine: Engine, seed: int) -> None:
     rng = random.Random(seed)
     history = History(tmp_path / "old", engine, rng)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.paper_metadata import PersonName, simple_metadata
+from folio.paper_metadata import simple_metadata
 from folio.search import spelling
 from folio.store import citations, notices, sqlite, works
 from folio.store.query_log import LogEntry
@@ -32,7 +32,7 @@ def app(tmp_path: Path) -> HashingApp:
         for id in ids:
             library.set_metadata(id, "person", simple_metadata("Alike", ["Ada Byte"], 2021, origin="person"))
         with library.changing_works() as database:
-            author = (WorkAuthor(PersonName("Byte", "Ada")),)
+            author = (WorkAuthor("Byte", "Ada"),)
             (one,) = works.put(database, [Work("crossref", title="Alike", authors=author, year=2021, doi="10.1/a")])
             works.link_paper(database, ids[0], one, "doi", 1.0)
             citations.add_citations(database, one, ["doi 10.1/b"], "crossref", works.now())

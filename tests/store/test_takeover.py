@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch
+from folio.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreMismatch
 from folio.ingest import rebuild
 from folio.store import takeover, works
 from folio.store.conversations import Conversations
@@ -27,7 +26,9 @@ from folio.store.query_log import QueryLog
 from folio.store.tables import LIBRARY_VERSION
 from folio.store.user_file import copies, user_file
 from tests.helpers.answers import ANSWER
+from tests.helpers.damage import at_once, tamper, zero_pages
 from tests.helpers.exhaustive import sample
+from tests.helpers.forks import forks_of
 from tests.helpers.paths import ROOT
 from tests.helpers.permissions import read_only, read_only_tree
 from tests.helpers.sqlite_faults import sqlite_faults
@@ -97,12 +98,6 @@ def _made(path: Path, *, old: bool) -> Rows:
 
 def _version(path: Path) -> int:
     return int(_query(path, "PRAGMA user_version")[0][0])
-
-
-def _change(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as opened:
-        for statement in statements:
-            opened.execute(statement)
 
 
 def _assert_taken_over(path: Path, said: Rows, made: Rows) -> None:
@@ -214,7 +209,7 @@ def test_sections_and_fine_passages_are_taken_over(path: Path) -> None:
 def test_vectors_of_folio_0_3_get_a_checksum(path: Path) -> None:
     made = _made(path, old=True)
     for table in ("vectors", "paper_vectors"):
-        _change(path, f"UPDATE {table} SET data = substr(data, 1, 256)")
+        tamper(path, f"UPDATE {table} SET data = substr(data, 1, 256)")
     Library(path).close()
     assert _made(path, old=False) == made
 
@@ -231,24 +226,17 @@ def test_the_mode_of_the_file_is_kept(path: Path) -> None:
 def test_a_kill_leaves_the_old_library_or_the_new_one(path: Path, tmp_path: Path) -> None:
     said, made = _said(path, old=True), _made(path, old=True)
 
-    def killed(steps: list[int]) -> list[Path]:
-        folders = [tmp_path / "killed" / str(step) for step in steps]
-        for folder in folders:
-            shutil.copytree(path.parent, folder)
-        (tmp_path / "job.json").write_text(json.dumps(list(zip(map(str, folders), steps, strict=True))))
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.helpers.kill_takeover", str(tmp_path / "job.json")],
-            cwd=ROOT, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert ran.stdout.split() == ["0" if step == 0 else "9" for step in steps]
-        return folders
+    def killed(step: int) -> Path:
+        folder = shutil.copytree(path.parent, tmp_path / "killed" / str(step))
+        code, out = forks_of("tests.helpers.kill_steps").run("takeover", folder, step)
+        assert code == (-signal.SIGKILL if step else 0), out
+        return folder
 
-    (whole,) = killed([0])
-    names = json.loads((whole / "steps.json").read_text())
+    names = json.loads((killed(0) / "steps.json").read_text())
     # Rows of one table are much alike: the first of them, and every step that is none
     steps = [step for step, name in enumerate(names, 1) if step == 1 or name != names[step - 2]]
-    for folder in killed(sorted({*sample(steps, 12), *steps[-6:]})):
-        own = folder / "library.sqlite"
+    for step in sorted({*sample(steps, 24), *steps[-3:]}):
+        own = killed(step) / "library.sqlite"
         if _version(own) == takeover.VERSION:
             assert (_said(own, old=True), _made(own, old=True)) == (said, made)
         Library(own).close()
@@ -258,27 +246,17 @@ def test_a_kill_leaves_the_old_library_or_the_new_one(path: Path, tmp_path: Path
 
 def test_many_open_it_at_once(path: Path) -> None:
     said, made = _said(path, old=True), _made(path, old=True)
-    gate, errors = threading.Barrier(6), []
 
     def look(number: int) -> None:
-        gate.wait()
-        try:
-            if number % 3:
-                with closing(Library(path)) as library:
-                    assert len(library.papers()) == 3
-                    assert QueryLog(library.database).counts().questions == 3
-            else:
-                with closing(Conversations(path)) as kept:
-                    assert len(kept.summaries()) in (0, 1)
-        except BaseException as error:
-            errors.append(error)
+        if number % 3:
+            with closing(Library(path)) as library:
+                assert len(library.papers()) == 3
+                assert QueryLog(library.database).counts().questions == 3
+        else:
+            with closing(Conversations(path)) as kept:
+                assert len(kept.summaries()) in (0, 1)
 
-    threads = [threading.Thread(target=look, args=[number]) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(6, look)
     _assert_taken_over(path, said, made)
 
 
@@ -298,9 +276,7 @@ def test_conversations_that_were_open_before_have_all(path: Path) -> None:
         assert len(kept.summaries()) == 1
 
 
-def test_a_program_of_the_release_before_that_reads_or_writes_is_not_cut_off(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_the_previous_release_is_not_cut_off(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said, made = _said(path, old=True), _made(path, old=True)
     monkeypatch.setattr(takeover, "BUSY_TIMEOUT_S", 0.1)
     with closing(sqlite3.connect(path, isolation_level=None)) as server:
@@ -311,7 +287,7 @@ def test_a_program_of_the_release_before_that_reads_or_writes_is_not_cut_off(
             for statement in statements:
                 server.execute(statement).fetchall()
             if statements[0] == "BEGIN":
-                _change(path, "INSERT INTO meta VALUES ('x', '')", "DELETE FROM meta WHERE key = 'x'")
+                tamper(path, "INSERT INTO meta VALUES ('x', '')", "DELETE FROM meta WHERE key = 'x'")
             with pytest.raises(StoreBusy):
                 Library(path)
             server.execute("ROLLBACK")
@@ -354,7 +330,7 @@ def test_a_disk_that_is_full_or_fails_leaves_the_old_library(path: Path, kind: s
     with sqlite_faults(kind) as counted:
         Library(path).close()
     errors: list[StoreError] = []
-    for first in sample(range(counted.made), 20):
+    for first in sample(range(counted.made), 60):
         shutil.rmtree(path.parent)
         path.parent.mkdir()
         path.write_bytes(old)
@@ -366,7 +342,7 @@ def test_a_disk_that_is_full_or_fails_leaves_the_old_library(path: Path, kind: s
             assert not path.with_name("takeover").exists()
         assert _error_of_opening(path) is None
         _assert_taken_over(path, said, made)
-    assert len(errors) > 3
+    assert len(errors) > 1
     assert kind != "space" or DiskFull in map(type, errors)
     # SQLite itself takes a page of the schema that it did not get for a damaged one.
     assert kind == "read" or StoreDamaged not in map(type, errors)
@@ -374,7 +350,7 @@ def test_a_disk_that_is_full_or_fails_leaves_the_old_library(path: Path, kind: s
 
 @pytest.mark.parametrize("version", [1, 14])
 def test_an_older_library_is_refused_and_unchanged(path: Path, version: int) -> None:
-    _change(path, f"PRAGMA user_version = {version}")
+    tamper(path, f"PRAGMA user_version = {version}")
     before = path.read_bytes()
     for create in (True, False):
         with pytest.raises(StoreMismatch, match="older than the one before this") as caught:
@@ -385,10 +361,10 @@ def test_an_older_library_is_refused_and_unchanged(path: Path, version: int) -> 
 
 
 @pytest.mark.parametrize("version", [3, takeover.VERSION])
-def test_a_library_of_this_release_that_says_it_is_older_is_damaged(path: Path, version: int) -> None:
+def test_a_library_with_a_false_older_version_is_damaged(path: Path, version: int) -> None:
     Library(path).close()
     said = _said(user_file(path), old=False)
-    _change(path, f"PRAGMA user_version = {version}")
+    tamper(path, f"PRAGMA user_version = {version}")
     with pytest.raises(StoreDamaged, match=f"its version is said to be {version}, but its tables are those of"):
         Library(path)
     assert _said(user_file(path), old=False) == said
@@ -397,52 +373,48 @@ def test_a_library_of_this_release_that_says_it_is_older_is_damaged(path: Path, 
 # Damage
 
 
-def _zero(path: Path, *names: str) -> None:
-    """Overwrite the first page of these tables and indexes with zeros."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as opened:
-        opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        pages = [
-            opened.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0] for name in names
-        ]
-    with path.open("rb+") as file:
-        for page in pages:
-            file.seek((page - 1) * 4096)
-            file.write(bytes(4096))
+Damage = str | tuple[str, ...]  # a statement, or tables whose first page is zeros
 
 
-def _damage(path: Path) -> FolioError:
-    """The error that opening it ends in, each time it is tried."""
+def _do(path: Path, damage: Damage) -> None:
+    if isinstance(damage, str):
+        tamper(path, damage)
+    else:
+        zero_pages(path, *damage)
+
+
+def _require_damaged(path: Path) -> None:
+    """Opening it is an error each time that it is tried, and it stays where it is."""
     for _ in range(2):
         with pytest.raises(StoreDamaged) as caught:
             Library(path)
         assert "--rebuild" in caught.value.remedy
     assert _version(path) == takeover.VERSION
     assert not path.with_name("takeover").exists()
-    return caught.value
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda path: _zero(path, "papers"),
-        lambda path: _zero(path, "vectors"),
-        lambda path: _zero(path, "chunks"),
-        lambda path: _change(path, "UPDATE papers SET text = replace(text, 'otter', 'other')"),
-        lambda path: _change(path, "UPDATE papers SET labels = '[\"7\"]'"),
-        lambda path: _change(path, "UPDATE chunks SET start = start + 1 WHERE start = 0"),
-        lambda path: _change(path, "UPDATE files SET name = 'b.pdf' WHERE name = 'bees.pdf'"),
-        lambda path: _change(path, "UPDATE metadata SET fields = replace(fields, 'Bees', 'Been') WHERE source = 'pdf'"),
-        lambda path: _change(path, "UPDATE vectors SET data = x'0000803f0000803f' WHERE chunk < 1000000000000000000"),
-        lambda path: _change(path, "UPDATE vectors SET data = zeroblob(256) WHERE chunk < 1000000000000000000"),
-        lambda path: _change(path, "DELETE FROM paper_digests"),
-        lambda path: _change(path, "DROP TABLE vectors"),
+        ("papers",),
+        ("vectors",),
+        ("chunks",),
+        "UPDATE papers SET text = replace(text, 'otter', 'other')",
+        "UPDATE papers SET labels = '[\"7\"]'",
+        "UPDATE chunks SET start = start + 1 WHERE start = 0",
+        "UPDATE files SET name = 'b.pdf' WHERE name = 'bees.pdf'",
+        "UPDATE metadata SET fields = replace(fields, 'Bees', 'Been') WHERE source = 'pdf'",
+        "UPDATE vectors SET data = x'0000803f0000803f' WHERE chunk < 1000000000000000000",
+        "UPDATE vectors SET data = zeroblob(256) WHERE chunk < 1000000000000000000",
+        "DELETE FROM paper_digests",
+        "DROP TABLE vectors",
     ],
-)  # fmt: skip
-def test_what_people_said_is_kept_where_papers_are_damaged(path: Path, damage: Callable[[Path], None]) -> None:
+)
+def test_what_people_said_is_kept_where_papers_are_damaged(path: Path, damage: Damage) -> None:
     said = _said(path, old=True)
-    damage(path)
+    _do(path, damage)
     before = path.read_bytes()
-    _damage(path)
+    _require_damaged(path)
     assert _said(user_file(path), old=False) == said
     assert path.read_bytes() == before
     assert rebuild.read_if_sound(path, Library.papers) is None
@@ -460,23 +432,21 @@ def test_what_people_said_is_kept_where_papers_are_damaged(path: Path, damage: C
 @pytest.mark.parametrize(
     ("damage", "lost"),
     [
-        (lambda path: _zero(path, "queries"), {"queries": 3}),
-        (lambda path: _zero(path, "turns"), {"turns": 2}),
-        (lambda path: _zero(path, "conversations"), {"conversations": 1, "turns": 2}),
-        (lambda path: _zero(path, "works", "notices"), {"works": 2, "notices": 1}),
-        (lambda path: _change(path, "UPDATE queries SET answer = 'It is 24 km.' WHERE id = 2"), {"queries": 1}),
-        (lambda path: _change(path, "UPDATE turns SET reply = '{}' WHERE place = 2"), {"turns": 1}),
-        (lambda path: _change(path, "UPDATE metadata SET fields = '{' WHERE source = 'person'"), {"metadata": 1}),
-        (lambda path: _change(path, "UPDATE works SET said = CAST(x'ff' AS TEXT) WHERE rowid = 2"), {"works": 1}),
-        (lambda path: _change(path, "DROP TABLE turns"), {"turns": 2}),
+        (("queries",), {"queries": 3}),
+        (("turns",), {"turns": 2}),
+        (("conversations",), {"conversations": 1, "turns": 2}),
+        (("works", "notices"), {"works": 2, "notices": 1}),
+        ("UPDATE queries SET answer = 'It is 24 km.' WHERE id = 2", {"queries": 1}),
+        ("UPDATE turns SET reply = '{}' WHERE place = 2", {"turns": 1}),
+        ("UPDATE metadata SET fields = '{' WHERE source = 'person'", {"metadata": 1}),
+        ("UPDATE works SET said = CAST(x'ff' AS TEXT) WHERE rowid = 2", {"works": 1}),
+        ("DROP TABLE turns", {"turns": 2}),
     ],
 )
-def test_of_what_people_said_all_that_can_be_read_is_kept(
-    path: Path, damage: Callable[[Path], None], lost: dict[str, int]
-) -> None:
+def test_all_readable_rows_of_what_people_said_are_kept(path: Path, damage: Damage, lost: dict[str, int]) -> None:
     said = _said(path, old=True)
-    damage(path)
-    _damage(path)
+    _do(path, damage)
+    _require_damaged(path)
     kept = _said(user_file(path), old=False)
     assert {table: len(said[table]) - len(kept[table]) for table in said if said[table] != kept[table]} in (
         lost,
@@ -503,9 +473,7 @@ def test_what_was_said_since_is_not_overwritten(path: Path) -> None:
 def test_an_interrupted_rebuild_of_the_release_before_takes_nothing_away(path: Path) -> None:
     unfinished = path.with_name(rebuild.UNFINISHED)
     shutil.copy(path, unfinished)
-    _change(
-        unfinished, *(f"DELETE FROM {table}" for table in ("turns", "queries", "conversations", "works", "notices"))
-    )
+    tamper(unfinished, *(f"DELETE FROM {table}" for table in ("turns", "queries", "conversations", "works", "notices")))
     said = _said(path, old=True)
     Library(path).close()
     Library(unfinished).close()

@@ -112,7 +112,7 @@ def _holds(folder: Path, text: bytes) -> list[str]:
 # Copies
 
 
-def test_a_copy_is_made_before_the_first_change_of_a_day_and_three_are_kept(user: Path) -> None:
+def test_the_first_change_of_a_day_makes_a_copy(user: Path) -> None:
     assert _days(user) == ["user-2026-03-31.sqlite", "user-2026-04-01.sqlite", "user-2026-04-02.sqlite"]
     assert [_count(copy) for copy in copies(user)] == [20, 40, 60]
     assert _count(user) == 80
@@ -256,7 +256,7 @@ def _error_of_reading(path: Path, notices: Notices) -> StoreDamaged | None:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_restored_from_the_newest_copy_with_one_notice(path: Path, user: Path, damage: str) -> None:
+def test_a_damaged_user_file_is_restored_from_the_newest_copy(path: Path, user: Path, damage: str) -> None:
     library = path.read_bytes()
     DAMAGE[damage](user)
     damaged, notices = user.read_bytes(), Notices()
@@ -325,7 +325,7 @@ def test_a_damaged_copy_is_skipped(path: Path, user: Path, damage: str) -> None:
     assert len(notices) == 1
 
 
-def test_without_a_copy_it_begins_anew_and_the_damaged_file_stays(path: Path, user: Path) -> None:
+def test_without_a_copy_the_user_file_begins_anew(path: Path, user: Path) -> None:
     for copy in copies(user):
         copy.write_bytes(b"no database")
     user.write_bytes(b"neither")
@@ -539,7 +539,7 @@ def test_a_damaged_file_does_not_make_the_library_a_damaged_one(path: Path, user
     assert set_aside(path) == []
 
 
-def test_a_row_that_has_changed_is_an_error_and_no_reason_to_read_pdfs_again(path: Path, user: Path) -> None:
+def test_a_changed_row_is_an_error_but_needs_no_rebuild(path: Path, user: Path) -> None:
     tamper(user, "UPDATE queries SET answer = 'It is not.' WHERE id = 7")
     with closing(Library(path)) as library:
         log = QueryLog(library.database)

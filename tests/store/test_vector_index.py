@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from folio.store.checksums import checksums, read_manifest, to_json, write_manif
 from folio.store.rows import Stamp
 from folio.store.vector_index import MANIFEST, VectorIndex
 from folio.types import Vectors
-from tests.helpers.fakes import overwrite
+from tests.helpers.damage import cut, flip
 
 STAMP = Stamp("0123456789abcdef", 3)
 
@@ -286,16 +287,6 @@ def test_a_reader_retries_if_a_writer_replaced_the_manifest(
 # Damage
 
 
-@pytest.mark.parametrize("at", [60, -1])
-def test_a_flipped_byte_is_noticed(saved: VectorIndex, shelf: VectorsById, tmp_path: Path, at: int) -> None:
-    (path,) = tmp_path.glob("*.faiss")
-    content = bytearray(path.read_bytes())
-    content[at] ^= 1
-    overwrite(path, bytes(content))
-    with pytest.raises(IndexDamaged, match="has changed since it was written"):
-        VectorIndex.load(tmp_path, shelf.read)
-
-
 def test_vectors_that_differ_from_the_librarys_are_counted(
     saved: VectorIndex, shelf: VectorsById, tmp_path: Path
 ) -> None:
@@ -304,65 +295,57 @@ def test_vectors_that_differ_from_the_librarys_are_counted(
     assert VectorIndex.load(tmp_path, shelf.read).count_mismatches() == 2
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"count": 4}, {"dimension": 3}, {"segments": 5}, {"segments": [{}]}, {"epoch": None}]
-)
-def test_a_wrong_manifest_is_noticed(
-    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, wrong: dict[str, object]
-) -> None:
-    manifest = read_manifest(tmp_path / MANIFEST)
-    write_manifest(tmp_path / MANIFEST, {**manifest, **wrong})
-    if wrong == {"epoch": None}:  # without a library
-        assert VectorIndex.load(tmp_path, shelf.read).stamp != STAMP
-        return
-    with pytest.raises(IndexDamaged):
+def _file(folder: Path) -> Path:
+    (path,) = folder.glob("*.faiss")
+    return path
+
+
+def _change(folder: Path, wrong: dict[str, object], *, segment: bool = False) -> None:
+    manifest = read_manifest(folder / MANIFEST)
+    (manifest["segments"][0] if segment else manifest).update(wrong)
+    write_manifest(folder / MANIFEST, manifest)
+
+
+def _truncate_with_its_manifest(folder: Path, size: int) -> None:
+    """As a full disk would leave it if the manifest recorded the size actually written."""
+    cut(_file(folder), size)
+    _change(folder, {"sums": to_json(checksums(_file(folder)))}, segment=True)
+
+
+def _write_manifest(folder: Path, content: bytes) -> None:
+    (folder / MANIFEST).write_bytes(content)
+
+
+ANY, CHANGED = ".", "has changed since it was written"
+WRONG_MANIFESTS: list[dict[str, object]] = [{"count": 4}, {"dimension": 3}, {"segments": 5}, {"segments": [{}]}]
+WRONG_ENTRIES: list[dict[str, object]] = [
+    {"sums": {"bytes": 7, "blocks": "00000000"}}, {"sums": {"bytes": 2**21, "blocks": "00000000"}}, {"sums": 5},
+    {"count": 4}, {"count": "5"}, {"kind": "lists"}, {"file": "vectors-none.faiss"}, {"file": 5},
+    {"file": ""}, {"file": "../library.sqlite"}, {"removed": 5}, {"removed": [10]}, {"more": 1},
+]  # fmt: skip
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a byte flipped": (lambda folder: flip(_file(folder), 60), CHANGED),
+    "the last byte flipped": (lambda folder: flip(_file(folder), -1), CHANGED),
+    **{f"manifest {wrong}": (partial(_change, wrong=wrong), ANY) for wrong in WRONG_MANIFESTS},
+    **{f"segment {wrong}": (partial(_change, wrong=wrong, segment=True), ANY) for wrong in WRONG_ENTRIES},
+    **{
+        f"manifest {content!r}": (partial(_write_manifest, content=content), ANY)
+        for content in (b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"{}")
+    },
+    "no vectors": (lambda folder: _file(folder).unlink(), "cannot be read"),
+    "no manifest": (lambda folder: (folder / MANIFEST).unlink(), "cannot be read"),
+    **{f"{size} bytes": (partial(_truncate_with_its_manifest, size=size), ANY) for size in (0, 1, 40, 100)},
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_noticed(saved: VectorIndex, shelf: VectorsById, tmp_path: Path, name: str) -> None:
+    damage, match = DAMAGE[name]
+    damage(tmp_path)
+    with pytest.raises(IndexDamaged, match=match):
         VectorIndex.load(tmp_path, shelf.read)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sums": {"bytes": 7, "blocks": "00000000"}}, {"sums": {"bytes": 2**21, "blocks": "00000000"}}, {"sums": 5},
-        {"count": 4}, {"count": "5"}, {"kind": "lists"}, {"file": "vectors-none.faiss"}, {"file": 5},
-        {"file": ""}, {"file": "../library.sqlite"}, {"removed": 5}, {"removed": [10]}, {"more": 1},
-    ],
-)  # fmt: skip
-def test_a_segment_that_does_not_match_its_entry_is_noticed(
-    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, wrong: dict[str, object]
-) -> None:
-    manifest = read_manifest(tmp_path / MANIFEST)
-    manifest["segments"][0] |= wrong
-    write_manifest(tmp_path / MANIFEST, manifest)
-    with pytest.raises(IndexDamaged):
-        VectorIndex.load(tmp_path, shelf.read)
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe\x00", b"{}"])
-def test_a_manifest_that_cannot_be_read_is_noticed(
-    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, content: bytes
-) -> None:
-    (tmp_path / MANIFEST).write_bytes(content)
-    with pytest.raises(IndexDamaged):
-        VectorIndex.load(tmp_path, shelf.read)
-
-
-@pytest.mark.parametrize("pattern", ["*.faiss", MANIFEST])
-def test_a_missing_file_is_noticed(saved: VectorIndex, shelf: VectorsById, tmp_path: Path, pattern: str) -> None:
-    for path in tmp_path.glob(pattern):
-        path.unlink()
-    with pytest.raises(IndexDamaged, match="cannot be read"):
-        VectorIndex.load(tmp_path, shelf.read)
-
-
-@pytest.mark.parametrize("size", [0, 1, 40, 100])
-def test_a_truncated_file_with_a_matching_manifest_is_noticed(
-    saved: VectorIndex, shelf: VectorsById, tmp_path: Path, size: int
-) -> None:
-    # As a full disk would leave it if the manifest recorded the size actually written.
-    (path,) = tmp_path.glob("*.faiss")
-    overwrite(path, path.read_bytes()[:size])
-    manifest = read_manifest(tmp_path / MANIFEST)
-    manifest["segments"][0]["sums"] = to_json(checksums(path))
-    write_manifest(tmp_path / MANIFEST, manifest)
-    with pytest.raises(IndexDamaged):
-        VectorIndex.load(tmp_path, shelf.read)
+def test_an_index_without_an_epoch_is_of_no_library(saved: VectorIndex, shelf: VectorsById, tmp_path: Path) -> None:
+    _change(tmp_path, {"epoch": None})
+    assert VectorIndex.load(tmp_path, shelf.read).stamp != STAMP

@@ -69,10 +69,24 @@ def client(opened: Open) -> TestClient:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """A client for a store whose papers no test changes."""
-    with client_of(small_app(tmp_path_factory.mktemp("shared"))) as opened:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose papers no test changes."""
+    made = tmp_path_factory.mktemp("shared")
+    small_app(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path) -> Iterator[TestClient]:
+    with client_of(small_app(folder)) as opened:
         yield opened
+
+
+@pytest.fixture
+def chosen(folder: Path) -> Iterator[Open]:
+    """A function that opens a client for that store with these settings."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(client_of(small_app(folder, **settings)))
 
 
 def logged(folder: Path) -> LogCounts:
@@ -100,21 +114,17 @@ def test_an_empty_store_says_that_there_is_no_index(opened: Open) -> None:
         assert "There is no index" in refusal(client.post(path, json=body), 409)
 
 
-def test_health_says_what_would_improve_answers(opened: Open) -> None:
-    client = opened(LLM="auto", RERANKER="auto", CROSS_ENCODER="nobody/has-this")
-    better = client.get("/health").json()["better"]
-    assert better == ["run `make models`", "start Ollama, then run `ollama pull llama3.1:8b`"]
+def test_health_says_what_is_missing_and_what_would_improve_answers(chosen: Open) -> None:
+    with_more = chosen(LLM="auto", RERANKER="auto", CROSS_ENCODER="nobody/has-this").get("/health").json()
+    assert with_more["better"] == ["run `make models`", "start Ollama, then run `ollama pull llama3.1:8b`"]
+    missing = chosen(LLM="ollama").get("/health").json()
+    assert (missing["status"], missing["models"]["llm"]) == ("ready", "")
+    assert missing["better"][0].startswith("No Ollama server answers at http://127.0.0.1:11434.")
 
 
-def test_health_reports_a_configured_model_that_is_missing(opened: Open) -> None:
-    found = opened(LLM="ollama").get("/health").json()
-    assert (found["status"], found["models"]["llm"]) == ("ready", "")
-    assert found["better"][0].startswith("No Ollama server answers at http://127.0.0.1:11434.")
-
-
-def test_health_responds_while_ollama_is_silent(opened: Open, ollama_server: OllamaStandIn) -> None:
+def test_health_responds_while_ollama_is_silent(chosen: Open, ollama_server: OllamaStandIn) -> None:
     ollama_server.faults.first_byte_s, ollama_server.faults.paths = 600, ("/api/tags",)
-    client = opened(LLM="auto", OLLAMA_HOST=ollama_server.url)
+    client = chosen(LLM="auto", OLLAMA_HOST=ollama_server.url)
     found = client.get("/health").json()
     assert found["models"]["llm"] == "extractive (built in)"
     assert "start Ollama, then run `ollama pull llama3.1:8b`" in found["better"]
@@ -201,8 +211,8 @@ def test_a_follow_up_uses_its_own_conversation(shared: TestClient) -> None:
     assert ask(shared, THICK)["standalone_question"] == THICK
 
 
-def test_the_understood_question_is_shown_only_if_the_settings_say_so(opened: Open) -> None:
-    client = opened(SHOW_UNDERSTOOD=False)
+def test_the_understood_question_is_shown_only_if_set(chosen: Open) -> None:
+    client = chosen(SHOW_UNDERSTOOD=False)
     follow_up = ask(client, THICK, conversation=ask(client, LENGTH)["conversation"])
     assert follow_up["standalone_question"] == THICK  # the page and exports show it where it differs
     assert "thickness of 800 metres" in follow_up["answer"]
@@ -246,8 +256,8 @@ def test_an_unknown_conversation_is_refused(client: TestClient) -> None:
     assert client.get("/conversations").json() == {"conversations": []}
 
 
-def test_a_model_is_chosen_by_name(opened: Open, ollama_server: OllamaStandIn) -> None:
-    client = opened(OLLAMA_HOST=ollama_server.url)
+def test_a_model_is_chosen_by_name(chosen: Open, ollama_server: OllamaStandIn) -> None:
+    client = chosen(OLLAMA_HOST=ollama_server.url)
     ollama_server.reply = [f"{IS_LONG} [1]."]
     assert ask(client, LENGTH)["models"]["llm"] == "extractive (built in)"
     assert ask(client, LENGTH, model="llama3.1:8b")["models"]["llm"] == "llama3.1:8b (Ollama)"
@@ -267,7 +277,7 @@ def test_a_model_is_chosen_by_name(opened: Open, ollama_server: OllamaStandIn) -
 # Streams
 
 
-def test_a_stream_sends_the_hits_then_each_sentence_then_the_whole_reply(shared: TestClient) -> None:
+def test_a_stream_has_hits_then_sentences_then_the_reply(shared: TestClient) -> None:
     response = shared.post("/chat/stream", json={"message": LENGTH})
     assert response.headers["content-type"].startswith("text/event-stream")
     sent = events_in(response.text)
@@ -281,10 +291,10 @@ def test_a_stream_sends_the_hits_then_each_sentence_then_the_whole_reply(shared:
     assert done.keys() == ask(shared, LENGTH).keys()
 
 
-def test_a_stream_says_that_the_model_thinks(opened: Open, ollama_server: OllamaStandIn) -> None:
+def test_a_stream_says_that_the_model_thinks(chosen: Open, ollama_server: OllamaStandIn) -> None:
     ollama_server.models[QWEN3.name] = QWEN3
     for think, begins in (("on", ["retrieved", "thinking", "sentence"]), ("auto", ["retrieved", "sentence"])):
-        client = opened(LLM="ollama", OLLAMA_HOST=ollama_server.url, LLM_MODEL=QWEN3.name, THINK=think, VERIFIER="none")
+        client = chosen(LLM="ollama", OLLAMA_HOST=ollama_server.url, LLM_MODEL=QWEN3.name, THINK=think, VERIFIER="none")
         sent = ask_streamed(client, LENGTH)
         assert [kind for kind, _ in sent][: len(begins)] == begins
         assert [data for kind, data in sent if kind == "thinking"] == (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import select
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,25 +16,22 @@ import pytest
 from folio import workers
 from folio.pdf import visible_text
 from folio.web.api import MAX_CONCURRENT_ANSWERS
+from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here
 from tests.helpers.live_server import HTTP_ONLY, LIMIT_S, Live, builtin_app, until
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.pdfs import slow_page
+from tests.helpers.web_client import ask, ask_streamed, refusal, send_request, small_app
 
 LENGTH, SLEEP = "What length has the Aletsch glacier?", "How do sea otters sleep?"
-IS_LONG = "The Aletsch glacier has a length of 23 kilometres and covers 82 square kilometres of the Bernese Alps."
 
 
 @pytest.fixture
 def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ollama_server: OllamaStandIn) -> Iterator[Live]:
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    chosen: dict[str, Any] = {"LLM": "builtin", "RERANKER": "builtin", "CHUNK_SIZE": 300, "CHUNK_OVERLAP": 50}
-    app = hashing_app(tmp_path, OLLAMA_HOST=ollama_server.url, **chosen)
-    small_papers(app.settings.PAPERS_DIR)
-    app.run()
-    with Live(app) as made:
-        yield made
+    with Live(small_app(tmp_path, OLLAMA_HOST=ollama_server.url)) as running:
+        yield running
 
 
 def endless(server: OllamaStandIn) -> None:
@@ -52,7 +47,7 @@ def slowly(model: str = "llama3.1:8b", **more: Any) -> dict[str, Any]:
 def test_a_disconnected_client_cancels_its_answer(live: Live, ollama_server: OllamaStandIn, path: str) -> None:
     endless(ollama_server)
     with live.client() as client:
-        connection = sent(live, path, slowly())
+        connection = send_request(live.port, path, slowly())
         until(lambda: ollama_server.bodies("/api/chat"))
         connection.close()
         until(lambda: ollama_server.left)
@@ -61,53 +56,33 @@ def test_a_disconnected_client_cancels_its_answer(live: Live, ollama_server: Oll
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-def test_a_client_that_disconnects_before_the_first_token_frees_its_conversation_and_slot(
-    live: Live, ollama_server: OllamaStandIn, path: str
-) -> None:
+def test_leaving_before_the_first_token_frees_the_slot(live: Live, ollama_server: OllamaStandIn, path: str) -> None:
     ollama_server.faults.first_byte_s, ollama_server.faults.paths = 10 * LIMIT_S, ("/api/chat",)
     with live.client() as client:
         conversation = client.post("/chat", json={"message": LENGTH}).json()["conversation"]
         asked = [slowly(conversation=conversation), *[slowly()] * (MAX_CONCURRENT_ANSWERS - 1)]
-        leaving = [sent(live, path, body) for body in asked]
+        leaving = [send_request(live.port, path, body) for body in asked]
         until(lambda: len(ollama_server.bodies("/api/chat")) == MAX_CONCURRENT_ANSWERS)
         for each in leaving:
             each.close()
         until(lambda: client.post("/chat", json={"message": SLEEP, "conversation": conversation}).status_code == 200)
 
 
-def sent(live: Live, path: str, body: dict[str, Any] | None = None) -> socket.socket:
-    """A connection on which this request was sent: a POST if it has a body, otherwise a GET."""
-    content = json.dumps(body).encode() if body else b""
-    connection = socket.create_connection(("127.0.0.1", live.port), timeout=LIMIT_S)
-    headers = f"Host: 127.0.0.1:{live.port}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
-    connection.sendall(f"{'POST' if body else 'GET'} {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + content)
-    return connection
-
-
-def test_a_slow_answer_delays_no_other_client_and_its_conversation_is_busy(
-    live: Live, ollama_server: OllamaStandIn
-) -> None:
+def test_a_slow_answer_delays_no_other_client(live: Live, ollama_server: OllamaStandIn) -> None:
     with live.client() as client:
-        conversation = client.post("/chat", json={"message": LENGTH}).json()["conversation"]
+        conversation = ask(client, LENGTH)["conversation"]
         endless(ollama_server)
-        body = slowly(conversation=conversation)
+        body, then = slowly(conversation=conversation), {"message": SLEEP, "conversation": conversation}
         with httpx.stream("POST", f"{live.url}/chat/stream", json=body, timeout=LIMIT_S, **HTTP_ONLY):
             until(lambda: ollama_server.bodies("/api/chat"))
-            for path in ("/chat", "/chat/stream"):
-                busy = client.post(path, json={"message": SLEEP, "conversation": conversation})
-                assert busy.status_code == 409
-                assert "still answering" in busy.json()["error"]
-            assert client.post("/chat", json={"message": SLEEP}).json()["sources_used"] == ["otters.pdf"]
+            for path in ("/chat", "/chat/stream"):  # its conversation is busy
+                assert "still answering" in refusal(client.post(path, json=then), 409)
+            assert ask(client, SLEEP)["sources_used"] == ["otters.pdf"]
             assert client.post("/search", json={"query": SLEEP}).status_code == 200
-            assert client.get("/papers").status_code == 200
-            assert client.get("/health").status_code == 200
+            assert [client.get(path).status_code for path in ("/papers", "/health")] == [200, 200]
             assert not ollama_server.left  # still running
         until(lambda: ollama_server.left)
-
-        def free() -> bool:
-            return client.post("/chat", json={"message": SLEEP, "conversation": conversation}).status_code == 200
-
-        until(free)
+        until(lambda: client.post("/chat", json=then).status_code == 200)
         turns = client.get(f"/conversations/{conversation}").json()["turns"]
         assert [turn["message"] for turn in turns] == [LENGTH, SLEEP]
 
@@ -138,9 +113,7 @@ def test_a_queued_paper_is_read_even_if_its_client_disconnects(
         until(lambda: len(client.get("/papers").json()["papers"]) == 4)
 
 
-def test_a_page_that_renders_forever_delays_neither_other_requests_nor_shutdown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_rendering_delays_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     monkeypatch.setattr(visible_text, "_FILE_PIXELS", 0)
     app = hashing_app(tmp_path, LLM="builtin", PARSE_TIMEOUT_S=10 * LIMIT_S)
@@ -150,7 +123,7 @@ def test_a_page_that_renders_forever_delays_neither_other_requests_nor_shutdown(
     with Live(app) as live, live.client() as client:
         paper = client.get("/papers").json()["papers"][0]["id"]
         picture = f"/papers/{paper}/pages/1.png?quote=moss"
-        looking = [sent(live, f"{picture}+{number}") for number in range(45)]
+        looking = [send_request(live.port, f"{picture}+{number}") for number in range(45)]
         for _ in range(50):
             assert client.get("/health").status_code == 200
         answered, _, _ = select.select(looking, [], [], 0)
@@ -160,40 +133,33 @@ def test_a_page_that_renders_forever_delays_neither_other_requests_nor_shutdown(
 
 
 @pytest.mark.slow
-def test_fifty_concurrent_clients_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_clients_get_their_own_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
-    asked = {
-        "ice": (LENGTH, "And how thick is its ice at the Konkordiaplatz?", "alps/glaciers.pdf", "800 metres"),
-        "fur": (
-            "How dense is the fur of a sea otter?",
-            "And what is its diet made of?",
-            "otters.pdf",
-            "urchins, clams",
-        ),
-    }
+    clients = 50 if EXHAUSTIVE else 20
+    talks = (
+        (LENGTH, "And how thick is its ice at the Konkordiaplatz?", "alps/glaciers.pdf", "800 metres"),
+        ("How dense is the fur of a sea otter?", "And what is its diet made of?", "otters.pdf", "urchins, clams"),
+    )
 
     def talk(url: str, number: int) -> tuple[str, str]:
-        question, follow_up, file, fact = asked["ice" if number % 2 else "fur"]
+        question, follow_up, file, fact = talks[number % 2]
+        question += " " * number  # unique to this client, with the same meaning
         with httpx.Client(base_url=url, timeout=LIMIT_S * 2, **HTTP_ONLY) as client:
-            mine = question + " " * number  # unique to this client, with the same meaning
-            first = client.post("/chat", json={"message": mine})
-            assert first.status_code == 200, first.text
-            reply = first.json()
+            reply = ask(client, question)
             assert reply["sources_used"][0] == file
-            streamed = client.post("/chat/stream", json={"message": follow_up, "conversation": reply["conversation"]})
-            done = json.loads(streamed.text.replace("\r\n", "\n").rpartition("event: done\ndata: ")[2])
+            *_, (_, done) = ask_streamed(client, follow_up, conversation=reply["conversation"])
             assert (done["conversation"], done["turn"]) == (reply["conversation"], 2)
             assert fact in done["answer"]
             kept = client.get(f"/conversations/{reply['conversation']}").json()
-            assert [turn["message"] for turn in kept["turns"]] == [mine, follow_up]
+            assert [turn["message"] for turn in kept["turns"]] == [question, follow_up]
             return reply["conversation"], kept["title"]
 
-    with Live(app) as live, ThreadPoolExecutor(50) as clients:
-        talks = list(clients.map(partial(talk, live.url), range(50)))
-        assert len({conversation for conversation, _ in talks}) == 50
+    with Live(app) as live, ThreadPoolExecutor(clients) as pool:
+        kept = list(pool.map(partial(talk, live.url), range(clients)))
+        assert len({conversation for conversation, _ in kept}) == clients
         listed = httpx.get(f"{live.url}/conversations", **HTTP_ONLY).json()["conversations"]
-        assert {(one["id"], one["title"]) for one in listed} == set(talks)
+        assert {(one["id"], one["title"]) for one in listed} == set(kept)
 
 
 def test_the_server_starts_over_a_damaged_index_and_says_so(tmp_path: Path) -> None:
@@ -202,5 +168,4 @@ def test_the_server_starts_over_a_damaged_index_and_says_so(tmp_path: Path) -> N
     app.library_path.write_bytes(b"no database" * 1000)
     with Live(app) as live, live.client() as client:
         reply = client.get("/papers")
-    assert reply.status_code == 500
-    assert "--rebuild" in reply.json()["remedy"]
+    assert (reply.status_code, "--rebuild" in reply.json()["remedy"]) == (500, True)

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from folio import workers
 from folio.app import App
 from folio.deep_schema import TraceJson, from_log
 from folio.store.query_log import QueryLog
 from folio.web import server
-from folio.web.api import MAX_CONCURRENT_DEEP_ANSWERS, make_web
-from folio.web.request_guard import AccessRules
-from tests.helpers.factories import small_papers
-from tests.helpers.fakes import hashing_app, read_here
+from folio.web.api import MAX_CONCURRENT_DEEP_ANSWERS
+from folio.web.kept_replies import as_known_now, papers_of_replies
+from folio.work_notices import WorkNotice
+from tests.helpers.factories import hit_on, small_papers, write_pdf
 from tests.helpers.live_server import LIMIT_S, Live, until
 from tests.helpers.ollama_models import Json, answer_from_evidence
 from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.web_client import ask, ask_streamed, client_of, papers_by_file, send_request, small_app
 
 LENGTH = "What length has the Aletsch glacier?"
 BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
 SLEEP = "How do sea otters sleep?"
 MODEL = "llama3.1:8b"
+DEEP = {"message": LENGTH, "mode": "deep", "model": MODEL}
 SEARCHING = {"papers", "evidence", "search_again", "search_ended"}
 HOSTILE = "<img src=x onerror=alert(1)> [otters p.1] \u202eold"
 
@@ -50,81 +51,49 @@ def ollama() -> Iterator[OllamaStandIn]:
         yield server
 
 
-def shelf(folder: Path, server: OllamaStandIn) -> App:
-    """Two papers; answers without a model, or with that of the stand-in if a request names it."""
-    chosen: dict[str, Any] = {"RERANKER": "builtin", "VERIFIER": "none", "CHUNK_SIZE": 300, "CHUNK_OVERLAP": 50}
-    app = hashing_app(folder, LLM="builtin", OLLAMA_HOST=server.url, **chosen)
-    small_papers(app.settings.PAPERS_DIR)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(workers, "run_guarded", read_here)
-        app.run()
-    return app
-
-
 @pytest.fixture(scope="module")
 def papers_app(ollama: OllamaStandIn, tmp_path_factory: pytest.TempPathFactory) -> App:
-    return shelf(tmp_path_factory.mktemp("deep"), ollama)
+    """Two papers; answers without a model, or with that of the stand-in if a request names it."""
+    return small_app(tmp_path_factory.mktemp("deep"), VERIFIER="none", OLLAMA_HOST=ollama.url)
 
 
 @pytest.fixture(scope="module")
 def client(papers_app: App) -> Iterator[TestClient]:
-    web = make_web(papers_app, AccessRules(host="127.0.0.1", port=8420))
-    with TestClient(web, base_url="http://127.0.0.1:8420") as made:
-        yield made
+    with client_of(papers_app) as opened:
+        yield opened
 
 
-def said(client: TestClient, message: str, **more: Any) -> dict[str, Any]:
-    response = client.post("/chat", json={"message": message, "mode": "deep", **more})
-    assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+def deep(client: TestClient, message: str, **more: Any) -> dict[str, Any]:
+    return ask(client, message, **{"mode": "deep", **more})
 
 
-def streamed(client: TestClient, message: str, **more: Any) -> list[tuple[str, dict[str, Any]]]:
-    response = client.post("/chat/stream", json={"message": message, "mode": "deep", **more})
-    assert response.status_code == 200, response.text
-    found = []
-    for block in response.text.replace("\r\n", "\n").split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
-        if fields:
-            found.append((fields["event"], json.loads(fields["data"])))
-    return found
-
-
-def test_a_stream_tells_the_steps_of_the_search_and_then_the_answer(client: TestClient) -> None:
-    told = streamed(client, BOTH)
-    kinds = [kind for kind, _ in told]
+def test_a_stream_has_the_search_steps_before_the_answer(client: TestClient) -> None:
+    sent = ask_streamed(client, BOTH, mode="deep")
+    kinds = [kind for kind, _ in sent]
     steps = kinds.index("retrieved")
     assert set(kinds[:steps]) <= SEARCHING
     assert (kinds[0], kinds[steps - 1]) == ("papers", "search_ended")
     sentences = len(kinds) - steps - 3
     assert kinds[steps:] == ["retrieved", *["sentence"] * sentences, "citations", "done"]
-    done = told[-1][1]
-    assert [data for _, data in told[:steps]] == done["trace"]["events"]
+    done = sent[-1][1]
+    assert [data for _, data in sent[:steps]] == done["trace"]["events"]
     assert done["trace"].items() >= {"assessor": "built in", "calls": 0}.items()
     assert "23 kilometres" in done["answer"]
     assert "urchins, clams and crabs" in done["answer"]
-    read = [data for kind, data in told if kind == "evidence"]
+    read = [data for kind, data in sent if kind == "evidence"]
     assert {data["title"] for data in read} == {"On Sea Otters", "The Aletsch Glacier"}
     assert all(data["text"] and 0 <= data["relevance"] <= 10 for data in read)
 
 
 def test_a_quick_answer_and_a_greeting_have_no_trace(client: TestClient) -> None:
-    assert said(client, LENGTH, mode="quick")["trace"] is None
+    assert deep(client, LENGTH, mode="quick")["trace"] is None
     assert client.post("/chat", json={"message": LENGTH}).json()["trace"] is None
-    assert said(client, "Hello!")["trace"] is None
+    assert deep(client, "Hello!")["trace"] is None
 
 
-def test_a_mode_is_one_of_two(client: TestClient) -> None:
-    for path in ("/chat", "/chat/stream"):
-        refused = client.post(path, json={"message": LENGTH, "mode": "slow"})
-        assert refused.status_code == 422
-        assert refused.json()["error"].startswith("mode: ")
-
-
-def test_a_stored_conversation_has_the_trace_and_its_export_a_line(client: TestClient) -> None:
-    first = said(client, LENGTH)
-    second = said(client, SLEEP, mode="quick", conversation=first["conversation"])
+def test_a_stored_conversation_has_the_search_trace(client: TestClient) -> None:
+    first = deep(client, LENGTH)
+    second = deep(client, SLEEP, mode="quick", conversation=first["conversation"])
     path = f"/conversations/{first['conversation']}"
     assert client.get(path).json()["turns"] == [first, second]
     exported = client.get(f"{path}/markdown").text
@@ -135,7 +104,7 @@ def test_a_stored_conversation_has_the_trace_and_its_export_a_line(client: TestC
 
 
 def test_the_log_has_the_trace(client: TestClient, papers_app: App) -> None:
-    trace = said(client, LENGTH)["trace"]
+    trace = deep(client, LENGTH)["trace"]
     with closing(papers_app.open_library()) as library:
         entry = QueryLog(library.database).last()
     assert entry is not None
@@ -143,8 +112,8 @@ def test_the_log_has_the_trace(client: TestClient, papers_app: App) -> None:
 
 
 def test_a_follow_up_is_searched_for_as_it_was_understood(client: TestClient) -> None:
-    first = said(client, LENGTH)
-    then = said(client, "And what thickness has its ice at the Konkordiaplatz?", conversation=first["conversation"])
+    first = deep(client, LENGTH)
+    then = deep(client, "And what thickness has its ice at the Konkordiaplatz?", conversation=first["conversation"])
     assert then["turn"] == 2
     assert then["trace"]["events"][0]["query"] == then["standalone_question"]
     assert "Aletsch" in then["standalone_question"]
@@ -152,9 +121,7 @@ def test_a_follow_up_is_searched_for_as_it_was_understood(client: TestClient) ->
 
 
 def test_filters_and_the_number_of_passages_hold_for_the_search(client: TestClient) -> None:
-    listed = client.get("/papers").json()["papers"]
-    (otters,) = (paper["id"] for paper in listed if paper["file"] == "otters.pdf")
-    reply = said(client, BOTH, papers=[otters], top_k=1)
+    reply = deep(client, BOTH, papers=[papers_by_file(client)["otters.pdf"]["id"]], top_k=1)
     events = reply["trace"]["events"]
     assert {paper["file"] for event in events if event["event"] == "papers" for paper in event["papers"]} == {
         "otters.pdf"
@@ -162,8 +129,8 @@ def test_filters_and_the_number_of_passages_hold_for_the_search(client: TestClie
     assert len(reply["hits"]) == 1
 
 
-def test_the_model_of_the_request_scores_and_what_it_writes_is_text_alone(client: TestClient) -> None:
-    trace = said(client, LENGTH, model=MODEL)["trace"]
+def test_the_requested_model_scores_and_writes_plain_text(client: TestClient) -> None:
+    trace = deep(client, LENGTH, model=MODEL)["trace"]
     assert trace["assessor"] == f"{MODEL} (Ollama)"
     assert trace["calls"] > 0
     scored = [event for event in trace["events"] if event["event"] == "evidence"]
@@ -171,7 +138,7 @@ def test_the_model_of_the_request_scores_and_what_it_writes_is_text_alone(client
     assert {event["summary"] for event in scored} == {"[otters p.1] old"}
     again = [event["queries"] for event in trace["events"] if event["event"] == "search_again"]
     assert again[0] == ["glacier <img src=x onerror=alert(1)> [otters p.1] old"]
-    assert said(client, LENGTH, model="builtin")["trace"]["assessor"] == "built in"
+    assert deep(client, LENGTH, model="builtin")["trace"]["assessor"] == "built in"
     refused = client.post("/chat", json={"message": LENGTH, "mode": "deep", "model": "nobody-has-this"})
     assert refused.status_code == 503
 
@@ -184,27 +151,16 @@ def silent(ollama_server: OllamaStandIn, tmp_path: Path, monkeypatch: pytest.Mon
     """A server whose model never answers, and that gives running answers no time to finish when it stops."""
     monkeypatch.setattr(server, "FINISH_S", 0.2)
     ollama_server.faults.first_byte_s, ollama_server.faults.paths = 10 * LIMIT_S, ("/api/chat",)
-    with Live(shelf(tmp_path, ollama_server)) as live:
+    with Live(small_app(tmp_path, VERIFIER="none", OLLAMA_HOST=ollama_server.url)) as live:
         yield live
 
 
-def sent(live: Live, path: str, **more: Any) -> socket.socket:
-    """A connection on which a deep question to the model was sent."""
-    content = json.dumps({"message": LENGTH, "mode": "deep", "model": MODEL, **more}).encode()
-    connection = socket.create_connection(("127.0.0.1", live.port), timeout=LIMIT_S)
-    headers = f"Host: 127.0.0.1:{live.port}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
-    connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + content)
-    return connection
-
-
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-def test_a_client_that_leaves_ends_the_search_and_frees_its_slot_and_conversation(
-    silent: Live, ollama_server: OllamaStandIn, path: str
-) -> None:
+def test_a_client_that_leaves_ends_its_search(silent: Live, ollama_server: OllamaStandIn, path: str) -> None:
     with silent.client() as client:
         conversation = client.post("/chat", json={"message": LENGTH, "model": "builtin"}).json()["conversation"]
         places = [{"conversation": conversation}, *[{}] * (MAX_CONCURRENT_DEEP_ANSWERS - 1)]
-        leaving = [sent(silent, path, **place) for place in places]
+        leaving = [send_request(silent.port, path, {**DEEP, **place}) for place in places]
         until(lambda: len(ollama_server.bodies("/api/chat")) >= MAX_CONCURRENT_DEEP_ANSWERS)
         # All deep slots are taken: quick questions do not wait for them, and the conversation is busy.
         assert client.post("/chat", json={"message": SLEEP, "model": "builtin"}).status_code == 200
@@ -220,9 +176,56 @@ def test_a_client_that_leaves_ends_the_search_and_frees_its_slot_and_conversatio
 
 
 def test_a_server_that_stops_ends_the_search(silent: Live, ollama_server: OllamaStandIn) -> None:
-    connection = sent(silent, "/chat/stream")
+    connection = send_request(silent.port, "/chat/stream", DEEP)
     until(lambda: ollama_server.bodies("/api/chat"))
     silent.stop()
     while connection.recv(65536):  # until the server has closed it
         pass
     connection.close()
+
+
+# What an answer rests on
+
+IS_LONG, IS_SHORT = (
+    f"The Aletsch glacier has a length of {length} kilometres and covers 82 square kilometres of the Bernese Alps."
+    for length in (23, 20)
+)
+
+
+@pytest.fixture(scope="module")
+def differing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Three papers, of which two give another length of one glacier."""
+    folder = tmp_path_factory.mktemp("profile")
+    small_papers(folder / "papers")
+    write_pdf(folder / "papers" / "later.pdf", [IS_SHORT], "A Later Survey of Alpine Ice")
+    with client_of(small_app(folder, CHUNK_OVERLAP=20)) as opened:
+        yield opened
+
+
+def test_a_deep_answer_says_what_its_evidence_is_worth(differing: TestClient) -> None:
+    reply = deep(differing, LENGTH)
+    profile = reply["evidence_profile"]
+    assert profile["basis"]["scored"] == sum(event["event"] == "evidence" for event in reply["trace"]["events"])
+    (difference,) = profile["differences"]
+    quotes = [difference["some"][0]["quote"], difference["others"][0]["quote"]]
+    assert sorted(" ".join(quote.split()) for quote in quotes) == sorted([IS_LONG, IS_SHORT])
+    path = f"/conversations/{reply['conversation']}"
+    assert differing.get(path).json()["turns"] == [reply]
+    exported = differing.get(f"{path}/markdown").text
+    assert "\n\n### About the evidence\n\nConfidence: " in exported
+    assert "\n\n#### Where they differ\n\n- “The Aletsch glacier" in exported
+    assert "\n\n  but\n\n  “The Aletsch glacier" in exported
+    assert deep(differing, LENGTH, mode="quick")["evidence_profile"] is None
+    assert deep(differing, "Who painted the Sistine chapel?")["evidence_profile"] is None
+
+
+def test_a_kept_profile_says_what_became_of_its_papers(differing: TestClient) -> None:
+    kept = deep(differing, LENGTH)
+    (difference,) = kept["evidence_profile"]["differences"]
+    quoted = {side[0]["paper"] for side in difference.values()}
+    assert quoted <= papers_of_replies([kept])
+    retracted = replace(hit_on(IS_SHORT).paper, notices=(WorkNotice("retraction", "2021-03-04", "10.1234/notice"),))
+    (now,) = as_known_now(kept, dict.fromkeys(quoted, retracted))["evidence_profile"]["differences"]
+    for side in ("some", "others"):
+        assert now[side][0]["notice"]["mark"] == "RETRACTED"
+        assert ", RETRACTED, p. 1]" in now[side][0]["shown"] or ", RETRACTED p.1]" in now[side][0]["shown"]

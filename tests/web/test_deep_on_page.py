@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from tests.helpers.browser import LIMIT_S, PHONE, WIDE, Tab, chromium, sizes
+from tests.helpers.browser import LIMIT_S, PHONE, WIDE, Tab, sizes
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.ollama_models import Json, answer_from_evidence
@@ -52,12 +52,6 @@ class Model(OllamaStandIn):
         return answer_from_evidence(messages)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
 # The rounds of a library of four papers, of which each round reads two passages
 SEARCHED = ["Searched", "Searched again in other words", "Searched again for the papers that come next"]
 
@@ -80,10 +74,8 @@ def live(browser: Browser, model: Model, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(params=sizes(PHONE, WIDE), ids=str)
-def tab(browser: Browser, live: Live, request: pytest.FixtureRequest) -> Iterator[Tab]:
-    found = Tab(browser, live.url, request.param)
-    yield found
-    found.close()
+def tab(opened: Callable[..., Tab], live: Live, request: pytest.FixtureRequest) -> Tab:
+    return opened(live, request.param)
 
 
 def switch_on(tab: Tab) -> None:
@@ -102,7 +94,7 @@ def switch_on(tab: Tab) -> None:
     expect(tab.find("#deep-note")).to_be_visible()
 
 
-def test_a_deep_search_is_a_timeline_that_opens_and_is_kept(tab: Tab) -> None:
+def test_a_deep_search_is_a_stored_timeline(tab: Tab) -> None:
     switch_on(tab)
     tab.reload()
     expect(tab.page.get_by_role("switch", name="Deep search")).to_be_checked()  # remembered
@@ -120,8 +112,7 @@ def test_a_deep_search_is_a_timeline_that_opens_and_is_kept(tab: Tab) -> None:
     expect(tab.find(".turn .actions")).to_be_visible()
     assert_timeline(tab)
     assert tab.page.evaluate("window.ran") is None
-    assert tab.scrolls_sideways() == []
-    assert tab.inaccessible() == []
+    assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
 
 
 def assert_timeline(tab: Tab) -> None:
@@ -178,12 +169,10 @@ def test_what_the_answer_rests_on_stands_below_it(tab: Tab) -> None:
     expect(tab.find("#viewer-quote")).to_contain_text(UNKNOWN)
     tab.page.keyboard.press("Escape")
     assert tab.page.evaluate("window.ran") is None
-    assert tab.scrolls_sideways() == []
-    assert tab.inaccessible() == []
+    assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
 
 
-def test_it_is_open_while_it_works_and_stop_ends_it(browser: Browser, live: Live, model: Model) -> None:
-    tab = Tab(browser, live.url)
+def test_it_is_open_while_it_works_and_stop_ends_it(tab: Tab, model: Model) -> None:
     model.go_on.clear()
     model.rephrased, model.waiting = False, 0
     switch_on(tab)
@@ -203,4 +192,3 @@ def test_it_is_open_while_it_works_and_stop_ends_it(browser: Browser, live: Live
     expect(deep.locator(".read > li:has(.good)")).to_be_visible()
     until(lambda: not any(thread.name.startswith("assess") for thread in threading.enumerate()))
     assert len(model.bodies("/api/chat")) < calls + 4  # what was being asked at once; the search did not go on
-    tab.close()

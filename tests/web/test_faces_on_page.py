@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Route, expect
 
 from folio.web.schema import Conversation
-from tests.helpers.browser import PHONE, Tab, chromium
+from tests.helpers.browser import PHONE, Tab
 from tests.helpers.faces import ADDED, CONVERSATION, FIELDS, REPLIES
 from tests.helpers.live_server import Live, builtin_app
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-def test_the_page_shows_every_field_of_an_answer(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_shows_every_field_of_an_answer(opened: Callable[..., Tab], tmp_path: Path) -> None:
     kept = Conversation(id=CONVERSATION, title="Ice", updated="2026-01-01T00:00:00Z", turns=list(REPLIES))
 
     def reply(route: Route) -> None:
@@ -30,17 +24,12 @@ def test_the_page_shows_every_field_of_an_answer(browser: Browser, tmp_path: Pat
 
     (tmp_path / "papers").mkdir()
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
-        tab = Tab(browser, live.url, PHONE)
+        tab = opened(live, PHONE)
         tab.page.route(f"**/conversations/{CONVERSATION}", reply)
         tab.open(f"#c/{CONVERSATION}")
         expect(tab.find(".turn")).to_have_count(len(REPLIES))
         tab.page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
         text = " ".join(tab.find("#turns").inner_text().split())
-        missing = [
-            name
-            for name, shown in {**FIELDS, **ADDED}.items()
-            if "page" not in shown.left_out and shown.words not in text
-        ]
-        assert missing == [], text
+        fields = {name: shown for name, shown in {**FIELDS, **ADDED}.items() if "page" not in shown.left_out}
+        assert [name for name, shown in fields.items() if shown.words not in text] == [], text
         assert tab.scrolls_sideways() == []
-        tab.close()

@@ -1,8 +1,7 @@
-"""Searching and fetching through the API: over the loopback stand-in of the services, or refused without a socket."""
+"""Searching, fetching and citations through the API: over the stand-in of the services, or refused without a socket."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,24 +9,32 @@ from typing import Any
 import httpx
 import pytest
 
+from folio import workers
 from folio.app import App
 from folio.ingest.progress import Outcome
 from folio.web.paper_files import PaperFiles, Upload
 from tests.helpers import offline_guard
-from tests.helpers.citing_papers import stand_in_app
+from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, SONGS, UNNAMED, WATER, citing_papers, stand_in_app
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
+from tests.helpers.fakes import read_here
 from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
 from tests.helpers.source_records import arxiv_entry, arxiv_feed, openalex_list, openalex_work, s2_work
 from tests.helpers.source_server import Answer, SourceServer, json_answer
+from tests.helpers.web_client import NOBODY, events_in, papers_by_file, refusal
 
 SOLAR = "The cells of the roof turn twenty percent of the light into electricity."
 UNCLOSED = "<img src=x onerror=window.ran=true"  # closed tags are taken out when it comes
 HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
 OFF = "Off: this Folio asks no service on the internet."
 START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
+
+
+@pytest.fixture(autouse=True)
+def read_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
 
 
 @pytest.fixture
@@ -45,14 +52,10 @@ def offered(server: SourceServer, folder: Path, number: int, title: str) -> None
     server.add(f"/files/{number}", Answer(made.read_bytes()))
 
 
-def events(response: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
-    assert response.headers["content-type"].startswith("text/event-stream"), response.text
-    blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in response.text.split("\r\n\r\n")]
-    return [(block["event"], json.loads(block["data"])) for block in blocks if "event" in block]
-
-
 def fetch(client: httpx.Client, *ids: str) -> list[tuple[str, dict[str, Any]]]:
-    return events(client.post("/papers/fetch", json={"ids": ids}))
+    response = client.post("/papers/fetch", json={"ids": ids})
+    assert response.headers["content-type"].startswith("text/event-stream"), response.text
+    return events_in(response.text)
 
 
 # Off
@@ -73,7 +76,7 @@ def test_by_default_nothing_is_asked(app: App, server: SourceServer) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_off_looks_up_and_connects_to_nothing_outside(desk: CliRunner) -> None:
+def test_an_offline_server_connects_to_nothing_outside(desk: CliRunner) -> None:
     """It would end at once: the guard lets it speak to this computer alone, where it looks for Ollama."""
     small_papers(desk.papers)
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "CONTACT_EMAIL": "me@example.org"}
@@ -95,13 +98,10 @@ def test_a_server_that_is_off_looks_up_and_connects_to_nothing_outside(desk: Cli
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("arguments", "settings"), [(["--online"], {}), ([], {"ONLINE": "true"})])
-def test_the_server_is_opened_by_an_option_or_a_setting(
-    desk: CliRunner, server: SourceServer, arguments: list[str], settings: dict[str, str]
-) -> None:
-    desk.settings |= {"SOURCES_STAND_IN": server.url, **settings}
+def test_the_server_goes_online_by_a_setting(desk: CliRunner, server: SourceServer) -> None:
+    desk.settings |= {"SOURCES_STAND_IN": server.url, "ONLINE": "true"}
     server.add("/openalex/works", json_answer(openalex_list(openalex_work(21, "Solar Cells", "Ada Byte"))))
-    with Served(desk, *arguments) as served:
+    with Served(desk) as served:
         health = served.client.get("/health").json()
         assert (health["online"], health["network"].split(":")[0]) == (True, "On")
         reply = served.client.get("/discover", params={"query": "solar cells"}).json()
@@ -150,9 +150,7 @@ def test_works_are_found_with_what_is_here_of_them(app: App, server: SourceServe
         assert part in asked.parameters["filter"]
 
 
-def test_an_identifier_finds_its_work_and_one_that_is_here_is_marked(
-    app: App, server: SourceServer, tmp_path: Path
-) -> None:
+def test_a_work_that_is_in_the_library_is_marked(app: App, server: SourceServer, tmp_path: Path) -> None:
     entry = Answer(arxiv_feed(arxiv_entry("2101.00001v2", "Glaciers of the Alps", "Ada Ice")))
     for asked in ("2101.00001", "2101.00001v2"):
         server.add("/arxiv/query", entry, parameters={"id_list": asked})
@@ -169,17 +167,18 @@ def test_an_identifier_finds_its_work_and_one_that_is_here_is_marked(
     assert (again["paper"], again["file"]) == (paper["id"], "2101.00001 Glaciers of the Alps.pdf")
 
 
-def test_where_a_service_fails_the_next_is_asked_and_the_reply_says_so(app: App, server: SourceServer) -> None:
+def test_a_failing_service_is_replaced_by_the_next(app: App, server: SourceServer) -> None:
     server.add("/openalex/works", Answer(b"{"))
     server.add("/semanticscholar/paper/search", json_answer({"total": 1, "data": [s2_work(1, "One", "Ada Byte")]}))
+    unreadable = "OpenAlex sent something that cannot be read."
     with Live(app, is_online=True) as live, live.client() as client:
         reply = client.get("/discover", params={"query": "solar"}).json()
         assert [work["title"] for work in reply["works"]] == ["One"]
-        assert reply["notices"] == ["OpenAlex sent something that cannot be read. Semantic Scholar is asked instead."]
-        refused = client.get("/discover", params={"query": "cells", "source": "openalex"})
-        assert (refused.status_code, refused.json()["error"]) == (502, "OpenAlex sent something that cannot be read.")
+        assert reply["notices"] == [f"{unreadable} Semantic Scholar is asked instead."]
+        only = client.get("/discover", params={"query": "cells", "source": "openalex"})
+        assert refusal(only, 502) == unreadable
         counted = client.get("/discover", params={"query": "cells", "source": "arxiv", "min_cited": 1})
-        assert (counted.status_code, counted.json()["error"]) == (400, "arXiv does not count citations.")
+        assert refusal(counted, 400) == "arXiv does not count citations."
 
 
 WRONG: list[dict[str, Any]] = [
@@ -213,9 +212,7 @@ def test_pages_of_other_sites_cause_no_search(app: App, server: SourceServer) ->
 # Fetching
 
 
-def test_papers_are_fetched_one_after_the_other_and_each_failure_is_named(
-    app: App, server: SourceServer, tmp_path: Path
-) -> None:
+def test_papers_are_fetched_in_turn_and_each_failure_is_named(app: App, server: SourceServer, tmp_path: Path) -> None:
     for number, title in enumerate(("First Cells", "Second Cells", "Third Cells"), 21):
         offered(server, tmp_path, number, title)
     server.add("/files/22", Answer(b"<!doctype html><title>Are you a robot?</title>"))
@@ -253,7 +250,7 @@ def test_papers_are_fetched_one_after_the_other_and_each_failure_is_named(
     assert (same["status"], same["paper"]["id"], done["unchanged"]) == ("unchanged", paper["id"], 1)
 
 
-def test_a_paper_that_is_removed_while_it_is_added_costs_no_other(
+def test_removing_a_paper_during_a_fetch_costs_no_other_paper(
     app: App, server: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number, title in ((21, "First Cells"), (22, "Second Cells")):
@@ -276,9 +273,7 @@ def test_a_paper_that_is_removed_while_it_is_added_costs_no_other(
     assert sent[-1] == ("done", {"added": 1, "unchanged": 0, "failed": 1})
 
 
-def test_a_client_that_leaves_ends_the_downloads_and_what_is_whole_stays(
-    app: App, server: SourceServer, tmp_path: Path
-) -> None:
+def test_a_client_that_leaves_ends_its_downloads(app: App, server: SourceServer, tmp_path: Path) -> None:
     for number, title in enumerate(("First Cells", "Second Cells", "Third Cells"), 21):
         offered(server, tmp_path, number, title)
     server.add("/files/22", HALF)
@@ -325,3 +320,93 @@ def test_requests_share_the_rates_of_the_services(app: App, server: SourceServer
             reply = client.get("/discover", params={"query": words, "source": "arxiv"})
             assert reply.json() == {"works": [], "notices": []}
     assert reply.elapsed.total_seconds() > 2
+
+
+# Citations
+
+NOTHING = {"known": False, "references": [], "cited_by": [], "reference_count": 0, "cited_by_count": 0}
+
+
+@pytest.fixture
+def citing(tmp_path: Path, server: SourceServer) -> App:
+    return citing_papers(tmp_path, server)
+
+
+def ids(client: httpx.Client) -> dict[str, str]:
+    """Title -> id."""
+    return {paper["title"]: paper["id"] for paper in papers_by_file(client).values()}
+
+
+def listed(works: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
+    return [(work["title"], work["id"], work["paper"] is not None) for work in works]
+
+
+def test_citations_are_looked_up_once_and_listed_without_a_network(citing: App, server: SourceServer) -> None:
+    with Live(citing, is_online=True) as live, live.client() as client:
+        paper = ids(client)[OTTER_TITLE]
+        assert client.get(f"/papers/{paper}/citations").json() == NOTHING
+        assert client.get("/citations").json() == {"edges": []}
+        assert server.asked == []
+        looked_up = client.post(f"/papers/{paper}/citations")
+        assert looked_up.status_code == 200
+    asked = len(server.asked)
+    with Live(citing) as live, live.client() as client:
+        kept = client.get(f"/papers/{paper}/citations").json()
+        edges = client.get("/citations").json()["edges"]
+        ice = ids(client)[ICE_TITLE]
+        backwards = client.get(f"/papers/{ice}/citations").json()
+    assert kept == looked_up.json()
+    assert listed(kept["references"]) == [
+        (ICE_TITLE, "W12", True),
+        (WATER, "W14", False),
+        (FISH, "W13", False),
+        ("", UNNAMED, False),
+    ]
+    assert listed(kept["cited_by"]) == [(SONGS, "W16", False)]
+    assert (kept["known"], kept["reference_count"], kept["cited_by_count"]) == (True, 4, 1)
+    assert kept["references"][0]["file"] == "glaciers.pdf"
+    assert kept["references"][1]["retracted"]
+    assert edges == [{"citing": paper, "cited": ice}]
+    assert (backwards["known"], listed(backwards["cited_by"])) == (True, [(OTTER_TITLE, "W11", True)])
+    assert len(server.asked) == asked
+
+
+def test_a_reference_that_is_added_is_marked(citing: App, server: SourceServer) -> None:
+    with Live(citing, is_online=True) as live, live.client() as client:
+        paper = ids(client)[OTTER_TITLE]
+        client.post(f"/papers/{paper}/citations")
+        assert client.post("/papers/fetch", json={"ids": ["W13"]}).text.count("event: added") == 1
+        references = client.get(f"/papers/{paper}/citations").json()["references"]
+        edges = client.get("/citations").json()["edges"]
+    assert listed(references)[:2] == [(ICE_TITLE, "W12", True), (FISH, "W13", True)]
+    assert len(edges) == 2
+
+
+def test_nobody_is_asked_by_default_and_unknown_papers_are_named(citing: App, server: SourceServer) -> None:
+    with Live(citing) as live, live.client() as client:
+        paper = ids(client)[OTTER_TITLE]
+        assert client.post(f"/papers/{paper}/citations").status_code == 403
+        assert client.get(f"/papers/{NOBODY}/citations").status_code == 404
+    with Live(citing, is_online=True) as live, live.client() as client:
+        assert client.post(f"/papers/{NOBODY}/citations").status_code == 404
+        away = {"Origin": "https://example.org"}
+        assert client.post(f"/papers/{paper}/citations", headers=away).status_code == 403
+    assert server.asked == []
+
+
+def test_a_paper_that_no_service_has_keeps_what_is_known(citing: App, server: SourceServer) -> None:
+    for path in ("/openalex/works/doi:10.1234/otters", "/openalex/works"):
+        server.add(path, Answer(b"{"))
+    with Live(citing, is_online=True) as live, live.client() as client:
+        paper = ids(client)[OTTER_TITLE]
+        failed = client.post(f"/papers/{paper}/citations")
+        assert "No service is known to have this paper." in refusal(failed, 502)
+        assert failed.json()["remedy"] == "Correct its title, or give it its DOI, with Edit."
+        assert client.get(f"/papers/{paper}/citations").json() == NOTHING
+
+
+def test_without_an_index_there_are_no_citations(tmp_path: Path, server: SourceServer) -> None:
+    (tmp_path / "other").mkdir()
+    with Live(stand_in_app(tmp_path / "other", server)) as live, live.client() as client:
+        assert client.get("/citations").json() == {"edges": []}
+        assert client.get(f"/papers/{NOBODY}/citations").status_code in (404, 409)

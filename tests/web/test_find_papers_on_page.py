@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
-from tests.helpers.browser import PHONE, WIDE, Tab, chromium, sizes, tabs
+from folio import workers
+from tests.helpers.browser import PHONE, WIDE, Tab, sizes
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
+from tests.helpers.fakes import read_here
 from tests.helpers.live_server import Live, until
 from tests.helpers.source_records import openalex_list, openalex_work
 from tests.helpers.source_server import Answer, SourceServer, json_answer
@@ -24,17 +26,9 @@ HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
 Open = Callable[..., Tab]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
-    """A function that opens a view of the page of a server."""
-    with tabs(browser) as open_tab:
-        yield lambda live, size, place: open_tab(live.url, size, place)
+@pytest.fixture(autouse=True)
+def read_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
 
 
 def offered(server: SourceServer, number: int, title: str, author: str = "Ada Byte", **more: Any) -> dict[str, Any]:
@@ -57,22 +51,20 @@ def search(tab: Tab, words: str) -> None:
     tab.page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("size", sizes(PHONE, WIDE), ids=str)
-def test_off_the_page_says_so_and_asks_nobody(
-    opened: Open, server: SourceServer, tmp_path: Path, size: tuple[int, int]
-) -> None:
+def test_off_the_page_says_so_and_asks_nobody(opened: Open, server: SourceServer, tmp_path: Path) -> None:
+    off = "Off: this Folio asks no service on the internet."
+    start = "Start it with python serve.py --online, or set ONLINE=true."
     with Live(citing_papers(tmp_path, server)) as live:
-        tab = opened(live, size, "#ask")
+        tab = opened(live, PHONE, "#ask")
         tab.page.keyboard.press("Alt+4")
-        start = "Start it with python serve.py --online, or set ONLINE=true."
-        expect(tab.find("#find-note")).to_have_text(f"Off: this Folio asks no service on the internet. {start}")
+        expect(tab.find("#find-note")).to_have_text(f"{off} {start}")
         assert tab.page.title() == "Find papers · Folio"
         expect(tab.find("#find")).to_be_hidden()
         assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
         tab.open("#library")
         tab.find(".papers > li").first.get_by_role("button", name="Citations").click()
-        unknown = "What this paper cites has not been looked up yet. Off: this Folio asks no service on the internet."
-        expect(tab.find("#citations-status")).to_have_text(f"{unknown} {start}")
+        unknown = f"What this paper cites has not been looked up yet. {off} {start}"
+        expect(tab.find("#citations-status")).to_have_text(unknown)
         expect(tab.find("#citations-look-up")).to_be_hidden()
     assert server.asked == []
 

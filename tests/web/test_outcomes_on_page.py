@@ -1,18 +1,28 @@
-"""Answers with every outcome on the page, in the installed Chromium: marks, quotes, lines, and what was left out."""
+"""Answers with every outcome on the page, and papers that were retracted, in the installed Chromium."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from folio.answer_types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence, Thinking
-from tests.helpers.browser import PHONE, Tab, chromium, sizes
+from folio.store import notices, works
+from folio.store.indexes import LIBRARY
+from folio.store.library import Library
+from folio.store.work_rows import Notice
+from folio.work import Work
+from folio.work_notices import NoticeKind
+from tests.helpers.browser import PHONE, Tab, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.page import clipboard
+from tests.helpers.paths import ROOT
 from tests.helpers.scripted_answerer import (
     FALSE,
     GAUGE,
@@ -38,12 +48,6 @@ WAIT_S = 60
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def live(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("outcomes")
     with Live(builtin_app(folder, small_papers(folder / "papers"))) as made:
@@ -57,18 +61,20 @@ def tab(browser: Browser, live: Live, request: pytest.FixtureRequest) -> Iterato
     found.close()
 
 
-def test_reworded_statements_are_marked_above_their_quotes(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def turn(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> Locator:
+    """An answer with every outcome."""
     script_answers(monkeypatch, every_outcome)
-    turn = tab.ask(QUESTION)
+    return tab.ask(QUESTION)
+
+
+def test_reworded_statements_are_marked_above_their_quotes(tab: Tab, turn: Locator) -> None:
     reworded = turn.locator(".reworded")
     expect(turn.locator(".sentence")).to_have_count(4)
-    expect(reworded).to_have_count(2)
     expect(reworded.locator("blockquote")).to_have_text([f"“{RETREATS}”", f"“{GAUGE}”"])
     for quote in reworded.locator("blockquote").all():
         expect(quote).to_be_visible()
-    expect(reworded.locator(".chip")).to_have_text(
-        [f"{ALETSCH}, p. 2: open the page", f"{ALETSCH}, p. 3: open the page"]
-    )
+    expect(reworded.locator(".chip")).to_have_text([f"{ALETSCH}, p. {page}: open the page" for page in (2, 3)])
     # The sign is for the eye, a word for the ear, and neither is colour.
     expect(reworded.locator(".sign")).to_have_text(["≈", "≈"])
     expect(reworded.locator(".sign").first).to_have_attribute("aria-hidden", "true")
@@ -79,30 +85,21 @@ def test_reworded_statements_are_marked_above_their_quotes(tab: Tab, monkeypatch
         "≈ Reworded: in the model's own words; the quote stands beneath. Checked by llama3.1:8b (Ollama)."
     )
     assert reworded.first.evaluate("(node) => getComputedStyle(node).borderInlineStartStyle") == "dotted"
-    assert tab.scrolls_sideways() == []
-    assert tab.inaccessible() == []
+    assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
 
 
-def test_a_quote_in_the_place_of_a_statement_says_so(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_answers(monkeypatch, every_outcome)
-    placed = tab.ask(QUESTION).locator(".sentence").nth(2)
-    expect(placed.locator("p")).to_have_text(
+def test_a_replaced_statement_and_its_lines_are_shown(turn: Locator) -> None:
+    expect(turn.locator(".sentence").nth(2).locator("p")).to_have_text(
         ["In place of a statement that the papers do not support:", f"{IS_THICK} {ALETSCH}, p. 2: open the page"]
     )
-
-
-def test_lines_of_a_statement_stay_lines(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_answers(monkeypatch, every_outcome)
-    lines = tab.ask(QUESTION).locator(".sentence .lines")
+    lines = turn.locator(".sentence .lines")
     assert lines.inner_text() == STEPS
     measured = lines.evaluate("(node) => [node.getBoundingClientRect().height, getComputedStyle(node).lineHeight]")
     assert measured[0] / float(measured[1].removesuffix("px")) == pytest.approx(5, abs=0.2)
     assert "aligned" in (lines.get_attribute("class") or "")  # its table needs letters of one width
 
 
-def test_what_was_left_out_is_behind_a_disclosure(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_answers(monkeypatch, every_outcome)
-    turn = tab.ask(QUESTION)
+def test_what_was_left_out_is_behind_a_disclosure(tab: Tab, turn: Locator) -> None:
     left_out = turn.locator(".left-out")
     expect(left_out.locator("summary")).to_have_text("2 statements left out")
     expect(left_out.get_by_text(FALSE)).to_be_hidden()
@@ -114,34 +111,12 @@ def test_what_was_left_out_is_behind_a_disclosure(tab: Tab, monkeypatch: pytest.
     assert tab.inaccessible() == []
 
 
-def test_a_copied_answer_has_the_marks(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_answers(monkeypatch, every_outcome)
-    tab.ask(QUESTION).get_by_role("button", name="Copy", exact=True).click()
+def test_an_answer_is_copied_and_saved_with_its_marks(tab: Tab, turn: Locator) -> None:
+    turn.get_by_role("button", name="Copy", exact=True).click()
     expect(tab.find("#toast")).to_have_text("Answer copied.")
-    copied = tab.page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith(
-        f"{IS_LONG} [“The Aletsch Glacier”, p. 1]\n"
-        "≈ Its tongue gets shorter by about 40 metres a year. [“The Aletsch Glacier”, p. 2]\n"
-        f"  “{RETREATS}”\n"
-        "In place of a statement that the papers do not support:\n"
-        f"{IS_THICK} [“The Aletsch Glacier”, p. 2]\n"
-        "≈ To read the gauge:\n"
-        "  1. Go to Blatten.\n"
-        "  2. Find the river:\n"
-        "     | river | built |\n"
-        "     | Massa | 1922  |\n"
-        "  [“The Aletsch Glacier”, p. 3]\n"
-        f"  “{GAUGE}”\n"
-        "\n"
-        "≈ in the model's own words; the quote stands beneath. Checked by llama3.1:8b (Ollama).\n"
-        "\n"
-        "Sources\n"
-    )
-
-
-def test_a_saved_answer_is_shown_as_it_was(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_answers(monkeypatch, every_outcome)
-    turn = tab.ask(QUESTION)
+    copied = clipboard(tab)
+    golden = (ROOT / "tests" / "data" / "golden" / "copied-answer.txt").read_text(encoding="utf-8")
+    assert copied.startswith(golden)
     streamed = turn.locator(".sentences").inner_html(), turn.locator(".legend").inner_html()
     tab.reload()
     expect(turn.locator(".actions")).to_be_visible()
@@ -210,8 +185,7 @@ def test_in_a_summary_the_quote_is_in_its_item(tab: Tab, monkeypatch: pytest.Mon
     turn = tab.ask(QUESTION)
     expect(turn.locator(".sentences ul > li")).to_have_count(4)
     expect(turn.locator(".sentences ul > li.reworded blockquote")).to_have_count(2)
-    assert tab.scrolls_sideways() == []
-    assert tab.inaccessible() == []
+    assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
 
 
 RUN = "window.ran=true"
@@ -234,3 +208,63 @@ def test_lines_of_a_model_cite_nothing_and_never_run(tab: Tab, monkeypatch: pyte
     assert tab.scrolls_sideways() == []
     assert tab.find("main script, main img").count() == 0
     assert tab.page.evaluate("window.ran") is None
+
+
+# A retracted paper is marked in words wherever it is shown
+
+HAIRS = "How many hairs does the fur of a sea otter have?"
+RETRACTED = "RETRACTED 2021-03-04 (doi:10.1234/notice)"
+WARNING = f"Warning: this answer cites otters.pdf: {RETRACTED}."
+
+
+@pytest.fixture(scope="module")
+def noted(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = tmp_path_factory.mktemp("notices")
+    app = builtin_app(folder, small_papers(folder / "papers"))
+    with Live(app) as made:
+        note(folder / "store" / LIBRARY, "otters.pdf", "retraction")
+        note(folder / "store" / LIBRARY, "alps/glaciers.pdf", "correction")
+        yield made
+
+
+def note(library: Path, file: str, kind: NoticeKind) -> None:
+    """Store a notice of a paper, as `fetch --updates` does in another process."""
+    with closing(Library(library)) as opened:
+        (paper,) = (paper for paper in opened.papers() if paper.file == file)
+        with opened.database.transaction():
+            (id,) = works.put(opened.database, [Work("crossref", title=paper.title, doi=f"10.1234/{kind}")])
+            works.link_paper(opened.database, paper.id, id, "doi", 1.0)
+            said = Notice(id, kind, "2021-03-04", "10.1234/notice", "crossref", works.now())
+            notices.add(opened.database, said)
+
+
+def test_an_answer_from_a_retracted_paper_says_so(opened: Callable[..., Tab], noted: Live) -> None:
+    tab = opened(noted, PHONE)
+    turn = tab.ask(HAIRS)
+    expect(turn.locator(".warnings p")).to_have_text([WARNING])
+    above = "(turn) => turn.querySelector('.warnings').getBoundingClientRect().bottom"
+    assert turn.evaluate(f"{above} <= turn.querySelector('.sentences').getBoundingClientRect().top")
+    chip = turn.locator(".sentences .chip").first
+    expect(chip.locator("strong")).to_have_text("RETRACTED")
+    assert "otters.pdf, RETRACTED p.1" in (chip.text_content() or "")
+    expect(turn.locator(".sources .flag").first).to_have_text(RETRACTED)
+    assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
+    turn.get_by_role("button", name="Copy", exact=True).click()
+    expect(tab.find("#toast")).to_have_text("Answer copied.")
+    copied = clipboard(tab).splitlines()
+    assert copied[0] == WARNING
+    assert f"   {RETRACTED}" in copied
+    tab.reload()  # the saved answer
+    expect(tab.find(".turn .warnings p")).to_have_text([WARNING])
+    expect(tab.find(".turn .sentences .chip strong").first).to_have_text("RETRACTED")
+
+
+def test_the_library_and_passages_say_so(opened: Callable[..., Tab], noted: Live) -> None:
+    tab = opened(noted, PHONE)
+    tab.open("#library")
+    expect(tab.find("#papers > li .flag")).to_have_text([RETRACTED, "Corrected 2021-03-04 (doi:10.1234/notice)"])
+    assert tab.inaccessible() == []
+    tab.open("#search")
+    tab.find("#query").fill("sea otter fur")
+    tab.find("#query").press("Enter")
+    expect(tab.find("#hits li .flag").first).to_have_text(RETRACTED)

@@ -20,9 +20,10 @@ from folio.store import indexes
 from folio.store.library import Library
 from folio.types import SourceFile
 from folio.web.paper_files import STALE_S, PaperFiles, safe_name
-from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.factories import GLACIERS, OTTERS
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
 from tests.helpers.paths import ROOT
+from tests.helpers.web_client import pdf_of
 
 
 @pytest.fixture
@@ -34,12 +35,6 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
 @pytest.fixture
 def paper_files(app: HashingApp) -> PaperFiles:
     return PaperFiles(app)
-
-
-def pdf(tmp_path: Path, pages: tuple[str, ...] = OTTERS, name: str = "made.pdf") -> bytes:
-    """A PDF's bytes; equal pages give equal bytes."""
-    path = tmp_path / "elsewhere" / f"{len(pages)} {name}"
-    return (path if path.exists() else write_pdf(path, pages, "On Sea Otters")).read_bytes()
 
 
 def add(paper_files: PaperFiles, content: bytes, name: str = "otters.pdf") -> SourceFile:
@@ -64,11 +59,11 @@ def papers(app: HashingApp) -> list[str]:
 
 def test_a_pdf_is_added_and_found(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
     progress = RecordedProgress()
-    upload = paper_files.save_upload(io.BytesIO(pdf(tmp_path)), "otters.pdf")
+    upload = paper_files.save_upload(io.BytesIO(pdf_of()), "otters.pdf")
     outcome, file = paper_files.ingest(upload, progress), upload.file
     assert (outcome.status, outcome.pages, outcome.file.name) == ("added", 2, "otters.pdf")
     assert (names(app), papers(app)) == (["otters.pdf"], ["otters.pdf"])
-    assert Path(file.path).read_bytes() == pdf(tmp_path)
+    assert Path(file.path).read_bytes() == pdf_of()
     assert progress.chunks == {"otters.pdf": outcome.chunks}
     (tmp_path / "any").touch()
     assert Path(file.path).stat().st_mode == (tmp_path / "any").stat().st_mode  # as other files have it
@@ -81,7 +76,7 @@ def test_another_file_with_the_same_name_is_numbered(app: HashingApp, paper_file
     folder = app.settings.PAPERS_DIR
     (folder / "otters.pdf").mkdir(parents=True)  # these cannot be read
     (folder / "otters (2).pdf").symlink_to(tmp_path / "gone.pdf")
-    assert [add(paper_files, pdf(tmp_path, pages)).name for pages in (OTTERS, GLACIERS)] == [
+    assert [add(paper_files, pdf_of(pages)).name for pages in (OTTERS, GLACIERS)] == [
         "otters (3).pdf",
         "otters (4).pdf",
     ]
@@ -165,8 +160,8 @@ def test_an_upload_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["otters (2).pdf", "otters.pdf"]
 
 
-def test_a_pdf_without_text_is_reported_and_not_kept(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
-    add(paper_files, pdf(tmp_path))
+def test_a_pdf_without_text_is_reported_and_not_kept(app: HashingApp, paper_files: PaperFiles) -> None:
+    add(paper_files, pdf_of())
     file = paper_files.save_upload(io.BytesIO(b"%PDF-1.7\nthe rest of it was lost"), "torn.pdf")
     with pytest.raises(PaperError, match=r"damaged|no pages|not a PDF"):
         paper_files.ingest(file, RecordedProgress())
@@ -174,19 +169,17 @@ def test_a_pdf_without_text_is_reported_and_not_kept(app: HashingApp, paper_file
 
 
 def test_during_another_ingest_an_upload_is_refused_and_leaves_nothing(
-    app: HashingApp, paper_files: PaperFiles, tmp_path: Path
+    app: HashingApp, paper_files: PaperFiles
 ) -> None:
-    file = paper_files.save_upload(io.BytesIO(pdf(tmp_path)), "otters.pdf")
+    file = paper_files.save_upload(io.BytesIO(pdf_of()), "otters.pdf")
     with indexes.writing(app.settings.VECTORSTORE_DIR), pytest.raises(StoreBusy):
         paper_files.ingest(file, RecordedProgress())
     assert names(app) == []
 
 
 @pytest.mark.parametrize("why", ["it gives no text", "another ingest is running", "it is there twice"])
-def test_a_file_that_was_there_before_is_not_deleted(
-    app: HashingApp, paper_files: PaperFiles, tmp_path: Path, why: str
-) -> None:
-    content = b"%PDF-1.7\nthe rest of it was lost" if why == "it gives no text" else pdf(tmp_path)
+def test_a_file_that_was_there_before_is_not_deleted(app: HashingApp, paper_files: PaperFiles, why: str) -> None:
+    content = b"%PDF-1.7\nthe rest of it was lost" if why == "it gives no text" else pdf_of()
     path = app.settings.PAPERS_DIR / "mine.pdf"
     path.parent.mkdir()
     path.write_bytes(content)
@@ -205,8 +198,8 @@ def test_a_file_that_was_there_before_is_not_deleted(
     assert path.read_bytes() == content
 
 
-def test_stale_uploads_are_deleted(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
-    add(paper_files, pdf(tmp_path))
+def test_stale_uploads_are_deleted(app: HashingApp, paper_files: PaperFiles) -> None:
+    add(paper_files, pdf_of())
     for name, age in ((".upload-old.pdf", 2 * STALE_S), (".upload-new.pdf", 0)):
         path = app.settings.PAPERS_DIR / name
         path.write_bytes(b"%PDF-1.7")
@@ -221,7 +214,7 @@ def test_a_relative_papers_folder_is_the_same_folder(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path / "work")
     app = hashing_app(tmp_path, PAPERS_DIR=Path("../papers"))
     paper_files = PaperFiles(app)
-    file = add(paper_files, pdf(tmp_path))
+    file = add(paper_files, pdf_of())
     assert file.path == str(tmp_path / "papers" / "otters.pdf")
     assert [outcome.status for outcome in app.run()] == ["unchanged"]
     assert paper_files.remove(file.sha256).kept_at == ".removed/otters.pdf"
@@ -230,10 +223,8 @@ def test_a_relative_papers_folder_is_the_same_folder(tmp_path: Path, monkeypatch
 # Removing
 
 
-def test_a_paper_is_not_removed_while_another_is_added(
-    app: HashingApp, paper_files: PaperFiles, tmp_path: Path
-) -> None:
-    file = add(paper_files, pdf(tmp_path))
+def test_a_paper_is_not_removed_while_another_is_added(app: HashingApp, paper_files: PaperFiles) -> None:
+    file = add(paper_files, pdf_of())
     refused: list[str] = []
 
     class IngestProgress(RecordedProgress):
@@ -242,53 +233,50 @@ def test_a_paper_is_not_removed_while_another_is_added(
                 other.submit(paper_files.remove, file.sha256).result()
             refused.append(caught.value.happened)
 
-    paper_files.ingest(paper_files.save_upload(io.BytesIO(pdf(tmp_path, GLACIERS)), "glaciers.pdf"), IngestProgress())
+    paper_files.ingest(paper_files.save_upload(io.BytesIO(pdf_of(GLACIERS)), "glaciers.pdf"), IngestProgress())
     assert refused == ["Another paper is being added to the index."]
     assert papers(app) == ["glaciers.pdf", "otters.pdf"]
 
 
-def test_a_removed_paper_does_not_come_back_and_its_file_is_kept(
-    app: HashingApp, paper_files: PaperFiles, tmp_path: Path
-) -> None:
-    file = add(paper_files, pdf(tmp_path))
-    add(paper_files, pdf(tmp_path, GLACIERS), "glaciers.pdf")
+def test_the_file_of_a_removed_paper_is_kept_and_not_ingested(app: HashingApp, paper_files: PaperFiles) -> None:
+    file = add(paper_files, pdf_of())
+    add(paper_files, pdf_of(GLACIERS), "glaciers.pdf")
     removed = paper_files.remove(file.sha256)
     assert (removed.file, removed.kept_at) == ("otters.pdf", ".removed/otters.pdf")
-    assert (app.settings.PAPERS_DIR / ".removed" / "otters.pdf").read_bytes() == pdf(tmp_path)
+    assert (app.settings.PAPERS_DIR / ".removed" / "otters.pdf").read_bytes() == pdf_of()
     assert papers(app) == ["glaciers.pdf"]
     assert app.verify() == []
     app.run()
     assert papers(app) == ["glaciers.pdf"]
-    add(paper_files, pdf(tmp_path))
+    add(paper_files, pdf_of())
     assert paper_files.remove(file.sha256).kept_at == ".removed/otters (2).pdf"
 
 
 def test_a_file_outside_the_papers_folder_is_not_moved(
     app: HashingApp, paper_files: PaperFiles, tmp_path: Path
 ) -> None:
-    content = pdf(tmp_path)
-    path = tmp_path / "elsewhere" / "2 made.pdf"
-    file = SourceFile(str(path), "otters.pdf", add(paper_files, content).sha256)
-    library = Library(app.library_path)
-    library.link([file], [str(app.settings.PAPERS_DIR / "otters.pdf")])
-    library.close()
+    path = tmp_path / "otters.pdf"
+    path.write_bytes(pdf_of())
+    file = SourceFile(str(path), "otters.pdf", add(paper_files, pdf_of()).sha256)
+    with closing(Library(app.library_path)) as library:
+        library.link([file], [str(app.settings.PAPERS_DIR / "otters.pdf")])
     assert paper_files.remove(file.sha256).kept_at is None
-    assert path.read_bytes() == content
+    assert path.read_bytes() == pdf_of()
     assert papers(app) == []
 
 
 # Finding
 
 
-def test_a_missing_or_changed_file_is_not_served(app: HashingApp, paper_files: PaperFiles, tmp_path: Path) -> None:
-    file = add(paper_files, pdf(tmp_path))
+def test_a_missing_or_changed_file_is_not_served(app: HashingApp, paper_files: PaperFiles) -> None:
+    file = add(paper_files, pdf_of())
     with pytest.raises(NotKnown):
         paper_files.remove("0" * 64)
     with closing(app.open_library()) as library:
         with pytest.raises(NotKnown):
             paper_files.pdf(library, "0" * 64)
         assert paper_files.pdf(library, file.sha256) == Path(file.path)
-        for change in (lambda: Path(file.path).write_bytes(pdf(tmp_path, GLACIERS)), Path(file.path).unlink):
+        for change in (lambda: Path(file.path).write_bytes(pdf_of(GLACIERS)), Path(file.path).unlink):
             change()
             with pytest.raises(PaperError, match=r"otters\.pdf is missing or has changed"):
                 paper_files.pdf(library, file.sha256)

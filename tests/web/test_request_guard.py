@@ -233,13 +233,13 @@ def test_headers_that_admit_a_request(
 # Host
 
 
-def test_the_cookie_of_an_encrypted_address_is_never_sent_in_the_clear() -> None:
+def test_the_cookie_of_an_encrypted_address_is_secure() -> None:
     app = guarded(RecordingApp(), BALANCED)
     (cookie,) = ask(app, "GET", f"/?token={TOKEN}", ("host", "papers.example.org")).all("set-cookie")
     assert cookie == f"folio_token={TOKEN}; Path=/; HttpOnly; SameSite=Strict; Secure"
 
 
-def test_a_balancer_asks_whether_the_server_is_alive_without_a_token() -> None:
+def test_the_health_check_of_a_balancer_needs_no_token() -> None:
     assert outcome(BALANCED, "GET", ("host", "folio-1:8420"), path="/alive") == 200
     assert outcome(BALANCED, "GET", ("host", "folio-1:8420"), path="/alive/") == 401
     assert outcome(BALANCED, "GET", ("host", "evil.example:8420"), path="/alive") == 403
@@ -424,7 +424,7 @@ TOO_LARGE = {
         ("POST", ("content-length", "21"), [b"x" * 21], []),
     ],
 )  # fmt: skip
-def test_body_that_exceeds_the_limit_is_cut_off_before_the_app(
+def test_a_body_over_the_limit_is_cut_off_before_the_app(
     method: str, length: tuple[str, str], pieces: list[bytes], read: list[bytes]
 ) -> None:
     recorder = RecordingApp()
@@ -450,7 +450,7 @@ def test_app_that_fails_after_the_cut_off_does_no_harm() -> None:
     assert response.status == 413
 
 
-def test_response_that_has_started_ends_when_the_body_exceeds_the_limit() -> None:
+def test_a_started_response_ends_when_the_body_is_too_large() -> None:
     async def echoes(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         message: Message = {"more_body": True}
@@ -520,7 +520,7 @@ def test_policy_depends_on_the_path(path: str, policy: str) -> None:
     assert response.all("content-security-policy") == [POLICIES[policy]]
 
 
-def test_failure_gets_a_response_with_the_headers_and_reaches_the_server() -> None:
+def test_a_failure_has_the_headers_and_reaches_the_server() -> None:
     async def fails(scope: Scope, receive: Receive, send: Send) -> None:
         raise RuntimeError("a secret")
 
@@ -554,7 +554,7 @@ def test_failure_during_a_response_reaches_the_server() -> None:
 # Streams, websockets, lifespan
 
 
-def test_each_piece_of_a_response_arrives_before_the_next_is_made() -> None:
+def test_each_response_piece_arrives_before_the_next_is_made() -> None:
     arrived = asyncio.Event()
     log: list[str] = []
 

@@ -84,17 +84,14 @@ GROUNDS = ("ground", "paper", "raised")
 PAIRS = [
     *((name, ground, 4.5) for name, ground in product(("ink", "faint", "accent", "warning", "danger"), GROUNDS)),
     *(("edge", ground, 3.0) for ground in GROUNDS),
-    ("ink", "accent-soft", 4.5),
-    ("faint", "accent-soft", 4.5),
-    ("accent", "accent-soft", 4.5),
-    ("on-accent", "accent", 4.5),
-    ("warning", "warning-soft", 4.5),
-    ("ink", "warning-soft", 4.5),
-    ("danger", "danger-soft", 4.5),
-    ("ink", "danger-soft", 4.5),
-    ("ink", "marker", 4.5),
-    ("ground", "ink", 4.5),
-]
+    *(
+        (*pair.split(), 4.5)
+        for pair in (
+            "ink accent-soft", "faint accent-soft", "accent accent-soft", "on-accent accent", "warning warning-soft",
+            "ink warning-soft", "danger danger-soft", "ink danger-soft", "ink marker", "ground ink",
+        )
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])

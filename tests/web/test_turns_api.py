@@ -13,13 +13,12 @@ from fastapi.testclient import TestClient
 
 from folio.errors import NotKnown
 from folio.schema import SentenceJson
-from folio.web.api import make_web
 from folio.web.error_responses import PATTERNS
-from folio.web.request_guard import AccessRules
 from folio.web.schema import ChatRequest
 from folio.web.service import Service
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import builtin_app
+from tests.helpers.web_client import ask, ask_streamed, client_of, papers_by_file
 
 SLEEP, LENGTH = "How do sea otters sleep?", "How long is the Aletsch glacier?"
 NONSENSE = "xqzzyv blorfgh"
@@ -28,20 +27,8 @@ NONSENSE = "xqzzyv blorfgh"
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("turns")
-    app = builtin_app(folder, small_papers(folder / "papers"))
-    with TestClient(make_web(app, AccessRules(host="127.0.0.1", port=8420)), base_url="http://127.0.0.1:8420") as made:
-        yield made
-
-
-def said(client: TestClient, message: str, **more: Any) -> dict[str, Any]:
-    response = client.post("/chat", json={"message": message, **more})
-    assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
-
-
-def papers(client: TestClient) -> dict[str, dict[str, Any]]:
-    return {paper["file"]: paper for paper in client.get("/papers").json()["papers"]}
+    with client_of(builtin_app(folder, small_papers(folder / "papers"))) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -52,19 +39,12 @@ def papers(client: TestClient) -> dict[str, dict[str, Any]]:
         ("How many papers are there?", "The library has 2 papers."),
     ],
 )
-def test_a_remark_is_in_the_reply_the_stream_the_conversation_and_its_exports(
-    client: TestClient, message: str, begins: str
-) -> None:
-    reply = said(client, message)
+def test_a_remark_is_in_the_reply_and_its_exports(client: TestClient, message: str, begins: str) -> None:
+    reply = ask(client, message)
     assert reply["remark"] == reply["answer"]
     assert reply["remark"].startswith(begins)
     assert (reply["refused"], reply["sentences"]) == (False, [])
-    (done,) = [
-        json.loads(block.partition("data: ")[2])
-        for block in client.post("/chat/stream", json={"message": message}).text.replace("\r\n", "\n").split("\n\n")
-        if block.startswith("event: done")
-    ]
-    assert done["remark"] == reply["remark"]
+    assert ask_streamed(client, message)[-1][1]["remark"] == reply["remark"]
     path = f"/conversations/{reply['conversation']}"
     assert client.get(path).json()["turns"] == [reply]
     assert begins in client.get(f"{path}/markdown").text
@@ -72,9 +52,9 @@ def test_a_remark_is_in_the_reply_the_stream_the_conversation_and_its_exports(
 
 
 def test_a_turn_keeps_what_it_asked(client: TestClient) -> None:
-    otters = papers(client)["otters.pdf"]
+    otters = papers_by_file(client)["otters.pdf"]
     client.patch(f"/papers/{otters['id']}", json={"tags": ["furs"]})
-    reply = said(client, LENGTH, papers=[otters["id"]], tag=["furs", "furs"])
+    reply = ask(client, LENGTH, papers=[otters["id"]], tag=["furs", "furs"])
     kept = {"paper": otters["id"], "file": "otters.pdf", "title": "On Sea Otters"}
     assert reply["refused"]
     assert reply["scope"].items() >= {"papers": [kept], "tag": ["furs", "furs"], "year": []}.items()
@@ -82,7 +62,7 @@ def test_a_turn_keeps_what_it_asked(client: TestClient) -> None:
     assert client.get(path).json()["turns"][0]["scope"] == reply["scope"]
     assert "Asked only: “On Sea Otters”; tag furs or furs\n" in client.get(f"{path}/markdown").text
     assert "Asked only: “On Sea Otters”; tag furs or furs<" in client.get(f"{path}/zotero-note").text
-    everything = said(client, SLEEP)
+    everything = ask(client, SLEEP)
     assert set(map(str, everything["scope"].values())) == {"[]"}
     assert "Asked only" not in client.get(f"/conversations/{everything['conversation']}/markdown").text
 
@@ -112,9 +92,9 @@ def test_an_answer_outlives_the_paper_that_was_asked(tmp_path: Path) -> None:
             service.questions.ask(asked, RemovesThePaper())
 
 
-def test_an_edited_paper_has_its_new_name_in_answers_given_before(client: TestClient) -> None:
-    otters = papers(client)["otters.pdf"]["id"]
-    reply = said(client, SLEEP, papers=[otters], mode="deep")
+def test_an_edited_paper_has_its_new_name_in_old_answers(client: TestClient) -> None:
+    otters = papers_by_file(client)["otters.pdf"]["id"]
+    reply = ask(client, SLEEP, papers=[otters], mode="deep")
     assert reply["citations"][0]["shown"].startswith("[otters.pdf p.")
     path = f"/conversations/{reply['conversation']}"
     edits = {"title": "Kelp Rafts of the Pacific", "authors": ["Otter, Ann"], "year": 2014, "venue": "Sea Life"}
@@ -136,8 +116,8 @@ def test_an_edited_paper_has_its_new_name_in_answers_given_before(client: TestCl
     assert client.get(path).json()["turns"] == [reply]
 
 
-def test_a_question_of_a_program_is_listed_once_it_is_followed_up(client: TestClient) -> None:
-    once, page = said(client, SLEEP), said(client, SLEEP, listed=True)
+def test_a_programs_question_is_listed_after_a_follow_up(client: TestClient) -> None:
+    once, page = ask(client, SLEEP), ask(client, SLEEP, listed=True)
 
     def listed() -> list[str]:
         return [each["id"] for each in client.get("/conversations").json()["conversations"]]
@@ -145,14 +125,14 @@ def test_a_question_of_a_program_is_listed_once_it_is_followed_up(client: TestCl
     assert page["conversation"] in listed()
     assert once["conversation"] not in listed()
     assert client.get(f"/conversations/{once['conversation']}").json()["turns"] == [once]
-    assert said(client, "And what do they eat?", conversation=once["conversation"])["turn"] == 2
+    assert ask(client, "And what do they eat?", conversation=once["conversation"])["turn"] == 2
     assert once["conversation"] in listed()
     assert client.delete(f"/conversations/{once['conversation']}").status_code == 204
 
 
 @pytest.mark.parametrize("path", ["/papers.bib", "/papers.csl.json"])
 def test_a_bibliography_has_the_papers_that_are_wanted(client: TestClient, path: str) -> None:
-    otters = papers(client)["otters.pdf"]["id"]
+    otters = papers_by_file(client)["otters.pdf"]["id"]
     whole = client.get(path).text
     assert "Sea Otters" in whole
     assert "Aletsch" in whole
@@ -166,25 +146,20 @@ def test_a_bibliography_has_the_papers_that_are_wanted(client: TestClient, path:
 
 
 def test_no_error_shows_a_regular_expression(client: TestClient) -> None:
-    described = json.dumps(client.get("/openapi.json").json())
-    used = {pattern for pattern in PATTERNS if json.dumps(pattern) in described}
-    assert used == set(PATTERNS)  # and no other:
-    found = set(json.JSONDecoder(object_hook=lambda each: patterns_in(each)).decode(described)[""])
-    assert found == set(PATTERNS)
+    patterns: set[str] = set()
+
+    def collect(part: dict[str, Any]) -> dict[str, Any]:
+        patterns.update(value for name, value in part.items() if name == "pattern" and isinstance(value, str))
+        return part
+
+    json.loads(client.get("/openapi.json").text, object_hook=collect)
+    assert patterns == set(PATTERNS)
     wrong: list[dict[str, Any]] = [{"year": ["soon"]}, {"papers": ["x"]}, {"conversation": "x"}, {"author": [" "]}]
     for body in wrong:
         error = client.post("/chat", json={"message": "x", **body}).json()["error"]
         assert not set("^$[]{}\\") & set(error), error
     years = client.get("/papers", params={"year": "soon"}).json()["error"]
     assert years == "year.0: is not a year or a range of years, such as 2014, 2010-2015, 2020- or -1999."
-
-
-def patterns_in(described: dict[str, Any]) -> dict[str, Any]:
-    """The patterns of an object and of those in it, under the name ""."""
-    nested = [item for value in described.values() for item in (value if isinstance(value, list) else [value])]
-    within = [pattern for item in nested if isinstance(item, dict) for pattern in item.get("", [])]
-    own = [described["pattern"]] if isinstance(described.get("pattern"), str) else []
-    return {**described, "": within + own}
 
 
 def test_nothing_is_nearest_to_nonsense(client: TestClient) -> None:
@@ -204,7 +179,7 @@ def test_the_list_of_papers_says_whether_it_has_changed(client: TestClient) -> N
     assert client.get("/papers", headers=tag).status_code == 304
     assert client.get("/papers", headers=tag).content == b""
     assert "ETag" not in client.get("/papers", params={"author": "nobody"}).headers
-    otters = papers(client)["otters.pdf"]["id"]
+    otters = papers_by_file(client)["otters.pdf"]["id"]
     client.patch(f"/papers/{otters}", json={"year": 2014})
     changed = client.get("/papers", headers=tag)
     assert changed.status_code == 200
@@ -214,7 +189,6 @@ def test_the_list_of_papers_says_whether_it_has_changed(client: TestClient) -> N
 
 def test_an_empty_library_has_a_tag_too(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
-    web = make_web(builtin_app(tmp_path, tmp_path / "papers"), AccessRules(host="127.0.0.1", port=8420))
-    with TestClient(web, base_url="http://127.0.0.1:8420") as empty:
+    with client_of(builtin_app(tmp_path, tmp_path / "papers")) as empty:
         tag = empty.get("/papers").headers["ETag"]
         assert empty.get("/papers", headers={"If-None-Match": tag}).status_code == 304

@@ -26,11 +26,11 @@ from folio.web import upload_queue
 from folio.web.paper_files import STALE_S, PaperFiles, Placed
 from folio.web.upload_queue import MAX_TRIES, SHOWN_S, UploadQueue
 from tests.helpers.cli_runner import CliRunner
-from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
+from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
 from tests.helpers.live_server import Live, until
 from tests.helpers.serve_process import Served
-from tests.helpers.web_client import client_of, json_of, papers_by_file, refusal
+from tests.helpers.web_client import client_of, json_of, papers_by_file, pdf_of, refusal
 
 PDF = {"Content-Type": "application/pdf"}
 TORN = b"%PDF-1.7\nthe rest of it was lost"
@@ -99,12 +99,6 @@ def raises(error: Exception) -> Callable[..., None]:
     return function
 
 
-def pdf(tmp_path: Path, pages: Sequence[str] = OTTERS, title: str = "On Sea Otters") -> bytes:
-    """A PDF's bytes; equal pages give equal bytes."""
-    path = tmp_path / "made" / f"{title} {len(pages)}.pdf"
-    return (path if path.exists() else write_pdf(path, pages, title)).read_bytes()
-
-
 def send(client: Any, content: bytes, name: str = "otters.pdf") -> dict[str, Any]:
     return json_of(client.post("/uploads", params={"name": name}, content=content, headers=PDF), 202)
 
@@ -140,15 +134,13 @@ def contents(app: HashingApp) -> list[str]:
 # Adding
 
 
-def test_what_is_sent_at_once_is_added_in_order(
-    client: TestClient, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
-) -> None:
+def test_what_is_sent_at_once_is_added_in_order(client: TestClient, app: HashingApp, embedder: GatedEmbedder) -> None:
     embedder.gate.clear()
-    first = send(client, pdf(tmp_path))
+    first = send(client, pdf_of())
     assert (first["file"], first["state"], first["paper"], first["error"]) == ("otters.pdf", "waiting", None, "")
     assert embedder.waits.wait(60)
-    send(client, pdf(tmp_path, GLACIERS, "The Aletsch Glacier"), "glaciers.pdf")
-    send(client, pdf(tmp_path, GLACIERS[:1], "A Short One"), "short.pdf")
+    send(client, pdf_of(GLACIERS, "The Aletsch Glacier"), "glaciers.pdf")
+    send(client, pdf_of(GLACIERS[:1], "A Short One"), "short.pdf")
     assert [state for _, state in states(client)] == ["embedding", "waiting", "waiting"]
     assert [json.loads(path.read_text())["tries"] for path in sorted(queue_folder(app).glob("*.json"))] == [1, 0, 0]
     assert client.get("/uploads").json()["active"] is True
@@ -170,13 +162,11 @@ def test_what_is_sent_at_once_is_added_in_order(
 
 
 @pytest.mark.usefixtures("linking")
-def test_names_and_contents_follow_the_rules_of_the_papers_folder(
-    client: TestClient, app: HashingApp, tmp_path: Path
-) -> None:
-    send(client, pdf(tmp_path), "../../etc/otters.pdf")
-    send(client, pdf(tmp_path, GLACIERS), "otters.pdf")
-    send(client, pdf(tmp_path), "otters.pdf")
-    send(client, pdf(tmp_path), "c:\\another\\na\x1b[31mme.PDF")
+def test_names_and_contents_follow_the_rules_of_the_papers_folder(client: TestClient, app: HashingApp) -> None:
+    send(client, pdf_of(), "../../etc/otters.pdf")
+    send(client, pdf_of(GLACIERS), "otters.pdf")
+    send(client, pdf_of(), "otters.pdf")
+    send(client, pdf_of(), "c:\\another\\na\x1b[31mme.PDF")
     assert [(each["file"], each["status"], each["notes"]) for each in rested(client)] == [
         ("otters.pdf", "added", []),
         ("otters.pdf", "added", []),
@@ -184,13 +174,13 @@ def test_names_and_contents_follow_the_rules_of_the_papers_folder(
         ("na [31mme.pdf", "duplicate", ["The same file as otters.pdf."]),
     ]
     assert names(app.settings.PAPERS_DIR) == ["otters (2).pdf", "otters.pdf"]
-    assert (app.settings.PAPERS_DIR / "otters.pdf").read_bytes() == pdf(tmp_path)
+    assert (app.settings.PAPERS_DIR / "otters.pdf").read_bytes() == pdf_of()
     assert contents(app) == []
 
 
-def test_the_events_end_when_nothing_waits(client: TestClient, embedder: GatedEmbedder, tmp_path: Path) -> None:
+def test_the_events_end_when_nothing_waits(client: TestClient, embedder: GatedEmbedder) -> None:
     embedder.gate.clear()
-    send(client, pdf(tmp_path))
+    send(client, pdf_of())
     assert embedder.waits.wait(60)
     embedder.gate.set()
     told = client.get("/uploads/events").text.replace("\r\n", "\n").strip().split("\n\n")
@@ -203,10 +193,10 @@ def test_the_events_end_when_nothing_waits(client: TestClient, embedder: GatedEm
     assert again.count("event: ") == again.count("event: done") == 1
 
 
-def test_what_was_added_is_dropped_once_it_was_told(
-    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_added_uploads_are_dropped_once_shown(
+    client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send(client, pdf(tmp_path))
+    send(client, pdf_of())
     send(client, TORN, "torn.pdf")
     assert [each["state"] for each in rested(client)] == ["added", "failed"]
     assert len(uploads(client)) == 2  # another page may not have seen it
@@ -230,7 +220,7 @@ def test_what_was_added_is_dropped_once_it_was_told(
     ],
     ids=["empty", "short", "HTML", "late", "too large", "too large in pieces", "text", "JSON"],
 )  # fmt: skip
-def test_what_is_no_pdf_or_too_large_is_refused_and_leaves_nothing(
+def test_a_refused_upload_leaves_nothing(
     client: TestClient, app: HashingApp, content: bytes | list[bytes], kind: str, status: int, happened: str
 ) -> None:
     sent = content if isinstance(content, bytes) else iter(content)
@@ -255,17 +245,17 @@ def test_half_a_body_is_never_queued(app: HashingApp, length: str) -> None:
 
 @pytest.mark.parametrize(("module", "function"), [(os, "fsync"), (upload_queue, "write_private")])
 def test_a_full_disk_is_named_and_leaves_nothing(
-    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, function: str
+    client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch, module: Any, function: str
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(module, function, raises(NO_SPACE))
-        reply = client.post("/uploads", content=pdf(tmp_path), headers=PDF)
+        reply = client.post("/uploads", content=pdf_of(), headers=PDF)
     assert refusal(reply, 507).startswith("There is no space left on the disk")
     assert (uploads(client), contents(app)) == ([], [])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
-def test_what_waits_is_for_its_user_alone(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
+def test_what_waits_is_for_its_user_alone(client: TestClient, app: HashingApp) -> None:
     before = os.umask(0)
     try:
         send(client, TORN)
@@ -280,9 +270,7 @@ def test_what_waits_is_for_its_user_alone(client: TestClient, app: HashingApp, t
 # Failures
 
 
-def test_what_failed_stays_and_can_be_tried_again(
-    client: TestClient, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
-) -> None:
+def test_what_failed_stays_and_can_be_tried_again(client: TestClient, app: HashingApp, embedder: GatedEmbedder) -> None:
     torn = send(client, TORN, "torn.pdf")
     (failed,) = rested(client)
     assert (failed["state"], failed["paper"]) == ("failed", None)
@@ -290,7 +278,7 @@ def test_what_failed_stays_and_can_be_tried_again(
     assert failed["remedy"]
     assert (names(app.settings.PAPERS_DIR), sorted(papers_by_file(client))) == ([], [])
     embedder.gate.clear()
-    send(client, pdf(tmp_path))
+    send(client, pdf_of())
     assert embedder.waits.wait(60)
     again = client.post(f"/uploads/{torn['id']}/retry").json()
     assert (again["id"], again["state"], again["error"]) == (torn["id"], "waiting", "")
@@ -309,12 +297,12 @@ def test_what_failed_stays_and_can_be_tried_again(
 
 
 def test_all_that_failed_are_tried_again_or_forgotten(
-    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(HashingEmbedder, "embed_passages", None)  # an error that nobody expected
         for name in ("one.pdf", "two.pdf"):
-            send(client, pdf(tmp_path), name)
+            send(client, pdf_of(), name)
         failed = [(each["state"], each["error"]) for each in rested(client)]
     assert failed == [("failed", "Folio failed with an internal error.")] * 2
     assert (names(app.settings.PAPERS_DIR), len(contents(app))) == ([], 2)
@@ -331,22 +319,22 @@ def test_all_that_failed_are_tried_again_or_forgotten(
     assert contents(app) == []
 
 
-def test_a_file_that_was_damaged_in_the_queue_is_not_added(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
+def test_a_file_damaged_in_the_queue_is_not_added(client: TestClient, app: HashingApp) -> None:
     with indexes.writing(app.store_folder):
-        send(client, pdf(tmp_path))
+        send(client, pdf_of())
         (content,) = contents(app)
-        (queue_folder(app) / content).write_bytes(pdf(tmp_path)[:-100])
+        (queue_folder(app) / content).write_bytes(pdf_of()[:-100])
     (failed,) = rested(client)
     assert failed["error"] == "The file was damaged on the disk of the server."
     assert sorted(papers_by_file(client)) == []
 
 
-def test_a_paper_keeps_its_file_though_the_indexes_were_not_written(
-    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_added_paper_keeps_its_file_if_indexing_fails(
+    client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(HashingApp, "finish_ingest", raises(NO_SPACE))
-        send(client, pdf(tmp_path))
+        send(client, pdf_of())
         until(lambda: "no space left" in client.get("/uploads").json()["notice"])
         assert sorted(papers_by_file(client)) == ["otters.pdf"]
         until(lambda: names(app.settings.PAPERS_DIR) == ["otters.pdf"])  # with nothing beside it, between two tries
@@ -367,7 +355,7 @@ def test_a_paper_keeps_its_file_though_the_indexes_were_not_written(
     ids=["server", "model", "settings", "disk"],
 )
 def test_what_would_stop_every_file_fails_none(
-    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: Exception
+    client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch, obstacle: Exception
 ) -> None:
     asked: list[None] = []
 
@@ -377,7 +365,7 @@ def test_what_would_stop_every_file_fails_none(
 
     with monkeypatch.context() as patch:
         patch.setattr(HashingEmbedder, "embed_passages", refuse)
-        for name, content in (("otters.pdf", pdf(tmp_path)), ("glaciers.pdf", pdf(tmp_path, GLACIERS))):
+        for name, content in (("otters.pdf", pdf_of()), ("glaciers.pdf", pdf_of(GLACIERS))):
             send(client, content, name)
         until(lambda: len(asked) > MAX_TRIES + 1)
         state = client.get("/uploads").json()
@@ -392,9 +380,9 @@ def test_what_would_stop_every_file_fails_none(
 # Cancelling
 
 
-def test_what_waits_is_cancelled_alone_or_with_all_others(client: TestClient, app: HashingApp, tmp_path: Path) -> None:
+def test_what_waits_is_cancelled_alone_or_with_all_others(client: TestClient, app: HashingApp) -> None:
     with indexes.writing(app.store_folder):
-        first, *_ = [send(client, pdf(tmp_path), f"{number}.pdf") for number in range(4)]
+        first, *_ = [send(client, pdf_of(), f"{number}.pdf") for number in range(4)]
         assert client.delete(f"/uploads/{first['id']}").status_code == 204
         assert states(client) == [(f"{number}.pdf", "waiting") for number in (1, 2, 3)]
         assert client.delete("/uploads").json() == {"cancelled": 3}
@@ -407,7 +395,7 @@ def test_what_waits_is_cancelled_alone_or_with_all_others(client: TestClient, ap
 
 
 def test_what_waited_for_long_is_no_leftover(
-    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = Path.hardlink_to
 
@@ -417,18 +405,16 @@ def test_what_waited_for_long_is_no_leftover(
 
     monkeypatch.setattr(Path, "hardlink_to", link_and_clean_up)
     with indexes.writing(app.store_folder):
-        send(client, pdf(tmp_path))
+        send(client, pdf_of())
         (content,) = queue_folder(app).glob("*.pdf")
         os.utime(content, (time.time() - 2 * STALE_S,) * 2)
     assert [(each["state"], each["error"]) for each in rested(client)] == [("added", "")]
     assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
 
 
-def test_what_comes_while_another_process_writes_waits_for_it(
-    client: TestClient, app: HashingApp, tmp_path: Path
-) -> None:
+def test_what_comes_while_another_process_writes_waits_for_it(client: TestClient, app: HashingApp) -> None:
     with indexes.writing(app.store_folder):
-        send(client, pdf(tmp_path))
+        send(client, pdf_of())
         until(lambda: client.get("/uploads").json()["notice"])
         assert client.get("/uploads").json()["notice"] == (
             "Another process is writing to this index. What is here is added after that."
@@ -444,14 +430,12 @@ def test_what_comes_while_another_process_writes_waits_for_it(
 
 
 @pytest.mark.parametrize("rebuild", [False, True], ids=["a restart", "a rebuild"])
-def test_what_waits_outlives_a_restart_and_a_rebuild(
-    start: Start, app: HashingApp, tmp_path: Path, rebuild: bool
-) -> None:
+def test_what_waits_outlives_a_restart_and_a_rebuild(start: Start, app: HashingApp, rebuild: bool) -> None:
     client = start()
-    send(client, pdf(tmp_path))
+    send(client, pdf_of())
     rested(client)
     with indexes.writing(app.store_folder):
-        send(client, pdf(tmp_path, GLACIERS), "glaciers.pdf")
+        send(client, pdf_of(GLACIERS), "glaciers.pdf")
         send(client, TORN, "torn.pdf")
         client.__exit__(None, None, None)
     if rebuild:
@@ -465,14 +449,12 @@ def test_what_waits_outlives_a_restart_and_a_rebuild(
     assert sorted(papers_by_file(client)) == ["glaciers.pdf", "otters.pdf"]
 
 
-def test_two_servers_over_one_store_share_the_queue(
-    start: Start, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path
-) -> None:
+def test_two_servers_over_one_store_share_the_queue(start: Start, embedder: GatedEmbedder) -> None:
     one, other = start(), start()
     embedder.gate.clear()
-    send(one, pdf(tmp_path))
+    send(one, pdf_of())
     assert embedder.waits.wait(60)
-    send(other, pdf(tmp_path, GLACIERS), "glaciers.pdf")
+    send(other, pdf_of(GLACIERS), "glaciers.pdf")
     assert [name for name, _ in states(one)] == [name for name, _ in states(other)] == ["otters.pdf", "glaciers.pdf"]
     embedder.gate.set()
     assert [each["state"] for each in rested(one)] == [each["state"] for each in rested(other)] == ["added"] * 2
@@ -482,12 +464,12 @@ def test_two_servers_over_one_store_share_the_queue(
 
 @pytest.mark.parametrize("by_another", [False, True], ids=["by the same server", "by another"])
 def test_what_is_being_added_is_stopped_and_leaves_nothing(
-    start: Start, app: HashingApp, embedder: GatedEmbedder, tmp_path: Path, by_another: bool
+    start: Start, app: HashingApp, embedder: GatedEmbedder, by_another: bool
 ) -> None:
     one, other = start(), start()
     embedder.gate.clear()
-    send(one, pdf(tmp_path, GLACIERS * 3), "glaciers.pdf")
-    send(one, pdf(tmp_path))
+    send(one, pdf_of(GLACIERS * 3), "glaciers.pdf")
+    send(one, pdf_of())
     assert embedder.waits.wait(60)
     adds = "embedding" in dict(states(one)).values()
     stops = one if adds != by_another else other
@@ -503,7 +485,7 @@ def test_what_is_being_added_is_stopped_and_leaves_nothing(
 
 
 def test_what_another_server_cancels_does_not_come_back(
-    client: TestClient, app: HashingApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = UploadQueue(queue_folder(app), None, None, None)  # type: ignore[arg-type]
 
@@ -513,15 +495,15 @@ def test_what_another_server_cancels_does_not_come_back(
 
     with monkeypatch.context() as patch:
         patch.setattr(HashingEmbedder, "embed_passages", cancel_and_refuse)
-        send(client, pdf(tmp_path))
+        send(client, pdf_of())
         until(lambda: uploads(client) == [])
     assert (rested(client), contents(app), sorted(papers_by_file(client))) == ([], [], [])
 
 
-def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: HashingApp, tmp_path: Path) -> None:
+def test_a_file_that_crashes_the_server_is_given_up(start: Start, app: HashingApp) -> None:
     with indexes.writing(app.store_folder):
         client = start()
-        send(client, pdf(tmp_path))
+        send(client, pdf_of())
         client.__exit__(None, None, None)
     (record,) = queue_folder(app).glob("*.json")
     kept = json.loads(record.read_text())
@@ -536,11 +518,10 @@ def test_a_file_that_ends_the_server_is_not_tried_for_ever(start: Start, app: Ha
 
 @pytest.mark.usefixtures("linking")
 @pytest.mark.parametrize("then", ["cancelled", "failed", "too often", "added"])
-def test_what_a_killed_server_put_among_the_papers_is_taken_back(
+def test_a_file_placed_by_a_killed_server_is_taken_back(
     start: Start,
     app: HashingApp,
     embedder: GatedEmbedder,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     then: str,
 ) -> None:
@@ -554,7 +535,7 @@ def test_what_a_killed_server_put_among_the_papers_is_taken_back(
     client = start()
     with monkeypatch.context() as patch:
         patch.setattr(PaperFiles, "_ingest", die)
-        send(client, pdf(tmp_path))
+        send(client, pdf_of())
         (upload,) = rested(client)
         client.__exit__(None, None, None)
     assert names(app.settings.PAPERS_DIR) == ["otters.pdf"]
@@ -580,10 +561,10 @@ def test_what_a_killed_server_put_among_the_papers_is_taken_back(
         assert file.exists()
 
 
-def test_what_is_cancelled_after_a_kill_leaves_nothing(start: Start, app: HashingApp, tmp_path: Path) -> None:
+def test_what_is_cancelled_after_a_kill_leaves_nothing(start: Start, app: HashingApp) -> None:
     with indexes.writing(app.store_folder):
         client = start()
-        upload = send(client, pdf(tmp_path))
+        upload = send(client, pdf_of())
         client.__exit__(None, None, None)
         content, record = (queue_folder(app) / f"{upload['id']}{ending}" for ending in (".pdf", ".json"))
         app.settings.PAPERS_DIR.mkdir()
@@ -624,7 +605,7 @@ def test_a_killed_server_loses_no_upload(desk: CliRunner) -> None:
     long = long_pdf(desk, 4)
     with Served(desk) as served:
         send(served.client, long, "long.pdf")
-        send(served.client, pdf(desk.folder), "otters.pdf")
+        send(served.client, pdf_of(), "otters.pdf")
         until(lambda: uploads(served.client)[0]["done"] > 0)
         served.kill()
     with Served(desk) as served:
@@ -636,7 +617,7 @@ def test_a_killed_server_loses_no_upload(desk: CliRunner) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_waits_and_leaves_no_part_of_it(desk: CliRunner) -> None:
+def test_ctrl_c_keeps_waiting_uploads(desk: CliRunner) -> None:
     long = long_pdf(desk, 12)
     with Served(desk) as served:
         send(served.client, long, "long.pdf")

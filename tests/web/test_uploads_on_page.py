@@ -10,16 +10,18 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from playwright.sync_api import Browser, Locator, Route, expect
+from playwright.sync_api import Locator, Route, expect
 
+from folio import workers
 from folio.app import App
 from folio.store import indexes
 from folio.web.upload_queue import Record, UploadQueue
 from folio.web.upload_schema import UploadJson
-from tests.helpers.browser import PHONE, WIDE, Tab, chromium, drop, tabs
+from tests.helpers.browser import PHONE, WIDE, Tab, drop
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
-from tests.helpers.live_server import LIMIT_S, Live, builtin_app, until
+from tests.helpers.fakes import hashing_app, read_here
+from tests.helpers.live_server import LIMIT_S, Live, until
 from tests.helpers.serve_process import Served
 
 pytestmark = pytest.mark.slow
@@ -27,16 +29,12 @@ pytestmark = pytest.mark.slow
 TORN = b"%PDF-1.7\nthe rest of it was lost"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
 @pytest.fixture
-def app(tmp_path: Path) -> App:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
+    """No paper yet; what is added is read and embedded at once."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
     (tmp_path / "papers").mkdir()
-    return builtin_app(tmp_path, tmp_path / "papers")
+    return hashing_app(tmp_path, LLM="builtin", RERANKER="builtin")
 
 
 @pytest.fixture
@@ -49,9 +47,9 @@ Open = Callable[..., Tab]
 
 
 @pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
-    with tabs(browser) as open_tab:
-        yield lambda url, size=WIDE: open_tab(url.rstrip("/"), size, "#library")
+def show(opened: Open) -> Open:
+    """A function that opens the library on the page of a server."""
+    return lambda server, size=WIDE: opened(server, size, "#library")
 
 
 def three(folder: Path, pages: int = 5) -> list[Path]:
@@ -86,8 +84,8 @@ def bar(tab: Tab) -> Locator:
     return tab.find("#adding-text")
 
 
-def test_files_survive_a_reload_of_the_tab(live: Live, opened: Open, tmp_path: Path) -> None:
-    tab = opened(live.url)
+def test_files_survive_a_reload_of_the_tab(live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     choose(tab, *three(tmp_path))
     time.sleep(0.7)
     until(lambda: not warns(tab))  # on a slow computer they may not have been sent yet
@@ -106,10 +104,8 @@ def test_files_survive_a_reload_of_the_tab(live: Live, opened: Open, tmp_path: P
     expect(tab.find("#chosen")).to_contain_text("The Third")
 
 
-def test_a_second_tab_shows_the_same_and_waits_for_another_process(
-    app: App, live: Live, opened: Open, tmp_path: Path
-) -> None:
-    tab = opened(live.url)
+def test_a_second_tab_shows_the_same_uploads(app: App, live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     other = tab.context.new_page()
     other.goto(f"{live.url}/#library")
     expect(other.locator("#library-count")).to_contain_text("No papers yet")
@@ -126,8 +122,8 @@ def test_a_second_tab_shows_the_same_and_waits_for_another_process(
         expect(page.locator("#papers > li")).to_have_count(3)
 
 
-def test_a_file_that_the_queue_shows_before_the_reply_comes_has_one_line(
-    live: Live, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_has_one_line_despite_a_late_reply(
+    live: Live, show: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = Event()
     enqueue = UploadQueue.enqueue
@@ -138,7 +134,7 @@ def test_a_file_that_the_queue_shows_before_the_reply_comes_has_one_line(
         return reply
 
     monkeypatch.setattr(UploadQueue, "enqueue", reply_late)
-    tab = opened(live.url)
+    tab = show(live)
     first, _, last = three(tmp_path)
     choose(tab, first)
     choose(tab, last)
@@ -154,10 +150,8 @@ SHOW = """(hidden) => {
 }"""
 
 
-def test_a_hidden_tab_holds_no_connection_and_looks_again_when_it_is_shown(
-    app: App, live: Live, opened: Open, tmp_path: Path
-) -> None:
-    tab = opened(live.url)
+def test_a_hidden_tab_holds_no_connection_until_it_is_shown(app: App, live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     with indexes.writing(app.store_folder), live.client() as client:
         choose(tab, *three(tmp_path))
         expect(tab.find(".upload .stage")).to_have_text(["Waiting"] * 3)
@@ -185,8 +179,8 @@ def folder_of_papers(tmp_path: Path) -> Path:
 IN_FOLDER = ["Deeper Still", "On Sea Otters", "The Aletsch Glacier"]
 
 
-def test_a_folder_is_chosen(live: Live, opened: Open, tmp_path: Path) -> None:
-    tab = opened(live.url)
+def test_a_folder_is_chosen(live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     tab.find("#folder").set_input_files(folder_of_papers(tmp_path))
     expect(tab.find("#toast")).to_have_text("1 file left out: only PDFs are added.")
     expect(bar(tab)).to_have_text("3 papers added")
@@ -194,8 +188,8 @@ def test_a_folder_is_chosen(live: Live, opened: Open, tmp_path: Path) -> None:
     assert titles(tab) == IN_FOLDER
 
 
-def test_a_folder_is_dropped(live: Live, opened: Open, tmp_path: Path) -> None:
-    tab = opened(live.url)
+def test_a_folder_is_dropped(live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     carried = {
         "items": [],
         "files": [str(folder_of_papers(tmp_path)), str(write_pdf(tmp_path / "one.pdf", GLACIERS[:2], "The One"))],
@@ -209,8 +203,8 @@ def test_a_folder_is_dropped(live: Live, opened: Open, tmp_path: Path) -> None:
     assert titles(tab) == sorted([*IN_FOLDER, "The One"])
 
 
-def test_a_browser_without_folders_still_takes_files(live: Live, opened: Open, tmp_path: Path) -> None:
-    tab = opened(live.url)
+def test_a_browser_without_folders_still_takes_files(live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     tab.context.add_init_script(
         """delete HTMLInputElement.prototype.webkitdirectory;
         delete DataTransferItem.prototype.webkitGetAsEntry;
@@ -223,12 +217,12 @@ def test_a_browser_without_folders_still_takes_files(live: Live, opened: Open, t
     expect(tab.find(".upload")).to_contain_text("Added: The One, 2 pages.")
 
 
-def test_the_queue_survives_a_restart_of_the_server(opened: Open, desk: CliRunner) -> None:
+def test_the_queue_survives_a_restart_of_the_server(show: Open, desk: CliRunner) -> None:
     desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin"}
     with Served(desk, EMBED_BATCH="2") as served:
         port = str(served.port)
-        tab = opened(served.url)
-        choose(tab, *three(desk.folder, pages=40))  # seconds of embedding
+        tab = show(served)
+        choose(tab, *three(desk.folder, pages=16))  # seconds of embedding
         expect(tab.find("#uploads")).to_contain_text("Embedding")  # either: their passages are embedded once
         served.kill()
         expect(tab.find("#adding-notice")).to_contain_text("Folio is not responding.")
@@ -241,8 +235,8 @@ def test_the_queue_survives_a_restart_of_the_server(opened: Open, desk: CliRunne
         assert titles(tab) == ["The First", "The Fourth", "The Second", "The Third"]
 
 
-def test_what_waits_is_cancelled(app: App, live: Live, opened: Open, tmp_path: Path) -> None:
-    tab = opened(live.url)
+def test_what_waits_is_cancelled(app: App, live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     with indexes.writing(app.store_folder):
         choose(tab, *three(tmp_path))
         expect(tab.find(".upload .stage")).to_have_text(["Waiting"] * 3)
@@ -259,8 +253,8 @@ def test_what_waits_is_cancelled(app: App, live: Live, opened: Open, tmp_path: P
     assert not any(path.suffix == ".pdf" for path in (app.store_folder / "uploads").iterdir())
 
 
-def test_what_failed_says_why_and_is_tried_again(app: App, live: Live, opened: Open, tmp_path: Path) -> None:
-    tab = opened(live.url)
+def test_what_failed_says_why_and_is_tried_again(app: App, live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     bad, page, good = tmp_path / "torn.pdf", tmp_path / "page.pdf", write_pdf(tmp_path / "good.pdf", OTTERS, "Good")
     bad.write_bytes(TORN)
     page.write_bytes(b"<html>")
@@ -286,9 +280,9 @@ def test_what_failed_says_why_and_is_tried_again(app: App, live: Live, opened: O
 
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_the_bar_is_accessible_and_fits(
-    app: App, live: Live, opened: Open, tmp_path: Path, size: tuple[int, int]
+    app: App, live: Live, show: Open, tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    tab = opened(live.url, size)
+    tab = show(live, size)
     torn = tmp_path / "A long name of a paper about nothing in particular, which was lost on its way.pdf"
     torn.write_bytes(TORN)
     choose(tab, torn)
@@ -305,8 +299,8 @@ def test_the_bar_is_accessible_and_fits(
         expect(tab.find(".upload")).to_have_count(1)
 
 
-def test_leaving_is_warned_of_only_while_files_are_sent(live: Live, opened: Open, tmp_path: Path) -> None:
-    tab = opened(live.url)
+def test_leaving_is_warned_of_only_while_files_are_sent(live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
     held: list[Route] = []
     tab.page.route(re.compile(r"/uploads\?name="), lambda route: held.append(route))
     assert not warns(tab)
@@ -323,11 +317,9 @@ def test_leaving_is_warned_of_only_while_files_are_sent(live: Live, opened: Open
     expect(line(tab, "third.pdf")).to_contain_text("Added: The Third, 2 pages.")
 
 
-def test_a_connection_that_is_cut_while_the_server_responds_is_tried_again_after_pauses_and_not_for_ever(
-    live: Live, opened: Open, tmp_path: Path
-) -> None:
+def test_a_cut_connection_is_tried_again_but_not_for_ever(live: Live, show: Open, tmp_path: Path) -> None:
     """As a proxy does that takes no large bodies."""
-    tab = opened(live.url)
+    tab = show(live)
     tried: dict[str, list[float]] = {"once.pdf": [], "always.pdf": []}
 
     def cut(route: Route) -> None:

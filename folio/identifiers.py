@@ -1,4 +1,4 @@
-"""What a person types for a work, an identifier or a link, as a typed identifier. Pure."""
+"""Identifiers of works: their patterns, found in what people type, in fields and in links; and compared. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,37 @@ from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from folio.errors import UsageError
-from folio.sources.entries import SICI, find_arxiv
 
 Kind = Literal["arxiv", "doi", "openalex", "semanticscholar"]
 LONGEST = 500  # characters of an identifier or a link
 
-_NEW_ARXIV = re.compile(r"\d{2}(?:0[1-9]|1[0-2])\.\d{4,5}(?:v[1-9]\d?)?")
-_OLD_ARXIV = re.compile(r"[a-z][a-z-]*(?:\.[a-z]{2})?/\d{2}(?:0[1-9]|1[0-2])\d{3}(?:v[1-9]\d?)?", re.I)
-_DOI = re.compile(rf"10\.\d{{4,9}}/(?:[^\s<>\"{{}}|\\^`\x00-\x20\x7f]|{SICI})+")
-_OPENALEX = re.compile(r"w[1-9]\d{1,12}", re.I)
-_S2 = re.compile(r"[0-9a-f]{40}", re.I)
+DOI_START = r"10\.\d{4,9}(?:\.\d+)*/"
+DOI_CHARACTER = r"[^\s\"<>{}|^]"
+# The part of older DOIs that has angle brackets: "<391::AID-ASI1>", "<0929:TNAOAO>" (ANSI/NISO Z39.56). Without what
+# follows, all articles of an issue would have one DOI.
+_SICI = r"<[\w.]*:[\w:.-]*>"
+DOI_ADDRESS = r"(?:https?://)?(?:dx\.)?doi\.org/"
+# arXiv's since April 2007, "2301.01234", and before, "hep-th/9901001"
+ARXIV_NEW = r"\d{4}\.\d{4,5}"
+ARXIV_OLD = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7}"
+ARXIV_VERSION = r"v[1-9]\d?"
+ARXIV_ID = rf"(?:{ARXIV_NEW}|{ARXIV_OLD})(?:{ARXIV_VERSION})?"
+ARXIV_ADDRESS = r"(?:https?://)?(?:www\.|export\.)?arxiv\.org/(?:abs|pdf)/"
+ARXIV_DOI = r"10\.48550/(?i:arxiv)\."
+OPENALEX_ID = r"W\d{1,12}"
+S2_ID = r"[0-9a-f]{40}"
+
+# A DOI that is typed may have square brackets, as those of old journals have; in a field, one that closes is not its.
+_TYPED_DOI = re.compile(rf"{DOI_START}(?:(?![\\`]){DOI_CHARACTER}|{_SICI})+")
+_DOI_IN_FIELD = re.compile(rf"{DOI_START}(?:(?![\[\]]){DOI_CHARACTER}|{_SICI})+")
+_TYPED_ARXIV = re.compile(rf"{ARXIV_NEW}(?:{ARXIV_VERSION})?|(?i:{ARXIV_OLD}(?:{ARXIV_VERSION})?)")
+_ARXIV_DOI = re.compile(rf"{ARXIV_DOI}(.+)")
+_ARXIV_ALONE = re.compile(rf"(?:(?i:arxiv):)?({ARXIV_ID})(?:\s*\[[\w.-]+\])?")
+_ARXIV_IN_TEXT = re.compile(rf"(?i:arxiv\s*:\s*|{ARXIV_ADDRESS}|\bCoRR,?\s+(?:abs/)?)({ARXIV_ID})")
+_MONTH = re.compile(r"(?:^|/)\d\d(?:0[1-9]|1[0-2])")
+_VERSION = re.compile(r"v\d{1,4}$", re.ASCII)
+_OPENALEX = re.compile(r"W[1-9]\d{1,12}", re.I)  # as it is typed: "W1" may be a word
+_S2 = re.compile(S2_ID, re.I)
 _PAGES: dict[Kind, str] = {
     "arxiv": "https://arxiv.org/abs/",
     "doi": "https://doi.org/",
@@ -95,15 +116,14 @@ def _of_link(text: str) -> Identifier | None:
 
 
 def _arxiv(text: str) -> Identifier | None:
-    is_one = _NEW_ARXIV.fullmatch(text) or _OLD_ARXIV.fullmatch(text)
-    return Identifier("arxiv", text) if is_one else None
+    return Identifier("arxiv", text) if _TYPED_ARXIV.fullmatch(text) and _MONTH.search(text) else None
 
 
 def parse_doi(text: str) -> Identifier | None:
     """A DOI; arXiv's own are arXiv ids. None for anything else."""
     written = text.casefold()
     # What is longer, or has characters that cannot be shown or stored, nobody registered.
-    if len(written) > LONGEST or not written.isprintable() or not _DOI.fullmatch(text):
+    if len(written) > LONGEST or not written.isprintable() or not _TYPED_DOI.fullmatch(text):
         return None
     arxiv = find_arxiv(written, "")
     return Identifier("arxiv", arxiv) if arxiv else Identifier("doi", written.rstrip(".,;:"))
@@ -117,3 +137,34 @@ def _semantic_scholar(text: str) -> Identifier | None:
     if found := _CORPUS.fullmatch(text):
         return Identifier("semanticscholar", f"CorpusId:{found[1]}")
     return Identifier("semanticscholar", text.lower()) if _S2.fullmatch(text) else None
+
+
+def find_doi(text: str) -> str:
+    """The DOI in a field, without a resolver's address."""
+    found = _DOI_IN_FIELD.search(text)
+    return found.group().rstrip(".,;:") if found else ""
+
+
+def find_arxiv(doi: str, identifier: str, *others: str) -> str:
+    """An arXiv identifier. identifier: may be only that; others: texts that may name one, such as a journal."""
+    by_doi = _ARXIV_DOI.fullmatch(doi)
+    found = _ARXIV_ALONE.fullmatch((by_doi[1] if by_doi else identifier).strip())
+    for text in others:
+        found = found or _ARXIV_IN_TEXT.search(text)
+    return found[1] if found else ""
+
+
+def without_version(arxiv: str) -> str:
+    """An arXiv identifier without its version: "2301.01234"."""
+    return _VERSION.sub("", arxiv)
+
+
+def version_number(arxiv: str) -> int | None:
+    """The version in an arXiv identifier; None if it has none."""
+    found = _VERSION.search(arxiv)
+    return int(found.group()[1:]) if found else None
+
+
+def bare_arxiv(identifier: str) -> str:
+    """An arXiv id for comparison: without version, in lower case."""
+    return without_version(identifier).casefold()

@@ -1,4 +1,4 @@
-"""Events of a request: what is logged of one that fails, and of one whose client has left."""
+"""Events of a request: what a client that has left, and one whose answer fails, leave in the log."""
 
 from __future__ import annotations
 
