@@ -252,7 +252,7 @@ def test_ctrl_c_ends_the_drawing_of_an_endless_page(desk: CliRunner) -> None:
     endless(desk.papers / "alps" / "glaciers.pdf")
     terminal = Terminal(desk, "--verify")
     terminal.wait_for("has changed since it was ingested")
-    time.sleep(0.5)
+    time.sleep(1)
     terminal.type("\x03")
     code, rest = terminal.end()
     assert (code, "Traceback" in rest) == (130, False)

@@ -20,6 +20,8 @@ from tests.helpers.ollama_models import Json, RefusedError
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 from tests.helpers.paths import ROOT, SAMPLE
 
+# The same for each run: a new desk has another address at which no server answers
+SETTINGS = {"LLM": "builtin", "OLLAMA_HOST": "http://127.0.0.1:1"}
 HAIRS = "The fur of a sea otter has about 155,000 hairs on each square centimetre of skin"
 GAUGE = "The gauge stands in the river Massa and was built in 1922"
 QUESTIONS = (
@@ -34,7 +36,7 @@ QUESTIONS = (
 @pytest.fixture
 def asked(ready: CliRunner, tmp_path: Path) -> tuple[CliRunner, Path]:
     """A command line over an index of two papers, and a set of three questions about them."""
-    ready.settings["LLM"] = "builtin"
+    ready.settings |= SETTINGS
     save(tmp_path / "three.jsonl", QUESTIONS)
     return ready, tmp_path / "three.jsonl"
 
@@ -50,7 +52,7 @@ def saved(two_papers: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("saved")
     save(folder / "three.jsonl", QUESTIONS)
     with pytest.MonkeyPatch.context() as patch:
-        desk = CliRunner(two_papers, patch, settings={"LLM": "builtin"})
+        desk = CliRunner(two_papers, patch, settings=SETTINGS)
         line = (str(folder / "three.jsonl"), "--json", str(folder / "run.json"), "--out", str(folder))
         assert desk.evaluate(*line).code == 0
     return str(folder / "run.json")

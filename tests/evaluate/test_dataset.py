@@ -362,7 +362,7 @@ def test_the_judged_collections(name: str, documents: int, queries: int, judged:
 
 FILES = {"a" * 64: "alps/renamed.pdf"}
 QUOTE = "The glacier is 23 km long."
-GOOD = LogEntry(
+RATED_GOOD = LogEntry(
     asked="2026-01-02T03:04:05+00:00",
     question="And how long is it?",
     standalone_question="How long is the Aletsch glacier?",
@@ -373,11 +373,11 @@ GOOD = LogEntry(
     model="extractive",
     feedback="good",
 )
-REFUSED = replace(GOOD, standalone_question="Who lent the money?", answer=REFUSAL, sources=())
+RATED_REFUSAL = replace(RATED_GOOD, standalone_question="Who lent the money?", answer=REFUSAL, sources=())
 
 
 def test_good_answers_become_gold_and_good_refusals_unanswerable() -> None:
-    made = questions_from_log([(8, REFUSED), (3, GOOD)], FILES)
+    made = questions_from_log([(8, RATED_REFUSAL), (3, RATED_GOOD)], FILES)
     assert made.questions == (
         Question(
             "q3", "How long is the Aletsch glacier?", "logged", True, QUOTE, (Gold("alps/renamed.pdf", 3, QUOTE),)
@@ -389,7 +389,7 @@ def test_good_answers_become_gold_and_good_refusals_unanswerable() -> None:
 
 def test_unrated_answers_are_left_out_and_named() -> None:
     def asks(question: str, **others: object) -> LogEntry:
-        return replace(GOOD, standalone_question=question, **others)  # type: ignore[arg-type]
+        return replace(RATED_GOOD, standalone_question=question, **others)  # type: ignore[arg-type]
 
     gone = LoggedSource("b" * 64, "gone.pdf", 1, QUOTE)
     entries = [
@@ -398,7 +398,7 @@ def test_unrated_answers_are_left_out_and_named() -> None:
         (6, asks("Refused wrongly?", feedback="bad", answer=REFUSAL, sources=())),
         (5, asks("How many papers are there?", answer="Two.", sources=())),
         (4, asks("Of a paper that is gone?", sources=(gone,))),
-        (2, asks("Of two papers?", sources=(gone, *GOOD.sources))),
+        (2, asks("Of two papers?", sources=(gone, *RATED_GOOD.sources))),
     ]
     made = questions_from_log(entries, FILES)
     assert [(question.id, len(question.gold)) for question in made.questions] == [("q2", 1)]
@@ -406,8 +406,8 @@ def test_unrated_answers_are_left_out_and_named() -> None:
 
 
 def test_the_newest_rating_of_a_question_counts() -> None:
-    again = replace(GOOD, standalone_question="how long is the aletsch glacier", feedback="bad")
+    again = replace(RATED_GOOD, standalone_question="how long is the aletsch glacier", feedback="bad")
     unrated = replace(again, feedback="")
-    assert questions_from_log([(9, unrated), (5, again), (3, GOOD)], FILES).bad == (5,)
-    made = questions_from_log([(9, unrated), (5, GOOD), (3, again)], FILES)
+    assert questions_from_log([(9, unrated), (5, again), (3, RATED_GOOD)], FILES).bad == (5,)
+    made = questions_from_log([(9, unrated), (5, RATED_GOOD), (3, again)], FILES)
     assert ([question.id for question in made.questions], made.bad) == (["q5"], ())

@@ -10,7 +10,7 @@ import pytest
 
 from folio.answer_types import Citation
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
-from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold, holds, is_verbatim, pages_with, stands_on, weight
+from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold_quote, holds, is_verbatim, pages_with, stands_on, weight
 from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets
 from folio.files import sha256_file
 from folio.ingest import chunking
@@ -254,7 +254,7 @@ def test_a_citation_of_a_wrongly_indexed_page_is_not_right(library: Library, ott
     ],
 )
 def test_fold(text: str, folded: str) -> None:
-    assert fold(text) == folded
+    assert fold_quote(text) == folded
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_fold(text: str, folded: str) -> None:
     ],
 )
 def test_quote_is_long_enough_by_what_its_letters_tell(text: str, enough: bool) -> None:
-    assert (weight(fold(text)) >= MIN_QUOTE_LENGTH) is enough
+    assert (weight(fold_quote(text)) >= MIN_QUOTE_LENGTH) is enough
 
 
 @pytest.mark.parametrize(
