@@ -180,7 +180,7 @@ def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Libra
 
     run = run_of(Runner(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
     assert run.asked[0].answer is not None
-    assert run.asked[0].answer.confidence == chat.ask(QUESTIONS[0].text).confidence
+    assert run.asked[0].answer.confidence == Chat(retriever, answerer, top_k=4).ask(QUESTIONS[0].text).confidence
 
 
 def test_follow_ups_without_answers_are_searched_without_rewriting(library: Library) -> None:
