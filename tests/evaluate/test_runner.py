@@ -164,9 +164,9 @@ def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Libra
     retriever = app.retriever(library)
     answerer = app.models.answerer(retriever)
     chat = Chat(retriever, answerer, top_k=4)
-
     run = ask(Runner(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
     assert run.asked[0].answer is not None
+    chat.reset()
     assert run.asked[0].answer.confidence == chat.ask(QUESTIONS[0].text).confidence
 
 
