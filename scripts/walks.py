@@ -30,10 +30,10 @@ from typing import Any, NoReturn
 TREE = Path(__file__).resolve().parent.parent
 QUESTION = "How does Folio check that a quote stands on its page?"
 PORT = 18765
-# Walk -> the script at the root that takes it, with its arguments
+# Walk -> the script at the root that takes it, with its arguments; the first makes the library of the others
 WALKS = {
-    "a question": ("query.py", QUESTION),
     "a PDF": ("ingest.py",),
+    "a question": ("query.py", QUESTION),
     "a model's words": ("query.py", QUESTION),
     "doctor": ("query.py", "--doctor"),
     "a web request": ("serve.py", "--port", str(PORT)),
@@ -54,10 +54,12 @@ class Walk:
         """For sys.setprofile."""
         if not (self.is_measured and event == "call" and (module := self._module_of(frame.f_code))):
             return
-        self.modules.add(module)
         back = frame.f_back
         while back is not None and not self._module_of(back.f_code):
+            if back.f_code.co_name == "<module>" and back.f_code.co_filename.startswith(self._root):
+                return  # it runs while a module is imported
             back = back.f_back
+        self.modules.add(module)
         if back is not None and _package(self._module_of(back.f_code)) != _package(module):
             self.crossings.add((back.f_code, frame.f_code))
 
@@ -98,8 +100,7 @@ def take(script: str, arguments: list[str]) -> NoReturn:
 def _request(walk: Walk) -> NoReturn:
     """Ask the server for passages twice, so that what is loaded once is there; the second time is measured."""
     body = json.dumps({"query": QUESTION}).encode()
-    kind = {"Content-Type": "application/json"}
-    request = urllib.request.Request(f"http://127.0.0.1:{PORT}/search", body, kind)
+    request = urllib.request.Request(f"http://127.0.0.1:{PORT}/search", body, {"Content-Type": "application/json"})
     while not walk.is_measured:
         try:
             urllib.request.urlopen(request, timeout=60).read()
@@ -121,9 +122,9 @@ def measured(tree: Path) -> dict[str, tuple[int, ...]]:
     with tempfile.TemporaryDirectory() as folder, OllamaStandIn(dimension=64) as server:
         own = {"VECTORSTORE_DIR": f"{folder}/store", "INGESTED_JSON": f"{folder}/ingested.json", "HOME": folder}
         own |= {"PAPERS_DIR": str(TREE / "papers"), "EMBEDDER": "builtin", "OLLAMA_HOST": server.url}
-        for name in sorted(WALKS, key=lambda walk: WALKS[walk][0] != "ingest.py"):  # the others need its library
+        for name, step in WALKS.items():
             env = os.environ | own | {"LLM": "ollama" if name == "a model's words" else "builtin"}
-            command = [sys.executable, str(Path(__file__).resolve()), "--take", *WALKS[name]]
+            command = [sys.executable, str(Path(__file__).resolve()), "--take", *step]
             ran = subprocess.run(command, env=env, cwd=tree, capture_output=True, text=True)
             last = (ran.stdout.splitlines() or [""])[-1]
             if not last.startswith("["):
@@ -139,10 +140,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.take:
         take(arguments.take[0], arguments.take[1:])
-    counts = measured(arguments.tree)
     print(f"{'walk':<18}{'modules':>9}{'crossings':>11}")
-    for name in WALKS:
-        print(f"{name:<18}{counts[name][0]:>9}{counts[name][1]:>11}")
+    for name, (modules, crossings) in measured(arguments.tree).items():
+        print(f"{name:<18}{modules:>9}{crossings:>11}")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ from folio.agent import graph
 from folio.answer import chat
 from folio.background import IMPORTING
 from folio.ingest import chunking
-uses = [chat._chain_module.get, lambda: graph.compiled(None), lambda: chunking._splitter(100, 0)]
+uses = [chat._make_chain.get, lambda: graph.compiled(None), lambda: chunking._splitter(100, 0)]
 with IMPORTING:
     threads = [Thread(target=use) for use in uses]
     for thread in threads:

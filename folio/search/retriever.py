@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
 from typing import TypeVar
@@ -86,6 +86,7 @@ class _Plan:
     depth: int  # candidates of each index
     filter: CandidateFilter
     clock: Stopwatch
+    ranked: dict[str, tuple[int, ...]] = field(default_factory=dict)  # SearchResult.ranked, as far as it has come
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,6 @@ class _Candidates:
     scores: tuple[tuple[Scored, Scored], ...]  # of each reading: cosines and BM25 scores by chunk id
     added: frozenset[int]  # the candidates that were asked for (SearchRequest.also) and may be found
     highlights: Highlights
-    ranked: dict[str, tuple[int, ...]]  # the ids in the order of each index, for the first reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class _Passages:
 
     hits: list[Hit]
     weights: TermWeights  # of the question's tokens
-    vectors: Vectors | None  # of the hits, in order, where they are to be spread (mmr.py)
+    vectors: dict[int, Vectors]  # by chunk id, where the passages are to be spread (mmr.py)
 
 
 class Retriever:
@@ -188,11 +188,8 @@ class Retriever:
             passages = self._read(fused, candidates, plan)
             clock.lap("read")
         reranked = self._reranked(passages, plan)
-        selected = self._selected(reranked, passages, plan)
-        orders = {"fused": [one.chunk_id for one in fused]} | _orders(reranked=reranked, mmr=selected)
-        ranked = candidates.ranked | {stage: tuple(ids) for stage, ids in orders.items()}
-        hits = next(one for one in (selected, reranked, passages.hits) if one is not None)
-        return SearchResult(tuple(hits[: request.top_k]), clock.laps, ranked)
+        selected = self._selected(reranked, plan)
+        return SearchResult(tuple(selected[: request.top_k]), clock.laps, plan.ranked)
 
     def search_papers(
         self,
@@ -351,14 +348,17 @@ class Retriever:
             dense, nearest = search.scores(sorted(found | added)) if search else ([(id, 0.0) for id in added], {})
             highlights = nearest | highlights  # of the first reading
             scores.append((dense, by_words))
-        return _Candidates(mode, tuple(scores), added, highlights, ranked)
+        plan.ranked.update(ranked)
+        return _Candidates(mode, tuple(scores), added, highlights)
 
     def _fused(self, found: _Candidates, plan: _Plan) -> list[Candidate]:
         """One ranking of what was found for all readings."""
         rankings = [fuse_in(found.mode, self._fusion, dense, lexical) for dense, lexical in found.scores]
         # A dual search finds more; as many are reranked as a single one finds at most.
         most = 2 * plan.depth * len(rankings)
-        return [one for place, one in enumerate(fuse_readings(rankings)) if place < most or one.chunk_id in found.added]
+        fused = [c for place, c in enumerate(fuse_readings(rankings)) if place < most or c.chunk_id in found.added]
+        plan.ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
+        return fused
 
     def _read(self, fused: Sequence[Candidate], found: _Candidates, plan: _Plan) -> _Passages:
         """Those that the reranker is to read. The caller holds a snapshot of the library."""
@@ -372,28 +372,31 @@ class Retriever:
             for each, chunk_paper_text in zip(kept, texts, strict=True)
         ]
         is_spread = request.rerank and hits and self._fusion.mmr_lambda < 1
-        vectors = self._library.vectors_of([hit.chunk.id for hit in hits]) if is_spread else None
+        ids = [hit.chunk.id for hit in hits] if is_spread else []
+        vectors = dict(zip(ids, self._library.vectors_of(ids), strict=True)) if ids else {}
         return _Passages(hits, self.term_weights(request.question), vectors)
 
-    def _reranked(self, passages: _Passages, plan: _Plan) -> list[Hit] | None:
-        """The passages in the order of the reranker; None without one."""
+    def _reranked(self, passages: _Passages, plan: _Plan) -> _Passages:
+        """The passages in the order of the reranker, if there is one."""
         reranker = self._reranker_of(plan.request)
         if reranker is None or not passages.hits:
-            return None
+            return passages
         hits = reranked(reranker, plan.request.question.text, passages.hits, passages.weights)
         plan.clock.lap("rerank")
-        return hits
+        plan.ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
+        return replace(passages, hits=hits)
 
-    def _selected(self, hits: list[Hit] | None, passages: _Passages, plan: _Plan) -> list[Hit] | None:
-        """These hits, or else the passages, by what each adds to those before it; None if their order stays."""
-        if passages.vectors is None:
-            return None
-        hits = passages.hits if hits is None else hits
-        places = {hit.chunk.id: place for place, hit in enumerate(passages.hits)}
-        rows = passages.vectors[[places[hit.chunk.id] for hit in hits]]
+    def _selected(self, passages: _Passages, plan: _Plan) -> list[Hit]:
+        """The hits; where they are to be spread, ordered by what each adds to those before it."""
+        hits, vectors = passages.hits, passages.vectors
+        if not vectors:
+            return hits
+        rows = np.array([vectors[hit.chunk.id] for hit in hits])
         order = mmr([hit.score for hit in hits], rows, self._fusion.mmr_lambda, len(hits))
+        hits = [hits[place] for place in order]
+        plan.ranked["mmr"] = tuple(hit.chunk.id for hit in hits)
         plan.clock.lap("mmr")
-        return [hits[place] for place in order]
+        return hits
 
     def _reranker_of(self, request: SearchRequest) -> Reranker | None:
         return self._reranker if request.rerank else None
@@ -520,8 +523,3 @@ def _added(plan: _Plan) -> frozenset[int]:
     chunks, within = plan.filter.chunks, plan.within
     known = plan.filter.allowed(plan.request.also) & chunks.keys()
     return frozenset(id for id in known if within is None or chunks[id].paper_id in within)
-
-
-def _orders(**stages: Sequence[Hit] | None) -> dict[str, list[int]]:
-    """The ids of the hits after each stage that there was."""
-    return {stage: [hit.chunk.id for hit in hits] for stage, hits in stages.items() if hits is not None}

@@ -177,7 +177,6 @@ def test_confidence_of_an_answerer_that_has_one_is_kept(app: App, library: Libra
     retriever = app.retriever(library)
     answerer = app.models.answerer(retriever)
     chat = Chat(retriever, answerer, top_k=4)
-
     run = run_of(Runner(small_set(QUESTIONS[0]), library, retriever, chat, answerer))
     assert run.asked[0].answer is not None
     assert run.asked[0].answer.confidence == Chat(retriever, answerer, top_k=4).ask(QUESTIONS[0].text).confidence
