@@ -34,14 +34,14 @@ def test_text_within_a_caption_is_named_after_it() -> None:
 
 
 def test_a_float_among_the_references_is_not_apart() -> None:
-    assert PAPER.apart() == ((10, 20), (100, 120), (140, 180))
-    assert PAPER.apart(frozenset({"boilerplate"})) == ((10, 20),)
-    assert SectionMap().apart() == ()
+    assert PAPER.spans_of_kinds() == ((10, 20), (100, 120), (140, 180))
+    assert PAPER.spans_of_kinds(frozenset({"boilerplate"})) == ((10, 20),)
+    assert SectionMap().spans_of_kinds() == ()
 
 
 def test_neighbours_that_are_apart_are_one_span() -> None:
     thanked = SectionMap((section(0, 10, "acknowledgements"), section(10, 30, "references")))
-    assert thanked.apart() == ((0, 30),)
+    assert thanked.spans_of_kinds() == ((0, 30),)
 
 
 def test_chosen_sections_come_with_all_that_lies_in_them() -> None:

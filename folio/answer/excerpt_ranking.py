@@ -25,7 +25,7 @@ from folio.protocols import PassageReader, TokenEmbedder
 from folio.search.candidate_filter import asked_kinds
 from folio.search.late_interaction import Matches, read_alone
 from folio.search.reader_reranker import MOST_ODDS, above, numbers_in, odds, passage_of
-from folio.sections import APART
+from folio.sections import NOT_EVIDENCE
 from folio.text import tokenize
 from folio.types import Passage, Reading, Vectors
 
@@ -135,7 +135,7 @@ def read_blocks(
     found: the question's matches in each piece of evidence. A block is read in the passages that were found, which the
     reader knows from their order; if these have not half of each part, by itself.
     """
-    unasked = APART - asked_kinds(question)
+    unasked = NOT_EVIDENCE - asked_kinds(question)
     among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in unasked]
     read_in = [_read_in(block) for block, _ in among]

@@ -162,7 +162,7 @@ def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
         spans: tuple[tuple[int, int], ...] = ((0, len(text)),) if text else ()
         fine = chunking.fine_spans(text, spans, reading.fine_size) if reading.fine_size else ()
     else:
-        spans, fine = chunking.chunked(text, reading)
+        spans, fine = chunking.chunk_text(text, reading)
     id = hashlib.sha256(f"{document.id}\0{text}".encode()).hexdigest()
     return NewPaper(id, simple_metadata(title), text, PageMap((0,), ("",)), spans, fine_spans=fine)
 
