@@ -164,17 +164,17 @@ def ndcg(ranks: Sequence[int | None], gains: Sequence[float], cut: int) -> float
     return min(1.0, float(gained / best)) if best else 0.0
 
 
-def figures(asked: Sequence[QuestionResult], stage: str) -> dict[str, Figure]:
+def figures(results: Sequence[QuestionResult], stage: str) -> dict[str, Figure]:
     """All metrics by name, those of the ranking for this stage. Metrics without any question are left out.
 
     The arrays have one number per question, in the order given.
     """
     by_name: dict[str, Figure] = {}
     for unit in UNITS:
-        scored = [_ranking(question, stage, unit) for question in asked]
+        scored = [_ranking(question, stage, unit) for question in results]
         for name in RANKING:
             by_name[figure_name(unit, name)] = _figure([(row[name], 1.0) if row else (0.0, 0.0) for row in scored])
-    parts = [_answering(question) for question in asked]
+    parts = [_answering(question) for question in results]
     for name in ANSWERING:
         by_name[name] = _figure([part.get(name, (0.0, 0.0)) for part in parts])
     return {name: figure for name, figure in by_name.items() if figure.questions}
@@ -226,12 +226,12 @@ def _figure(parts: Sequence[tuple[float, float]]) -> Figure:
     return Figure(table[:, 0], table[:, 1])
 
 
-def refusal_curve(asked: Iterable[QuestionResult]) -> list[CurvePoint]:
+def refusal_curve(results: Iterable[QuestionResult]) -> list[CurvePoint]:
     """The shares that rising thresholds on the answerer's confidence would refuse; empty if it gives no confidence.
 
     A question refused without a confidence counts as refused at every threshold.
     """
-    answered = [(question.answerable, question.answer) for question in asked if question.answer]
+    answered = [(question.answerable, question.answer) for question in results if question.answer]
     if all(answer.confidence is None for _, answer in answered):
         return []
     confidences = [

@@ -115,21 +115,21 @@ def write_questions(library: Library, ask: Ask, count: int, *, seed: int = 0) ->
     if not pool:
         raise UsageError("No paper in the index has prose to ask about.", "Add papers with text and run ingest.py.")
     idf = _idf(pool)
-    asked: set[str] = set()
+    seen: set[str] = set()
     for number in range(1, count + 1):
         for _ in range(TRIES):
             chosen = _choose(pool, 1 + (number + 1) % 2, idf)
-            if not chosen and asked:
+            if not chosen and seen:
                 return
             question = _write_question(ask, chosen, f"m{number:03}") if chosen else None
-            if question and question.text.casefold() not in asked:
+            if question and question.text.casefold() not in seen:
                 break
         else:
             raise ModelError(
                 f"The model wrote no valid question in {TRIES} attempts.",
                 "Keep the questions written so far, or set LLM_MODEL to a larger model.",
             )
-        asked.add(question.text.casefold())
+        seen.add(question.text.casefold())
         yield question
 
 

@@ -218,8 +218,8 @@ def _answering(last: dict[str, Figure]) -> list[Table]:
     return [Table("Answers", ("metric", "share", "95 %", "count"), rows)] if rows else []
 
 
-def _curve(asked: Sequence[QuestionResult]) -> list[Table]:
-    points = refusal_curve(asked)
+def _curve(results: Sequence[QuestionResult]) -> list[Table]:
+    points = refusal_curve(results)
     rows = []
     for allowed in CURVE_ROWS if points else ():
         within = [point for point in points if point.answerable <= allowed]
@@ -234,18 +234,18 @@ def _curve(asked: Sequence[QuestionResult]) -> list[Table]:
 # Output
 
 
-def write(folder: Path, run: Run, shown: Sequence[Table]) -> tuple[Path, Path]:
+def write(folder: Path, run: Run, report_tables: Sequence[Table]) -> tuple[Path, Path]:
     """Write the dated report and its plot; returns their paths. Raises DiskFull."""
     name = f"{run.made:%Y-%m-%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9._-]+', '-', run.name)}"
     report, drawn = folder / f"{name}.md", folder / f"{name}.png"
     with no_space(folder):
         folder.mkdir(parents=True, exist_ok=True)
         drawn.write_bytes(picture(run))
-        report.write_text(markdown(run, shown, drawn.name), encoding="utf-8")
+        report.write_text(markdown(run, report_tables, drawn.name), encoding="utf-8")
     return report, drawn
 
 
-def markdown(run: Run, shown: Iterable[Table], picture_name: str) -> str:
+def markdown(run: Run, report_tables: Iterable[Table], picture_name: str) -> str:
     """The report as Markdown."""
     unanswerable = sum(not question.answerable for question in run.asked)
     failed = f", failed: {len(run.failed)}" if run.failed else ""
@@ -253,7 +253,7 @@ def markdown(run: Run, shown: Iterable[Table], picture_name: str) -> str:
     parts = [f"# {markdown_cell(run.name)}, {run.made:%Y-%m-%d %H:%M} UTC", f"`{run.source}`: {counts}"]
     parts += [markdown_cell(note) for note in run.notes]
     parts.append(f"![The metrics of each stage]({picture_name})")
-    parts += [as_markdown(table) for table in shown]
+    parts += [as_markdown(table) for table in report_tables]
     configuration = (*run.models.items(), *run.store.items(), *run.settings.items())
     parts.append(as_markdown(Table("Configuration", ("name", "value"), configuration)))
     return "\n\n".join([*parts, "## How the metrics are defined", ABOUT]) + "\n"

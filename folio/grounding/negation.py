@@ -127,15 +127,15 @@ def is_denied(statement: str, sentences: Sequence[str]) -> bool:
     return False
 
 
-def is_opposed(statement: str, sentences: Sequence[str], known: frozenset[str]) -> bool:
+def is_opposed(statement: str, sentences: Sequence[str], evidence_tokens: frozenset[str]) -> bool:
     """Whether a statement has the opposite of a word of its sentences, or another quality in its place.
 
-    known: the tokens of all evidence.
+    evidence_tokens: the tokens of all evidence.
     """
     if opposes(statement, " ".join(sentences)):
         return True
     closest = _closest(statement, statement, sentences)
-    return any(opposes(statement, sentence) or _regraded(statement, sentence, known) for sentence in closest)
+    return any(opposes(statement, sentence) or _regraded(statement, sentence, evidence_tokens) for sentence in closest)
 
 
 def _closest(clause: str, statement: str, sentences: Sequence[str]) -> list[str]:
@@ -144,7 +144,7 @@ def _closest(clause: str, statement: str, sentences: Sequence[str]) -> list[str]
     return [sentence for sentence, score in zip(sentences, scores, strict=True) if score == max(scores)]
 
 
-def _regraded(statement: str, sentence: str, known: frozenset[str]) -> bool:
+def _regraded(statement: str, sentence: str, evidence_tokens: frozenset[str]) -> bool:
     """Whether a statement differs from its sentence in a graded quality: "very difficult" for "very simple".
 
     The quality of the statement is nowhere in the evidence, and the quality of the sentence not in the statement.
@@ -155,7 +155,11 @@ def _regraded(statement: str, sentence: str, known: frozenset[str]) -> bool:
         if quality not in words:
             continue
         frame = words - {quality} - _VERY_TOKENS
-        if matching_words(frozenset({quality}), known) or not frame or share(frame, sentence_words) < _SAME_FRAME:
+        if (
+            matching_words(frozenset({quality}), evidence_tokens)
+            or not frame
+            or share(frame, sentence_words) < _SAME_FRAME
+        ):
             continue
         replaced = [
             other

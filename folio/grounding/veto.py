@@ -21,8 +21,8 @@ class Fault:
     reason: str
 
 
-def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
-    """The faults of a statement. known: all evidence and its titles, in the form of names.key.
+def faults(statement: str, source: Attribution, evidence_key: str) -> Iterator[Fault]:
+    """The faults of a statement. evidence_key: all evidence and its titles, in the form of names.key.
 
     Numbers must be in the cited sentences. Names, identifiers and quoted words may be anywhere in the evidence, because
     a passage may name its subject only once.
@@ -36,16 +36,16 @@ def faults(statement: str, source: Attribution, known: str) -> Iterator[Fault]:
             yield Fault("count", f"it gives {number.written} for something else")
     if moved := misplaced(statement, source):
         yield Fault("cell", f"its table gives {moved.written} in another row or column")
-    for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, known)):
+    for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, evidence_key)):
         yield Fault("identifier", f"the name {identifier} cannot be found in it")
-    for name in sorted(name for name in names(statement) if not has_name(name, known)):
+    for name in sorted(name for name in names(statement) if not has_name(name, evidence_key)):
         yield Fault("name", f"the name {name} cannot be found in it")
-    for words in (words for words in quoted(statement) if key(words) not in known):
+    for words in (words for words in quoted(statement) if key(words) not in evidence_key):
         yield Fault("quoted words", f"the words “{words}” cannot be found in it")
     sentences = [sentence.text for sentence in source.sentences]
     if is_denied(statement, sentences):
         yield Fault("negation", "it says the opposite")
-    elif is_opposed(statement, sentences, tokens_of(known)):
+    elif is_opposed(statement, sentences, tokens_of(evidence_key)):
         yield Fault("opposite", "it says the opposite")
 
 

@@ -108,13 +108,13 @@ def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: Citati
     return [replace(paper, label=lettered(paper.id)) for paper in papers]
 
 
-def _versioned(paper: Paper, others: Sequence[Metadata]) -> Paper:
+def _versioned(paper: Paper, versions: Sequence[Metadata]) -> Paper:
     """The paper with what follows from other papers that share an identifier with it."""
-    return with_versions(replace(paper, has_versions=_has_versions(paper.metadata, others)), others)
+    return with_versions(replace(paper, has_versions=_has_versions(paper.metadata, versions)), versions)
 
 
-def _has_versions(metadata: Metadata, others: Sequence[Metadata]) -> bool:
-    """Whether one of these papers has the same arXiv id in another version."""
+def _has_versions(metadata: Metadata, versions: Sequence[Metadata]) -> bool:
+    """Whether one of these other versions has the same arXiv id with another version number."""
     arxiv = metadata.arxiv.value.casefold()
-    other_ids = (other.arxiv.value.casefold() for other in others)
+    other_ids = (other.arxiv.value.casefold() for other in versions)
     return bool(arxiv) and any(bare_arxiv(other) == bare_arxiv(arxiv) and other != arxiv for other in other_ids)

@@ -144,10 +144,10 @@ def _put(database: Database, work: Work) -> str:
         raise ValueError("a work without an identifier and a title cannot be kept")
     same = _same(database, work)
     first = same[0] if same else KeptWork(_new_id(database, work), {}, {})
-    said, said_at = dict(first.said), dict(first.said_at)
+    descriptions, times = dict(first.said), dict(first.said_at)
     for other in same[1:]:
-        said, said_at = {**other.said, **said}, {**other.said_at, **said_at}
-    stored = replace(first, said={**said, work.source: work}, said_at={**said_at, work.source: now()})
+        descriptions, times = {**other.said, **descriptions}, {**other.said_at, **times}
+    stored = replace(first, said={**descriptions, work.source: work}, said_at={**times, work.source: now()})
     _write(database, stored)
     for other in same[1:]:
         _absorb(database, stored.id, other)
