@@ -101,12 +101,11 @@ def title_text(lines: Sequence[Line]) -> str:
     """The lines as one title, without the marks of footnotes at its end."""
     text = ""
     for line in lines:
-        line_text = re.sub(
-            rf"\s*[{MARK}∗*†‡§¶⋆]+\s*$", "", line.name_text if line.name_text.endswith(MARK) else line.text
-        )
-        line_text = line_text if MARK not in line_text else line.text
+        marked = line.name_text if line.name_text.endswith(MARK) else line.text
+        shown = re.sub(rf"\s*[{MARK}∗*†‡§¶⋆]+\s*$", "", marked)
+        shown = shown if MARK not in shown else line.text
         # A hyphen at the end of a line belongs to a compound, because titles are rarely hyphenated.
-        text += line_text if not text or text.endswith("-") else f" {line_text}"
+        text += shown if not text or text.endswith("-") else f" {shown}"
     return " ".join(text.split())
 
 
