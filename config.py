@@ -1,11 +1,11 @@
-"""Every setting of Folio, with its default and its meaning. docs/settings.md is made from this file by `make docs`.
+"""Every setting of Folio, with its default and its meaning. `make docs` makes docs/settings.md from this file.
 
 Set them in the environment, or in a file named .env in the user's config folder or in the checkout:
 
     CHUNK_SIZE=1000 python ingest.py --rebuild
     OLLAMA_HOST=127.0.0.1:11500 python query.py "question"
 
-No other .env is read: the current folder may be one of papers, which somebody else has filled.
+No other .env is read, because the current folder may contain files of other people.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _checkout() -> Path | None:
 
 
 def _data_folder() -> Path:
-    """The checkout; for an installed Folio, which is in none, the folder of the user's data."""
+    """The checkout; for an installed Folio, the folder of the user's data."""
     if CHECKOUT is not None:
         return CHECKOUT
     from platformdirs import user_data_path
@@ -38,25 +38,27 @@ def _data_folder() -> Path:
 
 CHECKOUT = _checkout()
 DATA = _data_folder()
-# They run a command or let text leave this computer: set in the environment or by the user, never in the checkout.
+# Settings that run a command or let text leave this computer: only in the environment or the user's file, never in the
+# checkout's.
 PERSONAL = ("OLLAMA_HOST", "ALLOW_REMOTE_OLLAMA", "PDF_VIEWER", "ONLINE", "DATABASE_URL", "RAY_ADDRESS", "OLLAMA_HOSTS")
 
-_CLOSE, _SHORTEST = 0.86, 4  # how like a setting a name is that was probably mistyped: ratio, characters
-_OF_OTHERS = ("OPENAI_API_KEY",)  # very like one of ours, OPENALEX_API_KEY, and no mistake
+# A name counts as a mistyped setting from this similarity ratio and this many characters.
+_CLOSE, _SHORTEST = 0.86, 4
+_OF_OTHERS = ("OPENAI_API_KEY",)  # similar to OPENALEX_API_KEY, but a setting of other programs
 
-_MOST = 10_000_000  # of whatever is counted: room is made for all of it, and 10**12 passages would end the process
+_MOST = 10_000_000  # limit on every count: memory for 10**12 passages would crash the process
 
 
-def _not_endless(value: float) -> float:
+def _require_limited(value: float) -> float:
     if value > _MOST:
         raise ValueError(f"must be at most {_MOST:,}")
     return value
 
 
-NotEndless = AfterValidator(_not_endless)
-Count = Annotated[int, Field(ge=1), NotEndless]
+Limited = AfterValidator(_require_limited)
+Count = Annotated[int, Field(ge=1), Limited]
 Weight = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(gt=0), NotEndless]
+Seconds = Annotated[float, Field(gt=0), Limited]
 
 
 class Settings(BaseSettings):
@@ -68,10 +70,10 @@ class Settings(BaseSettings):
     PAPERS_DIR: Path = DATA / "papers"
     """The folder of PDFs that an ingest reads, subfolders included."""
     VECTORSTORE_DIR: Path = DATA / "vectorstore"
-    """The index: `library.sqlite`; `user.sqlite` with what you wrote, and its daily copies; and the FAISS and BM25
-    files derived from them."""
+    """The index: `library.sqlite`; `user.sqlite` with your questions, conversations and edits, and its daily copies;
+    and the FAISS and BM25 files derived from them."""
     INGESTED_JSON: Path = DATA / "ingested.json"
-    """A list of what is in the index, for people to read."""
+    """A list of the papers in the index, for people to read."""
     CACHE_DIR: Path = DATA / "cache"
     """Where `folio fetch` and the page cache the answers of services on the internet, for a day."""
     MODELS_DIR: Path = DATA / "models"
@@ -82,7 +84,7 @@ class Settings(BaseSettings):
     """`local` keeps the library in VECTORSTORE_DIR; `postgres` keeps it in PostgreSQL, where any number of computers
     ingest, ask and serve at once (docs/scale.md); VECTORSTORE_DIR then has this computer's FAISS and BM25 files."""
     DATABASE_URL: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
-    """With STORE=postgres, the database, as libpq takes it: `postgresql://user@host/name?sslmode=verify-full`; the
+    """With STORE=postgres, the database, in libpq's format: `postgresql://user@host/name?sslmode=verify-full`; the
     password may be in it or in `~/.pgpass`. Papers, their PDFs and questions are sent there. Not read from the
     checkout's `.env`."""
     SEARCH: Literal["auto", "local", "server"] = "auto"
@@ -97,18 +99,18 @@ class Settings(BaseSettings):
     """The embedder. `auto` uses the one that the index was made with; for a new index, Ollama if it is ready, otherwise
     the built-in model."""
     LLM: Literal["auto", "ollama", "builtin"] = "auto"
-    """What writes answers. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer."""
+    """The answerer. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer."""
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"
     """The reranker. `auto` uses the cross-encoder if its files are on this computer, otherwise the built-in reranker;
     `none` keeps the order of the fused scores."""
     VERIFIER: Literal["auto", "llm", "crossencoder", "none"] = "auto"
-    """What judges whether the cited sentences support what a model wrote. `llm` asks a model on Ollama one question
-    about each statement; `crossencoder` uses NLI_MODEL, without a server; `none` leaves it to the rules about numbers
-    and names. `auto` uses Ollama if it writes the answers, otherwise the cross-encoder if its files are on this
+    """The verifier, which judges whether the cited sentences support a model's statements. `llm` asks a model on Ollama
+    one question about each statement; `crossencoder` uses NLI_MODEL, without a server; `none` uses only the rules about
+    numbers and names. `auto` uses Ollama if it writes the answers, otherwise the cross-encoder if its files are on this
     computer."""
     STRICT: bool = False
-    """Whether answers show quotes only: `true` leaves out what a model says in its own words, even if the papers
-    support it."""
+    """Whether answers show only quotes: `true` leaves out statements in a model's own words, even if the papers support
+    them."""
     SHOW_UNDERSTOOD: bool = True
     """Whether the answer to a follow-up says how it was understood ("Understood as: ...")."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
@@ -116,7 +118,7 @@ class Settings(BaseSettings):
     OLLAMA_HOST: str = "127.0.0.1:11434"
     """The Ollama server: a host, host:port or a URL. Not read from the checkout's `.env`."""
     ALLOW_REMOTE_OLLAMA: bool = False
-    """Whether OLLAMA_HOST may be another computer, which questions and passages are then sent to. Not read from the
+    """Whether OLLAMA_HOST may be another computer; questions and passages are then sent there. Not read from the
     checkout's `.env`."""
     OLLAMA_HOSTS: str = ""
     """With `ingest.py --on ray`, the Ollama servers that embed, separated by commas; all need the same EMBED_MODEL, and
@@ -125,20 +127,21 @@ class Settings(BaseSettings):
     EMBED_MODEL: str = "nomic-embed-text"
     """The embedding model on Ollama."""
     EMBED_QUERY_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
-    """Text that EMBED_MODEL gets before a question. `auto` takes what the model's makers specify, for models that Folio
-    knows, and nothing for others; `none` is nothing; anything else is used as it is, in quotes if it ends in a space:
-    `"query: "`."""
+    """The text that EMBED_MODEL gets before a question. `auto` uses the text that the model's makers specify, for
+    models that Folio knows, and no text for others; `none` uses no text; any other value is the text itself, in quotes
+    if it ends in a space: `"query: "`."""
     EMBED_PASSAGE_PREFIX: Annotated[str, Field(max_length=300)] = "auto"
-    """The same before a passage; `{title}` stands for the title of its paper. A change needs a new index."""
+    """The text that EMBED_MODEL gets before a passage, with the same values; `{title}` stands for the title of its
+    paper. A change needs a new index."""
     LLM_MODEL: str = "llama3.1:8b"
     """The chat model on Ollama."""
     CROSS_ENCODER: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
     """The cross-encoder: a name under MODELS_DIR or in the Hugging Face cache, or the path of a folder: absolute, or
     beginning with a dot."""
     THINK: Literal["auto", "off", "low", "on"] = "auto"
-    """Whether models on Ollama that can think do so before they write. `auto` and `off` tell them not to, which takes a
-    fraction of the time; `low` lets them think a little, `on` as much as they like. gpt-oss always thinks, and little
-    unless this is `on`. A thought may take 2,048 tokens beside ANSWER_TOKENS, or 4,096 with `on`."""
+    """Whether models on Ollama that can think do so before they write. `auto` and `off` turn thinking off, which takes
+    a fraction of the time; `low` lets them think a little, `on` as much as they like. gpt-oss always thinks, but only a
+    little unless this is `on`. A thought may take 2,048 tokens in addition to ANSWER_TOKENS, or 4,096 with `on`."""
     KEEP_ALIVE: Annotated[str, Field(pattern=r"^(-?[0-9]+|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)?$")] = ""
     """How long Ollama keeps a model loaded after a request: `30m`, `2h`, a number of seconds, or `-1` for always.
     Empty: Ollama's own setting, five minutes by default."""
@@ -151,24 +154,24 @@ class Settings(BaseSettings):
 
     ANSWER_FORMAT: Literal["statements", "prose"] = "statements"
     """How a model on Ollama writes an answer. `statements`: as JSON, each statement after the numbers of the sentences
-    that it rests on; `prose`: as text with citation markers, for a model that is bad at JSON."""
+    that support it; `prose`: as text with citation markers, for a model that is bad at JSON."""
 
     # Reading, splitting and searching
     PARSER: Literal["fast", "layout"] = "fast"
     """How pages are read. `layout` marks headings and writes tables in Markdown, and takes about 15 times as long as
     `fast`."""
     OCR: Literal["off", "auto"] = "auto"
-    """What happens to pages that are images. `auto` reads them with Tesseract or RapidOCR if one is installed; `off`
-    leaves them out."""
+    """OCR of pages that are images. `auto` reads them with Tesseract or RapidOCR if one is installed; `off` leaves them
+    out."""
     INDEX: Literal["single", "dual"] = "single"
-    """What is embedded. `single`: passages; `dual`: longer passages, and in each of them fine ones of a few sentences,
-    which find what a long passage only mentions. Takes effect with `--rebuild`."""
+    """What is embedded. `single`: passages; `dual`: longer passages, and in each of them fine passages of a few
+    sentences, which find details that a long passage only mentions. Takes effect with `--rebuild`."""
     CHUNK_SIZE: Count = 1500
     """Maximum characters in a passage (a chunk): two or three paragraphs, enough to answer from alone. Passages end
     where their section ends. With INDEX=dual, see COARSE_SIZE."""
-    CHUNK_OVERLAP: Annotated[int, Field(ge=0), NotEndless] = 200
-    """Characters that neighbouring passages of a section share, so that a sentence at the boundary is whole in one of
-    them. None with INDEX=dual."""
+    CHUNK_OVERLAP: Annotated[int, Field(ge=0), Limited] = 200
+    """Characters that neighbouring passages of a section share, so that one of them has the whole sentence at the
+    boundary. Not used with INDEX=dual."""
     COARSE_SIZE: Count = 1900
     """With INDEX=dual, the maximum characters in a passage."""
     FINE_SIZE: Count = 300
@@ -176,8 +179,8 @@ class Settings(BaseSettings):
     TOP_K_CANDIDATES: Count = 20
     """Passages taken from FAISS, and as many from BM25, before they are fused and reranked."""
     DUAL_CANDIDATES: Count = 50
-    """With INDEX=dual, the number of passages, and of fine passages, taken from FAISS. As many are reranked as with
-    INDEX=single."""
+    """With INDEX=dual, the number of passages, and of fine passages, taken from FAISS. The number of reranked passages
+    is that of INDEX=single."""
     TOP_K: Count = 4
     """Passages kept as evidence for an answer."""
     DENSE_WEIGHT: Weight = 0.7
@@ -190,35 +193,35 @@ class Settings(BaseSettings):
     """With FUSION=rrf, the constant added to each rank: the larger, the less the first places count."""
     RETRIEVAL_MODE: Literal["hybrid", "dense", "lexical"] = "hybrid"
     """What ranks passages: both searches, the embeddings alone or BM25 alone."""
-    MIN_HITS: Annotated[int, Field(ge=0), NotEndless] = 0
+    MIN_HITS: Annotated[int, Field(ge=0), Limited] = 0
     """With RETRIEVAL_MODE=lexical, the fewest passages that BM25 must find; with fewer, the search is hybrid."""
     QUERY_VARIANTS: Literal["off", "llm", "hyde"] = "off"
-    """What is searched in addition to the question. `llm`: other wordings from LLM_MODEL on Ollama; `hyde`: a made-up
-    answer from LLM_MODEL, to find passages like it. A search in rounds (`--deep`) rephrases by itself."""
+    """Further queries for a question. `llm`: other wordings from LLM_MODEL on Ollama; `hyde`: a made-up answer from
+    LLM_MODEL, to find passages like it. A search in rounds (`--deep`) rephrases by itself."""
     VARIANTS_SECONDS: Seconds = 20
-    """With QUERY_VARIANTS=llm or hyde, seconds that LLM_MODEL may take; after that, the question is searched as it
-    is."""
+    """With QUERY_VARIANTS=llm or hyde, the seconds that LLM_MODEL may take; after that, only the question is
+    searched."""
     MMR_LAMBDA: Weight = 1.0
-    """Weight of a passage's relevance against its similarity to better passages (maximal marginal relevance): 1 leaves
-    the order as it is, less gives more varied evidence."""
+    """Weight of a passage's relevance against its similarity to better passages (maximal marginal relevance): 1 keeps
+    the order, less gives more varied evidence."""
 
     # Deep answers (`--deep`)
     SEARCH_PAPERS: Count = 8
     """Papers that one search of a deep answer finds; a later search may take the next ones."""
     EVIDENCE_K: Count = 10
-    """Passages that a deep answer scores in a round; also the most that it is made from."""
+    """Passages that a deep answer scores in a round; also the maximum in its evidence."""
     MIN_CONTEXTS: Count = 3
-    """Passages of relevance 5 or more that are enough to stop searching; each part of a question needs one, too."""
+    """Number of passages with relevance 5 or more that ends a search; each part of a question also needs one."""
     ROUNDS: Count = 3
     """Maximum number of searches for a deep answer."""
     DEEP_MMR_LAMBDA: Weight = 1.0
-    """How a deep answer chooses the passages that it scores: `1` takes the best, less takes more varied ones."""
+    """How a deep answer chooses the passages to score: `1` takes the best, less takes more varied ones."""
     PARALLEL: Annotated[int, Field(ge=1, le=32)] = 4
-    """Passages that a model on Ollama scores at once. The server may take fewer: OLLAMA_NUM_PARALLEL."""
+    """Passages that a model on Ollama scores at once. The server may score fewer at once: OLLAMA_NUM_PARALLEL."""
     DEEP_CALLS: Count = 60
     """Maximum number of model calls of a deep search; the answer itself is not counted."""
     DEEP_SECONDS: Seconds = 600
-    """Maximum seconds of a deep search; then the answer is made from what was found."""
+    """Maximum seconds of a deep search; after that, the answer is written from the passages found so far."""
 
     # Citations
     CITATION_STYLE: Literal["author-year", "numbered", "arxiv", "file"] = "author-year"
@@ -231,43 +234,43 @@ class Settings(BaseSettings):
     QUERY_LOG: bool = True
     """Whether questions and answers are logged in the index, and conversations of the web page kept there."""
     PDF_VIEWER: str = "auto"
-    """What opens a cited page. `auto` uses an installed viewer; `none` draws the page as a picture; or a command with
-    `{file}` and, for the page, `{page}`. Not read from the checkout's `.env`."""
+    """The viewer that opens a cited page. `auto` uses an installed viewer; `none` draws the page as a picture; or a
+    command with `{file}` and, for the page, `{page}`. Not read from the checkout's `.env`."""
 
     FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
     PUBLIC_URL: Annotated[str, Field(pattern=r"^(https?://[a-z0-9.-]+(:[0-9]{1,5})?)?$")] = ""
-    """The address at which people open the page if a balancer stands in front of `serve.py`, without a path:
-    `https://papers.example.org`. Requests for it are accepted, with a token all the same."""
+    """The address at which people open the page if `serve.py` is behind a load balancer, without a path:
+    `https://papers.example.org`. Requests for it are accepted, but still need a token."""
 
     # Papers from the internet
     ONLINE: bool = False
     """Whether the page and the API of `serve.py` may search OpenAlex, Semantic Scholar and arXiv for papers and
-    download them, as `serve.py --online` allows for one start. `folio fetch` is allowed to anyway. Not read from the
+    download them, as `serve.py --online` allows for one start. `folio fetch` is always allowed to. Not read from the
     checkout's `.env`."""
     CONTACT_EMAIL: Annotated[str, Field(exclude=True, pattern=r"^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$")] = ""
-    """Your mail address, which is sent to the services. OpenAlex and Crossref answer faster with it; Unpaywall is asked
-    only with it. Empty: none is sent."""
+    """Your mail address, which is sent to the services. OpenAlex and Crossref answer faster with it; Unpaywall is used
+    only with it. Empty: no address is sent."""
     OPENALEX_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """A key for OpenAlex, if you have one."""
     S2_API_KEY: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
-    """A key for Semantic Scholar, if you have one. Without it, you share a rate limit with everyone who has none, and
-    often wait."""
+    """A key for Semantic Scholar, if you have one. Without a key, you share a rate limit with all other users without a
+    key, and often wait."""
     SOURCES_STAND_IN: str = ""
     """The address of a server on this computer that stands in for all services, for tests: `http://127.0.0.1:8000`."""
 
     # Limits
-    CONTEXT_TOKENS: Annotated[int, Field(ge=256), NotEndless] = 6000
+    CONTEXT_TOKENS: Annotated[int, Field(ge=256), Limited] = 6000
     """Maximum tokens of evidence in a prompt. The weakest passages are left out first."""
-    ANSWER_TOKENS: Annotated[int, Field(ge=64), NotEndless] = 768
-    """Maximum tokens of an answer. The model's context always has room for them."""
+    ANSWER_TOKENS: Annotated[int, Field(ge=64), Limited] = 768
+    """Maximum tokens of an answer. Folio always reserves room for them in the model's context."""
     EMBED_BATCH: Count = 32
     """Passages in one embedding request."""
     OLLAMA_TIMEOUT_S: Seconds = 300
     """Seconds of silence before a request to Ollama fails. A cold model takes tens of seconds to load."""
     PARSE_TIMEOUT_S: Seconds = 120
     """Seconds of processor time for reading one PDF, and for OCR of one page; by the clock, five times as many."""
-    PARSE_MEMORY_MB: Annotated[int, Field(ge=256), NotEndless] = 2048
+    PARSE_MEMORY_MB: Annotated[int, Field(ge=256), Limited] = 2048
     """Megabytes of memory that reading one PDF may take (enforced on Linux)."""
     MAX_FILE_MB: Count = 500
     """A PDF larger than this many megabytes is not opened."""
@@ -282,7 +285,7 @@ class Settings(BaseSettings):
     def _can_be_sent(cls, key: SecretStr) -> SecretStr:
         bare = key.get_secret_value().strip()
         if not bare.isascii() or not bare.isprintable() or " " in bare:
-            raise ValueError("must be a key as the service gave it: plain letters, digits and signs")
+            raise ValueError("must be the key from the service, unchanged: letters, digits and punctuation")
         return SecretStr(bare)
 
     @field_validator("PDF_VIEWER")
@@ -314,7 +317,7 @@ class SettingsError(Exception):
 
 
 def personal_file() -> Path:
-    """The user's own .env: ~/.config/folio/.env on Linux. It may set everything."""
+    """The user's own .env: ~/.config/folio/.env on Linux. It may set all settings."""
     from platformdirs import user_config_path
 
     return user_config_path("folio", appauthor=False) / ".env"
@@ -323,13 +326,13 @@ def personal_file() -> Path:
 def load_settings(notice: Callable[[str], None]) -> Settings:
     """The settings from the environment, then personal_file(), then the checkout's .env.
 
-    notice: told about a .env in the current folder, which is not read, and about names that are no settings. Raises
-    SettingsError naming the first invalid setting, or a file that cannot be read or sets what it may not.
+    notice: gets a line about a .env in the current folder, which is not read, and about unknown names. Raises
+    SettingsError naming the first invalid setting, or a file that cannot be read or has a setting that it may not have.
     """
-    own = CHECKOUT / ".env" if CHECKOUT else None
-    files = [file for file in (own, personal_file()) if file and os.path.isfile(file)]  # the last one wins
+    in_checkout = CHECKOUT / ".env" if CHECKOUT else None
+    files = [file for file in (in_checkout, personal_file()) if file and os.path.isfile(file)]  # the last one wins
     for file in files:
-        _check_file(file, () if file != own else PERSONAL, notice)
+        _check_file(file, () if file != in_checkout else PERSONAL, notice)
     _report_mistyped(notice)
     if os.path.isfile(".env") and not any(os.path.samefile(".env", file) for file in files):
         notice(f"The file .env in the current folder is not read. Your settings go into {personal_file()}.")
@@ -342,7 +345,7 @@ def load_settings(notice: Callable[[str], None]) -> Settings:
 
 
 def _check_file(file: Path, refused: tuple[str, ...], notice: Callable[[str], None]) -> None:
-    """Raise SettingsError if a .env cannot be read or sets one of the refused; notice what is no setting in it."""
+    """Raise SettingsError if a .env cannot be read or has a refused setting; notice its unknown names."""
     from dotenv import dotenv_values
 
     try:
@@ -357,7 +360,7 @@ def _check_file(file: Path, refused: tuple[str, ...], notice: Callable[[str], No
 
 
 def _report_mistyped(notice: Callable[[str], None]) -> None:
-    """Notice variables of the environment that are very close to a setting, which other programs' seldom are."""
+    """Notice environment variables with names very close to a setting, which those of other programs rarely have."""
     names = {name.upper() for name, value in os.environ.items() if value}
     for name in sorted(names - set(Settings.model_fields)):
         meant = _closest(name)
@@ -371,11 +374,11 @@ def _suggestion(name: str) -> str:
 
 
 def _closest(name: str) -> str:
-    """The setting that was probably meant by this name in capitals; "" if none is close."""
+    """The setting that a name in capitals probably means; "" if none is close."""
     bare = name.removeprefix("FOLIO_")
     if bare in Settings.model_fields:
         return bare
-    # A short name is close to too much, such as OS to OCR. UV_CACHE_DIR, which is another program's, has 0.857.
+    # A short name is close to too many settings, such as OS to OCR. UV_CACHE_DIR, of another program, has 0.857.
     if len(name) < _SHORTEST or name in _OF_OTHERS:
         return ""
     return next(iter(get_close_matches(name, Settings.model_fields, n=1, cutoff=_CLOSE)), "")

@@ -1,4 +1,4 @@
-"""Files on disk: hashing, atomic replacement, and what the system's errors mean."""
+"""Files on disk: hashing, atomic replacement, and the system's errors as Folio's own."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from time import sleep
 
 from folio.errors import DiskFull, FolioError, command
 
-# Where the files of papers that were removed or replaced are kept, in PAPERS_DIR; ingestion skips hidden folders.
+# The folder in PAPERS_DIR for the files of removed or replaced papers; ingestion skips hidden folders.
 REMOVED = ".removed"
-# Windows' numbers of errors for a file that is open or mapped: access denied, two violations, a mapped section
+# Windows' error numbers for a file that is open or mapped: access denied, two violations, a mapped section
 _IN_USE = (5, 32, 33, 1224)
-TRIES, PAUSE_S = 50, 0.02  # for what another program keeps for a moment
+TRIES, PAUSE_S = 50, 0.02  # retries while another program uses a file for a moment
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³])(?:\.|$)", re.IGNORECASE)
 _KINDS = {
     stat.S_IFIFO: "A named pipe",
@@ -33,25 +33,25 @@ _KINDS = {
 
 
 class NotAFile(OSError):
-    """There is something at a path that is not a regular file: a pipe, a socket, a device or a folder."""
+    """The path is not a regular file, but a pipe, a socket, a device or a folder."""
 
 
 def open_regular(path: Path) -> BufferedReader:
     """Open a regular file to read its bytes. Raises OSError; NotAFile for a pipe or a device, which might never end."""
-    _refuse_irregular(path, path.stat())  # before opening: that alone may act on a device
+    _refuse_irregular(path, path.stat())  # before opening, because opening a device may already act on it
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     try:
-        _refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced since
+        _refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced before it was opened
     except OSError:
         file.close()
         raise
     return file
 
 
-def _refuse_irregular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "This")
+def _refuse_irregular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "This")
         raise NotAFile(errno.EINVAL, f"{kind} is not a file", str(path))
 
 
@@ -67,10 +67,10 @@ def identity(path: Path) -> tuple[int, int] | None:
     The inode of an open file is not reused, so another identity means that the file was replaced.
     """
     try:
-        found = path.stat()
-    except OSError:  # opening it will say what is wrong
+        status = path.stat()
+    except OSError:  # opening it will report the error
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def sync(path: Path) -> None:
@@ -80,14 +80,14 @@ def sync(path: Path) -> None:
 
 
 def is_in_use(error: OSError) -> bool:
-    """Whether Windows refuses because a program has the file open or mapped. Elsewhere that is no obstacle."""
+    """Whether an error means that a program has the file open or mapped, which is an obstacle only on Windows."""
     return getattr(error, "winerror", None) in _IN_USE
 
 
 def replace(old: Path, new: Path) -> None:
-    """Rename a file, over another if there is one. Raises OSError.
+    """Rename a file, replacing an existing one. Raises OSError.
 
-    On Windows it is tried again for a second: a program that reads the other one may just be at it.
+    On Windows this retries for a second, because another program may be reading the existing file.
     """
     for tries_left in reversed(range(TRIES)):
         try:
@@ -100,7 +100,7 @@ def replace(old: Path, new: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove whatever is at a path, save files that Windows does not let go: a later call removes them."""
+    """Remove a file or folder, except files that Windows keeps for a reader: a later call removes them."""
     try:
         remove(path)
     except OSError as error:
@@ -112,19 +112,19 @@ def discard(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names of a folder's files to the disk, after a rename. Windows cannot be told to."""
+    """Flush the names of a folder's files to the disk, after a rename. Does nothing on Windows, which cannot do so."""
     if os.name != "nt":
-        opened = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(opened)
+            os.fsync(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
 
 def remove(path: Path) -> None:
-    """Remove whatever is at a path: nothing, a file, or a folder with its content. Raises OSError.
+    """Remove a file, or a folder with its content, if it exists. Raises OSError.
 
-    It is tried again for a second: another thread may still write there, as one of tantivy does after a merge.
+    This retries for a second, because another thread may still write there, as tantivy does after a merge.
     """
     for tries_left in reversed(range(TRIES)):
         try:
@@ -140,29 +140,29 @@ def remove(path: Path) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace a file atomically: write a new one, sync, rename. An identical file is left alone. Raises DiskFull."""
+    """Replace a file atomically (write a new one, sync, rename), unless it is identical already. Raises DiskFull."""
     _replace(path, json_bytes(value))
 
 
 def write_text(path: Path, text: str) -> None:
-    """The same for a text, as UTF-8."""
+    """Like write_json, for a text in UTF-8."""
     _replace(path, text.encode())
 
 
 def write_private(path: Path, text: str) -> None:
-    """The same for a text that nobody but this user may read, whatever the umask."""
+    """Like write_text, for a file that only this user may read, whatever the umask."""
     _replace(path, text.encode(), _open_private)
 
 
 def _open_private(path: str, flags: int) -> int:
-    Path(path).unlink(missing_ok=True)  # what a killed process left may have another mode, or be a link
+    Path(path).unlink(missing_ok=True)  # the file of a killed process may have another mode, or be a link
     return os.open(path, flags | os.O_EXCL, 0o600)
 
 
 def _replace(path: Path, content: bytes, opener: Callable[[str, int], int] | None = None) -> None:
     if _holds(path, content):
         return
-    if path.is_dir():  # else the error would name the new file, which would be left
+    if path.is_dir():  # otherwise the error would name the new file, which would stay
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     new = path.with_name(path.name + ".new")
     with no_space(path.parent):
@@ -203,7 +203,7 @@ def is_full(error: OSError) -> bool:
 
 
 def unusable(error: OSError) -> FolioError:
-    """A system error as one that a user can understand."""
+    """A system error as a FolioError that a user can understand."""
     if is_in_use(error):
         return FolioError(
             f"{error.filename or 'A file'} is open in another program, or may not be changed.",
@@ -221,10 +221,10 @@ def disk_full(folder: Path) -> DiskFull:
 
 
 def no_device(name: str) -> str:
-    """A file's name that Windows takes for no device, as it does CON, NUL and COM1.pdf."""
+    """A file name that Windows does not treat as a device, as it does CON, NUL and COM1.pdf."""
     return f"_{name}" if _DEVICE.match(name) else name
 
 
 def shortened(name: str, longest: int) -> str:
-    """The beginning of a file's name, no more than so many bytes."""
+    """The beginning of a file name, at most `longest` bytes in UTF-8."""
     return name.encode(errors="replace")[:longest].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""The sections of a paper: spans of its text with a heading each, and the lines of a PDF that may be headings."""
+"""The sections of a paper, which are spans of its text with headings, and the lines of a PDF that may be headings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Kind = Literal[
     "acknowledgements", "appendix", "caption", "footnote", "boilerplate", "other",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# What is no evidence unless a question asks for it
-APART: frozenset[Kind] = frozenset({"references", "acknowledgements", "boilerplate"})
+# Sections excluded from evidence by default
+NOT_EVIDENCE: frozenset[Kind] = frozenset({"references", "acknowledgements", "boilerplate"})
 
 
 class Style(NamedTuple):
-    """How a line is set."""
+    """The typographic style of a line."""
 
     size: float  # in points, rounded to halves
     font: str
@@ -29,18 +29,18 @@ class Style(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeadingLine:
-    """One or more lines of a page that may be a heading, as they are set."""
+    """One or more lines of a page that may be a heading, with their style."""
 
     page: int  # physical, from 1
     text: str
     style: Style
-    introduces: bool  # a line of ordinary text follows below it
-    is_run_in: bool = False  # text goes on in the same line: "Abstract. We show that"
+    introduces: bool  # a line of body text follows below it
+    is_run_in: bool = False  # its text continues on the same line: "Abstract. We show that"
 
 
 @dataclass(frozen=True, slots=True)
 class FootnoteLines:
-    """A footnote, or several that follow each other at the foot of a column: its lines as they stand on the page."""
+    """The lines of one or several consecutive footnotes at the foot of a column, unchanged from the page."""
 
     page: int  # physical, from 1
     lines: tuple[str, ...]
@@ -48,7 +48,7 @@ class FootnoteLines:
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """An entry of the file's outline (its bookmarks). Nothing in it can be trusted."""
+    """An entry of the file's outline (its bookmarks), which may be wrong."""
 
     level: int  # from 1
     title: str
@@ -56,13 +56,13 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class HeadingLines:
-    """What a file says about its headings, in reading order as far as that is known."""
+    """The heading candidates of a file, in reading order as far as it is known, with its outline and footnotes."""
 
     lines: tuple[HeadingLine, ...] = ()
     outline: tuple[OutlineEntry, ...] = ()
-    body_size: float = 0.0  # of ordinary text, in points
+    body_size: float = 0.0  # of body text, in points
     body_font: str = ""
-    body_share: float = 1.0  # the share of the text that is of this size
+    body_share: float = 1.0  # the share of the text with this size
     footnotes: tuple[FootnoteLines, ...] = ()
 
 
@@ -71,10 +71,10 @@ NO_HEADINGS = HeadingLines()
 
 @dataclass(frozen=True, slots=True)
 class PaperSection:
-    """The span [start, end) of a paper's text that a heading stands over, the heading and its subsections included.
+    """A section of a paper: the span [start, end) of its text, with its heading and its subsections.
 
-    Level 0 is a block that has no heading: a caption, a footnote, a licence line. It lies within a section or before
-    the first one, and nothing lies within it.
+    Level 0 is a block without a heading: a caption, a footnote, a licence line. It is within a section or before the
+    first one, and has nothing within it.
     """
 
     start: int
@@ -86,98 +86,100 @@ class PaperSection:
 
     @property
     def shown(self) -> str:
-        """As shown to people: "§5.2 Leader election", "Abstract"."""
+        """The displayed name: "§5.2 Leader election", "Abstract"."""
         return f"§{self.number} {self.title}" if self.number else self.title
 
 
-# Spans [start, end) of a text, in order, none overlapping another
+# Spans [start, end) of a text, in order, without overlap
 Spans = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SectionMap:
-    """The sections of a paper, ordered by their start. Each lies within the one above it, or beside it."""
+    """The sections of a paper, ordered by their start. Two sections are nested or do not overlap."""
 
     sections: tuple[PaperSection, ...] = ()
 
     @property
     def headed(self) -> tuple[PaperSection, ...]:
-        """The sections that have a heading: all but the blocks."""
+        """The sections with a heading: all but the blocks."""
         return tuple(section for section in self.sections if section.level)
 
     def of(self, start: int, end: int) -> tuple[PaperSection, ...]:
-        """The innermost section of each part of the text [start, end), in order; parts before any heading have none.
+        """The innermost sections of the text [start, end), in order; none for parts before any heading.
 
-        Blocks are left out: a caption stands in the section around it.
+        Leaves out blocks: a caption belongs to the section around it.
         """
-        found: list[PaperSection] = []
+        innermost: list[PaperSection] = []
         for section in self.sections:
             if section.start >= end:
                 break
             if not section.level:
                 continue
             if section.start <= start:
-                # One within the others: the last that still holds the start is the innermost there.
-                found = [section] if start < section.end else found
+                # These sections are nested; the last one that contains the start is the innermost.
+                innermost = [section] if start < section.end else innermost
             else:
-                found.append(section)
-        return tuple(found)
+                innermost.append(section)
+        return tuple(innermost)
 
     def kind(self, start: int, end: int) -> Kind | None:
-        """The kind of the section that holds most of the text [start, end); None before any heading."""
-        found = self.of(start, end)
-        edges = [max(start, section.start) for section in found] + [end]
+        """The kind of the section that contains most of the text [start, end); None before any heading."""
+        sections = self.of(start, end)
+        edges = [max(start, section.start) for section in sections] + [end]
         lengths = [second - first for first, second in pairwise(edges)]
-        return found[lengths.index(max(lengths))].kind if found else None
+        return sections[lengths.index(max(lengths))].kind if sections else None
 
     def shown(self, start: int, end: int) -> str:
         """The section of the text [start, end) in words; "§5.2 Log – §6 Clients" for several, "" for none.
 
-        A text within a caption is named after it too: "Figure 3 in §5.2 Log".
+        For a text within a caption, with the caption's name: "Figure 3 in §5.2 Log".
         """
-        found = self.of(start, end)
-        place = f"{found[0].shown} – {found[-1].shown}" if len(found) > 1 else "".join(one.shown for one in found)
-        caption = next((one for one in self.sections if one.kind == "caption" and one.start <= start < one.end), None)
+        sections = self.of(start, end)
+        ends = (sections[0], sections[-1]) if len(sections) > 1 else sections
+        place = " – ".join(section.shown for section in ends)
+        captions = (section for section in self.sections if section.kind == "caption")
+        caption = next((section for section in captions if section.start <= start < section.end), None)
         if caption is None or caption.level or caption.end < end:
             return place
         return f"{caption.title} in {place}" if place else caption.title
 
     def spans(self, chosen: Callable[[PaperSection], bool]) -> Spans:
-        """The text of the sections and blocks that are chosen, with all that lies in them."""
-        found: list[tuple[int, int]] = []
+        """The spans of the chosen sections and blocks, with everything inside them."""
+        spans: list[tuple[int, int]] = []
         for section in self.sections:
-            if chosen(section) and not (found and section.start < found[-1][1]):
-                found.append((section.start, section.end))
-        return tuple(found)
+            if chosen(section) and not (spans and section.start < spans[-1][1]):
+                spans.append((section.start, section.end))
+        return tuple(spans)
 
-    def apart(self, kinds: frozenset[Kind] = APART) -> Spans:
-        """The text whose innermost section or block is of these kinds: a caption among the references is none."""
-        found: list[tuple[int, int]] = []
+    def spans_of_kinds(self, kinds: frozenset[Kind] = NOT_EVIDENCE) -> Spans:
+        """The spans whose innermost section or block is of these kinds; so not a caption among the references."""
+        spans: list[tuple[int, int]] = []
         open_: list[PaperSection] = []  # the sections that have not ended, outermost first
         at = 0
         for section in (*self.sections, None):
             while open_ and (section is None or open_[-1].end <= section.start):
                 innermost = open_.pop()
                 if innermost.kind in kinds:
-                    _add(found, at, innermost.end)
+                    _add(spans, at, innermost.end)
                 at = innermost.end
             if section is not None:
                 if open_ and open_[-1].kind in kinds:
-                    _add(found, at, section.start)
+                    _add(spans, at, section.start)
                 at = section.start
                 open_.append(section)
-        return tuple(found)
+        return tuple(spans)
 
 
-def _add(found: list[tuple[int, int]], start: int, end: int) -> None:
-    """Adds a span, joined to the last one if they touch."""
+def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
+    """Add a span, joined to the last one if they touch."""
     if start < end:
-        joined = found.pop()[0] if found and found[-1][1] == start else start
-        found.append((joined, end))
+        joined = spans.pop()[0] if spans and spans[-1][1] == start else start
+        spans.append((joined, end))
 
 
 def overlap(spans: Spans, start: int, end: int) -> int:
-    """How many characters of [start, end) lie in the spans."""
+    """How many characters of [start, end) are in the spans."""
     first = bisect_right(spans, start, key=lambda span: span[1])
     count = 0
     for low, high in spans[first:]:

@@ -19,7 +19,7 @@ from folio.text import without_ending
 from folio.work_notices import WorkNotice, flag
 
 Vectors = npt.NDArray[np.float32]
-# Passages are searched, ranked and shown. In each there may be fine passages of a few sentences, with vectors too.
+# Passages are searched, ranked and shown. A passage may contain fine passages of a few sentences with own vectors.
 Grain = Literal["passage", "fine"]
 
 
@@ -31,17 +31,17 @@ def require(holds: bool, rule: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a PDF as it was read."""
+    """One page of a PDF."""
 
     number: int  # physical, from 1
     label: str  # the label printed on it ("iv", "127"); "" if the file states none
     text: str
-    problem: str = ""  # what went wrong with it, for the ingest report
+    problem: str = ""  # the problem in reading it, for the ingest report
     furniture: tuple[str, ...] = ()  # lines that other pages repeat at the same place, without page numbers
 
 
 class Described:
-    """What has metadata, and the values in it that are asked for most."""
+    """A base class for objects with metadata, with shortcuts to its most used values."""
 
     __slots__ = ()
     metadata: Metadata
@@ -52,7 +52,7 @@ class Described:
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """Their names as people write them."""
+        """The authors' names as people write them."""
         return tuple(map(str, self.metadata.authors.value))
 
     @property
@@ -67,7 +67,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPdf(Described):
-    """A parsed PDF: its pages and what it says about itself."""
+    """A parsed PDF: its pages and metadata."""
 
     pages: tuple[Page, ...]
     metadata: Metadata = NO_METADATA
@@ -77,17 +77,17 @@ class ParsedPdf(Described):
 
 @dataclass(frozen=True, slots=True)
 class PageMap:
-    """Where each page begins in a paper's text.
+    """The offset of each page in a paper's text.
 
-    starts[i] is the offset, in characters, of physical page i + 1; starts[0] is 0 and the offsets never fall.
-    A page without text starts where the next one does.
+    starts[i] is the offset, in characters, of physical page i + 1; starts[0] is 0 and the offsets never decrease. A
+    page without text has the offset of the next one.
     """
 
     starts: tuple[int, ...]
     labels: tuple[str, ...]
 
     def page_at(self, offset: int) -> int:
-        """The physical page, from 1, that holds the character at this offset."""
+        """The physical page, from 1, with the character at this offset."""
         return max(1, bisect_right(self.starts, offset))
 
     def pages_of(self, start: int, end: int) -> tuple[int, int]:
@@ -100,7 +100,7 @@ class PageMap:
         return self.starts[page - 1], end
 
     def label(self, page: int) -> str:
-        """The label printed on a physical page, or its number where none is."""
+        """The label printed on a physical page, or its number if it has none."""
         return self.labels[page - 1] or str(page)
 
 
@@ -109,22 +109,22 @@ class Paper(Described):
     """A paper in the library, without its text."""
 
     id: str  # SHA-256 of its file, in hex
-    file: str  # file name as shown to people
-    metadata: Metadata  # from all its sources
+    file: str  # the displayed file name
+    metadata: Metadata  # from all sources
     pages: PageMap
     length: int  # characters of text
     chunks: int
     problems: tuple[str, ...] = ()
     sections: SectionMap = NO_SECTIONS
-    # Its name in citations, "Ongaro & Ousterhout 2014b"; "" where that is not sure, or not wanted: then it is the key
+    # Its name in citations, "Ongaro & Ousterhout 2014b"; "" if uncertain or not wanted: then citations use the key
     label: str = ""
-    by_file: bool = False  # whether its key is its file's name also if it is from arXiv
-    has_versions: bool = False  # whether the library has it in several versions, so that its name says which it is
-    notices: tuple[WorkNotice, ...] = ()  # what became of it after it came out
+    by_file: bool = False  # whether its key is its file name even if it has an arXiv identifier
+    has_versions: bool = False  # whether the library has several versions of it, so that its name includes the version
+    notices: tuple[WorkNotice, ...] = ()  # retractions, corrections and newer versions
 
     @property
     def flag(self) -> WorkNotice | None:
-        """What everybody who cites it must know, such as that it was retracted."""
+        """The notice that everybody who cites the paper must know, such as a retraction."""
         return flag(self.notices)
 
     @property
@@ -133,16 +133,16 @@ class Paper(Described):
 
     @property
     def key(self) -> str:
-        """What it is called where it is listed: "arXiv:2301.01234", otherwise its file: "otters", "seas/otters"."""
+        """Its name in lists: "arXiv:2301.01234", otherwise its file without the ending: "otters", "seas/otters"."""
         if self.arxiv and not self.by_file:
             return f"arXiv:{self.arxiv if self.has_versions else without_version(self.arxiv)}"
         return without_ending(self.file)
 
     @property
     def cited_as(self) -> str:
-        """What a citation without a label calls it: "arXiv:2301.01234", otherwise "otters.pdf", "seas/otters.pdf".
+        """Its name in citations without a label: "arXiv:2301.01234", otherwise "otters.pdf", "seas/otters.pdf".
 
-        No label of authors or of a title has a file's ending, so a file cannot be named like another paper's label.
+        Labels never end like a file name, so a file cannot have the name of another paper's label.
         """
         return self.key if self.arxiv and not self.by_file else self.file
 
@@ -155,7 +155,7 @@ class Chunk:
     paper_id: str
     start: int
     end: int
-    parent: int | None = None  # of a fine passage: the id of the passage that it lies in
+    parent: int | None = None  # of a fine passage: the id of the passage that contains it
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class NewPaper(Described):
     """A parsed, cleaned and split paper, ready for the library."""
 
     id: str
-    metadata: Metadata  # as its PDF says
+    metadata: Metadata  # from its PDF
     text: str
     pages: PageMap
     spans: tuple[tuple[int, int], ...]
@@ -173,19 +173,19 @@ class NewPaper(Described):
 
     @property
     def chunk_spans(self) -> tuple[tuple[int, int], ...]:
-        """The spans of all its chunks: its passages, then the fine ones."""
+        """The spans of all its chunks: its passages, then its fine passages."""
         return (*self.spans, *(span for spans in self.fine_spans for span in spans))
 
     @property
     def parents(self) -> tuple[int | None, ...]:
-        """For each of chunk_spans: None for a passage, for a fine one the place of the passage that it lies in."""
+        """For each of chunk_spans: None for a passage; for a fine passage, the index of its passage."""
         inside = (place for place, spans in enumerate(self.fine_spans) for _ in spans)
         return (*(None for _ in self.spans), *inside)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that a search found, with its scores; None for a search that did not find it."""
+    """A chunk that a search found, with its scores; None for the score of a search that did not find it."""
 
     chunk_id: int
     score: float
@@ -206,7 +206,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What is read for a question: a text, and what stands above it."""
+    """The input of the reader model for a question: a text, and its headings."""
 
     above: str  # the paper's title and the section
     text: str
@@ -214,16 +214,16 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Log-odds that a passage answers the question, and that what stands around each of its tokens does."""
+    """The reader model's log-odds that a passage answers the question, and that the text around each token does."""
 
     answers: float
     tokens: tuple[float, ...]
-    starts: tuple[int, ...]  # where each token begins in the passage's text, in characters
+    starts: tuple[int, ...]  # the offset of each token in the passage's text, in characters
 
     def sentence(self, start: int, end: int) -> float:
         """The log-odds that the characters [start, end) answer: the mean of their tokens. -inf without a token."""
-        own = self.tokens[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
-        return sum(own) / len(own) if own else -math.inf
+        tokens = self.tokens[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+        return sum(tokens) / len(tokens) if tokens else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +236,9 @@ class Hit:
     score: float
     dense: float | None = None  # cosine to the question
     lexical: float | None = None  # BM25
-    highlights: tuple[tuple[int, int], ...] = ()  # the fine passages in it nearest to the question: spans of the paper
-    summary: str = ""  # a model's, in the question's light: it guides an answer, and is never evidence
-    # The question, or parts of it, that a plain search found it for: of use while it is answered, and not kept with it
+    highlights: tuple[tuple[int, int], ...] = ()  # its fine passages nearest to the question: spans of the paper
+    summary: str = ""  # a model's summary for the question: it guides an answer, and is never evidence
+    # The question, or its parts, for which a plain search found this; used only while answering, and not saved
     found_for: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -248,7 +248,7 @@ class Hit:
 
     @property
     def page_breaks(self) -> tuple[int, ...]:
-        """Where in its text each page after the first begins, in characters."""
+        """The offset in its text of each page after the first, in characters."""
         first, last = self.pages
         return tuple(start - self.chunk.start for start in self.paper.pages.starts[first:last])
 
@@ -259,7 +259,7 @@ class Hit:
 
     @property
     def section(self) -> str:
-        """In words, see SectionMap.shown."""
+        """The section in words, see SectionMap.shown."""
         return self.paper.sections.shown(self.chunk.start, self.chunk.end)
 
     @property
@@ -270,33 +270,33 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class PaperHit:
-    """A paper found by a query, and why."""
+    """A paper found by a query, with the reasons."""
 
     paper: Paper
     score: float
     lexical: float | None = None  # BM25 of its title, abstract, headings, authors and venue
-    dense: float | None = None  # their cosine to the query
-    words: tuple[str, ...] = ()  # the words of the query that these have
+    dense: float | None = None  # the cosine of these texts to the query
+    words: tuple[str, ...] = ()  # the words of the query in these texts
     passage: Hit | None = None  # its best passage for the query
 
 
-# Called as work progresses: label, items done, items in all
+# Called as work progresses: label, items done, total items
 Progress = Callable[[str, int, int], None]
 Notice = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A PDF on disk, as discovered by ingest."""
+    """A PDF on disk."""
 
     path: str  # absolute
-    name: str  # as shown to people: relative to the ingested folder
+    name: str  # the displayed name: relative to the ingested folder
     sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A file that gave no text, and why."""
+    """A file that could not be read, with the reason."""
 
     file: SourceFile
     happened: str

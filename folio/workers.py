@@ -32,11 +32,11 @@ ResultT = TypeVar("ResultT")
 _IN_FLIGHT = 2
 # Items after which a worker is replaced, to give back memory that libraries leak or fragment.
 _ITEMS_PER_WORKER = 200
-# Attempts at an item when the pool broke down without saying which item was to blame.
+# Attempts at an item when the pool broke down without reporting which item caused it.
 _TRIES = 2
-# Seconds after which a wait is begun again: it would sleep through a Ctrl-C that came just before it.
+# The longest wait in seconds: a wait does not notice a Ctrl-C that came just before it.
 _WAKE_S = 1
-# Seconds after the time limit at which a worker ends itself, in case its parent is gone.
+# Seconds after the time limit at which a worker ends itself, in case its parent has died.
 _GRACE_S = 10
 # Megabytes that a worker may send back for one item: twice the text of the largest paper, or a picture of a page.
 _RESULT_MB = 48
@@ -44,7 +44,7 @@ _SIGKILL, _SIGPROF = 9, 27
 
 
 class Finished(NamedTuple, Generic[ItemT, ResultT]):
-    """An item with function(item), or with the PaperError that says why there is none."""
+    """An item with function(item), or with the PaperError why there is no result."""
 
     item: ItemT
     result: ResultT | PaperError
@@ -52,7 +52,7 @@ class Finished(NamedTuple, Generic[ItemT, ResultT]):
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """One of the caller's own futures is done, and no item is."""
+    """One of the caller's futures is done, but no item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class _Limits:
     memory_mb: int
 
 
-# What comes from a worker: a pickled result, or why there is none. It is unpickled when it is wanted: until then it
-# takes no more memory than a worker may send.
+# A worker's reply: a pickled result, or the error. It is unpickled only when the caller takes it; until then it takes
+# no more memory than the limit on its size.
 _Reply = bytes | PaperError
 
 
@@ -104,15 +104,14 @@ def run_guarded(
     """Run function(item) for every item in worker processes; yields each result as it is finished.
 
     function and items are pickled, so function must be defined at the top of a module. jobs: maximum number of
-    processes. timeout_s, memory_mb: limits for one item; memory counts beyond what its worker already holds (enforced
-    on Linux; a worker's first item pays for the imports of function). cpu_s: limit on processor time for one item,
-    which a busy computer does not use up (not enforced on Windows). A result may have 48 MB, and only a few are held at
-    a time, however slowly they are consumed. An iterator of items that has ended may have more once a result is there:
-    it is asked again. Closing the iterator or Ctrl-C stops the workers. Workers do not outlive
-    this process, nor the thread that takes the first result: consume the iterator in one thread.
+    processes. timeout_s, memory_mb: limits for one item; memory counts from the worker's size before the item (enforced
+    on Linux; for a worker's first item it includes the imports of function). cpu_s: limit on processor time for one
+    item, which waiting on a busy computer does not use up (not enforced on Windows). A result may have 48 MB, and only
+    a few are held at a time, however slowly they are consumed. An exhausted iterator of items is tried again after each
+    result, because it may have more items then. Closing the iterator or Ctrl-C stops the workers. Workers do not
+    outlive this process, or the thread that takes the first result: consume the iterator in one thread.
 
-    extra_futures: returns futures of the caller's own to wait for as well; Woken is yielded when one of them is done
-    before any item is.
+    extra_futures: returns further futures to wait for; Woken is yielded when one of them is done before any item.
     """
     limits = _Limits(options["timeout_s"], options.get("cpu_s", math.inf), options["memory_mb"])
     source = iter(items)
@@ -125,11 +124,11 @@ def run_guarded(
     pool = _pool(workers)
     try:
         while True:
-            if not pool.active:  # it broke down: unfinished items go to a new pool
+            if not pool.active:  # unfinished items of a broken pool go to a new one
                 again += [running.pop(future) for future in list(running) if not future.done()]
                 _stop(pool)
                 pool = _pool(workers)
-            # Items that were running when the pool broke down are retried one by one, to find the culprit.
+            # Items that were running when the pool broke down are retried one by one, to find the cause.
             suspects = again or any(tries > 1 for _, tries in running.values())
             room = 1 if suspects else workers * _IN_FLIGHT
             waiting = chain(_drain(again), _drain(ahead), zip(source, repeat(0)))
@@ -174,7 +173,7 @@ class PersistentWorker(Generic[ItemT, ResultT]):
         self._closed = False
 
     def run(self, item: ItemT) -> ResultT:
-        """function(item), after the items that were submitted before it. Raises PaperError.
+        """function(item), after the earlier items are done. Raises PaperError.
 
         Thread-safe, until the worker is closed.
         """
@@ -286,7 +285,7 @@ def _unexpected(error: BaseException) -> PaperError:
     )
 
 
-# What follows runs in the workers.
+# The functions below run in the workers.
 
 
 def _begin(parent: int) -> None:
@@ -296,22 +295,22 @@ def _begin(parent: int) -> None:
     if sys.platform == "linux":
         import ctypes
 
-        pr_set_pdeathsig = 1  # <sys/prctl.h>; counts the death of the thread that started this worker too
+        pr_set_pdeathsig = 1  # <sys/prctl.h>; also kills when only the thread that started this worker ends
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, _SIGKILL)
-        if os.getppid() != parent:  # it died before that was set
+        if os.getppid() != parent:  # the parent died before this was set
             os._exit(1)
 
 
 def _guarded(function: Callable[[ItemT], ResultT], item: ItemT, limits: _Limits) -> _Reply:
     """function(item), pickled, with its exceptions as a PaperError, under limits on time, memory and size."""
     if sys.platform != "win32":
-        # The parent keeps the time limit. Should it die, the alarm ends this process where no PDEATHSIG does.
+        # The parent enforces the time limit. If it dies, the alarm ends this process on systems without PDEATHSIG.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(math.ceil(limits.timeout_s) + _GRACE_S)
     _limit_cpu(limits.cpu_s)
     _limit_memory(limits.memory_mb)
     try:
-        reply = bytes(ForkingPickler.dumps(function(item)))  # as it would be sent; counted first
+        reply = bytes(ForkingPickler.dumps(function(item)))  # pickled here, to check its size before it is sent
     except PaperError as error:
         return error.with_traceback(None)
     except MemoryError:
@@ -319,7 +318,7 @@ def _guarded(function: Callable[[ItemT], ResultT], item: ItemT, limits: _Limits)
             f"Reading the file takes more than {limits.memory_mb} MB of memory.",
             f"Raise PARSE_MEMORY_MB (now {limits.memory_mb}), or split the file into smaller PDFs.",
         )
-    except Exception as error:  # whatever it is, it must cost this item only
+    except Exception as error:  # any error must fail only this item
         return _unexpected(error)
     finally:
         _limit_memory(None)
@@ -338,7 +337,7 @@ _cpu_s = math.inf  # the limit for the current item
 
 
 def _limit_cpu(seconds: float) -> None:
-    """Lets this process take that much processor time from now on, in all its threads; then SIGPROF ends it."""
+    """Limit the processor time of this process from now on, over all its threads; SIGPROF ends it after that."""
     global _cpu_s  # one item at a time
     _cpu_s = seconds
     if sys.platform != "win32":
@@ -347,23 +346,23 @@ def _limit_cpu(seconds: float) -> None:
 
 
 @contextmanager
-def cpu_time_apart() -> Iterator[None]:
-    """In a worker: what runs inside has the item's whole limit on processor time for itself, and uses none of it up.
+def separate_cpu_limit() -> Iterator[None]:
+    """Give the block the item's full limit on processor time, without using up the time of the rest of the item.
 
-    For work that is limited by a count. Elsewhere, nothing is limited.
+    For work that is limited by a count. Outside a worker, it does nothing.
     """
     if sys.platform == "win32" or not math.isfinite(_cpu_s):
         yield
         return
-    left, _ = signal.setitimer(signal.ITIMER_PROF, _cpu_s)
+    remaining, _ = signal.setitimer(signal.ITIMER_PROF, _cpu_s)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, left)
+        signal.setitimer(signal.ITIMER_PROF, remaining)
 
 
 def _limit_memory(megabytes: int | None) -> None:
-    """Lets this process take that much more address space than it has now; None lifts the limit. Linux only."""
+    """Limit the further address space of this process; None removes the limit. Linux only."""
     if sys.platform != "linux":
         return
     import resource

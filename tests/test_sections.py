@@ -28,11 +28,11 @@ def test_a_place_is_named_after_its_section_or_caption() -> None:
 
 
 def test_spans_that_are_apart_or_chosen() -> None:
-    assert PAPER.apart() == ((10, 20), (100, 120), (140, 180))
-    assert PAPER.apart(frozenset({"boilerplate"})) == ((10, 20),)
-    assert SectionMap().apart() == ()
+    assert PAPER.spans_of_kinds() == ((10, 20), (100, 120), (140, 180))
+    assert PAPER.spans_of_kinds(frozenset({"boilerplate"})) == ((10, 20),)
+    assert SectionMap().spans_of_kinds() == ()
     thanked = SectionMap((section(0, 10, "acknowledgements"), section(10, 30, "references")))
-    assert thanked.apart() == ((0, 30),)
+    assert thanked.spans_of_kinds() == ((0, 30),)
     assert PAPER.spans(lambda one: one.kind == "results") == ((30, 100),)
     assert PAPER.spans(lambda one: one.title == "Latency" or one.kind == "references") == ((40, 60), (100, 200))
 

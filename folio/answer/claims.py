@@ -19,7 +19,7 @@ from folio.grounding.grounder import LEAST_NAMED
 from folio.grounding.names import key
 from folio.grounding.sentences import EvidenceSentence, number_sentences, quote
 from folio.grounding.veto import faults
-from folio.grounding.words import share, telling, tokens_of
+from folio.grounding.words import content_words, share, tokens_of
 from folio.text import fold
 from folio.types import Paper
 
@@ -105,7 +105,7 @@ def _says_otherwise(claim: str, sentence: EvidenceSentence, every: Sequence[Evid
 
 
 def _is_near(claim: str, sentence: EvidenceSentence) -> bool:
-    return share(telling(claim), tokens_of(sentence.text)) >= LEAST_SHARED
+    return share(content_words(claim), tokens_of(sentence.text)) >= LEAST_SHARED
 
 
 def _by_rules(sentences: Sequence[EvidenceSentence]) -> Iterator[Difference]:

@@ -124,7 +124,7 @@ def _extended(span: _Span, read: ReadText) -> _Span:
 def _room(span: _Span) -> tuple[int, int]:
     """The text that a span may grow into: neither references nor a licence, unless it begins or ends in one."""
     low, high = max(0, span.start - MAX_GROWTH), min(span.paper.length, span.end + MAX_GROWTH)
-    for start, end in span.paper.sections.apart():
+    for start, end in span.paper.sections.spans_of_kinds():
         if end <= span.start:
             low = max(low, end)
         elif start >= span.end:

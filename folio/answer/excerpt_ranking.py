@@ -26,7 +26,7 @@ from folio.protocols import PassageReader, TokenEmbedder
 from folio.search.late_interaction import Matches, read_alone
 from folio.search.question import Question
 from folio.search.reader_reranker import MOST_ODDS, above, odds, passage_of
-from folio.sections import APART
+from folio.sections import NOT_EVIDENCE
 from folio.text import tokenize
 from folio.types import Passage, Reading, Vectors
 
@@ -141,7 +141,7 @@ def read_blocks(
     found: the question's matches in each piece of evidence. A block is read in the passages that were found, which the
     reader knows from their order; if these have not half of each part, by itself.
     """
-    unasked = APART - question.kinds
+    unasked = NOT_EVIDENCE - question.kinds
     among = [(block, match) for piece, match in zip(evidence, found, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in unasked]
     read_in = [_read_in(block) for block, _ in among]

@@ -15,7 +15,7 @@ from folio.answer.question_type import question_type
 from folio.answer_types import Quote
 from folio.evidence_profile import MOST_OPEN
 from folio.protocols import Embedder
-from folio.sections import APART, Kind
+from folio.sections import NOT_EVIDENCE, Kind
 from folio.text import one_line, sentence_spans
 from folio.types import Paper
 
@@ -25,7 +25,7 @@ MOST_COMPARED = 60  # sentences that are compared with the question
 # The least cosine to the question, of the built-in embedder.
 LEAST_NEAR = 0.55
 # What a paper says is open in its opening is mostly what it then answers.
-_BEFORE: frozenset[Kind] = frozenset({"abstract", "introduction", *APART})
+_BEFORE: frozenset[Kind] = frozenset({"abstract", "introduction", *NOT_EVIDENCE})
 OPENING = 0.15  # of a paper whose sections are not known
 
 _STILL = r"(?:(?:an?|still|yet|largely|mostly|currently|as yet|so far|also|somewhat|at present|presently) )*"

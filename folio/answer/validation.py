@@ -21,7 +21,7 @@ from folio.grounding.conflicts import against
 from folio.grounding.grounder import Finding, Grounder, citations_of
 from folio.grounding.sentences import citations
 from folio.grounding.veto import Fault
-from folio.grounding.words import held_of, telling, tokens_of
+from folio.grounding.words import content_words, matching_words, tokens_of
 from folio.protocols import Claim, Entailment, Verifier
 from folio.text import one_line
 
@@ -209,8 +209,8 @@ class Validator:
 
     def _instead(self, statement: _Statement) -> Iterator[Part]:
         """The quote of a statement whose own words would point at one that is left out."""
-        text, words = statement.finding.statement, telling(statement.finding.statement)
-        nearest = max(statement.finding.source.sentences, key=lambda s: len(held_of(words, tokens_of(s.text))))
+        text, words = statement.finding.statement, content_words(statement.finding.statement)
+        nearest = max(statement.finding.source.sentences, key=lambda s: len(matching_words(words, tokens_of(s.text))))
         plain = one_line(nearest.text)
         yield from self._reject(text, DANGLES)
         if len(plain.split()) >= LEAST_QUOTE and not _POINTS_BACK.match(plain):

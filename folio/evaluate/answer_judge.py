@@ -1,4 +1,4 @@
-"""The local model as a judge of answers: a grade from 0 to 3 with a reason, and its agreement with people's marks."""
+"""The local model as a judge of answers: a grade from 0 to 3 with a reason, and its agreement with people's ratings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from folio.text import one_line
 from folio.types import Progress
 
 GOOD_FROM = 2  # the lowest grade that counts as a good answer
-MOST_QUOTES = 8  # of an answer, each cut off at LONGEST characters; so are the answers
-LONGEST = 1000
-TRIES = 2  # of one answer, if what the model writes is no grade
+MOST_QUOTES = 8  # of one answer
+LONGEST = 1000  # characters of a quote or an answer; the rest is cut off
+TRIES = 2  # attempts at one answer, if the model writes no valid grade
 SHOWN = 20  # disagreements in the report
 
 
 class Grade(BaseModel):
-    """What the model replies. The reason comes first, so that the grade follows from it."""
+    """The model's reply. The reason comes first, so that the grade follows from it."""
 
     reason: str
     grade: Literal[0, 1, 2, 3]
@@ -35,8 +35,10 @@ Judge = Callable[[str, str, Sequence[str], str], Grade | None]
 
 
 def judge_with(ask: Ask) -> Judge:
-    """A judge that asks a model. It is called with a question, an answer, the quotes shown with it, and the expected
-    answer or "", and gives None if the model writes no grade in TRIES attempts. Raises whatever `ask` raises.
+    """A judge that calls a model.
+
+    Its arguments are a question, an answer, the quotes shown with it, and the expected answer or "". It returns None if
+    the model writes no valid grade in TRIES attempts, and raises whatever `ask` raises.
     """
 
     def judge(question: str, answer: str, quotes: Sequence[str], expected: str) -> Grade | None:
@@ -77,7 +79,7 @@ class MarkedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """The same with the model's grade; None where it wrote none."""
+    """A rated answer with the model's grade; None if it wrote no valid one."""
 
     marked: MarkedAnswer
     grade: Grade | None
@@ -85,7 +87,7 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How often a model and people agree on which answers are good, as counts of answers."""
+    """Counts of answers by whether people and a model rate them as good."""
 
     both_good: int
     both_bad: int
@@ -105,7 +107,7 @@ class Agreement:
     def kappa(self) -> float | None:
         """Cohen's kappa (1960, "A coefficient of agreement for nominal scales"): (observed - chance) / (1 - chance).
 
-        None where chance alone would agree always: all answers have one mark, and the model gives the same to all.
+        None if chance agreement is 1: all answers have one rating, and the model gives all of them the same.
         """
         people, model = self.both_good + self.people_good, self.both_good + self.model_good
         chance = (people * model + (self.count - people) * (self.count - model)) / self.count**2
@@ -113,39 +115,39 @@ class Agreement:
 
 
 def judge_marked(answers: Sequence[MarkedAnswer], judge: Judge, judged: list[JudgedAnswer], progress: Progress) -> None:
-    """Grade answers one by one into `judged`, which so has those that were graded before an error."""
+    """Grade answers one by one into `judged`, so that an error does not lose the earlier ones."""
     for done, marked in enumerate(answers, 1):
         judged.append(JudgedAnswer(marked, judge(marked.question, marked.answer, marked.quotes, "")))
         progress("Grading", done, len(answers))
 
 
 def agreement(judged: Sequence[JudgedAnswer]) -> Agreement:
-    """Over the answers that have a grade."""
-    pairs = [(one.marked.is_good, one.grade.grade >= GOOD_FROM) for one in judged if one.grade]
+    """The agreement over the answers with a grade."""
+    pairs = [(answer.marked.is_good, answer.grade.grade >= GOOD_FROM) for answer in judged if answer.grade]
     counts = (pairs.count(pair) for pair in ((True, True), (False, False), (True, False), (False, True)))
     return Agreement(*counts)
 
 
 def agreement_tables(judged: Sequence[JudgedAnswer]) -> list[Table]:
-    """How people's marks and the grades go together, the agreement, and the answers on which they differ."""
-    graded = [(one.marked, one.grade) for one in judged if one.grade]
+    """Tables of the grades by people's rating, of the agreement, and of the answers on which they differ."""
+    graded = [(answer.marked, answer.grade) for answer in judged if answer.grade]
     rows = []
     for name, is_good in (("good", True), ("bad", False)):
         grades: list[int] = [grade.grade for marked, grade in graded if marked.is_good == is_good]
         rows.append((name, *(str(grades.count(grade)) for grade in range(4))))
-    found = [Table(f"Answers rated by people, by the model's grade: {len(graded)}", ("rated", *"0123"), tuple(rows))]
+    tables = [Table(f"Answers rated by people, by the model's grade: {len(graded)}", ("rated", *"0123"), tuple(rows))]
     if not graded:
-        return found
+        return tables
     agreed = agreement(judged)
     kappa = "undefined: one side rates all alike" if agreed.kappa is None else f"{agreed.kappa:.3f}"
     agreeing = agreed.both_good + agreed.both_bad
     facts = (
         (f"agree (good means {GOOD_FROM} or 3)", f"{agreeing} of {agreed.count} ({agreed.share:.1%})"),
         ("Cohen's kappa", kappa),
-        ("good for people alone", str(agreed.people_good)),
-        ("good for the model alone", str(agreed.model_good)),
+        ("good only for people", str(agreed.people_good)),
+        ("good only for the model", str(agreed.model_good)),
     )
-    found.append(Table("Agreement", ("", "answers"), facts))
+    tables.append(Table("Agreement", ("", "answers"), facts))
     differing = [
         (str(marked.number), "good" if marked.is_good else "bad", str(grade.grade), marked.question, grade.reason)
         for marked, grade in graded
@@ -154,5 +156,5 @@ def agreement_tables(judged: Sequence[JudgedAnswer]) -> list[Table]:
     if differing:
         title = f"Where they differ: {len(differing)}" + (f", the first {SHOWN}" if len(differing) > SHOWN else "")
         head = ("number", "rated", "grade", "question", "the model's reason")
-        found.append(Table(title, head, tuple(differing[:SHOWN])))
-    return found
+        tables.append(Table(title, head, tuple(differing[:SHOWN])))
+    return tables

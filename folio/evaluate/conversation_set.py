@@ -20,14 +20,14 @@ from folio.evaluate.dataset_formats import (
 )
 
 PASSAGES, TURNS, REWRITES = "passages.jsonl", "turns.jsonl", "rewrites.jsonl"
-# What people say of a turn whose passages answer it, wholly or in part; the case does not matter.
+# The annotations of a turn whose passages answer it, wholly or in part; the case does not matter.
 ANSWERED = frozenset({"answerable", "partial"})
 USER = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage that may be found."""
+    """A passage to search."""
 
     id: str
     title: str
@@ -57,7 +57,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """A folder of this layout."""
+    """The content of a folder with this layout."""
 
     passages: tuple[Passage, ...]
     followups: tuple[FollowUp, ...]
@@ -96,12 +96,12 @@ def _rewrites(path: Path) -> tuple[Rewrite, ...]:
     """The rewrites of a file; none if there is no file."""
     if not path.is_file():
         return ()
-    found: dict[str, Rewrite] = {}
+    rewrites: dict[str, Rewrite] = {}
     for line, form in validated_entries(RewriteForm, path):
-        _require_new(found, form.id, path, line)
+        _require_new(rewrites, form.id, path, line)
         if before := _asked(form.history):
-            found[form.id] = Rewrite(form.id, before, form.question, form.standalone)
-    return tuple(found.values())
+            rewrites[form.id] = Rewrite(form.id, before, form.question, form.standalone)
+    return tuple(rewrites.values())
 
 
 def _asked(texts: Iterable[str]) -> tuple[str, ...]:

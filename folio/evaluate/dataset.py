@@ -15,9 +15,9 @@ from folio.evaluate.conversation_set import Rewrite
 from folio.files import no_space, sync
 from folio.text import one_line
 
-PENDING = "pending"  # the review state of a question that a model wrote and nobody has read
+PENDING = "pending"  # the review state of a question that a model wrote and nobody has reviewed
 ALL_NEEDED = "multi"  # the type of a question that needs all its gold papers, unless `every` says otherwise
-# Common file names of evaluation sets, which say less than their folder's name.
+# Common file names of evaluation sets, which are less specific than the name of their folder.
 _ANY_SET = {"dev", "train", "test", "val", "valid", "validation", "eval", "set", "data", "questions", "queries", "qa"}
 # A first paragraph of at most this many characters is taken as the title.
 LONGEST_TITLE = 300
@@ -25,18 +25,18 @@ LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Where an answer is: a paper, and the position within it as far as it is known."""
+    """The place of an answer: a paper, and the position within it as far as it is known."""
 
     paper: str  # its file name, or the id of a Document; in a set by name, any name (paper_lookup.py)
     page: int | None = None  # physical, from 1
     quote: str = ""  # verbatim from the paper
     start: int | None = None  # offset of the quote in the text of its Document, in characters
-    part: str = ""  # which part of the answer it holds, if two places in one paper are both needed
+    part: str = ""  # the part of the answer that it has, if two places in one paper are both needed
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and where its answer is."""
+    """A question and the places of its answer."""
 
     id: str
     text: str
@@ -76,15 +76,15 @@ class EvalSet:
     relevance: dict[str, dict[str, int]] | None = None  # question id -> document id -> grade, in a BEIR set
     pending: int = 0  # questions written by a model and not yet reviewed
     rewrites: tuple[Rewrite, ...] = ()  # follow-ups that people rewrote, in a set of conversations
-    is_by_name: bool = False  # some papers are named in other ways than by their files: paper_lookup.resolved
+    is_by_name: bool = False  # some papers have other names than their files: paper_lookup.resolved
     unknown: tuple[str, ...] = ()  # names of papers that the library does not have
-    left_out: int = 0  # questions of which it has no paper
+    left_out: int = 0  # questions none of whose papers the library has
 
 
 def load(path: Path, *, split: str = "test") -> EvalSet:
-    """Load a set from a file or folder, in any format of docs/evaluation-set.md; split: of a BEIR folder.
+    """Load a set from a file or folder, in any format of docs/evaluation-set.md. split: the split of a BEIR folder.
 
-    Raises UsageError if it is missing or malformed, naming the file, the line and what to do.
+    Raises UsageError if it is missing or malformed, naming the file, the line and the remedy.
     """
     if path.is_dir():
         return _conversations(path) if conversation_set.is_conversations(path) else _beir(path, split)
@@ -98,25 +98,27 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
             fault = f"question {number} is not an object with a question and its papers"
             raise dataset_formats.malformed(path, line, fault)
         fields = value
-        found: Iterable[Question]
+        new_questions: Iterable[Question]
         texts: list[Document] = []
         if dataset_formats.TURNS in fields:
             conversations += 1
             conversation = dataset_formats.validated(dataset_formats.ConversationForm, value, path, line)
-            found = _conversation_questions(conversation, conversation.id or f"f{conversations}", path, line)
+            new_questions = _conversation_questions(conversation, conversation.id or f"f{conversations}", path, line)
         elif dataset_formats.PARAGRAPHS in fields:
             article = dataset_formats.validated(dataset_formats.ArticleForm, value, path, line)
-            found, texts = _article(article, path, line)
+            new_questions, texts = _article(article, path, line)
         elif dataset_formats.QUESTIONS in fields:
-            found, texts = _flat(dataset_formats.validated(dataset_formats.FlatForm, value, path, line), path, line)
+            new_questions, texts = _flat(
+                dataset_formats.validated(dataset_formats.FlatForm, value, path, line), path, line
+            )
         elif expected_papers.is_expected(fields, among_own=is_own):
-            found, is_by_name = [_expected(fields, number, path, line)], True
+            new_questions, is_by_name = [_expected(fields, number, path, line)], True
         else:
             form = dataset_formats.validated(dataset_formats.QuestionForm, value, path, line)
-            found = [_question(form, form.id, form.history, path, line)]
+            new_questions = [_question(form, form.id, form.history, path, line)]
             pending += form.review == PENDING
             is_own = True
-        for question in found:
+        for question in new_questions:
             _require_unique(questions, question.id, path, line)
             questions[question.id] = question
         for document in texts:
@@ -124,8 +126,8 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
             documents[document.id] = document
     if not questions:
         raise UsageError(f"{path} has no questions.", f"Add some; {dataset_formats.FORMAT}.")
-    made = EvalSet(_name(path), path, tuple(questions.values()), tuple(documents.values()), None, pending)
-    return replace(made, is_by_name=is_by_name)
+    evalset = EvalSet(_name(path), path, tuple(questions.values()), tuple(documents.values()), None, pending)
+    return replace(evalset, is_by_name=is_by_name)
 
 
 def _name(path: Path) -> str:
@@ -136,7 +138,7 @@ def _name(path: Path) -> str:
 
 
 def record(question: Question, review: str = "") -> dict[str, Any]:
-    """A question in our format; review: PENDING if nobody has read it yet."""
+    """A question in Folio's format. review: PENDING if nobody has reviewed it yet."""
     fields: dict[str, Any] = {
         "id": question.id,
         "question": question.text,
@@ -160,7 +162,7 @@ def _gold_record(gold: Gold) -> dict[str, Any]:
 
 
 def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
-    """Write these questions to a file in our format, one per line, atomically. Raises DiskFull."""
+    """Write questions to a file in Folio's format, one per line, atomically. Raises DiskFull."""
     lines = (json.dumps(record(question, review), ensure_ascii=False) for question in questions)
     temporary = path.with_name(f"{path.name}.new")
     with no_space(path.parent):
@@ -171,7 +173,7 @@ def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
 
 
 def _entries(path: Path) -> Iterator[tuple[int, Any]]:
-    """The entries of a file with their lines; of an object around them, as SQuAD has it, those inside."""
+    """The entries of a file with their line numbers; if an object contains them, as in SQuAD, those inside it."""
     for line, value in dataset_formats.entries(path):
         try:
             inside = expected_papers.wrapped(value)
@@ -208,11 +210,11 @@ def _conversation_questions(
     form: dataset_formats.ConversationForm, id: str, path: Path, line: int
 ) -> Iterator[Question]:
     """A follow-up question for every turn but the first."""
-    asked: list[str] = []
+    earlier: list[str] = []
     for number, turn in enumerate(form.turns, 1):
-        if asked:
-            yield _question(turn, f"{id}.{number}", asked, path, line, "followup")
-        asked.append(turn.question)
+        if earlier:
+            yield _question(turn, f"{id}.{number}", earlier, path, line, "followup")
+        earlier.append(turn.question)
 
 
 def _article(form: dataset_formats.ArticleForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
@@ -221,26 +223,26 @@ def _article(form: dataset_formats.ArticleForm, path: Path, line: int) -> tuple[
         name = form.title or f"line {line}"
         document = Document(context.document_id or f"{name} {number}", form.title, context.context)
         documents.append(document)
-        for asked in context.qas:
-            spans = [] if asked.is_impossible else [(span.text, span.answer_start) for span in asked.answers]
-            questions.append(_span_question(asked, spans, document, path, line))
+        for entry in context.qas:
+            spans = [] if entry.is_impossible else [(span.text, span.answer_start) for span in entry.answers]
+            questions.append(_span_question(entry, spans, document, path, line))
     return questions, documents
 
 
 def _flat(form: dataset_formats.FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
-    first, _, rest = form.text.partition("\n\n")
-    title = form.title or (one_line(first) if rest and len(first) <= LONGEST_TITLE else "")
+    first, _, remainder = form.text.partition("\n\n")
+    title = form.title or (one_line(first) if remainder and len(first) <= LONGEST_TITLE else "")
     document = Document(form.document, title, form.text)
     questions = []
-    for asked in form.questions:
-        given = bool(asked.answer.strip()) and not asked.is_impossible
-        spans = [(asked.answer, asked.start or 0)] if given else []
-        questions.append(_span_question(asked, spans, document, path, line))
+    for entry in form.questions:
+        has_answer = bool(entry.answer.strip()) and not entry.is_impossible
+        spans = [(entry.answer, entry.start or 0)] if has_answer else []
+        questions.append(_span_question(entry, spans, document, path, line))
     return questions, [document]
 
 
 def _span_question(
-    asked: dataset_formats.AskedForm | dataset_formats.FlatAskedForm,
+    entry: dataset_formats.AskedForm | dataset_formats.FlatAskedForm,
     spans: Iterable[tuple[str, int]],
     document: Document,
     path: Path,
@@ -248,26 +250,26 @@ def _span_question(
 ) -> Question:
     """A question whose gold entries are spans of a document. A wrong offset is moved to the nearest occurrence."""
     gold = []
-    for given, start in spans:
-        words = given.strip()
-        found = _nearest(document.text, words, start)
-        if found is None:
-            fault = f"the answer of question {asked.id} is not in document {document.id}"
+    for span_text, start in spans:
+        words = span_text.strip()
+        offset = _nearest(document.text, words, start)
+        if offset is None:
+            fault = f"the answer of question {entry.id} is not in document {document.id}"
             raise dataset_formats.malformed(path, line, fault)
-        gold.append(Gold(document.id, None, words, found))
-    if not gold and not asked.is_impossible:
-        fault = f"question {asked.id} has no answer and is not marked is_impossible"
+        gold.append(Gold(document.id, None, words, offset))
+    if not gold and not entry.is_impossible:
+        fault = f"question {entry.id} has no answer and is not marked is_impossible"
         raise dataset_formats.malformed(path, line, fault)
     answer = gold[0].quote if gold else ""
-    return Question(asked.id, asked.question, "", bool(gold), answer, tuple(dict.fromkeys(gold)))
+    return Question(entry.id, entry.question, "", bool(gold), answer, tuple(dict.fromkeys(gold)))
 
 
 def _nearest(text: str, words: str, start: int) -> int | None:
     """The offset of the occurrence of these words nearest to `start`."""
     before = text.rfind(words, 0, start + len(words))
     after = text.find(words, start)
-    found = [at for at in (before, after) if at >= 0]
-    return min(found, key=lambda at: abs(at - start)) if found else None
+    offsets = [at for at in (before, after) if at >= 0]
+    return min(offsets, key=lambda at: abs(at - start)) if offsets else None
 
 
 def _beir(folder: Path, split: str) -> EvalSet:
@@ -286,17 +288,18 @@ def _beir(folder: Path, split: str) -> EvalSet:
     if unknown or not relevance:
         judged_of = f"query {unknown[0]}, which is not in {dataset_formats.QUERIES}" if unknown else "no query"
         raise UsageError(f"The split {split} of {folder} judges {judged_of}.", "Get both files from the same source.")
-    asked = tuple(question for id, question in questions.items() if id in relevance)
-    return EvalSet(folder.resolve().name, folder, asked, tuple(documents.values()), relevance)
+    judged_questions = tuple(question for id, question in questions.items() if id in relevance)
+    return EvalSet(folder.resolve().name, folder, judged_questions, tuple(documents.values()), relevance)
 
 
 def _conversations(folder: Path) -> EvalSet:
     """The follow-ups of a folder of conversations, each passage one document."""
-    found = conversation_set.load(folder)
-    asked = tuple(Question(one.id, one.question, one.kind, history=one.history) for one in found.followups)
-    documents = tuple(Document(passage.id, passage.title, passage.text) for passage in found.passages)
-    relevance = {one.id: dict.fromkeys(one.gold, 1) for one in found.followups}
-    return EvalSet(folder.resolve().name, folder, asked, documents, relevance, rewrites=found.rewrites)
+    conversations = conversation_set.load(folder)
+    turns = conversations.followups
+    questions = tuple(Question(turn.id, turn.question, turn.kind, history=turn.history) for turn in turns)
+    documents = tuple(Document(passage.id, passage.title, passage.text) for passage in conversations.passages)
+    relevance = {turn.id: dict.fromkeys(turn.gold, 1) for turn in turns}
+    return EvalSet(folder.resolve().name, folder, questions, documents, relevance, rewrites=conversations.rewrites)
 
 
 def _require_unique(seen: Container[str], id: str, path: Path, line: int) -> None:

@@ -1,4 +1,4 @@
-"""The file formats of evaluation sets, parsed and validated: our own, conversations, SQuAD's, BEIR's, MTRAG's.
+"""The file formats of evaluation sets, parsed and validated: Folio's own, conversations, SQuAD's, BEIR's, MTRAG's.
 
 dataset.py turns them into an EvalSet.
 """
@@ -27,7 +27,7 @@ Offset = Annotated[int, Field(ge=0)]
 
 
 class Form(BaseModel):
-    """Unknown fields are ignored, so that a set may contain notes of its own."""
+    """The base of all forms. Ignores unknown fields, so that a set may contain further notes."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)  # many sets have numbers as ids
 
@@ -152,7 +152,7 @@ class RewriteForm(Form):
 
 
 def entries(path: Path) -> Iterator[tuple[int, Any]]:
-    """The values of a JSON file with the line where each begins: JSON Lines, or the items of one array.
+    """The values of a JSON file with the line on which each begins: JSON Lines, or the items of one array.
 
     Raises UsageError for a file that cannot be read or is not valid JSON.
     """
@@ -161,9 +161,9 @@ def entries(path: Path) -> Iterator[tuple[int, Any]]:
     at, line, counted = 0, 1, 0
     end = len(text)
 
-    def skip(more: str = "") -> None:
+    def skip(separators: str = "") -> None:
         nonlocal at
-        while at < end and (text[at].isspace() or text[at] in more):
+        while at < end and (text[at].isspace() or text[at] in separators):
             at += 1
 
     skip()
@@ -211,11 +211,11 @@ def judgements(folder: Path, split: str) -> Iterator[tuple[int, JudgementForm]]:
     """
     path = folder / QRELS / f"{split}.tsv"
     if not path.is_file():
-        there = ", ".join(sorted(found.stem for found in folder.glob(f"{QRELS}/*.tsv")))
+        splits = ", ".join(sorted(file.stem for file in folder.glob(f"{QRELS}/*.tsv")))
         needs = f"A folder must be a BEIR set, with {CORPUS}, {QUERIES} and {QRELS}/; {FORMAT}."
         raise UsageError(
             f"{folder} has no judgements for the split {split}: there is no {path}.",
-            f"Choose one of its splits: {there}." if there else needs,
+            f"Choose one of its splits: {splits}." if splits else needs,
         )
     for line, row in enumerate(_read(path).split("\n"), 1):
         fields = row.split("\t")
@@ -234,7 +234,7 @@ def malformed(path: Path, line: int, fault: str) -> UsageError:
 
 def require_readable(path: Path) -> None:
     """Raises UsageError for a file that is too large to be a set of questions."""
-    with suppress(OSError):  # which reading it reports
+    with suppress(OSError):  # reading the file will report the error
         if path.stat().st_size > LARGEST_MB * 10**6:
             raise UsageError(f"{path} has more than {LARGEST_MB} MB.", f"Name a set of questions; {FORMAT}.")
 

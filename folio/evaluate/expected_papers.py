@@ -1,6 +1,6 @@
-"""The format of `eval_set.json`: questions with the papers that they expect, named in any way. Pure.
+"""The format of `eval_set.json`: questions with the papers that should answer them, under any names. Pure.
 
-dataset.py reads the file, and paper_lookup.py finds the papers in a library.
+dataset.py reads the file, and paper_lookup.py looks the papers up in a library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from folio.shown_text import short_line
 from folio.text import one_line
 
-# The names of each field; of several in one entry, the first that is not null counts.
+# The possible names of each field. If an entry has several of them, the first that is not null counts.
 QUESTION = ("question", "query", "user_input", "prompt")
 ANSWER = (
     "answer", "expected_answer", "ground_truth", "ground_truths", "ground_truth_answer", "gold_answer",
@@ -24,14 +24,14 @@ TYPE = ("type", "question_type", "category")
 QUOTE = ("quote",)
 IMPOSSIBLE = ("unanswerable", "is_unanswerable", "is_impossible", "should_refuse", "should_decline", "out_of_scope")
 POSSIBLE = ("answerable", "is_answerable")
-# What a field that names papers is called by, the surest first, and the words that may stand beside: relevant_doc_ids
+# The words in the names of fields with papers, the most specific first, and further words in them: relevant_doc_ids
 PAPER_WORDS = ("arxiv", "doi", "paper", "document", "doc", "pdf", "file", "filename", "source", "citation")
-BESIDE = frozenset(
+FURTHER_WORDS = frozenset(
     "expected relevant gold golden correct ground truth reference target supporting required cited"
     " id name title path url link number num".split()
 )
 WANTED = frozenset(("expected", "relevant", "gold", "golden"))  # gold_ids, expected_ids
-# The fields of an object around the questions, and of a set's other formats, which have them too
+# The fields of an object that contains the questions, also in the other formats of sets
 QUESTIONS, TURNS, PARAGRAPHS, TEXT, DATA = "questions", "turns", "paragraphs", "text", "data"
 ABOUT_THE_SET = frozenset(("metadata", "meta", "_meta", "_metadata", "info"))
 LONGEST_QUESTION = 10_000  # characters
@@ -46,12 +46,12 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 class EntryError(ValueError):
-    """An entry that is not in this format; the text is a clause that begins with its number."""
+    """An entry that is not in this format. The message is a clause that begins with the entry's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A paper in which an answer is, under any name, and where in it as far as that is known."""
+    """The place of an answer: a paper under any name, and the position in it as far as it is known."""
 
     paper: str
     page: int | None = None  # physical, from 1
@@ -60,7 +60,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A question and the papers in which its answer is; none if it has no answer there."""
+    """A question and the places of its answer; none if the papers do not answer it."""
 
     id: str
     question: str
@@ -70,28 +70,30 @@ class Expected:
 
 
 def wrapped(value: object) -> list[Any] | None:
-    """The entries of an object around them, {"metadata": {...}, "questions": [...]}; None for an entry.
+    """The entries in an object that contains them, {"metadata": {...}, "questions": [...]}; None for an entry itself.
 
-    Questions that name no paper are given that of the object, {"paper": "otters.pdf", "questions": [...]}. Raises
-    EntryError where these are no list.
+    Questions that name no paper get the object's paper, {"paper": "otters.pdf", "questions": [...]}. Raises EntryError
+    if the questions are not a list.
     """
     if not isinstance(value, dict) or not value.keys().isdisjoint((*QUESTION, "gold", TURNS, PARAGRAPHS, TEXT)):
         return None
     lists = [name for name, inside in value.items() if _has_questions(inside)]
     name = next((name for name in (QUESTIONS, DATA, *lists) if name in value), "")
-    if not name:  # the first line of a file with a line each may be about the set
+    if not name:  # the first line of a JSON Lines file may describe the set
         return [] if value and value.keys() <= ABOUT_THE_SET else None
-    found = value[name]
-    if not isinstance(found, list):
+    questions = value[name]
+    if not isinstance(questions, list):
         raise EntryError(f"{name} is not a list of questions")
     common = {key: inside for key, inside in value.items() if key != name and _rank(key) < PAPER_WORDS.index("source")}
-    return [{**common, **one} if isinstance(one, dict) and not _names_papers(one) else one for one in found]
+    return [
+        {**common, **entry} if isinstance(entry, dict) and not _names_papers(entry) else entry for entry in questions
+    ]
 
 
 def is_expected(fields: Mapping[str, Any], *, among_own: bool) -> bool:
-    """Whether an object is an entry of this format, and not of Folio's own, which has gold entries, and an id.
+    """Whether an object is an entry of this format, and not of Folio's own format, which has gold entries and an id.
 
-    among_own: whether there were entries of Folio's own format before it; then one that names no paper lacks them.
+    among_own: whether the file has had entries of Folio's own format; an entry without papers is then one of those.
     """
     if "gold" in fields:
         return False
@@ -100,7 +102,7 @@ def is_expected(fields: Mapping[str, Any], *, among_own: bool) -> bool:
 
 
 def parse(fields: Mapping[str, Any], number: int) -> Expected:
-    """An entry, the number-th of its file. Raises EntryError."""
+    """Parse an entry. number: its position in the file, from 1. Raises EntryError."""
     place = f"question {number}"
     question = _text(fields, QUESTION, place, LONGEST_QUESTION)
     if not question:
@@ -108,7 +110,7 @@ def parse(fields: Mapping[str, Any], number: int) -> Expected:
     answer = _text(fields, ANSWER, place, LONGEST_ANSWER)
     answerable = _is_answerable(fields, place)
     named = _places(fields, place)
-    places = named if answerable else ()  # else what it names is what it is about
+    places = named if answerable else ()  # the papers of an unanswerable question are only its topic
     if answerable and not places:
         raise EntryError(
             f"{place} names no paper: it has {_listed(fields)}, but no name in a field such as papers, arxiv_id, source"
@@ -118,28 +120,28 @@ def parse(fields: Mapping[str, Any], number: int) -> Expected:
 
 
 def _is_answerable(fields: Mapping[str, Any], place: str) -> bool:
-    found = True
+    answerable = True
     for name in (*POSSIBLE, *IMPOSSIBLE):
         value = fields.get(name)
         if value is None:
             continue
         if not isinstance(value, bool):
             raise EntryError(f"{place}: {name} is neither true nor false")
-        found = found and value is (name in POSSIBLE)
-    return found
+        answerable = answerable and value is (name in POSSIBLE)
+    return answerable
 
 
 def _id(fields: Mapping[str, Any], number: int) -> str:
-    name, given = next(((name, fields[name]) for name in ID if fields.get(name) is not None), ("", None))
-    if given is None:
+    name, value = next(((name, fields[name]) for name in ID if fields.get(name) is not None), ("", None))
+    if value is None:
         return f"q{number}"
-    if isinstance(given, bool) or not isinstance(given, str | int):
+    if isinstance(value, bool) or not isinstance(value, str | int):
         raise EntryError(f"question {number}: {name} is neither text nor a whole number")
-    return _clean(str(given), name, f"question {number}", LONGEST_NAME) or f"q{number}"
+    return _clean(str(value), name, f"question {number}", LONGEST_NAME) or f"q{number}"
 
 
 def _text(fields: Mapping[str, Any], names: tuple[str, ...], place: str, longest: int) -> str:
-    """The field of these that is there, "" if none is; of several answers one after the other."""
+    """The first of these fields that is not null; "" if there is none. Several answers are joined by "; "."""
     for name in names:
         value = fields.get(name)
         if value is None:
@@ -150,10 +152,10 @@ def _text(fields: Mapping[str, Any], names: tuple[str, ...], place: str, longest
 
 
 def _rank(name: str) -> int:
-    """How surely a field of this name has papers, the lower the surer; len(PAPER_WORDS) if it has none."""
+    """The rank of a field by its name: lower means more likely to have papers; len(PAPER_WORDS) means it has none."""
     words = [word.removesuffix("s") for word in map(str.casefold, _WORD.findall(name))]
     nouns = [PAPER_WORDS.index(word) for word in words if word in PAPER_WORDS]
-    if words and all(word in BESIDE or word in PAPER_WORDS for word in words):
+    if words and all(word in FURTHER_WORDS or word in PAPER_WORDS for word in words):
         if nouns:
             return min(nouns)
         if WANTED & set(words) and words[-1] == "id":
@@ -166,17 +168,17 @@ def _names_papers(fields: Mapping[str, Any]) -> bool:
 
 
 def _places(fields: Mapping[str, Any], place: str) -> tuple[Place, ...]:
-    """What the surest of its fields names; the page and the quote beside it belong to a single paper."""
+    """The papers in the most likely field. A page and a quote in other fields count only for a single paper."""
     named = sorted((name for name in fields if _rank(name) < len(PAPER_WORDS)), key=_rank)
     name = next((name for name in named if fields[name] is not None), "")
     value = fields.get(name)
     listed = value if isinstance(value, list) else [] if value is None else [value]
     if len(listed) > MOST_PAPERS:
         raise EntryError(f"{place}: {name} has {len(listed):,} papers; at most {MOST_PAPERS:,} are taken")
-    found = [one for each in listed for one in _one_paper(each, name, place)]
-    if len({one.paper for one in found}) == 1 and all(one == Place(one.paper) for one in found):
-        found = _within(fields, found[0].paper, place)
-    return tuple(dict.fromkeys(found))
+    places = [each for item in listed for each in _one_paper(item, name, place)]
+    if len({each.paper for each in places}) == 1 and all(each == Place(each.paper) for each in places):
+        places = _within(fields, places[0].paper, place)
+    return tuple(dict.fromkeys(places))
 
 
 def _one_paper(value: object, field: str, place: str) -> list[Place]:
@@ -195,7 +197,7 @@ def _one_paper(value: object, field: str, place: str) -> list[Place]:
 
 
 def _within(fields: Mapping[str, Any], paper: str, place: str) -> list[Place]:
-    """A paper with each of the pages that these fields have, any of which will do."""
+    """A paper with each of the pages in these fields; any of them counts as correct."""
     quote = _text(fields, QUOTE, place, LONGEST_ANSWER)
     return [Place(paper, page, quote) for page in _pages(fields, place) or (None,)]
 
@@ -203,16 +205,20 @@ def _within(fields: Mapping[str, Any], paper: str, place: str) -> list[Place]:
 def _pages(fields: Mapping[str, Any], place: str) -> list[int]:
     for name, value in fields.items():
         words = [word.removesuffix("s") for word in map(str.casefold, _WORD.findall(name))]
-        if value is None or "page" not in words or not all(w == "page" or w in BESIDE or w == "source" for w in words):
+        if (
+            value is None
+            or "page" not in words
+            or not all(w == "page" or w in FURTHER_WORDS or w == "source" for w in words)
+        ):
             continue
-        found: list[int] = []
+        pages: list[int] = []
         for each in value if isinstance(value, list) else [value]:
-            shown = _PAGES.fullmatch(str(each).strip()) if isinstance(each, str | int) else None
-            first, last = (int(shown[1]), int(shown[2] or shown[1])) if shown else (0, 0)
-            if not 1 <= first <= last < first + MOST_PAGES or len(found) > MOST_PAGES:
+            match = _PAGES.fullmatch(str(each).strip()) if isinstance(each, str | int) else None
+            first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+            if not 1 <= first <= last < first + MOST_PAGES or len(pages) > MOST_PAGES:
                 raise EntryError(f"{place}: {name} is not a page of the file, counted from 1")
-            found += range(first, last + 1)
-        return found
+            pages += range(first, last + 1)
+        return pages
     return []
 
 
@@ -231,12 +237,12 @@ def _clean(value: object, name: str, place: str, longest: int) -> str:
 
 def _has_questions(value: object) -> bool:
     return isinstance(value, list) and any(
-        isinstance(one, dict) and not one.keys().isdisjoint(QUESTION) for one in value
+        isinstance(entry, dict) and not entry.keys().isdisjoint(QUESTION) for entry in value
     )
 
 
 def _listed(fields: Mapping[str, Any]) -> str:
-    """The names of an object's fields, for a person who looks for the one that is missing."""
+    """The names of an object's fields, for an error message."""
     return short_line(", ".join(map(str, fields)), _LONGEST_LIST) if fields else "no fields"
 
 

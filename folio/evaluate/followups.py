@@ -1,4 +1,4 @@
-"""Measures follow-ups: how they are resolved, against people's rewrites, and what each way of searching finds."""
+"""Evaluates follow-ups: their resolution against people's rewrites, and the search by each reading."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from folio.search.question import Question as AskedQuestion
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.text import STOP_WORDS
 
-# The stages that a set of conversations adds to a run: the order of the fused scores for one reading alone
-TYPED, RESOLVED, BEHIND = "as typed", "resolved", "behind the question before"
+# The stages that a set of conversations adds to a run: each ranks by the fused scores of one reading
+TYPED, RESOLVED, AFTER_PREVIOUS = "as typed", "resolved", "behind the question before"
 Resolve = Callable[[str, Sequence[Answer]], str]
 
 
-def turns(asked: Sequence[str], resolve: Resolve) -> list[Answer]:
+def turns(questions: Sequence[str], resolve: Resolve) -> list[Answer]:
     """The questions of a conversation as turns without an answer."""
-    found: list[Answer] = []
-    for question in asked:
-        found.append(Answer(question, resolved(question, found, resolve), ()))
-    return found
+    history: list[Answer] = []
+    for question in questions:
+        history.append(Answer(question, resolved(question, history, resolve), ()))
+    return history
 
 
 def resolved(question: str, history: Sequence[Answer], resolve: Resolve) -> str:
-    """A follow-up with its references filled in; as typed where it cannot be understood."""
+    """A follow-up with its references resolved; unchanged if it cannot be understood."""
     try:
         return resolve(question, history)
     except followup.NotUnderstoodError:
@@ -37,57 +37,59 @@ def resolved(question: str, history: Sequence[Answer], resolve: Resolve) -> str:
 
 
 def search(retriever: Retriever, question: Question, depth: int, resolve: Resolve) -> SearchResult:
-    """Search as a conversation does, with all readings; `ranked` has the order of some readings alone as well."""
+    """Search as a conversation does, with all readings. `ranked` also has the order for some single readings."""
     meant = resolved(question.text, turns(question.history, resolve), resolve)
-    alone = {TYPED: question.text, RESOLVED: meant, BEHIND: f"{question.history[-1]} {question.text}"}
+    alone = {TYPED: question.text, RESOLVED: meant, AFTER_PREVIOUS: f"{question.history[-1]} {question.text}"}
     ranked = {stage: retriever.search(text, depth, rerank=False).ranked["fused"] for stage, text in alone.items()}
-    first, *others = followup.readings(question.text, meant, question.history)
-    found = retriever.find(SearchRequest(AskedQuestion(first), depth, readings=others))
-    return replace(found, ranked={**ranked, **{k: found.ranked[k] for k in ("fused", "reranked") if k in found.ranked}})
+    first, *further_readings = followup.readings(question.text, meant, question.history)
+    result = retriever.find(SearchRequest(AskedQuestion(first), depth, readings=further_readings))
+    return replace(
+        result, ranked={**ranked, **{k: result.ranked[k] for k in ("fused", "reranked") if k in result.ranked}}
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How follow-ups are resolved, by the content words that people added to make them stand alone.
+    """How follow-ups are resolved, counted in the content words that people added to make them stand alone.
 
-    Content words are those that are no stop words, in lower case. A word is brought in if the person added it too, and
-    needless if the person's question does not have it.
+    Content words are all words but stop words, in lower case. A word that Folio adds is brought in if the person also
+    added it, and needless if the person's question does not have it.
     """
 
-    extended: int  # follow-ups that people added words to
+    extended: int  # follow-ups to which people added words
     added: int  # the words that people added
-    added_from_before: int  # of these, the words that stand in the questions before; the others are the person's own
+    added_from_before: int  # of these, the words from the questions before; the others are new
     brought_in: int
     needless: int
-    complete: int  # follow-ups that people added nothing to
-    left_alone: int  # of these, those that got no word
+    complete: int  # follow-ups to which people added nothing
+    left_alone: int  # of these, those to which Folio added nothing
 
 
 def resolution(rewrites: Sequence[Rewrite], resolve: Resolve) -> Resolution:
     """Resolve follow-ups that people rewrote, and compare."""
     extended = added = before = brought_in = needless = left_alone = 0
     for rewrite in rewrites:
-        asked, wanted = _words(rewrite.question), _words(rewrite.standalone)
-        new = _words(resolved(rewrite.question, turns(rewrite.history, resolve), resolve)) - asked
-        missing = wanted - asked
+        typed, rewritten = _words(rewrite.question), _words(rewrite.standalone)
+        new = _words(resolved(rewrite.question, turns(rewrite.history, resolve), resolve)) - typed
+        missing = rewritten - typed
         extended += bool(missing)
         added += len(missing)
         before += len(missing & _words(" ".join(rewrite.history)))
         brought_in += len(missing & new)
-        needless += len(new - wanted)
+        needless += len(new - rewritten)
         left_alone += not missing and not new
     return Resolution(extended, added, before, brought_in, needless, len(rewrites) - extended, left_alone)
 
 
-def table(found: Resolution) -> Table:
+def table(counts: Resolution) -> Table:
     """A resolution as a table."""
     rows = (
-        ("words brought in", f"{found.brought_in} of {found.added}"),
-        ("words that stand in the questions before", f"{found.added_from_before} of {found.added}"),
-        ("needless words", str(found.needless)),
-        ("follow-ups left alone that need nothing", f"{found.left_alone} of {found.complete}"),
+        ("words brought in", f"{counts.brought_in} of {counts.added}"),
+        ("words from the questions before", f"{counts.added_from_before} of {counts.added}"),
+        ("needless words", str(counts.needless)),
+        ("complete follow-ups left unchanged", f"{counts.left_alone} of {counts.complete}"),
     )
-    title = f"Follow-ups resolved, against rewrites by people: {found.extended + found.complete}"
+    title = f"Follow-ups resolved, against rewrites by people: {counts.extended + counts.complete}"
     return Table(title, ("what", "number"), rows)
 
 

@@ -1,4 +1,4 @@
-"""A set of questions from the query log: what people rated good must still be found, and refused where it was."""
+"""A set of questions from the query log: answers rated good must still be found, and good refusals still refused."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ TYPE = "logged"
 
 @dataclass(frozen=True, slots=True)
 class LoggedSet:
-    """The questions of a set, oldest first, and the numbers in the log of rated ones that are not in it."""
+    """The questions of a set, oldest first, and the log numbers of rated questions that are not in it."""
 
     questions: tuple[Question, ...]
-    bad: tuple[int, ...]  # rated bad: where the answer is, nobody has said
-    without_gold: tuple[int, ...]  # rated good, no refusal, and without a source in a paper that is here
+    bad: tuple[int, ...]  # rated bad, so the place of the answer is unknown
+    without_gold: tuple[int, ...]  # rated good, not a refusal, but without a source in a paper of the library
 
 
 def questions_from_log(entries: Iterable[tuple[int, LogEntry]], files: Mapping[str, str]) -> LoggedSet:
-    """The questions whose answers people rated good. entries: with their numbers, newest first. files: the names that
-    the papers' files have now, by paper id.
+    """The questions whose answers people rated good.
 
-    A question stands as it was understood, for a set has no conversation around it. Each citation of its answer is a
-    gold entry, and any of them will do; a refusal that was rated good makes a question that the papers do not answer.
-    Of the same question asked again, the newest rating counts.
+    entries: with their numbers, newest first. files: paper id -> the current name of its file.
+
+    A question has its resolved text, because a set has no conversations. Each citation of its answer is a gold entry,
+    and any of them is enough; a refusal that was rated good makes an unanswerable question. If the same question was
+    rated several times, the newest rating counts.
     """
-    asked: set[tuple[str, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     questions, bad, without_gold = list[Question](), list[int](), list[int]()
     for number, entry in entries:
         words = tuple(plain_words(entry.standalone_question))
-        if not entry.feedback or words in asked:
+        if not entry.feedback or words in seen:
             continue
-        asked.add(words)
+        seen.add(words)
         cited = [source for source in entry.sources if source.paper in files]
         gold = tuple(dict.fromkeys(Gold(files[source.paper], source.page, source.quote) for source in cited))
         if entry.feedback == "bad":

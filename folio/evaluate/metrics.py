@@ -56,18 +56,18 @@ class AnswerResult:
     citations: tuple[CitationResult, ...] = ()  # in the order of the answer
     confidence: float | None = None  # the answerer's confidence, if it gives one
     has_gold_page: bool = True  # whether the gold pages are known
-    gold_shown: bool | None = None  # the gold quote or span is inside the quotes; None where neither is known
+    gold_shown: bool | None = None  # the gold quote or span is inside the quotes; None if neither is known
     words: int = 0  # of the sentences
-    grade: int | None = None  # 0 to 3, of a model that judges answers; None where none did
+    grade: int | None = None  # 0 to 3, from a model that judges answers; None if there is no grade
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """A question and what was found and answered.
+    """A question with its ranks and its answer.
 
-    For each unit there is one gain per target: one target if any gold entry will do, one per paper or part if all are
+    For each unit there is one gain per target: one target if any gold entry is enough, one per paper or part if all are
     needed, and in a BEIR set one per relevant document with its grade as the gain. A rank, from 1, is that of the first
-    hit that has the target; None if no hit has it.
+    hit with the target; None if no hit has it.
     """
 
     id: str
@@ -90,8 +90,8 @@ class Figure:
     @property
     def value(self) -> float | None:
         """None if no question contributes to the metric."""
-        whole = float(self.denominator.sum())
-        return float(self.numerator.sum()) / whole if whole else None
+        total = float(self.denominator.sum())
+        return float(self.numerator.sum()) / total if total else None
 
     @property
     def questions(self) -> int:
@@ -132,9 +132,9 @@ def figure_name(unit: str, figure: str) -> str:
     return figure if unit == UNITS[0] else f"{unit}.{figure}"
 
 
-def finest_unit(found: Container[str]) -> str | None:
+def finest_unit(names: Container[str]) -> str | None:
     """The finest unit with ranking metrics; None if there are none."""
-    return next((unit for unit in UNITS if figure_name(unit, RANKING[0]) in found), None)
+    return next((unit for unit in UNITS if figure_name(unit, RANKING[0]) in names), None)
 
 
 def recall(ranks: Sequence[int | None], cut: int) -> float:
@@ -144,10 +144,10 @@ def recall(ranks: Sequence[int | None], cut: int) -> float:
 
 def reciprocal_rank(ranks: Sequence[int | None], *, every: bool) -> float:
     """1 / rank of the first target found, or of the last if every one is needed; 0 if it is not found."""
-    known = [rank for rank in ranks if rank is not None]
-    if not known or (every and len(known) < len(ranks)):
+    ranks_found = [rank for rank in ranks if rank is not None]
+    if not ranks_found or (every and len(ranks_found) < len(ranks)):
         return 0.0
-    return 1 / (max(known) if every else min(known))
+    return 1 / (max(ranks_found) if every else min(ranks_found))
 
 
 def ndcg(ranks: Sequence[int | None], gains: Sequence[float], cut: int) -> float:
@@ -157,27 +157,27 @@ def ndcg(ranks: Sequence[int | None], gains: Sequence[float], cut: int) -> float
 
     The ideal ranking has one target per rank. A passage that has two targets gains both, so the result is capped at 1.
     """
-    found = sum(
+    gained = sum(
         gain / np.log2(rank + 1) for rank, gain in zip(ranks, gains, strict=True) if rank is not None and rank <= cut
     )
     best = sum(gain / np.log2(rank + 1) for rank, gain in enumerate(sorted(gains, reverse=True)[:cut], 1))
-    return min(1.0, float(found / best)) if best else 0.0
+    return min(1.0, float(gained / best)) if best else 0.0
 
 
-def figures(asked: Sequence[QuestionResult], stage: str) -> dict[str, Figure]:
+def figures(results: Sequence[QuestionResult], stage: str) -> dict[str, Figure]:
     """All metrics by name, those of the ranking for this stage. Metrics without any question are left out.
 
     The arrays have one number per question, in the order given.
     """
-    found: dict[str, Figure] = {}
+    by_name: dict[str, Figure] = {}
     for unit in UNITS:
-        scored = [_ranking(question, stage, unit) for question in asked]
+        scored = [_ranking(question, stage, unit) for question in results]
         for name in RANKING:
-            found[figure_name(unit, name)] = _figure([(row[name], 1.0) if row else (0.0, 0.0) for row in scored])
-    parts = [_answering(question) for question in asked]
+            by_name[figure_name(unit, name)] = _figure([(row[name], 1.0) if row else (0.0, 0.0) for row in scored])
+    parts = [_answering(question) for question in results]
     for name in ANSWERING:
-        found[name] = _figure([part.get(name, (0.0, 0.0)) for part in parts])
-    return {name: figure for name, figure in found.items() if figure.questions}
+        by_name[name] = _figure([part.get(name, (0.0, 0.0)) for part in parts])
+    return {name: figure for name, figure in by_name.items() if figure.questions}
 
 
 def _ranking(question: QuestionResult, stage: str, unit: str) -> dict[str, float]:
@@ -209,7 +209,7 @@ def _answering(question: QuestionResult) -> dict[str, tuple[float, float]]:
         parts["refusal_recall"] = (good, 1.0)
     if not answer.refused:
         cited = answer.citations
-        if answer.words:  # a run of an older Folio has not counted them
+        if answer.words:  # runs of older versions did not count words
             parts["answer_words"] = (float(answer.words), 1.0)
         parts["citation_rate"] = (float(answer.with_citation), float(answer.sentences))
         parts["quote_fidelity"] = (float(sum(c.faithful for c in cited)), float(len(cited)))
@@ -226,12 +226,12 @@ def _figure(parts: Sequence[tuple[float, float]]) -> Figure:
     return Figure(table[:, 0], table[:, 1])
 
 
-def refusal_curve(asked: Iterable[QuestionResult]) -> list[CurvePoint]:
-    """What rising thresholds on the answerer's confidence would refuse; empty if it gives no confidence.
+def refusal_curve(results: Iterable[QuestionResult]) -> list[CurvePoint]:
+    """The shares that rising thresholds on the answerer's confidence would refuse; empty if it gives no confidence.
 
     A question refused without a confidence counts as refused at every threshold.
     """
-    answered = [(question.answerable, question.answer) for question in asked if question.answer]
+    answered = [(question.answerable, question.answer) for question in results if question.answer]
     if all(answer.confidence is None for _, answer in answered):
         return []
     confidences = [
@@ -261,8 +261,8 @@ def latencies(timings: Iterable[Mapping[str, float]]) -> dict[str, tuple[float, 
 
 def interval(figure: Figure) -> Interval:
     """The 95 % bootstrap interval over the questions. Raises ValueError if there are none."""
-    kept = figure.denominator > 0
-    return _bootstrap((figure.numerator[kept], figure.denominator[kept]), _ratio)
+    counted = figure.denominator > 0
+    return _bootstrap((figure.numerator[counted], figure.denominator[counted]), _ratio)
 
 
 def difference(before: Figure, after: Figure) -> Difference:
@@ -270,8 +270,10 @@ def difference(before: Figure, after: Figure) -> Difference:
 
     Raises ValueError if either has no question.
     """
-    kept = (before.denominator > 0) | (after.denominator > 0)
-    arrays = tuple(array[kept] for array in (before.numerator, before.denominator, after.numerator, after.denominator))
+    counted = (before.denominator > 0) | (after.denominator > 0)
+    arrays = tuple(
+        array[counted] for array in (before.numerator, before.denominator, after.numerator, after.denominator)
+    )
     if before.value is None or after.value is None:
         raise ValueError("a metric without questions")
     return Difference(before.value, after.value, _bootstrap(arrays, _gap))
@@ -302,9 +304,9 @@ def _bootstrap(arrays: tuple[Floats, ...], statistic: object) -> Interval:
 
 
 def _ratio(numerator: Floats, denominator: Floats, axis: int = -1) -> Floats:
-    whole = denominator.sum(axis)
+    total = denominator.sum(axis)
     # A resample may have a denominator of 0; its ratio counts as 0.
-    return np.asarray(numerator.sum(axis) / np.where(whole > 0, whole, 1.0))
+    return np.asarray(numerator.sum(axis) / np.where(total > 0, total, 1.0))
 
 
 def _gap(before_sum: Floats, before_whole: Floats, after_sum: Floats, after_whole: Floats, axis: int = -1) -> Floats:

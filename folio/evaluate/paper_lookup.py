@@ -1,4 +1,4 @@
-"""Finds the papers that a set names freely: by arXiv id, DOI or another identifier, by file name or by title."""
+"""Looks up the papers that a set names: by arXiv id, DOI or another identifier, by file name or by title."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from folio.types import Paper
 
 
 class PaperLookup:
-    """The papers of one library by every name that a set may have for them."""
+    """The papers of one library by all their possible names."""
 
     def __init__(self, library: Library) -> None:
         self.files: dict[str, str] = {}  # paper id -> the name of a file
@@ -34,51 +34,53 @@ class PaperLookup:
                 self._add(mark, paper.id)
 
     def _add(self, mark: str, paper: str) -> None:
-        known = self._named.setdefault(mark, [])
-        if paper not in known:
-            known.append(paper)
+        papers = self._named.setdefault(mark, [])
+        if paper not in papers:
+            papers.append(paper)
 
     def find(self, name: str) -> tuple[str, ...]:
-        """The ids of the papers that this names; several for versions of one work, none if it is not here.
+        """The ids of the papers with a name: several for versions of one work, none if the library has none of them.
 
-        A file goes before an identifier, and that before a title. The version of an arXiv id does not matter.
+        Files come before identifiers, and identifiers before titles. The version of an arXiv id does not matter.
         """
         for mark in _marks_of_name(name):
-            if found := self._named.get(mark):
-                return tuple(sorted(found))
+            if papers := self._named.get(mark):
+                return tuple(sorted(papers))
         return ()
 
 
 def resolved(evalset: EvalSet, library: Library) -> EvalSet:
-    """The set with the files of the papers that it names; the set itself if it names files alone.
+    """The set with its papers named by their files; the set itself if it already names only files.
 
-    Names of papers that are not in the library go to `unknown`. A question of which none is there is left out, and
-    counted in `left_out`. Raises UsageError if the library has none of the set's papers.
+    Names of papers that are not in the library go to `unknown`. A question none of whose papers is in the library is
+    left out, and counted in `left_out`. Raises UsageError if the library has none of the set's papers.
     """
     if not evalset.is_by_name:
         return evalset
     lookup = PaperLookup(library)
     unknown: dict[str, None] = {}
-    asked: list[Question] = []
+    questions: list[Question] = []
     for question in evalset.questions:
         gold: list[Gold] = []
-        for one in question.gold:
-            papers = lookup.find(one.paper)
+        for entry in question.gold:
+            papers = lookup.find(entry.paper)
             if papers:
-                part = one.part or lookup.files[papers[0]]
-                gold += [replace(one, paper=lookup.files[paper], part=part) for paper in papers]
+                part = entry.part or lookup.files[papers[0]]
+                gold += [replace(entry, paper=lookup.files[paper], part=part) for paper in papers]
             else:
-                unknown[one.paper] = None
+                unknown[entry.paper] = None
         if gold or not question.gold:
-            parts = {one.part for one in gold}
-            asked.append(replace(question, gold=tuple(dict.fromkeys(gold)), every=question.every and len(parts) > 1))
-    if not any(question.gold for question in asked):
+            parts = {entry.part for entry in gold}
+            questions.append(
+                replace(question, gold=tuple(dict.fromkeys(gold)), every=question.every and len(parts) > 1)
+            )
+    if not any(question.gold for question in questions):
         raise UsageError(
             f"None of the papers that {evalset.path.name} asks about is in the index: {_examples(unknown)}.",
             f"Name their folder: {command(f'evaluate {evalset.path} --papers FOLDER')}.",
         )
-    left_out = len(evalset.questions) - len(asked)
-    return replace(evalset, questions=tuple(asked), unknown=tuple(unknown), left_out=left_out)
+    left_out = len(evalset.questions) - len(questions)
+    return replace(evalset, questions=tuple(questions), unknown=tuple(unknown), left_out=left_out)
 
 
 def _examples(names: Iterable[str]) -> str:
@@ -88,10 +90,10 @@ def _examples(names: Iterable[str]) -> str:
 
 def _marks_of_name(name: str) -> Iterator[str]:
     yield f"file {name.casefold()}"
-    if found := find_identifier(name):
-        yield _identifier_mark(found.kind, found.value)
-    if found_in_file := arxiv_id({}, (), name).value:  # "1706.03762v5.pdf", whatever the file is called here
-        yield _identifier_mark("arxiv", found_in_file)
+    if identifier := find_identifier(name):
+        yield _identifier_mark(identifier.kind, identifier.value)
+    if arxiv := arxiv_id({}, (), name).value:  # "1706.03762v5.pdf", even if the library's file has another name
+        yield _identifier_mark("arxiv", arxiv)
     if title := fold(name):
         yield f"title {title}"
 
@@ -101,7 +103,7 @@ def _identifier_mark(kind: str, value: str) -> str:
 
 
 def _file_marks(name: str) -> Iterator[str]:
-    """A file with and without its folder and its suffix, and the arXiv id that it is called by."""
+    """The marks of a file: its name with and without folder and suffix, and an arXiv id in the name."""
     last = PurePath(name)
     yield from (f"file {each.casefold()}" for each in (name, last.name, last.stem))
     if arxiv := arxiv_id({}, (), last.name).value:
@@ -119,9 +121,9 @@ def _paper_marks(paper: Paper) -> Iterator[str]:
 
 
 def _work_marks(library: Library, paper: Paper) -> Iterator[str]:
-    """The identifiers of the work that a paper is, in any version."""
-    for kept in works.of_paper(library.database, paper.id):
-        for mark in kept.marks():
+    """The identifiers of a paper's work, in any version."""
+    for version in works.of_paper(library.database, paper.id):
+        for mark in version.marks():
             kind, _, value = mark.partition(" ")
             if kind != "title":
                 yield _identifier_mark(kind, value)

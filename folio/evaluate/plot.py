@@ -52,7 +52,7 @@ def picture(run: Run) -> bytes:
         if before is None:
             del os.environ["MPLCONFIGDIR"]
 
-    # Not as a matplotlibrc in the current folder says: its text.usetex would run LaTeX.
+    # Ignore a matplotlibrc in the current folder: its text.usetex would run LaTeX.
     with matplotlib.rc_context(matplotlib.rcParamsDefault):
         points = refusal_curve(run.asked)
         drawn = Figure(figsize=(WIDTH * (1.5 if points else 1), HEIGHT), dpi=DPI, layout="constrained")
@@ -74,25 +74,27 @@ def _draw_stages(axes: Axes, run: Run) -> None:
     if unit is None:
         axes.set_title(f"{run.name}, {run.made:%Y-%m-%d}: no question has gold that could be found")
         return
-    what = f"gold {unit_name(run, unit)}s found by each stage, 95 % interval of the last"
-    axes.set_title(f"{run.name}, {run.made:%Y-%m-%d}: {what}")
+    subject = f"gold {unit_name(run, unit)}s found by each stage, 95 % interval of the last"
+    axes.set_title(f"{run.name}, {run.made:%Y-%m-%d}: {subject}")
     width = 0.84 / len(run.stages)
-    for number, (stage, found) in enumerate(by_stage.items()):
+    for number, (stage, metrics) in enumerate(by_stage.items()):
         is_last = stage == run.stages[-1]
-        wanted = [found[figure_name(unit, name)] for name in RANKING]
-        values = [figure.value or 0.0 for figure in wanted]
+        ranking = [metrics[figure_name(unit, name)] for name in RANKING]
+        values = [figure.value or 0.0 for figure in ranking]
         places = np.arange(len(RANKING)) - 0.42 + (number + 0.5) * width
         axes.bar(
             places, values, 0.94 * width, label=stage_name(stage), color=_LAST if is_last else _COLOURS[number % 5]
         )
         if is_last:
-            ends = [interval(figure) for figure in wanted]
+            ends = [interval(figure) for figure in ranking]
             low = [max(0.0, value - end.low) for value, end in zip(values, ends, strict=True)]
             high = [max(0.0, end.high - value) for value, end in zip(values, ends, strict=True)]
             axes.errorbar(places, values, [low, high], fmt="none", ecolor="black", capsize=3, linewidth=1)
         for place, value in zip(places, values, strict=True):
-            shown = f"{value:.2f}".removeprefix("0")
-            axes.text(place, 0.012, shown, ha="center", va="bottom", fontsize=8, color="white" if is_last else "black")
+            value_text = f"{value:.2f}".removeprefix("0")
+            axes.text(
+                place, 0.012, value_text, ha="center", va="bottom", fontsize=8, color="white" if is_last else "black"
+            )
     axes.set_xticks(np.arange(len(RANKING)), [figure_label(name) for name in RANKING])
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("mean over the questions")
@@ -105,7 +107,10 @@ def _draw_curve(axes: Axes, run: Run) -> None:
     points = refusal_curve(run.asked)
     axes.step([p.answerable for p in points], [p.unanswerable for p in points], where="post", color=_LAST)
     answers = [(question.answerable, question.answer.refused) for question in run.asked if question.answer]
-    now = [np.mean([refused for answerable, refused in answers if answerable is wanted]) for wanted in (True, False)]
+    now = [
+        np.mean([refused for answerable, refused in answers if answerable is is_answerable])
+        for is_answerable in (True, False)
+    ]
     axes.plot(*now, "o", color=_NOW, markersize=9, label="as it answers now")
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title="Refusals at each threshold")
     axes.set(xlabel="share of answerable questions refused", ylabel="share of unanswerable questions refused")

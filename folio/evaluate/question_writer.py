@@ -38,7 +38,7 @@ SHORTEST_SENTENCE = 6
 # Papers read per question wanted, and passages kept per paper: collections may be large.
 PAPERS_EACH, PASSAGES_EACH = 4, 40
 PAIRS_OF = 8  # passages considered as the first of a pair
-ALIKE = 0.8  # from this share of common tokens, two passages are versions of the same text
+ALIKE = 0.8  # two passages with at least this share of common tokens are versions of the same text
 TRIES = 10  # attempts per question; a model that fails this often will fail on other passages too
 SHORTEST_QUOTE, LONGEST_QUOTE = 5, 80  # words
 LONGEST_QUESTION = 300  # characters
@@ -117,21 +117,21 @@ def write_questions(library: Library, ask: Ask, count: int, *, seed: int = 0) ->
             "No paper in the index has prose to ask about.", f"Add papers with text and run `{command('ingest')}`."
         )
     idf = _idf(pool)
-    asked: set[str] = set()
+    seen: set[str] = set()
     for number in range(1, count + 1):
         for _ in range(TRIES):
             chosen = _choose(pool, 1 + (number + 1) % 2, idf)
-            if not chosen and asked:
+            if not chosen and seen:
                 return
             question = _write_question(ask, chosen, f"m{number:03}") if chosen else None
-            if question and question.text.casefold() not in asked:
+            if question and question.text.casefold() not in seen:
                 break
         else:
             raise ModelError(
                 f"The model wrote no valid question in {TRIES} attempts.",
                 "Keep the questions written so far, or set LLM_MODEL to a larger model.",
             )
-        asked.add(question.text.casefold())
+        seen.add(question.text.casefold())
         yield question
 
 
@@ -153,7 +153,7 @@ def _pool(library: Library, rng: random.Random, count: int) -> list[Passage]:
 
 def passages_of(paper: Paper, text: str) -> Iterator[Passage]:
     """The prose passages of a paper, without its bibliography and table of contents."""
-    headings = [found.start() for found in _REFERENCES.finditer(text) if found.start() >= len(text) // 2]
+    headings = [match.start() for match in _REFERENCES.finditer(text) if match.start() >= len(text) // 2]
     body = headings[0] if headings else len(text)
     for page in range(1, paper.page_count + 1):
         start, end = paper.pages.bounds(page, paper.length)
@@ -170,8 +170,8 @@ def is_prose(text: str) -> bool:
         return False
     letters = sum(char.isalpha() or char.isspace() for char in text)
     sentences = (text[start:end] for start, end in sentence_spans(text))
-    whole = [s for s in sentences if s[-1] in ".?!" and len(s.split()) >= SHORTEST_SENTENCE]
-    return len(whole) >= SENTENCES and letters >= 0.8 * len(text)
+    complete = [s for s in sentences if s[-1] in ".?!" and len(s.split()) >= SHORTEST_SENTENCE]
+    return len(complete) >= SENTENCES and letters >= 0.8 * len(text)
 
 
 def _idf(pool: Sequence[Passage]) -> dict[str, float]:
@@ -180,37 +180,37 @@ def _idf(pool: Sequence[Passage]) -> dict[str, float]:
     return {token: math.log(len(pool) / count) for token, count in counts.items()}
 
 
-def _choose(pool: list[Passage], wanted: int, idf: Mapping[str, float]) -> list[Passage]:
-    """Take the next passage, or the most similar pair of one of the next PAIRS_OF and any other, out of the pool.
+def _choose(pool: list[Passage], count: int, idf: Mapping[str, float]) -> list[Passage]:
+    """Remove from the pool the next passage, or the most similar pair of one of the next PAIRS_OF and any other.
 
-    Returns nothing if the pool has too few.
+    Returns [] if the pool has too few passages.
     """
-    if len(pool) < wanted:
+    if len(pool) < count:
         return []
-    if wanted == 1:
+    if count == 1:
         return [pool.pop(0)]
     pairs = [
-        (_similarity(one, other, idf), place, at)
-        for place, one in enumerate(pool[:PAIRS_OF])
-        for at, other in _partners(pool, one)
+        (_similarity(first, other, idf), place, at)
+        for place, first in enumerate(pool[:PAIRS_OF])
+        for at, other in _partners(pool, first)
     ]
     _, place, at = max(pairs, key=lambda pair: pair[0])
     chosen = [pool[place], pool[at]]
-    for taken in sorted((place, at), reverse=True):
-        del pool[taken]
+    for position in sorted((place, at), reverse=True):
+        del pool[position]
     return chosen
 
 
-def _partners(pool: Sequence[Passage], one: Passage) -> list[tuple[int, Passage]]:
+def _partners(pool: Sequence[Passage], first: Passage) -> list[tuple[int, Passage]]:
     """The passages of other papers with their positions, or of the same paper if it is the only one."""
-    others = [(at, passage) for at, passage in enumerate(pool) if passage is not one]
-    return [(at, passage) for at, passage in others if passage.paper != one.paper] or others
+    rest = [(at, passage) for at, passage in enumerate(pool) if passage is not first]
+    return [(at, passage) for at, passage in rest if passage.paper != first.paper] or rest
 
 
-def _similarity(one: Passage, other: Passage, idf: Mapping[str, float]) -> float:
+def _similarity(first: Passage, other: Passage, idf: Mapping[str, float]) -> float:
     """The Jaccard similarity of two passages' tokens, weighted by IDF; 0 for near duplicates."""
-    shared = one.tokens & other.tokens
-    both = one.tokens | other.tokens
+    shared = first.tokens & other.tokens
+    both = first.tokens | other.tokens
     if len(shared) >= ALIKE * len(both):
         return 0.0
     return sum(map(idf.__getitem__, shared)) / (sum(map(idf.__getitem__, both)) or 1.0)
@@ -228,11 +228,11 @@ def _write_question(ask: Ask, passages: Sequence[Passage], id: str) -> Question 
     prompt = prompts.MAKE_FACTUAL if len(passages) == 1 else prompts.MAKE_SYNTHESIS
     reply = ask(prompts.MAKE, prompt.format(evidence="\n\n".join(fenced)))
     try:
-        written = ModelReply.model_validate(reply_value(reply, _SHAPE))
+        reply_fields = ModelReply.model_validate(reply_value(reply, _SHAPE))
     except ValidationError:
         return None
-    text, answer = one_line(written.question), one_line(written.answer)
-    quotes = _quotes(written.quotes, passages)
+    text, answer = one_line(reply_fields.question), one_line(reply_fields.answer)
+    quotes = _quotes(reply_fields.quotes, passages)
     if not quotes or not _is_self_contained(text) or not _is_supported(answer, quotes):
         return None
     several = len(passages) > 1
@@ -243,28 +243,28 @@ def _write_question(ask: Ask, passages: Sequence[Passage], id: str) -> Question 
     return Question(id, text, "synthesis" if several else "factual", True, answer, gold, every=several)
 
 
-def _quotes(given: Sequence[str], passages: Sequence[Passage]) -> list[str]:
+def _quotes(candidates: Sequence[str], passages: Sequence[Passage]) -> list[str]:
     """One verbatim quote per passage; [] if a passage has none."""
-    found = []
+    quotes = []
     for passage in passages:
-        verbatim = (find_quote(words, passage.text) for words in given)
-        first = next((quote for quote in verbatim if quote and quote not in found), None)
+        verbatim = (find_quote(words, passage.text) for words in candidates)
+        first = next((quote for quote in verbatim if quote and quote not in quotes), None)
         if first is None:
             return []
-        found.append(first)
-    return found
+        quotes.append(first)
+    return quotes
 
 
 def find_quote(quote: str, text: str) -> str:
     """Find a quote verbatim in a text; returns the text's words with single spaces.
 
-    "" if it is not there, or is too short or too long.
+    "" if the text does not have it, or it is too short or too long.
     """
     words = quote.split()
     if not SHORTEST_QUOTE <= len(words) <= LONGEST_QUOTE or weight(fold_quote(quote)) < MIN_QUOTE_LENGTH:
         return ""
-    found = re.search(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", text)
-    return one_line(found.group()) if found else ""
+    match = re.search(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", text)
+    return one_line(match.group()) if match else ""
 
 
 def _is_self_contained(question: str) -> bool:
@@ -276,7 +276,7 @@ def _is_self_contained(question: str) -> bool:
 def _is_supported(answer: str, quotes: Sequence[str]) -> bool:
     """Whether the quotes support an answer: they have all its numbers and, for a single quote, half of its words."""
     quoted = " ".join(quotes)
-    tokens, known = set(tokenize(answer)), set(tokenize(quoted))
+    tokens, quote_tokens = set(tokenize(answer)), set(tokenize(quoted))
     if not tokens or not set(_NUMBER.findall(answer)) <= set(_NUMBER.findall(quoted)):
         return False
-    return len(quotes) > 1 or 2 * len(tokens & known) >= len(tokens)
+    return len(quotes) > 1 or 2 * len(tokens & quote_tokens) >= len(tokens)

@@ -50,12 +50,12 @@ def stands_on(folded: str, page: str) -> bool:
 
 def pages_with(quote: str, pages: Sequence[str]) -> frozenset[int]:
     """The pages, from 1, that contain a folded quote; both pages if it crosses a page break."""
-    found = {number for number, page in enumerate(pages, 1) if quote in page}
-    if not found:
+    numbers = {number for number, page in enumerate(pages, 1) if quote in page}
+    if not numbers:
         for number, (page, following) in enumerate(pairwise(pages), 1):
             if quote in page + following:
-                found |= {number, number + 1}
-    return frozenset(found)
+                numbers |= {number, number + 1}
+    return frozenset(numbers)
 
 
 def is_verbatim(quote: str, page: str) -> bool:

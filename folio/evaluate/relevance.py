@@ -31,10 +31,10 @@ class GoldProblem:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an answer is, as located in the paper's own pages."""
+    """The place of an answer, located in the paper's own pages."""
 
     paper: str  # its id
-    pages: frozenset[int] = frozenset()  # any of them is correct
+    pages: frozenset[int] = frozenset()  # each of them counts as correct
     quote: str = ""  # folded
     span: tuple[int, int] | None = None  # in the text of a document
 
@@ -59,15 +59,15 @@ class RelevanceJudge:
         self._matches: dict[tuple[int, Place], tuple[bool, bool]] = {}
 
     def targets(self, question: Question) -> tuple[Targets, list[GoldProblem]]:
-        """A question's targets and the problems found; no targets if a group has no valid entry."""
-        found = {gold: self._place(gold) for gold in question.gold}
-        groups = tuple(tuple(place for gold in group if (place := found[gold][0])) for group in question.gold_groups)
+        """A question's targets and the problems of its gold entries; no targets if a group has no valid entry."""
+        located = {gold: self._place(gold) for gold in question.gold}
+        groups = tuple(tuple(place for gold in group if (place := located[gold][0])) for group in question.gold_groups)
         counted = all(groups)
-        problems = [GoldProblem(question.id, text, counted) for _, text in found.values() if text]
+        problems = [GoldProblem(question.id, text, counted) for _, text in located.values() if text]
         return Targets(groups, self._units(groups)) if counted and groups else Targets(), problems
 
     def _place(self, gold: Gold) -> tuple[Place | None, str]:
-        """Where an entry is, and what is wrong with it."""
+        """The place of a gold entry, and its problem or ""."""
         paper = self.papers.get(gold.paper)
         if paper is None:
             return None, f"The index has no paper {gold.paper}."
@@ -82,8 +82,8 @@ class RelevanceJudge:
         if not pages:
             return None, f"The quote is on no page of {gold.paper}: {gold.quote!r}."
         wrong = gold.page is not None and gold.page not in pages
-        found = ", ".join(map(str, sorted(pages)))
-        text = f"The quote is on p. {found} of {gold.paper}, not on p. {gold.page}." if wrong else ""
+        right = ", ".join(map(str, sorted(pages)))
+        text = f"The quote is on p. {right} of {gold.paper}, not on p. {gold.page}." if wrong else ""
         return Place(paper.id, pages, quote), text
 
     def _units(self, groups: tuple[tuple[Place, ...], ...]) -> tuple[str, ...]:
@@ -97,19 +97,19 @@ class RelevanceJudge:
         order = self.paper_order(ids)
         ranks: Ranks = {}
         for unit in targets.units:
-            found: list[int | None] = []
+            first_ranks: list[int | None] = []
             for places in targets.groups:
                 if unit == "paper":
-                    known = [rank for place in places if (rank := rank_of(order, place.paper))]
+                    matches = [rank for place in places if (rank := rank_of(order, place.paper))]
                 else:
                     of_page = unit == "page"
-                    known = [
+                    matches = [
                         rank
                         for rank, id in enumerate(ids, 1)
                         if id in chunks and any(self._match(chunks[id], place)[of_page] for place in places)
                     ]
-                found.append(min(known, default=None))
-            ranks[unit] = tuple(found)
+                first_ranks.append(min(matches, default=None))
+            ranks[unit] = tuple(first_ranks)
         return ranks
 
     def _match(self, chunk: Chunk, place: Place) -> tuple[bool, bool]:
@@ -136,9 +136,9 @@ class RelevanceJudge:
         return list(dict.fromkeys(chunks[id].paper_id for id in ids if id in chunks))
 
     def is_shown(self, citations: Sequence[Citation], targets: Targets) -> bool | None:
-        """Whether the quotes of an answer have a place of every group, whole spans and at least 60 % of a quote.
+        """Whether the quotes of an answer contain a place of every group: a whole span, or at least 60 % of a quote.
 
-        None where a group has neither a span nor a quote.
+        None if a group has neither a span nor a quote.
         """
         if "chunk" not in targets.units:
             return None

@@ -68,23 +68,23 @@ def tables(run: Run) -> list[Table]:
     """The tables of a run, for everything that was measured."""
     by_stage = {stage: figures(run.asked, stage) for stage in run.stages}
     last = by_stage[run.stages[-1]] if run.stages else figures(run.asked, "")
-    found = [_ranking(run, by_stage, unit) for unit in UNITS if figure_name(unit, "mrr") in last]
-    found += _stage_gains(run, by_stage, last)
-    found += _published(run, by_stage)
-    found += _by_type(run, last)
-    found += [followups.table(run.resolution)] if run.resolution else []
-    found += _answering(last)
-    found += _curve(run.asked)
+    listed = [_ranking(run, by_stage, unit) for unit in UNITS if figure_name(unit, "mrr") in last]
+    listed += _stage_gains(run, by_stage, last)
+    listed += _published(run, by_stage)
+    listed += _by_type(run, last)
+    listed += [followups.table(run.resolution)] if run.resolution else []
+    listed += _answering(last)
+    listed += _curve(run.asked)
     times = latencies(question.timings_ms for question in run.asked)
     rows = tuple((name, f"{median:,.1f}", f"{late:,.1f}") for name, (median, late) in times.items())
-    found.append(Table("Milliseconds per question", ("stage", "p50", "p95"), rows))
+    listed.append(Table("Milliseconds per question", ("stage", "p50", "p95"), rows))
     if run.failed:
         failures = tuple((failed.question, failed.happened) for failed in run.failed)
-        found.append(Table("Questions on which a model failed (not counted)", ("question", "why"), failures))
+        listed.append(Table("Questions on which a model failed (not counted)", ("question", "why"), failures))
     if run.faults:
         problems = tuple((f.question, f.text, "counted" if f.counted else "not counted") for f in run.faults)
-        found.append(Table("Wrong gold entries", ("question", "problem", ""), problems))
-    return found
+        listed.append(Table("Wrong gold entries", ("question", "problem", ""), problems))
+    return listed
 
 
 def comparison(before: Run, after: Run) -> Table:
@@ -107,7 +107,7 @@ def compared(
     label: Callable[[str], str],
     lower_is_better: Container[str],
 ) -> Table:
-    """The figures that two runs have in common, with paired intervals. counted: what they are over, in the plural."""
+    """The figures that two runs have in common, with paired intervals. counted: the items, "questions" or "answers"."""
     rows = []
     for name in (name for name in before if name in after):
         gap = difference(before[name], after[name])
@@ -129,11 +129,11 @@ def compared(
 
 def changes(before: Run, after: Run) -> list[str]:
     """How two runs differ in models, store and settings, one line each."""
-    found = []
+    lines = []
     for old, new in ((before.models, after.models), (before.store, after.store), (before.settings, after.settings)):
         names = dict.fromkeys((*old, *new))
-        found += [f"{n}: {old.get(n, '-')} -> {new.get(n, '-')}" for n in names if old.get(n) != new.get(n)]
-    return found
+        lines += [f"{n}: {old.get(n, '-')} -> {new.get(n, '-')}" for n in names if old.get(n) != new.get(n)]
+    return lines
 
 
 # The tables
@@ -141,8 +141,8 @@ def changes(before: Run, after: Run) -> list[str]:
 
 def _label(name: str) -> str:
     unit, _, figure = name.rpartition(".")
-    shown = LABELS.get(figure) or figure_label(figure)
-    return f"{shown} by {unit}" if unit else shown
+    text = LABELS.get(figure) or figure_label(figure)
+    return f"{text} by {unit}" if unit else text
 
 
 def _value(figure: Figure | None) -> str:
@@ -157,14 +157,14 @@ def _interval(figure: Figure) -> str:
 def _ranking(run: Run, by_stage: dict[str, dict[str, Figure]], unit: str) -> Table:
     names = [figure_name(unit, name) for name in RANKING]
     last = by_stage[run.stages[-1]]
-    rows = [(stage_name(stage), *(_value(found.get(name)) for name in names)) for stage, found in by_stage.items()]
+    rows = [(stage_name(stage), *(_value(metrics.get(name)) for name in names)) for stage, metrics in by_stage.items()]
     rows.append(("95 % of the last", *(_interval(last[name]) for name in names)))
     title = f"Found by {unit_name(run, unit)}, questions: {last[names[0]].questions}"
     return Table(title, ("stage", *map(_label, RANKING)), tuple(rows))
 
 
 def _stage_gains(run: Run, by_stage: dict[str, dict[str, Figure]], last: dict[str, Figure]) -> list[Table]:
-    """The last stage less each earlier one, by the finest unit."""
+    """The difference between the last stage and each earlier one, by the finest unit."""
     unit = finest_unit(last)
     if unit is None or len(run.stages) < 2:
         return []
@@ -181,15 +181,15 @@ def _stage_gains(run: Run, by_stage: dict[str, dict[str, Figure]], last: dict[st
 
 
 def _published(run: Run, by_stage: dict[str, dict[str, Figure]]) -> list[Table]:
-    known = PUBLISHED.get(run.name, {}) if run.is_text else {}
+    values = PUBLISHED.get(run.name, {}) if run.is_text else {}
     rows = []
-    for stage, (value, model, source) in known.items():
+    for stage, (value, model, source) in values.items():
         figure = by_stage.get(stage, {}).get("paper.ndcg@10")
         if figure is None or (stage == "dense" and PUBLISHED_EMBEDDER not in run.models.get("embedder", "")):
             continue
         gap = (figure.value or 0.0) - value
-        shown = f"{gap:+.3f}" + (" (over 0.02)" if abs(gap) > LARGE_GAP else "")
-        rows.append((stage_name(stage), f"{_value(figure)}", f"{value:.3f}", shown, model, source))
+        gap_text = f"{gap:+.3f}" + (" (over 0.02)" if abs(gap) > LARGE_GAP else "")
+        rows.append((stage_name(stage), f"{_value(figure)}", f"{value:.3f}", gap_text, model, source))
     head = ("stage", "here", "published", "gap", "model", "source")
     return [Table("nDCG@10 by document, compared with published values", head, tuple(rows))] if rows else []
 
@@ -202,28 +202,28 @@ def _by_type(run: Run, last: dict[str, Figure]) -> list[Table]:
     names = [figure_name(unit, name) for name in RANKING]
     rows = []
     for kind in types:
-        found = figures([question for question in run.asked if question.type == kind], run.stages[-1])
-        if names[0] in found:
-            rows.append((kind or "-", str(found[names[0]].questions), *(_value(found[name]) for name in names)))
+        by_name = figures([question for question in run.asked if question.type == kind], run.stages[-1])
+        if names[0] in by_name:
+            rows.append((kind or "-", str(by_name[names[0]].questions), *(_value(by_name[name]) for name in names)))
     title = f"{stage_name(run.stages[-1]).capitalize()} by {unit_name(run, unit)}, by type of question"
     return [Table(title, ("type", "questions", *map(_label, RANKING)), tuple(rows))]
 
 
 def _answering(last: dict[str, Figure]) -> list[Table]:
-    known = [(name, last[name]) for name in ANSWERING if name in last]
+    measured = [(name, last[name]) for name in ANSWERING if name in last]
     rows = tuple(
         (_label(name), _value(f), _interval(f), f"{f.numerator.sum():.0f} of {f.denominator.sum():.0f}")
-        for name, f in known
+        for name, f in measured
     )
     return [Table("Answers", ("metric", "share", "95 %", "count"), rows)] if rows else []
 
 
-def _curve(asked: Sequence[QuestionResult]) -> list[Table]:
-    points = refusal_curve(asked)
+def _curve(results: Sequence[QuestionResult]) -> list[Table]:
+    points = refusal_curve(results)
     rows = []
     for allowed in CURVE_ROWS if points else ():
         within = [point for point in points if point.answerable <= allowed]
-        if not within:  # every threshold refuses more than that
+        if not within:  # every threshold refuses more
             continue
         best = max(within, key=lambda point: (point.unanswerable, -point.answerable))
         rows.append((f"{allowed:.0%}", f"{best.threshold:.3f}", f"{best.answerable:.1%}", f"{best.unanswerable:.1%}"))
@@ -234,18 +234,18 @@ def _curve(asked: Sequence[QuestionResult]) -> list[Table]:
 # Output
 
 
-def write(folder: Path, run: Run, shown: Sequence[Table]) -> tuple[Path, Path]:
+def write(folder: Path, run: Run, report_tables: Sequence[Table]) -> tuple[Path, Path]:
     """Write the dated report and its plot; returns their paths. Raises DiskFull."""
     name = f"{run.made:%Y-%m-%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9._-]+', '-', run.name)}"
     report, drawn = folder / f"{name}.md", folder / f"{name}.png"
     with no_space(folder):
         folder.mkdir(parents=True, exist_ok=True)
         drawn.write_bytes(picture(run))
-        report.write_text(markdown(run, shown, drawn.name), encoding="utf-8")
+        report.write_text(markdown(run, report_tables, drawn.name), encoding="utf-8")
     return report, drawn
 
 
-def markdown(run: Run, shown: Iterable[Table], picture_name: str) -> str:
+def markdown(run: Run, report_tables: Iterable[Table], picture_name: str) -> str:
     """The report as Markdown."""
     unanswerable = sum(not question.answerable for question in run.asked)
     failed = f", failed: {len(run.failed)}" if run.failed else ""
@@ -253,7 +253,7 @@ def markdown(run: Run, shown: Iterable[Table], picture_name: str) -> str:
     parts = [f"# {markdown_cell(run.name)}, {run.made:%Y-%m-%d %H:%M} UTC", f"`{run.source}`: {counts}"]
     parts += [markdown_cell(note) for note in run.notes]
     parts.append(f"![The metrics of each stage]({picture_name})")
-    parts += [as_markdown(table) for table in shown]
-    made = (*run.models.items(), *run.store.items(), *run.settings.items())
-    parts.append(as_markdown(Table("Configuration", ("name", "value"), made)))
+    parts += [as_markdown(table) for table in report_tables]
+    configuration = (*run.models.items(), *run.store.items(), *run.settings.items())
+    parts.append(as_markdown(Table("Configuration", ("name", "value"), configuration)))
     return "\n\n".join([*parts, "## How the metrics are defined", ABOUT]) + "\n"

@@ -137,8 +137,8 @@ class Runner:
                     raise
                 if failures == MAX_CONSECUTIVE_FAILURES:
                     break
-        left = len(questions) - len(asked) - len(failed)
-        progress("Asking", len(questions) - left, len(questions))
+        remaining = len(questions) - len(asked) - len(failed)
+        progress("Asking", len(questions) - remaining, len(questions))
         return Run(
             name=self._set.name,
             made=made,
@@ -150,7 +150,7 @@ class Runner:
             stages=tuple(dict.fromkeys(stage for question in asked for stage in question.ranks)),
             asked=tuple(asked),
             faults=tuple(self._problems),
-            notes=tuple(self._notes(left)),
+            notes=tuple(self._notes(remaining)),
             seconds=round(perf_counter() - began, 1),
             failed=tuple(failed),
             resolution=self._resolution(),
@@ -165,8 +165,8 @@ class Runner:
         targets, problems = self._judge.targets(question)
         self._problems += problems
         replies = self._replies(question)
-        found = self._search(question, replies)
-        timings = dict(found.timings_ms)
+        result = self._search(question, replies)
+        timings = dict(result.timings_ms)
         answer: AnswerResult | None = None
         if replies:
             answer = self._judge_answer(replies[-1], targets, question)
@@ -175,18 +175,18 @@ class Runner:
         kind, answerable, every = question.type, question.answerable, question.every
         outcome = QuestionResult(question.id, kind, answerable, every, {}, {}, timings, answer)
         if self._set.relevance is not None:
-            return self._graded(outcome, self._set.relevance.get(question.id, {}), found)
-        ranks = {stage: self._judge.ranks(targets, ids) for stage, ids in found.ranked.items()}
+            return self._graded(outcome, self._set.relevance.get(question.id, {}), result)
+        ranks = {stage: self._judge.ranks(targets, ids) for stage, ids in result.ranked.items()}
         return replace(outcome, gains={unit: (1.0,) * len(targets.groups) for unit in targets.units}, ranks=ranks)
 
-    def _graded(self, outcome: QuestionResult, grades: Mapping[str, int], found: SearchResult) -> QuestionResult:
+    def _graded(self, outcome: QuestionResult, grades: Mapping[str, int], result: SearchResult) -> QuestionResult:
         """Score by document: its rank is that of its best chunk and its gain is its grade."""
         relevant = {name: grade for name, grade in grades.items() if grade > 0}
         if not relevant:
             return outcome
-        wanted = [self._judge.papers[name].id if name in self._judge.papers else "" for name in relevant]
-        orders = {stage: self._judge.paper_order(ids) for stage, ids in found.ranked.items()}
-        ranks = {stage: {"paper": tuple(rank_of(order, id) for id in wanted)} for stage, order in orders.items()}
+        ids = [self._judge.papers[name].id if name in self._judge.papers else "" for name in relevant]
+        orders = {stage: self._judge.paper_order(ids) for stage, ids in result.ranked.items()}
+        ranks = {stage: {"paper": tuple(rank_of(order, id) for id in ids)} for stage, order in orders.items()}
         return replace(outcome, gains={"paper": tuple(map(float, relevant.values()))}, ranks=ranks)
 
     def _replies(self, question: Question) -> list[Reply]:
@@ -196,14 +196,14 @@ class Runner:
         self._chat.reset()
         replies = [self._chat.ask(text) for text in (*question.history, question.text)]
         for reply in replies:
-            if reply.answer.model_failed:  # what is shown instead says nothing about the model
+            if reply.answer.model_failed:  # the fallback answer shows nothing about the model
                 raise ModelFailed(reply.answer.notice, "Ask it again when the model's server is well.")
         return replies
 
     def _search(self, question: Question, replies: Sequence[Reply]) -> SearchResult:
-        """Search as the chat does: in several readings, and earlier evidence is added to the candidates.
+        """Search as the chat does: with several readings, and with earlier evidence among the candidates.
 
-        A set of conversations has no replies: its follow-ups are searched behind the questions before them alone.
+        A set of conversations has no replies, so followups.search resolves its follow-ups from their history.
         """
         if self._set.relevance is not None and question.history and self._answerer:
             return followups.search(self._retriever, question, DEPTH, self._answerer.standalone)
@@ -214,8 +214,9 @@ class Runner:
 
         also = remembered([reply.answer for reply in replies[:-1]])
         meant = replies[-1].answer.standalone_question
-        first, *others = readings(question.text, meant, question.history)
-        return self._retriever.find(SearchRequest(AskedQuestion(first), DEPTH, also=also, readings=others))
+        first, *further_readings = readings(question.text, meant, question.history)
+        request = SearchRequest(AskedQuestion(first), DEPTH, also=also, readings=further_readings)
+        return self._retriever.find(request)
 
     def _judge_answer(self, reply: Reply, targets: Targets, question: Question) -> AnswerResult:
         answer = reply.answer
@@ -233,7 +234,7 @@ class Runner:
         )
 
     def _grade(self, answer: Answer, question: Question) -> int | None:
-        """The judge's grade of an answer to a question that has one; a refusal gets 0 without being read."""
+        """The judge's grade of an answer to an answerable question; a refusal gets 0 without the judge."""
         if self._grader is None or not question.answerable:
             return None
         if answer.refused:
@@ -244,9 +245,9 @@ class Runner:
             self._ungraded += 1
         return graded.grade if graded else None
 
-    def _notes(self, left: int) -> Iterator[str]:
-        if left:
-            yield f"Stopped after {MAX_CONSECUTIVE_FAILURES} failures in a row; questions not asked: {left}."
+    def _notes(self, remaining: int) -> Iterator[str]:
+        if remaining:
+            yield f"Stopped after {MAX_CONSECUTIVE_FAILURES} failures in a row; questions not asked: {remaining}."
         if self._ungraded:
             yield f"Answers that the model gave no grade: {self._ungraded}."
         if missing := list(dict.fromkeys(self._judge.source_pages.missing)):
@@ -256,8 +257,8 @@ class Runner:
             yield "Follow-ups were searched without rewriting, because answers were not measured."
         if self._set.unknown:
             named = ", ".join(name_line(name, _NAME) for name in self._set.unknown[:_NAMED])
-            more = f" and {len(self._set.unknown) - _NAMED} more" if len(self._set.unknown) > _NAMED else ""
-            yield f"Papers that the set names and the index does not have: {len(self._set.unknown)} ({named}{more})."
+            further = f" and {len(self._set.unknown) - _NAMED} more" if len(self._set.unknown) > _NAMED else ""
+            yield f"Papers of the set that the index does not have: {len(self._set.unknown)} ({named}{further})."
         if self._set.left_out:
             yield f"Questions left out, because the index has none of their papers: {self._set.left_out}."
         if self._set.pending:

@@ -1,4 +1,4 @@
-"""Runs as JSON files: saved under their field names, and loaded by a program of the same form."""
+"""Runs as JSON files, with the field names as keys; each file has the version of its form."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def save_run(path: Path, run: object) -> None:
     write_json(path, TypeAdapter(type(run)).dump_python(run, mode="json"))
 
 
-def load_run(path: Path, kind: type[Run], form: tuple[str, int], what: str, remedy: str) -> Run:
+def load_run(path: Path, kind: type[Run], form: tuple[str, int], name: str, remedy: str) -> Run:
     """Load a saved run.
 
-    form: the field that has the version of the form, and the version read here. what: "a saved run", for the message.
-    Raises UsageError if the file is missing or is not such a run.
+    form: the field with the version of the form, and the version that is supported. name: "a saved run", for the
+    message. Raises UsageError if the file is missing or is not such a run.
     """
     field, version = form
     try:
@@ -34,4 +34,4 @@ def load_run(path: Path, kind: type[Run], form: tuple[str, int], what: str, reme
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
     except (ValueError, TypeError, KeyError, ValidationError) as error:
-        raise UsageError(f"{path} is not {what}.", remedy) from error
+        raise UsageError(f"{path} is not {name}.", remedy) from error

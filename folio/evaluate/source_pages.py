@@ -33,12 +33,12 @@ class SourcePages:
         self._raw: dict[str, PageTexts] = {}
         self._reordered: dict[str, PageTexts] = {}
         self._folded: dict[tuple[str, bool], PageTexts] = {}
-        self.missing: list[str] = []  # files that are gone or have changed; the indexed pages are used instead
+        self.missing: list[str] = []  # missing or changed files; the indexed pages are used instead
 
     def pages_with(self, paper: Paper, quote: str) -> frozenset[int]:
         """The pages, from 1, that contain a folded quote."""
-        found = (pages_with(quote, pages) for pages in self._folded_versions(paper))
-        return next(filter(None, found), frozenset())
+        by_version = (pages_with(quote, pages) for pages in self._folded_versions(paper))
+        return next(filter(None, by_version), frozenset())
 
     def contains_part(self, paper: Paper, page: int, folded: str) -> bool:
         """Whether a run of a folded text is on a page. See quote_match.stands_on."""
@@ -88,8 +88,8 @@ class SourcePages:
 
     def _path(self, paper: Paper) -> Path | None:
         """A file that exists and is unchanged since it was ingested."""
-        known = (path for path in self._paths.get(paper.id, ()) if path.is_file())
-        return next((path for path in known if sha256_file(path) == paper.id), None)
+        existing = (path for path in self._paths.get(paper.id, ()) if path.is_file())
+        return next((path for path in existing if sha256_file(path) == paper.id), None)
 
     def _indexed_pages(self, paper: Paper) -> PageTexts:
         spans = (paper.pages.bounds(number, paper.length) for number in range(1, paper.page_count + 1))

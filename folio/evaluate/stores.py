@@ -30,13 +30,13 @@ class OpenedStore:
 
     library: Library
     retriever: Retriever
-    about: dict[str, str]  # its folder, size and fingerprint
+    about: dict[str, str]  # the store's folder, size and fingerprint
 
 
 def app_for_papers(app: App, papers: Path) -> App:
     """The app over a separate store for this folder of papers, kept below the index.
 
-    The store's name depends on the folder and everything that affects its vectors: each configuration has its own.
+    The store's name depends on the folder and everything that affects its vectors: each configuration has a store.
     """
     made_with = fingerprint(app.new_embedder(), app.reading)
     place = papers.resolve()
@@ -130,28 +130,28 @@ def build_text_store(
     splitting = replace(reading, chunk_size=0, chunk_overlap=0) if whole else reading
     made_with = {**fingerprint(embedder, splitting), "whole": str(whole)}
     papers = {document.id: _paper(document, reading, whole) for document in documents}
-    wanted = {paper.id: (name, paper) for name, paper in papers.items() if paper.spans}
-    made = folder / _key(made_with, wanted)
-    if _is_complete(made, set(wanted), engine):
-        progress(LABEL, len(wanted), len(wanted))
-        return made
-    with indexes.writing(made):
-        library = Library(made / indexes.LIBRARY, create=True)
+    needed = {paper.id: (name, paper) for name, paper in papers.items() if paper.spans}
+    store = folder / _key(made_with, needed)
+    if _is_complete(store, set(needed), engine):
+        progress(LABEL, len(needed), len(needed))
+        return store
+    with indexes.writing(store):
+        library = Library(store / indexes.LIBRARY, create=True)
         try:
             library.set_fingerprint(made_with)
-            there = {paper.id for paper in library.papers()}
-            left = [(SourceFile(name, name, id), paper) for id, (name, paper) in wanted.items() if id not in there]
-            if not left:
-                progress(LABEL, len(wanted), len(wanted))
+            stored = {paper.id for paper in library.papers()}
+            missing = [(SourceFile(name, name, id), paper) for id, (name, paper) in needed.items() if id not in stored]
+            if not missing:
+                progress(LABEL, len(needed), len(needed))
             for done, _ in enumerate(
-                embedding_queue.embed_and_add(library, left, embedder, batch), len(wanted) - len(left) + 1
+                embedding_queue.embed_and_add(library, missing, embedder, batch), len(needed) - len(missing) + 1
             ):
-                progress(LABEL, done, len(wanted))
+                progress(LABEL, done, len(needed))
             library.forget_pending()
-            indexes.update_indexes(made, library, engine)
+            indexes.update_indexes(store, library, engine)
         finally:
             library.close()
-    return made
+    return store
 
 
 def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
@@ -162,7 +162,7 @@ def _paper(document: Document, reading: Reading, whole: bool) -> NewPaper:
         spans: tuple[tuple[int, int], ...] = ((0, len(text)),) if text else ()
         fine = chunking.fine_spans(text, spans, reading.fine_size) if reading.fine_size else ()
     else:
-        spans, fine = chunking.chunked(text, reading)
+        spans, fine = chunking.chunk_text(text, reading)
     id = hashlib.sha256(f"{document.id}\0{text}".encode()).hexdigest()
     return NewPaper(id, simple_metadata(title), text, PageMap((0,), ("",)), spans, fine_spans=fine)
 
@@ -173,12 +173,12 @@ def _key(made_with: dict[str, str], papers: dict[str, tuple[str, NewPaper]]) -> 
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _is_complete(made: Path, papers: set[str], engine: indexes.Engine) -> bool:
+def _is_complete(store: Path, papers: set[str], engine: indexes.Engine) -> bool:
     """Whether this store is complete and sound."""
-    if not (made / indexes.LIBRARY).exists():
+    if not (store / indexes.LIBRARY).exists():
         return False
-    library = Library(made / indexes.LIBRARY)
+    library = Library(store / indexes.LIBRARY)
     try:
-        return {paper.id for paper in library.papers()} == papers and not indexes.faults(made, library, engine)
+        return {paper.id for paper in library.papers()} == papers and not indexes.faults(store, library, engine)
     finally:
         library.close()

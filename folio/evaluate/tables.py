@@ -21,14 +21,14 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def print_tables(console: Console, shown: Iterable[Table]) -> None:
+def print_tables(console: Console, tables: Iterable[Table]) -> None:
     """Print tables to a terminal."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
     from folio.shown_text import plain
 
-    for table in shown:
+    for table in tables:
         drawn = RichTable(box=None, pad_edge=False, header_style="bold")
         for place, name in enumerate(table.head):
             numbers = place > 0 and all(_is_number(row[place]) for row in table.rows)
@@ -40,7 +40,7 @@ def print_tables(console: Console, shown: Iterable[Table]) -> None:
 
 
 def as_markdown(table: Table) -> str:
-    """The table under a heading of the second level."""
+    """The table in Markdown, below a second-level heading."""
     numbers = [all(_is_number(row[place]) for row in table.rows) for place in range(len(table.head))]
     rule = ["---:" if place and number else "---" for place, number in enumerate(numbers)]
     lines = [f"| {' | '.join(map(markdown_cell, row))} |" for row in (table.head, rule, *table.rows)]
@@ -48,7 +48,7 @@ def as_markdown(table: Table) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """A text on one line, safe in a table's cell."""
+    """A text on one line, escaped for a table cell."""
     return one_line(text).replace("|", "\\|")
 
 

@@ -10,7 +10,7 @@ from folio.errors import UsageError
 from folio.evaluate.metrics import NAMES, Figure
 
 _THRESHOLD = re.compile(r"\s*([^=<>\s]+)\s*(<=|>=|=)\s*(\S+)\s*")
-# The largest value of the metrics that are no shares
+# The largest values of the metrics that are not shares
 _LARGEST = {"grade": 3}
 
 
@@ -24,7 +24,7 @@ class Threshold:
 
 
 def parse_threshold(text: str, names: Sequence[str] = NAMES) -> Threshold:
-    """Parse name=value or name>=value (at least), or name<=value (at most). names: the metrics that there are.
+    """Parse name=value or name>=value (at least), or name<=value (at most). names: the existing metrics.
 
     Raises UsageError for anything else; for an unknown name it lists all names.
     """
@@ -51,15 +51,15 @@ def parse_threshold(text: str, names: Sequence[str] = NAMES) -> Threshold:
 
 
 def violations(thresholds: Sequence[Threshold], figures: Mapping[str, Figure]) -> list[str]:
-    """A sentence for each threshold that is not met. A metric that was not measured meets none."""
-    found = []
-    for wanted in thresholds:
-        value = figures[wanted.name].value if wanted.name in figures else None
-        limit = f"at {'most' if wanted.at_most else 'least'} {wanted.value:g}"
+    """A sentence for each threshold that is not met. A metric that was not measured meets no threshold."""
+    sentences = []
+    for threshold in thresholds:
+        value = figures[threshold.name].value if threshold.name in figures else None
+        limit = f"at {'most' if threshold.at_most else 'least'} {threshold.value:g}"
         if value is None:
-            found.append(f"{wanted.name} should be {limit}, but this set does not measure it.")
-        elif value > wanted.value if wanted.at_most else value < wanted.value:
-            found.append(
-                f"{wanted.name} is {value:.4f} and should be {limit} (off by {abs(value - wanted.value):.4f})."
+            sentences.append(f"{threshold.name} should be {limit}, but this set does not measure it.")
+        elif value > threshold.value if threshold.at_most else value < threshold.value:
+            sentences.append(
+                f"{threshold.name} is {value:.4f} and should be {limit} (off by {abs(value - threshold.value):.4f})."
             )
-    return found
+    return sentences

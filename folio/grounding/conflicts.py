@@ -1,4 +1,4 @@
-"""Detects disagreement between two papers: another number for the same thing, or a denial. Pure."""
+"""Detects disagreement between two papers: different numbers for the same thing, or a denial. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from folio.grounding.names import identifiers, key, names
 from folio.grounding.negation import DENIALS, denies, opposes
 from folio.grounding.quantities import quantities
 from folio.grounding.sentences import EvidenceSentence, citation
-from folio.grounding.words import share, telling, tokens_of
+from folio.grounding.words import content_words, share, tokens_of
 from folio.text import tokenize
 
-MOST_AGAINST = 2  # passages shown to disagree with a statement
-LEAST_SHARED = 0.4  # the share of a statement's words in a passage that can disagree with it
+MOST_AGAINST = 2  # most passages shown that disagree with a statement
+LEAST_SHARED = 0.4  # a passage that disagrees with a statement has at least this share of its words
 # Two sentences with this Dice coefficient are about the same thing; denials need the higher one.
 SAME_TOPIC, SAME_CLAIM = 0.6, 0.7
 
@@ -22,57 +22,60 @@ SAME_TOPIC, SAME_CLAIM = 0.6, 0.7
 def against(
     statement: str, citations: Sequence[Citation], sentences: Sequence[EvidenceSentence]
 ) -> tuple[Citation, ...]:
-    """What other papers than those cited say to the contrary, or with another number for the same thing."""
+    """The sentences of papers that are not cited which contradict a statement, at most MOST_AGAINST."""
     cited = {quote.paper.id for quote in citations}
-    words = telling(statement)
-    found = []
+    words = content_words(statement)
+    conflicting = []
     for sentence in (sentence for sentence in sentences if sentence.evidence.paper.id not in cited):
         shared = share(words, tokens_of(sentence.text))
         if shared >= LEAST_SHARED and conflict(statement, sentence.text):
-            found.append(citation(sentence.evidence, sentence.start, sentence.end, min(0.99, max(0.01, shared))))
-    return tuple(sorted(found, key=lambda quote: -quote.support)[:MOST_AGAINST])
+            conflicting.append(citation(sentence.evidence, sentence.start, sentence.end, min(0.99, max(0.01, shared))))
+    return tuple(sorted(conflicting, key=lambda quote: -quote.support)[:MOST_AGAINST])
 
 
 def conflict(statement: str, other: str) -> bool:
-    """Whether two sentences are about the same thing, but give another number or say the opposite.
+    """Whether two sentences are about the same thing, but give different numbers or say the opposite.
 
-    Two numbers are of the same thing where both sentences name it and no word distinguishes it.
+    Two numbers are about the same thing if both sentences name it and no word distinguishes it.
     """
     named = _named(statement)
     if named != _named(other):
         return False
-    if _dice(_topic(statement, units=False), _topic(other, units=False)) < SAME_TOPIC / 2:  # most are; it needs no Pint
+    # Most pairs end here, without Pint.
+    if _dice(_topic(statement, units=False), _topic(other, units=False)) < SAME_TOPIC / 2:
         return False
     topic, other_topic = _topic(statement), _topic(other)
     similarity = _dice(topic, other_topic)
     if similarity < SAME_TOPIC:
         return False
-    ones, others = ([n for n in quantities(text) if not n.is_reference] for text in (statement, other))
-    first = [number for number in ones if not number.is_among(others)]
-    second = [number for number in others if not number.is_among(ones)]
+    numbers, other_numbers = ([n for n in quantities(text) if not n.is_reference] for text in (statement, other))
+    first = [number for number in numbers if not number.is_among(other_numbers)]
+    second = [number for number in other_numbers if not number.is_among(numbers)]
     if not first and not second:
         return similarity >= SAME_CLAIM and (denies(statement, other) or opposes(statement, other))
     if not named or (topic - other_topic and other_topic - topic) or len(first) != 1 or len(second) != 1:
         return False
-    one, another = first[0], second[0]
-    # "in 2019", "in 2020": another occasion
-    are_dates = len(ones) > 1 and all(
+    number, other_number = first[0], second[0]
+    # "in 2019", "in 2020": two occasions
+    are_dates = len(numbers) > 1 and all(
         not n.unit and 1800 <= n.value <= 2100 and n.value.is_integer() for n in first + second
     )
-    return one.unit == another.unit and not another.is_among([one]) and not are_dates
+    return number.unit == other_number.unit and not other_number.is_among([number]) and not are_dates
 
 
 @lru_cache(maxsize=4096)
 def _topic(text: str, *, units: bool = True) -> frozenset[str]:
-    """The words that say what a text is about: no numbers, negations or units."""
-    written = " ".join(number.with_unit for number in quantities(text, units=units))
-    left_out = frozenset(tokenize(written)) | DENIALS
+    """The topic words of a text: all but numbers, negations and units."""
+    numbers = " ".join(number.with_unit for number in quantities(text, units=units))
+    left_out = frozenset(tokenize(numbers)) | DENIALS
     return frozenset(t for t in tokenize(text) if t not in left_out and not any(char.isdigit() for char in t))
 
 
-def _dice(words: frozenset[str], others: frozenset[str]) -> float:
+def _dice(words: frozenset[str], other_words: frozenset[str]) -> float:
     """Dice coefficient, 0 to 1; 0 for texts too short to compare."""
-    return 2 * len(words & others) / (len(words) + len(others)) if min(len(words), len(others)) > 2 else 0.0
+    return (
+        2 * len(words & other_words) / (len(words) + len(other_words)) if min(len(words), len(other_words)) > 2 else 0.0
+    )
 
 
 def _named(text: str) -> frozenset[str]:

@@ -11,12 +11,12 @@ from folio.text import STOP_WORDS
 
 _ADDRESS = re.compile(rf"(?:https?://|www\.|doi:\s?|arxiv:\s?|\b{DOI_START})[^\s<>\"”»]+", re.I)
 _WORD = re.compile(r"[^\W_](?:[\w'’]*\w)?(?:[-._/][^\W_]\w*)*")
-# With a digit, and yet no identifier: 5km, 10-fold, 1990s, 3D, 20th, km2; mid-2019, step-5
+# Words with a digit that are not identifiers: 5km, 10-fold, 1990s, 3D, 20th, km2; mid-2019, step-5
 _MEASURE = re.compile(r"\d[\d.,]*(?:-?[^\W\d_]{1,12}[23]?)?|[cdkm]?m[23]")
 _PREFIXED = re.compile(r"(?:mid|pre|post|sub|top|early|late|over|under|non|year|day|week|step|level|part)-\d+", re.I)
-# Without a digit, and yet one: KeyGen, DNAse, x_i, numpy.linalg
+# Identifiers without a digit: KeyGen, DNAse, x_i, numpy.linalg
 _TECHNICAL = re.compile(r"_|[a-z][A-Z]|[A-Z]{2}[a-z]{2}|[^\W\d_]{2}\.[^\W\d_]{2}")
-# What stands before the first word of a sentence, a quotation or brackets: a capital there may be no name's.
+# The text before the first word of a sentence, a quotation or brackets, where a capital need not mean a name
 _BEGINS = re.compile(r"(?:^|[.!?:;•]\s|[“\"«‘(\[]|\n)[\s\W]*$")
 _LABEL = re.compile(r"\W*+(?:[\w'’/()-]+\s+){0,5}[\w'’/()-]+:(?=\s)")  # "Tax Benefits: ..."
 _NOT = re.compile(r"(?<=\w)n['’]t\b")
@@ -24,7 +24,7 @@ _WRITTEN_OUT = {f"q{n}": f" {nth} quarter " for n, nth in enumerate("first secon
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
 _QUOTED = re.compile(r"“([^“”]+)”|„([^„“]+)“|«([^«»]+)»|\"([^\"]+)\"")
 _LEFT_OUT = re.compile(r"…|\.\.\.|\[[^\[\]]*\]")
-# Words that are capitalised and name nothing themselves.
+# Capitalised words that are not names
 _NO_NAMES = STOP_WORDS | frozenset(
     "table tables tab figure figures fig figs section sections sec equation equations eq eqs chapter appendix theorem"
     " lemma algorithm listing definition ref refs page step steps phase stage level part no yes however therefore"
@@ -40,7 +40,7 @@ def key(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def identifiers(text: str) -> frozenset[str]:
-    """Words that mix letters with digits, dots, underscores or inner capitals, addresses too."""
+    """Words that mix letters with digits, dots, underscores or inner capitals; also addresses."""
     addresses = {match.group().rstrip(".,;:)]}'/") for match in _ADDRESS.finditer(text)}
     return frozenset(addresses | {word for word in _WORD.findall(_ADDRESS.sub(" ", text)) if _is_identifier(word)})
 
@@ -55,13 +55,13 @@ def _is_identifier(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names(text: str) -> frozenset[str]:
-    """Words capitalised within a sentence, and acronyms anywhere. Acronyms alone if most words are capitalised."""
+    """Words capitalised within a sentence, and acronyms anywhere; only acronyms if most words are capitalised."""
     label = match.end() if (match := _LABEL.match(text)) else 0
-    without = _ADDRESS.sub(lambda address: " " * len(address[0]), text)  # what is left stays where it was
-    found = [(match.group(), match.start()) for match in _WORD.finditer(without)]
+    without = _ADDRESS.sub(lambda address: " " * len(address[0]), text)  # spaces keep the offsets
+    starts = [(match.group(), match.start()) for match in _WORD.finditer(without)]
     words = [
         (word, start >= label and not _BEGINS.search(text, max(0, start - 4), start))
-        for word, start in found
+        for word, start in starts
         if not word[0].isdigit() and not _is_identifier(word)
     ]
     inner = [word for word, is_inner in words if is_inner]
@@ -71,7 +71,7 @@ def names(text: str) -> frozenset[str]:
 
 
 def _names_in(word: str, is_inner: bool, is_title: bool) -> Iterator[str]:
-    """The names in a word: Diffie and Hellman in Diffie-Hellman. is_inner: does not begin its sentence."""
+    """The names in a word: Diffie and Hellman in Diffie-Hellman. is_inner: the word does not begin its sentence."""
     for place, part in enumerate(re.split(r"[-/]", re.sub(r"['’]s?$", "", word))):
         singular = part[:-1] if part.endswith("s") else part
         if len(singular) > 1 and singular.isupper():
@@ -81,7 +81,7 @@ def _names_in(word: str, is_inner: bool, is_title: bool) -> Iterator[str]:
 
 
 def quoted(text: str) -> Iterator[str]:
-    """What stands in quotation marks, in two words or more. An ellipsis or brackets divide it."""
+    """The quotations of two or more words in a text, split at ellipses and brackets."""
     for match in _QUOTED.finditer(text):
         for part in _LEFT_OUT.split(match[match.lastindex or 0]):
             if len(part.split()) > 1:
@@ -89,9 +89,9 @@ def quoted(text: str) -> Iterator[str]:
 
 
 def has_identifier(identifier: str, words: str) -> bool:
-    """Whether an identifier, or each of its pieces, is among the words, as `key` writes them.
+    """Whether an identifier, or each of its pieces, is in `words`, a text in the form of `key`.
 
-    Its number may be missing where it goes without saying: COVID for COVID-19, unless another number follows there.
+    Its number may be missing, as in COVID for COVID-19, unless another number follows the letters.
     """
     pieces = key(re.sub(r"(?<=[\dA-Z])s$", "", identifier)).split()
     if all(f" {piece} " in words or f" {piece}s " in words for piece in pieces):
@@ -106,7 +106,7 @@ def has_identifier(identifier: str, words: str) -> bool:
 
 
 def has_name(name: str, words: str) -> bool:
-    """Whether a name, a form of it, or what an acronym stands for is among the words, as `key` writes them."""
+    """Whether a name, a form of it, or the long form of an acronym is in `words`, a text in the form of `key`."""
     plain = "".join(key(name).split())
     if f" {plain} " in words or f" {plain}s " in words or (plain.endswith("s") and f" {plain[:-1]} " in words):
         return True
@@ -119,6 +119,6 @@ def has_name(name: str, words: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _initials(words: str) -> tuple[str, str]:
-    """The first letters of all words, and of those that are no stop words."""
+    """The first letters of all words, and of all words but stop words."""
     every = words.split()
     return "".join(word[0] for word in every), "".join(word[0] for word in every if word not in STOP_WORDS)

@@ -1,4 +1,4 @@
-"""Whether a statement and its source differ by a "not" or by opposite words. Pure."""
+"""Detects a statement that differs from its source by a "not" or by opposite words. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from folio.grounding.words import held_of, share, telling, tokens_of
+from folio.grounding.words import content_words, matching_words, share, tokens_of
 from folio.text import one_line, tokenize
 
 DENIALS = frozenset(
     "not no never none nobody nothing neither nor without cannot unable nicht kein keine ohne nie".split()
 )
-# Words that deny in part or without a "not". A text with one of them gets the benefit of the doubt.
+# Words that deny in part or without a "not". A difference between texts with such words is no proof of a denial.
 _HALF_DENIAL = re.compile(
     r"\b(?:un(?!der|i|til|to)\w{4,}|non\w*|impossib\w*|only|except|rather|instead|avoid\w*|prevent\w*|exclu\w+|refus\w+"
     r"|reject\w*|den(?:y|ie)\w*|ignor\w+|omit\w*|miss\w*|absen\w+|fail\w*|few\w*|little|less|barely|rarely"
@@ -24,7 +24,7 @@ _NO_DENIAL = re.compile(
     r"|every|fully|entirely|completely)\b|\bno (?:doubt|matter|longer)\b|\bnothing but\b|\bwhether or not\b"
     r"|\bno\.? ?(?=\d)|^no, "
 )
-# Other forms of "not", and those by degree; what is "far from the coast" is only away from it.
+# Other forms of "not", also gradual ones; but not "far from the coast", which is a distance.
 _SAME_AS_NOT = re.compile(
     r"\b(?:ca|wo)?n['’]t\b|(?<=\w)n['’]t\b|\bfail(?:s|ed|ing)? to\b|\bcan ?not\b|\b(?:hardly|scarcely)\b"
     r"|\bfar from(?! (?:the|an?|this|that|these|those|its|their|our|each|every|any|other|one)\b)(?: being)?\b"
@@ -49,7 +49,7 @@ sold; open | close closed; exceed exceeded | under; stable | unstable; possible 
 significant | insignificant; dependent | independent; sufficient | insufficient; complete | incomplete; male men man |
 female women woman; always | never; all every | some few none
 """
-# Words before a quality, which grade it: "very simple", "less stable". One that says "very" may stand for another.
+# Degree words before a quality: "very simple", "less stable". Those that mean "very" are interchangeable.
 _VERY = frozenset(
     "very highly extremely particularly especially remarkably surprisingly truly really exceedingly exceptionally"
     " extraordinarily incredibly immensely unusually".split()
@@ -58,10 +58,10 @@ _DEGREES = _VERY | frozenset(
     "quite rather more most less least so too fairly relatively much significantly substantially considerably slightly"
     " somewhat increasingly".split()
 )
-# The share of the other words of a statement that its sentence has, where another quality in it is no rewording: of
-# about 1,600 true statements none has one from 0.9 on, and four from 0.7 on.
+# If a sentence has this share of a statement's other words, a different quality in it is an error and not a rewording:
+# of about 1,600 true statements, none has a different quality from 0.9 on, and four from 0.7 on.
 _SAME_FRAME = 0.9
-_Pole = tuple[int, bool]  # the number of a pair of opposites, and whether it is the second of them
+_Pole = tuple[int, bool]  # the number of a pair of opposites, and whether the word is on its second side
 
 
 def _stem(word: str) -> str:
@@ -77,18 +77,24 @@ for _number, _pair in enumerate(_OPPOSITES.split(";")):
 
 
 def denies(statement: str, source: str) -> bool:
-    """Whether one of two texts denies what the other says without a denial."""
-    said, there = _plain(statement), _plain(source)
-    ours, theirs = _half_denials(said), _half_denials(there)
-    return (theirs <= ours and _affirms_denied(said, there)) or (ours <= theirs and _affirms_denied(there, said))
+    """Whether one of two texts denies what the other affirms."""
+    return _contradict(_plain(statement), _plain(source), _half_denials(_plain(statement)))
+
+
+def _contradict(text: str, source: str, half_denials: set[str]) -> bool:
+    """Whether one of two plain texts denies what the other affirms. half_denials: those around the first text."""
+    source_half_denials = _half_denials(source)
+    return (source_half_denials <= half_denials and _affirms_denied(text, source)) or (
+        half_denials <= source_half_denials and _affirms_denied(source, text)
+    )
 
 
 def _affirms_denied(denying: str, affirming: str) -> bool:
-    """Whether a text has all words of something that another denies, and does not deny any of them."""
+    """Whether `affirming` has all words of a phrase that `denying` denies, without denying any of them."""
     denied = _denied(denying) - {frozenset()}
-    held = held_of(frozenset().union(*denied), frozenset(tokenize(affirming)))
+    affirmed = matching_words(frozenset().union(*denied), frozenset(tokenize(affirming)))
     also_denied = frozenset().union(*_denied(affirming))
-    return any(words <= held and not words & also_denied for words in denied)
+    return any(words <= affirmed and not words & also_denied for words in denied)
 
 
 def _half_denials(text: str) -> set[str]:
@@ -97,73 +103,76 @@ def _half_denials(text: str) -> set[str]:
 
 def opposes(statement: str, source: str) -> bool:
     """Whether a statement has a word and the source only its opposite, near the same word."""
-    said, there = _poles(statement), _poles(source)
-    for (pair, side), near in said.items():
-        opposite = (pair, not side)
-        if opposite in there and opposite not in said and (pair, side) not in there and near & there[opposite]:
+    poles, source_poles = _poles(statement), _poles(source)
+    for pole, near in poles.items():
+        opposite = (pole[0], not pole[1])
+        if opposite in poles or pole in source_poles:
+            continue
+        if near & source_poles.get(opposite, set()):
             return True
     return False
 
 
 def is_denied(statement: str, sentences: Sequence[str]) -> bool:
-    """Whether a clause of a statement denies what the sentence that carries its words says, or the other way round.
+    """Whether a clause of a statement denies what its closest sentences affirm, or the other way round.
 
-    A "not" in another of the sentences says nothing about it.
+    A "not" in the other sentences is ignored.
     """
-    said = _plain(statement)
-    ours = _half_denials(said)
-    for clause in filter(tokens_of, _CLAUSE.split(said)):
-        carriers = [_plain(sentence) for sentence in _carriers(clause, statement, sentences)]
-        if carriers and all(_is_denied(clause, ours, there) for there in carriers):
+    plain = _plain(statement)
+    half_denials = _half_denials(plain)
+    for clause in filter(tokens_of, _CLAUSE.split(plain)):
+        closest = [_plain(sentence) for sentence in _closest(clause, statement, sentences)]
+        if closest and all(_contradict(clause, sentence, half_denials) for sentence in closest):
             return True
     return False
 
 
-def _is_denied(clause: str, half_denials: set[str], there: str) -> bool:
-    theirs = _half_denials(there)
-    return (theirs <= half_denials and _affirms_denied(clause, there)) or (
-        half_denials <= theirs and _affirms_denied(there, clause)
-    )
+def is_opposed(statement: str, sentences: Sequence[str], evidence_tokens: frozenset[str]) -> bool:
+    """Whether a statement has the opposite of a word of its sentences, or another quality in its place.
 
-
-def is_opposed(statement: str, sentences: Sequence[str], known: frozenset[str]) -> bool:
-    """Whether a statement has the opposite of a word of its sentences, or another quality in their place.
-
-    known: the tokens of all evidence.
+    evidence_tokens: the tokens of all evidence.
     """
     if opposes(statement, " ".join(sentences)):
         return True
-    carriers = _carriers(statement, statement, sentences)
-    return any(opposes(statement, sentence) or _regraded(statement, sentence, known) for sentence in carriers)
+    closest = _closest(statement, statement, sentences)
+    return any(opposes(statement, sentence) or _regraded(statement, sentence, evidence_tokens) for sentence in closest)
 
 
-def _carriers(clause: str, statement: str, sentences: Sequence[str]) -> list[str]:
-    """The sentences with the most words of a clause and of its statement; several if they have as many."""
-    scores = [share(tokens_of(clause), has) + share(telling(statement), has) for has in map(tokens_of, sentences)]
+def _closest(clause: str, statement: str, sentences: Sequence[str]) -> list[str]:
+    """The sentences with the most words of a clause and of its statement; several if there is a tie."""
+    scores = [share(tokens_of(clause), has) + share(content_words(statement), has) for has in map(tokens_of, sentences)]
     return [sentence for sentence, score in zip(sentences, scores, strict=True) if score == max(scores)]
 
 
-def _regraded(statement: str, sentence: str, known: frozenset[str]) -> bool:
-    """Whether a statement is its sentence but for a graded quality: "very difficult" for "very simple".
+def _regraded(statement: str, sentence: str, evidence_tokens: frozenset[str]) -> bool:
+    """Whether a statement differs from its sentence in a graded quality: "very difficult" for "very simple".
 
-    The word of the statement stands nowhere in the evidence, and that of the sentence not in the statement.
+    The quality of the statement is nowhere in the evidence, and the quality of the sentence not in the statement.
     """
-    words, there = telling(statement), tokens_of(sentence)
-    others = list(_graded(sentence))
+    words, sentence_words = content_words(statement), tokens_of(sentence)
+    sentence_qualities = list(_graded(sentence))
     for degree, quality in _graded(statement):
         if quality not in words:
             continue
-        rest = words - {quality} - _VERY_TOKENS
-        if held_of(frozenset({quality}), known) or not rest or share(rest, there) < _SAME_FRAME:
+        frame = words - {quality} - _VERY_TOKENS
+        if (
+            matching_words(frozenset({quality}), evidence_tokens)
+            or not frame
+            or share(frame, sentence_words) < _SAME_FRAME
+        ):
             continue
-        replaced = [other for same, other in others if same == degree and not held_of(frozenset({other}), words)]
+        replaced = [
+            other
+            for same, other in sentence_qualities
+            if same == degree and not matching_words(frozenset({other}), words)
+        ]
         if any(_POLES.get(quality, set()).isdisjoint(_POLES.get(other, ())) for other in replaced):
             return True
     return False
 
 
 def _graded(text: str) -> Iterator[tuple[str, str]]:
-    """Each word after one that grades it, as a token, with that word."""
+    """Each degree word and the quality after it, as a token. All words that mean "very" count as "very"."""
     words = _WORD.findall(text.casefold())
     for degree, word in pairwise(words):
         if degree in _DEGREES and word not in _DEGREES and (tokens := tokenize(word)):
@@ -172,30 +181,30 @@ def _graded(text: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
-    """The text in lower case, with "not" for other forms of it, without what only looks like a denial."""
+    """The text in lower case, with "not" for its other forms, without phrases that only look like a denial."""
     return _NO_DENIAL.sub(" ", _SAME_AS_NOT.sub(" not", one_line(text.casefold())))
 
 
 @lru_cache(maxsize=4096)
 def _denied(text: str) -> frozenset[frozenset[str]]:
-    """What each denial denies: the next two content words in its clause, or else the one before."""
-    found = set()
+    """What each denial denies: the next two content words of its clause, or else the one before."""
+    phrases = set()
     for clause in _CLAUSE.split(text):
         words = _WORD.findall(clause)
         for place in (place for place, word in enumerate(words) if word in DENIALS):
-            behind = [token for word in words[place + 1 : place + 8] for token in tokenize(word)[:1]]
+            after = [token for word in words[place + 1 : place + 8] for token in tokenize(word)[:1]]
             before = [token for word in words[max(0, place - 6) : place] for token in tokenize(word)[:1]]
-            found.add(frozenset(behind[:2] or before[-1:]))
-    return frozenset(found)
+            phrases.add(frozenset(after[:2] or before[-1:]))
+    return frozenset(phrases)
 
 
 @lru_cache(maxsize=4096)
 def _poles(text: str) -> dict[_Pole, set[str]]:
-    """The sides of opposites that a text has, each with the content words near it."""
+    """The sides of pairs of opposites that a text has, each with the content words near it."""
     words = [_stem(word) for word in _WORD.findall(text.casefold())]
-    found: dict[_Pole, set[str]] = {}
+    nearby_words: dict[_Pole, set[str]] = {}
     for place, word in enumerate(words):
         for pole in _POLES.get(word, ()):
             near = words[max(0, place - 4) : place] + words[place + 1 : place + 5]
-            found.setdefault(pole, set()).update(other for other in near if len(other) > 2)
-    return found
+            nearby_words.setdefault(pole, set()).update(other for other in near if len(other) > 2)
+    return nearby_words

@@ -1,4 +1,4 @@
-"""The numbers in a text, with their units as Pint reads them (https://pint.readthedocs.io). Pure."""
+"""The numbers in a text, with their units as parsed by Pint (https://pint.readthedocs.io). Pure."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Quantity:
     """A number in a text. "1.2 million" is the number 1.2 and the value 1,200,000; 5 km are the value 5,000."""
 
     number: float
-    step: float  # what one more in its last digit would add to the number
+    step: float  # the value of one unit in its last digit
     scale: float  # 1e6 for "million"
-    value: float  # with its scale, in base units; not finite where a float cannot hold it
-    value_step: float
+    value: float  # with its scale, in base units; not finite if a float cannot hold it
+    value_step: float  # the step with its scale, in base units
     unit: str  # the base unit, such as "meter"; "%" or a currency's sign; "" for none or an unknown one
-    written: str  # as it stands in the text
-    with_unit: str  # the same with its unit
-    counted: frozenset[str]  # the next two words, if they are no unit: "12 short exercises"
+    written: str  # the number as the text has it
+    with_unit: str  # the number and its unit as the text has them
+    counted: frozenset[str]  # the tokens of the next two words, if they are not a unit: "12 short exercises"
     is_spelled: bool  # "twelve"
     is_reference: bool  # "Table 3", "[12]"
 
     def is_among(self, others: Iterable[Quantity]) -> bool:
-        """Whether one of the others is this number, or this number rounded, and has no other unit.
+        """Whether one of the others is this number, or rounds to it, and has no other unit.
 
         A table may give a number without its unit or scale, and a share as a percentage or as a fraction of 1.
         """
@@ -55,8 +55,8 @@ class Quantity:
 
 def _is_near(value: float, step: float, other: float, other_step: float) -> bool:
     """Whether two values are equal, or the first is the other one rounded to its last digit."""
-    apart = abs(value - other)
-    return apart <= 1e-9 * abs(value) or (other_step < step and apart <= 0.501 * step)
+    difference = abs(value - other)
+    return difference <= 1e-9 * abs(value) or (other_step < step and difference <= 0.501 * step)
 
 
 _ONES = "one two three four five six seven eight nine"
@@ -96,8 +96,9 @@ _REFERENCE = re.compile(
 _SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴-⁹]+")
 _AREA = re.compile(r"\b(square|cubic) ([a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]*)")
 _SIGNS = str.maketrans("−–—‐‑µ\xa0\u202f\u2009", "-----μ   ")
-# What Pint takes for a unit, but is hardly ever one behind a number in a paper. Of the letters only these are.
+# The single letters that count as units
 _LETTERS = "KVWJhsmgLΩ"
+# Units of Pint that are hardly ever units after a number in a paper
 _NO_UNITS = frozenset(
     "are as at bar bars barn barns bit count counts cycle cycles degree dot dots fps hand hands in link links perch"
     " pica point points pole poles rad rod rods slug stone turn turns us".split()
@@ -108,7 +109,7 @@ _SIGN_OF = {word: forms.split()[0] for forms in _SYMBOLS.split("|") for word in 
 
 @lru_cache(maxsize=4096)
 def quantities(text: str, *, units: bool = True) -> tuple[Quantity, ...]:
-    """The numbers of a text, in order, but not "one" or "2nd". units: False knows signs alone, and needs no Pint."""
+    """The numbers of a text, in order, except "one" and "2nd". units: False recognises only signs, without Pint."""
     return tuple(_read(normal(text), units=units))
 
 
@@ -116,10 +117,10 @@ def quantities(text: str, *, units: bool = True) -> tuple[Quantity, ...]:
 def normal(text: str) -> str:
     """The text on one line with one form of dashes, digits and exponents."""
     if not text.isascii():
-        text = _SUPERSCRIPT.sub(lambda found: f"^{unicodedata.normalize('NFKC', found.group())}", text)
+        text = _SUPERSCRIPT.sub(lambda match: f"^{unicodedata.normalize('NFKC', match.group())}", text)
         text = re.sub(r"[^\D0-9]", lambda digit: str(unicodedata.decimal(digit[0])), text.translate(_SIGNS))
     text = one_line(text).replace("per cent", "percent")
-    return _AREA.sub(lambda found: f"{found[2]}^{2 if found[1] == 'square' else 3}", text)
+    return _AREA.sub(lambda match: f"{match[2]}^{2 if match[1] == 'square' else 3}", text)
 
 
 def _read(text: str, *, units: bool) -> Iterator[Quantity]:
@@ -128,10 +129,10 @@ def _read(text: str, *, units: bool) -> Iterator[Quantity]:
         if word == "one" or _ORDINAL.match(text, end):
             continue
         number, step, scale = _number(match)
-        found = None if match["currency"] else _UNIT.match(text, end)
-        if found and not units and found["unit"].lower() not in _SIGN_OF:
-            found = None
-        unit, factor, offset = _base_unit(found["unit"]) if found else (match["currency"] or "", 1.0, 0.0)
+        unit_match = None if match["currency"] else _UNIT.match(text, end)
+        if unit_match and not units and unit_match["unit"].lower() not in _SIGN_OF:
+            unit_match = None
+        unit, factor, offset = _base_unit(unit_match["unit"]) if unit_match else (match["currency"] or "", 1.0, 0.0)
         counted = None if unit else _COUNTED.match(text, end)
         yield Quantity(
             number,
@@ -141,7 +142,7 @@ def _read(text: str, *, units: bool) -> Iterator[Quantity]:
             value_step=step * scale * factor,
             unit=unit,
             written=match.group().strip(),
-            with_unit=text[start : found.end() if found and unit else end].strip(),
+            with_unit=text[start : unit_match.end() if unit_match and unit else end].strip(),
             counted=frozenset(tokenize(counted.group())) if counted else frozenset(),
             is_spelled=bool(word),
             is_reference=bool(_REFERENCE.search(text, max(0, start - 14), start)),
@@ -149,7 +150,7 @@ def _read(text: str, *, units: bool) -> Iterator[Quantity]:
 
 
 def _number(match: re.Match[str]) -> tuple[float, float, float]:
-    """The number, its step and its scale; infinite where a float cannot hold it."""
+    """The number, its step and its scale; the number is infinite if a float cannot hold it."""
     digits = (match["digits"] or "").replace(",", "").replace(" ", "")
     words = re.split("[- ]", (match["word"] or "").lower())
     significant = digits.rstrip("0")  # 155,000 may be rounded, 10 is not
@@ -167,20 +168,19 @@ def _number(match: re.Match[str]) -> tuple[float, float, float]:
 
 @lru_cache(maxsize=4096)
 def _base_unit(form: str) -> tuple[str, float, float]:
-    """The base unit of a written one, and the factor and offset that lead to it. "km/mouse" is read as km."""
+    """The base unit of a unit in a text, and the factor and offset for conversion. "km/mouse" counts as km."""
     if sign := _SIGN_OF.get(form.lower()):
         return sign, 1.0, 0.0
     if form.lower() in _NO_UNITS or (len(form) == 1 and form.isalpha() and form not in _LETTERS):
         return "", 1.0, 0.0
     try:
-        pints = re.sub(r"(?<=[a-zμΩ])\^?(?=-?\d)", "**", form.replace(" per ", "/").replace("° ", "°"))
-        unit = _registry().Quantity(1.0, pints)
-        zero = _registry().Quantity(0.0, unit.units).to_base_units()
-        one = unit.to_base_units()
-    except Exception:  # each kind of nonsense has an error of its own in Pint
+        in_pint_syntax = re.sub(r"(?<=[a-zμΩ])\^?(?=-?\d)", "**", form.replace(" per ", "/").replace("° ", "°"))
+        unit = _registry().Quantity(1.0, in_pint_syntax)
+        at_zero, at_one = _registry().Quantity(0.0, unit.units).to_base_units(), unit.to_base_units()
+    except Exception:  # Pint raises a different error for each kind of invalid unit
         first = re.split(r"[ /]", form)[0]
         return _base_unit(first) if first != form else ("", 1.0, 0.0)
-    return str(one.units), float(one.magnitude - zero.magnitude), float(zero.magnitude)
+    return str(at_one.units), float(at_one.magnitude - at_zero.magnitude), float(at_zero.magnitude)
 
 
 @cache

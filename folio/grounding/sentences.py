@@ -1,4 +1,4 @@
-"""Evidence -> its sentences, numbered from 1, and citations of them. Pure."""
+"""The sentences of the evidence, numbered from 1, and citations of them. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from folio.text import sentence_spans, stripped
 
 # Two spaces within a line separate table cells (pdf/reading_order.py).
 _CELLS_APART = re.compile(r"\S {2,}\S")
-# The same without what is set apart from a list's item: "*  An item", "1.  Another"
+# The same, but not after the mark of a list item: "*  An item", "1.  Another"
 _ROW = re.compile(r"[\w%)\]] {2,}\S")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 
@@ -32,8 +32,8 @@ class EvidenceSentence:
 
 def number_sentences(evidence: Sequence[Evidence]) -> tuple[EvidenceSentence, ...]:
     """All sentences of the evidence, in its order."""
-    found = ((piece, start, end) for piece in evidence for start, end in _spans(piece))
-    return tuple(EvidenceSentence(number, *place) for number, place in enumerate(found, 1))
+    places = ((piece, start, end) for piece in evidence for start, end in _spans(piece))
+    return tuple(EvidenceSentence(number, *place) for number, place in enumerate(places, 1))
 
 
 def neighbours(of: Iterable[EvidenceSentence], among: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
@@ -53,12 +53,12 @@ def citations(evidence: Evidence, start: int, end: int, support: float) -> list[
 
 
 def citation(evidence: Evidence, start: int, end: int, support: float) -> Citation:
-    """The longest of these. Raises ValueError for a span without words."""
+    """The longest of `citations`. Raises ValueError for a span without words."""
     return max(citations(evidence, start, end, support), key=lambda quote: len(quote.quote))
 
 
 def quote(sentence: EvidenceSentence) -> Quote:
-    """The words of a sentence; of one on two pages, those on the page with more of it."""
+    """The words of a sentence; if it is on two pages, those on the page with more of it."""
     longest = citation(sentence.evidence, sentence.start, sentence.end, 1.0)
     return Quote(longest.paper, longest.start, longest.end, longest.quote)
 
@@ -69,7 +69,7 @@ def is_row(text: str) -> bool:
 
 
 def _spans(evidence: Evidence) -> Iterator[tuple[int, int]]:
-    """The spans of sentences, and of the rows of what is a table."""
+    """The spans of sentences, and of the rows of tables."""
     for start, end in sentence_spans(evidence.text):
         if _CELLS_APART.search(evidence.text, start, end):
             yield from (match.span() for match in _LINE.finditer(evidence.text, start, end))

@@ -1,4 +1,4 @@
-"""Finds a number that a statement gives for another row or column than the table that has it. Pure."""
+"""Finds a number in a statement that belongs to another row or column of its table. Pure."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from itertools import chain
 from folio.grounding.attribution import Attribution
 from folio.grounding.quantities import Quantity, quantities
 from folio.grounding.sentences import is_row
-from folio.grounding.words import held_of, tokens_of
+from folio.grounding.words import matching_words, tokens_of
 
 # Two spaces within a line separate table cells (pdf/reading_order.py).
 _GAP = re.compile(r" {2,}")
-# What lists the values of a statement: "2.4 m at Ellis, 1.1 m at Saltness"
+# What separates the values of a statement: "2.4 m at Ellis, 1.1 m at Saltness"
 _PARTS = re.compile(r"[,;](?=\s)|\b(?:and|but|while|whereas)\b", re.I)
-# A value of a table begins with its number: what begins with a word, or is a year, names a row or a column.
+# A value of a table begins with its number; a cell that begins with a word, or is a year, names a row or a column.
 _NAME = re.compile(r"\W*[^\W\d]")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
-_Names = tuple[frozenset[str], ...]  # the words of each row's or column's name that no other name in the table has
+_Names = tuple[frozenset[str], ...]  # the words of each row's or column's name that are unique in the table
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table whose rows have a name each, and its columns too.
+    """A table whose rows and columns have names.
 
-    A row with a value too few or too many has all its numbers in each column: which one is open is not known.
+    A row with missing or extra values has all its numbers in each column, because their columns are unknown.
     """
 
     rows: _Names
@@ -37,9 +37,9 @@ class _Table:
 
 
 def misplaced(statement: str, source: Attribution) -> Quantity | None:
-    """The first number of a statement that stands under another row or column than the one it is given for.
+    """The first number of a statement that the table has in another row or column than the one the statement names.
 
-    Only tables of the cited evidence that have a header count, and numbers that its prose does not have as well.
+    Only tables with a header in the cited evidence count, and numbers that its prose does not also have.
     """
     texts = {sentence.evidence.text for sentence in source.sentences if is_row(sentence.text)}
     tables = [table for text in texts for table in _tables(text)]
@@ -58,11 +58,11 @@ def misplaced(statement: str, source: Attribution) -> Quantity | None:
 
 
 def _belongs(number: Quantity, part: str, parts: Sequence[str], table: _Table) -> bool | None:
-    """Whether a number is given for a row and a column under which it stands; None if it is not in the table.
+    """Whether the table has a number in the row and column that the statement names; None if it has it nowhere.
 
-    parts: of the statement. part: that with the number.
+    parts: those of the statement. part: the one with the number.
     """
-    if any(tokens_of(number.written) == telling for telling in table.columns):
+    if any(tokens_of(number.written) == name for name in table.columns):
         return None  # it names a column: 2019, or the 1 of "Week 1"
     places = [
         (row, column)
@@ -72,40 +72,40 @@ def _belongs(number: Quantity, part: str, parts: Sequence[str], table: _Table) -
     ]
     if not places:
         return None
-    rows, columns = (_meant(names, part, parts) for names in (table.rows, table.columns))
+    rows, columns = (_intended(names, part, parts) for names in (table.rows, table.columns))
     return any(row in rows and column in columns for row, column in places)
 
 
-def _meant(names: _Names, part: str, parts: Sequence[str]) -> set[int]:
-    """The rows or columns for which the numbers of a part of a statement are given; all, if it names none.
+def _intended(names: _Names, part: str, parts: Sequence[str]) -> set[int]:
+    """The rows or columns that a part of a statement gives its numbers for; all if it names none.
 
-    "A and B have 1 and 2" names them apart from the numbers: then each may be any of them.
+    "A and B have 1 and 2" names them separately from the numbers, so each number may belong to any of them.
     """
     if any(_named(names, other) and not _has_value(names, other) for other in parts):
         part = " ".join(parts)
     named = _named(names, part) or _named(names, " ".join(parts)) or set(range(len(names)))
-    return named | {place for place, telling in enumerate(names) if not telling}
+    return named | {place for place, name in enumerate(names) if not name}
 
 
 def _has_value(names: _Names, text: str) -> bool:
-    """Whether a text has a number that is no row's or column's name."""
+    """Whether a text has a number that is not the name of a row or column."""
     return any(tokens_of(number.written) not in names for number in quantities(text))
 
 
 def _named(names: _Names, text: str) -> set[int]:
-    """The rows or columns of which a text has all the words that tell them from the others."""
+    """The rows or columns whose unique words are all in a text."""
     words = tokens_of(text)
-    return {place for place, telling in enumerate(names) if telling and held_of(telling, words) == telling}
+    return {place for place, name in enumerate(names) if name and matching_words(name, words) == name}
 
 
 @lru_cache(maxsize=64)
 def _tables(text: str) -> tuple[_Table, ...]:
-    """The tables of a text: lines with cells under one of names."""
+    """The tables of a text: consecutive lines with cells below a header."""
     return tuple(table for lines in _runs(text.splitlines()) if (table := _table(lines)))
 
 
 def _runs(lines: Sequence[str]) -> Iterator[list[list[str]]]:
-    """The cells of lines that follow each other and have cells."""
+    """The cells of each run of consecutive lines with cells."""
     run: list[list[str]] = []
     for line in (*lines, ""):
         if is_row(line.strip()):
@@ -129,10 +129,10 @@ def _table(lines: Sequence[Sequence[str]]) -> _Table | None:
         return None  # years are the values here
     names = [tokens_of(row[0]) for row in rows] + [tokens_of(name) for name in header[len(header) - width + 1 :]]
     uses = Counter(word for words in names for word in words)
-    alone = [frozenset(word for word in words if uses[word] == 1) for words in names]
-    # "Treated (n = 12)" is called "treated", but "Week 1" beside "Week 2" by its number
-    telling = tuple(frozenset(word for word in words if len(word) > 1 and word.isalpha()) or words for words in alone)
-    return _Table(telling[: len(rows)], telling[len(rows) :], tuple(_values(row[1:], width - 1) for row in rows))
+    unique = [frozenset(word for word in words if uses[word] == 1) for words in names]
+    # "Treated (n = 12)" is called "treated", but "Week 1" next to "Week 2" is called "1".
+    short = tuple(frozenset(word for word in words if len(word) > 1 and word.isalpha()) or words for words in unique)
+    return _Table(short[: len(rows)], short[len(rows) :], tuple(_values(row[1:], width - 1) for row in rows))
 
 
 def _values(cells: Sequence[str], columns: int) -> tuple[tuple[Quantity, ...], ...]:

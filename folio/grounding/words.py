@@ -1,4 +1,4 @@
-"""Content words of a statement, and how many of them a text has. Pure."""
+"""The content words of a statement, and how many of them a text has. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from folio.text import tokenize
 
-# Words that speak of the source or join statements; the source need not have them.
+# Words that refer to the source or join statements; the source need not have them.
 _FRAME = frozenset(
     tokenize(
         "according paper article study author evidence source passage document report state describe mention note"
@@ -17,7 +17,7 @@ _FRAME = frozenset(
         " aren wasn weren couldn yes"
     )
 )
-# Two words with the same first letters, this many, are forms of one word: optimisation, optimizes.
+# Two words with this many equal first letters are forms of one word: optimisation, optimizes.
 _SAME_BEGINNING = 5
 
 
@@ -26,14 +26,14 @@ def tokens_of(text: str) -> frozenset[str]:
     return frozenset(tokenize(text))
 
 
-def telling(statement: str) -> frozenset[str]:
+def content_words(statement: str) -> frozenset[str]:
     """The content words of a statement, as tokens."""
     words = tokens_of(statement)
     return words - _FRAME or words
 
 
-def held_of(words: frozenset[str], there: frozenset[str]) -> frozenset[str]:
-    """The words that are there, in this form or another."""
+def matching_words(words: frozenset[str], there: frozenset[str]) -> frozenset[str]:
+    """The words that are in `there`, in this form or another."""
     exact = words & there
     if exact == words:
         return exact
@@ -42,8 +42,8 @@ def held_of(words: frozenset[str], there: frozenset[str]) -> frozenset[str]:
 
 
 def share(words: frozenset[str], there: frozenset[str]) -> float:
-    """The share of the words that are there, 0 to 1."""
-    return len(held_of(words, there)) / len(words) if words else 0.0
+    """The share of the words that are in `there`, 0 to 1."""
+    return len(matching_words(words, there)) / len(words) if words else 0.0
 
 
 def words_of(text: str) -> list[str]:
@@ -56,9 +56,9 @@ def in_order(words: Sequence[str], there: Sequence[str]) -> int:
     places: dict[str, int] = {}
     for place, word in enumerate(there):
         places[word] = places.get(word, 0) | 1 << place
-    every = (1 << len(there)) - 1
-    unmatched = every
+    all_bits = (1 << len(there)) - 1
+    unmatched = all_bits
     for word in words:
         matched = unmatched & places.get(word, 0)
-        unmatched = (unmatched + matched | unmatched - matched) & every
+        unmatched = (unmatched + matched | unmatched - matched) & all_bits
     return len(there) - unmatched.bit_count()

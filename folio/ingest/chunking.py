@@ -1,7 +1,7 @@
-"""Splitting a paper's text into chunks. A chunk is a span of the text, so its words and its pages always agree.
+"""Splits a paper's text into chunks. A chunk is a span of the text, so its words always match its pages.
 
-The text is cut where sections begin and end (`parts`), and each part is split on its own: at paragraphs, else at lines,
-sentences and words. A few words at a part's start or end stay with the text beside them (SHORT).
+The text is cut where sections begin and end (`parts`), and each part is split separately: at paragraphs, else at lines,
+sentences and words. A few words at a part's start or end stay with the neighbouring text (SHORT).
 
 LangChain's splitter returns pieces of text without their positions, and searching for them fails where a paper repeats
 itself (rows of a table, dots in a table of contents). So the splitter gets a shadow of the text: same length, white
@@ -36,8 +36,8 @@ _STOP, _STOPS = 0xA0000, 0x60000
 # All white space characters
 _WHITE = np.array([code for code in range(0x3001) if chr(code).isspace()], np.uint32)
 
-# Characters below which a section joins a neighbour. As many stay together at each end of a part, or a quarter of a
-# chunk: a heading is no passage, nor is a last line.
+# A section with fewer characters joins a neighbour. This many characters, but at most a quarter of a chunk, stay
+# together at each end of a part, so that a heading or a last line alone is never a passage.
 SHORT = 200
 
 # Paragraph, line, sentence, word; then anywhere.
@@ -59,12 +59,12 @@ def _splitter(size: int, overlap: int) -> RecursiveCharacterTextSplitter:
     )
 
 
-# The spans of passages, and for each those of the fine passages in it
-Chunked = tuple[tuple[tuple[int, int], ...], tuple[tuple[tuple[int, int], ...], ...]]
+# The spans of passages, and for each passage the spans of its fine passages
+Chunks = tuple[tuple[tuple[int, int], ...], tuple[tuple[tuple[int, int], ...], ...]]
 
 
-def chunked(text: str, reading: Reading, sections: Sequence[PaperSection] = ()) -> Chunked:
-    """A paper's passages and, if `reading` wants them, fine passages."""
+def chunk_text(text: str, reading: Reading, sections: Sequence[PaperSection] = ()) -> Chunks:
+    """A paper's passages and, if `reading` has a fine size, fine passages."""
     spans = split(text, reading.chunk_size, reading.chunk_overlap, sections)
     return spans, fine_spans(text, spans, reading.fine_size) if reading.fine_size else ()
 
@@ -72,8 +72,8 @@ def chunked(text: str, reading: Reading, sections: Sequence[PaperSection] = ()) 
 def split(text: str, size: int, overlap: int, sections: Sequence[PaperSection] = ()) -> tuple[tuple[int, int], ...]:
     """Spans [start, end) of at most `size` characters, in order; neighbours overlap by at most `overlap`.
 
-    Together they cover all characters except white space; no span begins or ends with white space. sections: as for
-    `parts`, whose borders no span crosses.
+    Together they cover all characters except white space; no span begins or ends with white space, or crosses a border
+    of `parts`. sections: as for `parts`.
     """
     return tuple(
         (start + first, start + last)
@@ -93,15 +93,15 @@ def _split(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
             yield first, last
 
 
-def _shadow(text: str, whole: int) -> str:
-    """whole: at each end of the text, so many characters have no separators, and so stay together."""
+def _shadow(text: str, margin: int) -> str:
+    """The shadow of the text. margin: characters at each end that get no separators, so that they stay together."""
     # In NumPy for speed. `surrogatepass` admits lone surrogates from broken PDFs.
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     places = np.arange(len(codes), dtype=np.uint32)
     first, last = stripped(text, 0, len(text))
     is_separable = (places < first) | (places >= last)
-    if last - first > 2 * whole:
-        is_separable |= (places >= first + whole) & (places < last - whole)
+    if last - first > 2 * margin:
+        is_separable |= (places >= first + margin) & (places < last - margin)
     is_stop = (codes == ord(".")) & (np.append(codes[1:], 0) == ord(" ")) & is_separable
     shadow = np.where(is_stop, _STOP + places % _STOPS, _WORD + places % _WORDS)
     shadow = np.where(np.isin(codes, _WHITE) & is_separable, codes, shadow)
@@ -109,16 +109,16 @@ def _shadow(text: str, whole: int) -> str:
 
 
 def _position(char: str, after: int) -> int:
-    """The first position from `after` on whose shadow is this character: pieces come in order and close together."""
+    """The first position from `after` on whose shadow is this character. Pieces are in order and close together."""
     base, cycle = (_STOP, _STOPS) if ord(char) >= _STOP else (_WORD, _WORDS)
     return after + (ord(char) - base - after) % cycle
 
 
 def fine_spans(text: str, spans: Sequence[tuple[int, int]], size: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """For each span of the text, spans in it of at most `size` characters: sentences, as many as fit into one.
+    """For each span of the text, spans within it of at most `size` characters, each with as many sentences as fit.
 
-    In order, without overlap; together they cover all characters but white space. A sentence that is longer is cut as
-    a text is.
+    In order, without overlap; together they cover all characters but white space. A longer sentence is split like a
+    text.
     """
     return tuple(tuple(_fine(text, start, end, size)) for start, end in spans)
 
@@ -145,20 +145,20 @@ class _Part:
 
     start: int
     end: int
-    path: tuple[int, ...]  # the starts of the sections that it stands in, outermost first
-    kind: str  # of the innermost; "" before any heading
+    path: tuple[int, ...]  # the starts of the sections that contain it, outermost first
+    kind: str  # of the innermost section; "" before any heading
     length: int  # without white space at its ends
-    is_bare: bool  # nothing but a heading
+    is_bare: bool  # only a heading
 
 
 def parts(text: str, size: int, sections: Sequence[PaperSection]) -> list[tuple[int, int]]:
-    """The spans that no chunk of `size` characters crosses, in order; together they are the whole text.
+    """The spans that chunks of `size` characters stay within, in order; together they are the whole text.
 
-    There is a border where a section begins or ends, with two exceptions: a bare heading stays with what follows it,
+    There is a border where a section begins or ends, with two exceptions: a bare heading stays with the text after it,
     and a part shorter than SHORT joins its neighbour if both are of one kind, are in the same section or one in the
     other, and fit into one chunk.
 
-    sections: of the text, as a tree: ordered by start, each within the one above it or beside it.
+    sections: the tree of sections, ordered by start.
     """
     joined: list[_Part] = []
     for part in _between_borders(text, sections):
@@ -175,32 +175,32 @@ def parts(text: str, size: int, sections: Sequence[PaperSection]) -> list[tuple[
 def _between_borders(text: str, sections: Sequence[PaperSection]) -> Iterator[_Part]:
     sections = [section for section in sections if section.level]  # a caption stays with the text around it
     borders = {0, len(text), *(place for section in sections for place in (section.start, section.end))}
-    around: list[PaperSection] = []
-    left = deque(sections)
+    enclosing: list[PaperSection] = []
+    pending = deque(sections)
     for start, end in pairwise(sorted(borders)):
-        while around and around[-1].end <= start:
-            around.pop()
-        while left and left[0].start == start:
-            around.append(left.popleft())
-        innermost = around[-1] if around else None
+        while enclosing and enclosing[-1].end <= start:
+            enclosing.pop()
+        while pending and pending[0].start == start:
+            enclosing.append(pending.popleft())
+        innermost = enclosing[-1] if enclosing else None
         length = len(text[start:end].strip())
         is_bare = innermost is not None and innermost.start == start and length <= len(innermost.shown)
-        yield _Part(start, end, tuple(s.start for s in around), innermost.kind if innermost else "", length, is_bare)
+        yield _Part(start, end, tuple(s.start for s in enclosing), innermost.kind if innermost else "", length, is_bare)
 
 
-def _are_joined(one: _Part, next_: _Part, size: int) -> bool:
-    depth = len(_common(one.path, next_.path))
+def _are_joined(part: _Part, next_: _Part, size: int) -> bool:
+    depth = len(_common(part.path, next_.path))
     return (
         not next_.is_bare
-        and min(one.length, next_.length) < SHORT
-        and one.kind == next_.kind
-        and max(len(one.path), len(next_.path)) <= depth + 1
-        and next_.end - one.start <= size
+        and min(part.length, next_.length) < SHORT
+        and part.kind == next_.kind
+        and max(len(part.path), len(next_.path)) <= depth + 1
+        and next_.end - part.start <= size
     )
 
 
 def _common(path: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(one for one, two in zip(path, other, strict=False) if one == two)
+    return tuple(start for start, other_start in zip(path, other, strict=False) if start == other_start)
 
 
 def chunk_id(paper: str, start: int, end: int, kind: str = "passage") -> int:

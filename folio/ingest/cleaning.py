@@ -1,4 +1,4 @@
-"""Repairing the text of PDF pages: ligatures, hyphenated words, unusual spaces, running heads. Pure.
+"""Repairs the text of PDF pages: ligatures, hyphenated words, unusual spaces, running heads. Pure.
 
 Unicode's NFKC is not applied, because it would turn 10⁻³ into 10-3 and x² into x2. Only typographic changes are undone.
 """
@@ -17,7 +17,7 @@ from folio.text import one_line
 from folio.types import Page, PageMap
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
-# U+FFFF: some fonts give it for a dash or another sign without a code, so it separates words.
+# Some fonts yield U+FFFF for a dash or another sign without a code, so it separates words.
 _SPACES = dict.fromkeys([0xFFFF, 0x09, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
 _BREAKS = dict.fromkeys([0x0B, 0x0C, 0x85, 0x2028, 0x2029], "\n")
 # Unicode's hyphens become the keyboard's; the bullets are those of Wingdings and Symbol.
@@ -45,8 +45,8 @@ _SUSPENDING = frozenset(("and", "or", "und", "oder"))
 _BLANK_LINES = re.compile(r"\n(?:[ ]*\n){2,}")
 _TRAILING = re.compile(r" +$", re.M)
 
-# Running heads and feet are searched for among this many lines at the top and bottom of each page, repeatedly: after
-# each round, the lines behind those removed are checked.
+# Running heads and feet are among this many lines at the top and bottom of each page. Each round removes some, and the
+# next round checks the lines that are then at the edge.
 _EDGE_LINES, _ROUNDS = 3, 3
 # The share of pages on which a line must be repeated; left and right pages may have different heads.
 _MIN_SHARE = 0.4
@@ -108,7 +108,7 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
 
 
 def normalize_characters(text: str) -> str:
-    """The text in the characters that a person would type."""
+    """The text with ligatures, unusual spaces and lookalikes replaced by the characters that a person would type."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_REPLACED)
     # NFC combines letters with their accents and changes little else.
     return unicodedata.normalize("NFC", _DROPPED.sub("", text))
@@ -120,14 +120,14 @@ def _normalize_whitespace(text: str) -> str:
 
 
 def _separator(before: str, after: str) -> str:
-    """What separates two pages: a newline if a sentence plainly continues, otherwise a blank line."""
+    """The separator of two pages: a newline if a sentence clearly continues, otherwise a blank line."""
     return "\n" if after[0].islower() and (before[-1].isalnum() or before[-1] in ",;-") else "\n\n"
 
 
 def _join_hyphenated(text: str) -> str:
     """The text with words joined that are hyphenated at the end of a line or page.
 
-    Whether the hyphen stays depends on how the paper writes the word elsewhere, then on the word's parts.
+    Whether the hyphen stays depends first on the paper's other spellings of the word, then on the word's parts.
     """
     if not _HYPHENATION.search(text):
         return text
@@ -151,18 +151,18 @@ def _join_hyphenated(text: str) -> str:
 def _keeps_hyphen(left: str, right: str, words: Counter[str], first_parts: frozenset[str]) -> bool:
     """Whether left-right is a compound rather than one word hyphenated by a typesetter.
 
-    left: the text before the hyphen, back to a space. words counts the paper's other words, first_parts are the first
-    parts of its compounds; both casefolded.
+    left: the text before the hyphen, back to a space. words: counts of the paper's other words. first_parts: the first
+    parts of its compounds. Both are casefolded.
     """
     if "/" in left or "@" in left:  # a URL or an email address
         return True
     # Typesetters hyphenate between lower-case letters.
     lower = left[-1].islower() and right[0].islower()
-    found = _LAST_WORD.search(left)
-    left, right = (found.group() if found else left).casefold(), right.casefold()
-    kept, joined = words[f"{left}-{right}"], words[left + right]
-    if kept != joined:
-        return kept > joined
+    last_word = _LAST_WORD.search(left)
+    left, right = (last_word.group() if last_word else left).casefold(), right.casefold()
+    with_hyphen, without = words[f"{left}-{right}"], words[left + right]
+    if with_hyphen != without:
+        return with_hyphen > without
     if not lower or len(left) == 1 or right in _COMPOUND_ENDINGS:
         return True
     if "-" in left:
@@ -185,9 +185,9 @@ def _remove_running_lines(texts: Sequence[str], labels: Sequence[str]) -> list[s
             break
         for ref in running:
             pages[ref.page][ref.line] = None
-    kept = ["\n".join(line for line in lines if line is not None) for lines in pages]
+    remaining = ["\n".join(line for line in lines if line is not None) for lines in pages]
     # If almost nothing remains, the repeated lines are the actual content.
-    return kept if sum(map(len, kept)) > _MIN_REMAINING * sum(map(len, texts)) else list(texts)
+    return remaining if sum(map(len, remaining)) > _MIN_REMAINING * sum(map(len, texts)) else list(texts)
 
 
 def _edges(lines: _Lines) -> list[int]:
@@ -197,17 +197,17 @@ def _edges(lines: _Lines) -> list[int]:
 
 
 def _running_lines(pages: Sequence[_Lines], edges: Sequence[Sequence[int]]) -> set[_LineRef]:
-    """Lines repeated at the edges of many pages, apart from numbers that count the pages."""
-    alike: dict[str, list[_LineRef]] = {}
+    """Lines repeated at the edges of many pages; a number in them may count the pages."""
+    groups: dict[str, list[_LineRef]] = {}
     for page, numbers in enumerate(edges):
         for number in numbers:
             key = one_line(_DIGITS.sub("#", pages[page][number] or ""))
             if sum(character.isalpha() for character in key) >= _MIN_LETTERS:
-                alike.setdefault(key, []).append(_LineRef(page, number))
+                groups.setdefault(key, []).append(_LineRef(page, number))
     count = sum(bool(numbers) for numbers in edges)
     needed = max(2 if count == 3 else 3, math.ceil(_MIN_SHARE * count))
     running: set[_LineRef] = set()
-    for refs in alike.values():
+    for refs in groups.values():
         if len(refs) >= needed:
             refs = _counting_pages(pages, refs)
         if len({ref.page for ref in refs}) >= needed:
@@ -218,34 +218,34 @@ def _running_lines(pages: Sequence[_Lines], edges: Sequence[Sequence[int]]) -> s
 
 
 def _counting_pages(pages: Sequence[_Lines], refs: Sequence[_LineRef]) -> list[_LineRef]:
-    """Of lines alike but for their digits, those in which at most one number increases with the page.
+    """Of lines that differ only in digits, those in which at most one number increases with the page.
 
     Their other numbers must be the same. "Table 3" and "Table 4" on top of two pages are captions, not a running head.
     """
     first = pages[refs[0].page][refs[0].line] or ""
-    kept, rising = list(refs), 0
+    counting, rising = list(refs), 0
     for column in range(len(_DIGITS.findall(first))):
-        values = {ref: int(_DIGITS.findall(pages[ref.page][ref.line] or "")[column]) for ref in kept}
+        values = {ref: int(_DIGITS.findall(pages[ref.page][ref.line] or "")[column]) for ref in counting}
         same, same_votes = Counter(values.values()).most_common(1)[0]
         shift, shift_votes = Counter(value - ref.page for ref, value in values.items()).most_common(1)[0]
         if same_votes >= shift_votes:
-            kept = [ref for ref in kept if values[ref] == same]
+            counting = [ref for ref in counting if values[ref] == same]
         else:
-            kept = [ref for ref in kept if values[ref] - ref.page == shift]
+            counting = [ref for ref in counting if values[ref] - ref.page == shift]
             rising += 1
-    return [] if rising > 1 or (rising and _CAPTION.match(first)) else kept
+    return [] if rising > 1 or (rising and _CAPTION.match(first)) else counting
 
 
 def _page_numbers(pages: Sequence[_Lines], edges: Sequence[Sequence[int]], labels: Sequence[str]) -> set[_LineRef]:
-    """First and last lines that are only a page number, by the page's label or because many pages count alike."""
+    """First and last lines that are only a page number: the page's label, or at the same offset on many pages."""
     numbers: set[_LineRef] = set()
     counted: dict[_LineRef, tuple[bool, int]] = {}  # Roman or not, and its offset from the physical page
     for page, lines in enumerate(edges):
         for line in {*lines[:1], *lines[-1:]}:
-            found = _PAGE_NUMBER.fullmatch((pages[page][line] or "").strip())
-            if not found:
+            match = _PAGE_NUMBER.fullmatch((pages[page][line] or "").strip())
+            if not match:
                 continue
-            number = found.group(1).casefold()
+            number = match.group(1).casefold()
             counted[_LineRef(page, line)] = (not number.isdecimal(), _value(number) - page)
             if number == labels[page].casefold():
                 numbers.add(_LineRef(page, line))

@@ -1,4 +1,4 @@
-"""Finding PDF files and hashing them (SHA-256)."""
+"""Finds PDF files and hashes them (SHA-256)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def find_pdfs(targets: Iterable[Path]) -> dict[Path, str]:
     Links to folders are followed; hidden files and folders are skipped. Raises UsageError for a target that does not
     exist or a folder that cannot be searched.
     """
-    found: dict[Path, str] = {}
+    names: dict[Path, str] = {}
     for target in targets:
         absolute = Path(os.path.abspath(target))  # without "..", so that each file has one path
         if absolute.is_dir():
             for path in _pdfs_in(absolute):
-                found.setdefault(path, path.relative_to(absolute).as_posix())
+                names.setdefault(path, path.relative_to(absolute).as_posix())
         elif absolute.exists():
-            found.setdefault(absolute, absolute.name)
+            names.setdefault(absolute, absolute.name)
         else:
             raise UsageError(f"There is no file or folder {target}.", "Check the path, or put PDFs into papers/.")
-    return found
+    return names
 
 
 def _pdfs_in(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise UsageError(f"The folder {error.filename} cannot be searched: {error.strerror}.", "Check its permissions.")
 
-    found: list[Path] = []
+    paths: list[Path] = []
     visited: set[str] = set()
     for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
         visited.add(os.path.realpath(parent))
@@ -45,13 +45,13 @@ def _pdfs_in(folder: Path) -> list[Path]:
             for name in folders
             if not name.startswith(".") and os.path.realpath(os.path.join(parent, name)) not in visited
         ]
-        # Hashing names pipes, devices, and links to what is not there.
-        found += filter(_is_wanted, (Path(parent, name) for name in names if not name.startswith(".")))
-    return sorted(found)
+        # Pipes, devices and broken links stay in: hashing reports them.
+        paths += filter(_is_wanted, (Path(parent, name) for name in names if not name.startswith(".")))
+    return sorted(paths)
 
 
 def _is_wanted(path: Path) -> bool:
-    """Whether a name in a folder is a PDF's, or a link to what is not there: that may have been a folder of PDFs."""
+    """Whether a path in a folder is a PDF or a broken link, whose target may have been a folder of PDFs."""
     if path.name.lower().endswith(".pdf"):
         return not path.is_dir() and (path.exists() or path.is_symlink())
     return path.is_symlink() and not path.exists()
@@ -89,8 +89,8 @@ def _hash_file(path: Path, name: str) -> SourceFile | Outcome:
         if path.is_symlink() and not path.exists():
             target = os.fsencode(os.readlink(path)).decode(errors="replace")
             notes = (f"It is a link to {target}, which is not there.", "Put it back, or delete the link.")
-    shown = os.fsencode(path).decode(errors="replace")
-    return Outcome(SourceFile(shown, name, ""), "failed", notes=notes)
+    printable = os.fsencode(path).decode(errors="replace")
+    return Outcome(SourceFile(printable, name, ""), "failed", notes=notes)
 
 
 def is_gone(path: Path) -> bool:

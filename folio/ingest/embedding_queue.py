@@ -1,7 +1,7 @@
 """The queue of papers between reading and the library: embeds their passages without letting the embedder idle.
 
-The embedder runs in its own thread and always finds the next batch ready; a batch may span papers. Meanwhile the
-caller's thread, the only one that uses the library, saves the vectors and adds the papers that are complete.
+The embedder runs in its own thread, and the next batch is always ready; a batch may span papers. Meanwhile the caller's
+thread, the only one that uses the library, saves the vectors and adds the papers that are complete.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from folio.store.library import Library
 from folio.store.paper_vectors import PaperVector
 from folio.types import NewPaper, SourceFile, Vectors
 
-# Batches given to the embedder: the current one and the next. A kill loses these only; all others have been saved.
+# Batches given to the embedder: the current one and the next. A kill loses only these; all others have been saved.
 _IN_FLIGHT = 2
 # Papers in the queue per passage of a batch: enough for the batches in flight and one more, even if each paper has a
 # single passage.
 _MAX_PAPERS = _IN_FLIGHT + 1
-# Characters of text in the queue at which no other paper is taken: that of the largest paper, to limit memory.
+# The queue takes no further paper once it holds this many characters, those of the largest paper, to limit memory.
 _MAX_CHARACTERS = 20_000_000
 # Seconds to wait for the embedder's current call when the queue is closed early
 _CLOSE_TIMEOUT_S = 2.0
@@ -44,27 +44,27 @@ class _QueuedPaper:
     file: SourceFile
     paper: NewPaper
     hashes: list[str]  # the key of each passage, in order
-    as_a_whole: str | None  # the hash of what the paper itself is searched by; None if nothing is known of it
-    vectors: dict[str, Vectors]
-    missing: set[str]
+    paper_hash: str | None  # the key of the text that represents the whole paper; None if there is none
+    vectors: dict[str, Vectors]  # by key
+    missing: set[str]  # the keys that have no vector yet
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPaper:
-    """A paper with vectors that were computed where it was read."""
+    """A paper whose vectors were computed on the computer that read it."""
 
     paper: NewPaper
     vectors: Mapping[str, Vectors]  # by the hash of their text
 
 
-# A text to be embedded, and the title of its paper; "" if it is not read with one
+# A text to be embedded, and the title to embed it with, or ""
 _Passage = tuple[str, str]
 
 
 def _passages(paper: NewPaper, embedder: Embedder) -> list[_Passage]:
-    """A paper's passages, with the title that the PDF gives, if the embedder reads titles.
+    """A paper's passages, with the title from the PDF if the embedder reads titles.
 
-    Never with one that somebody corrected: the same file gives the same vectors.
+    Corrected titles are not used, so the same file always gives the same vectors.
     """
     is_read = isinstance(embedder, TitledEmbedder) and embedder.reads_titles
     title = paper.metadata.title.value if is_read else ""
@@ -72,7 +72,7 @@ def _passages(paper: NewPaper, embedder: Embedder) -> list[_Passage]:
 
 
 def _key(passage: _Passage) -> str:
-    """What a vector is kept under: the hash of the text; with a title, one that no text alone has."""
+    """The key of a passage's vector: the hash of its text, or of title and text, which no text without title has."""
     text, title = passage
     return text_hash(f"{title}\0{text}" if title else text)
 
@@ -84,19 +84,22 @@ def _embedding(embedder: Embedder) -> Callable[[Sequence[_Passage]], Vectors]:
 
 
 def embed_paper(paper: NewPaper, embedder: Embedder, batch: int) -> EmbeddedPaper:
-    """Embed a paper's passages, and what it is searched by as a whole. batch: passages per call. Raises ModelError."""
-    about = paper_text(paper.metadata, SectionMap(paper.sections))
-    passages = [*_passages(paper, embedder), *([(about, "")] if about else [])]
-    wanted = {_key(passage): passage for passage in passages}
-    hashes, embed = list(wanted), _embedding(embedder)
+    """Embed a paper's passages, and the text that represents the whole paper.
+
+    batch: passages per call of the embedder. Raises ModelError.
+    """
+    text = paper_text(paper.metadata, SectionMap(paper.sections))
+    passages = [*_passages(paper, embedder), *([(text, "")] if text else [])]
+    passage_of = {_key(passage): passage for passage in passages}
+    hashes, embed = list(passage_of), _embedding(embedder)
     parts = [hashes[at : at + batch] for at in range(0, len(hashes), batch)]
-    rows = [(part, embed([wanted[digest] for digest in part])) for part in parts]
+    rows = [(part, embed([passage_of[digest] for digest in part])) for part in parts]
     return EmbeddedPaper(paper, {d: row for part, vectors in rows for d, row in zip(part, vectors, strict=True)})
 
 
-# A paper and the file it was read from
+# A file and its paper
 PaperFile = tuple[SourceFile, NewPaper]
-# The same once it is in the library, or why the library refused it
+# A file, and its paper once that is in the library, or why the library refused it
 Added = tuple[SourceFile, NewPaper | PaperError]
 
 
@@ -104,8 +107,8 @@ class EmbeddingQueue:
     """Embeds papers, and adds each to the library in one transaction once it has all its vectors.
 
     Close the queue after use. Call its methods from one thread, the library's, while holding the writer lock. A paper
-    that the library refuses is yielded with a PaperError, and the others go on. Errors of the embedder (ModelError) and
-    the library (DiskFull) end the ingest: vectors saved so far stay, and the next ingest does not compute them again.
+    that the library refuses is yielded with a PaperError, and the queue continues. Errors of the embedder (ModelError)
+    and the library (DiskFull) end the ingest: the next one uses the vectors saved so far.
     """
 
     def __init__(
@@ -130,22 +133,22 @@ class EmbeddingQueue:
 
     def put(self, file: SourceFile, read: NewPaper | EmbeddedPaper) -> None:
         """Queue a paper. Call `advance` before the next one, to keep the queue short."""
-        paper, known = (read.paper, read.vectors) if isinstance(read, EmbeddedPaper) else (read, {})
+        paper, ready_vectors = (read.paper, read.vectors) if isinstance(read, EmbeddedPaper) else (read, {})
         if self._worker is None or self._embedder is None:
             self._embedder = self._get_embedder()
             self._worker = _Worker(_embedding(self._embedder))
         passages = _passages(paper, self._embedder)
         hashes = [_key(passage) for passage in passages]
-        wanted = dict(zip(hashes, passages, strict=True))
-        as_a_whole = None
-        if about := paper_vectors.text_of_new(self._library, paper):
-            as_a_whole = text_hash(about)
-            wanted.setdefault(as_a_whole, (about, ""))
-        vectors = {digest: known[digest] for digest in wanted.keys() & known.keys()}
-        if unknown := [digest for digest in wanted if digest not in vectors and digest not in self._waiting]:
+        passage_of = dict(zip(hashes, passages, strict=True))
+        paper_hash = None
+        if text := paper_vectors.text_of_new(self._library, paper):
+            paper_hash = text_hash(text)
+            passage_of.setdefault(paper_hash, (text, ""))
+        vectors = {digest: ready_vectors[digest] for digest in passage_of.keys() & ready_vectors.keys()}
+        if unknown := [digest for digest in passage_of if digest not in vectors and digest not in self._waiting]:
             vectors |= self._library.recall(unknown)
-        missing = {digest: passage for digest, passage in wanted.items() if digest not in vectors}
-        queued = _QueuedPaper(file, paper, hashes, as_a_whole, vectors, set(missing))
+        missing = {digest: passage for digest, passage in passage_of.items() if digest not in vectors}
+        queued = _QueuedPaper(file, paper, hashes, paper_hash, vectors, set(missing))
         for digest, passage in missing.items():
             if digest not in self._waiting:
                 self._waiting[digest] = []
@@ -158,7 +161,7 @@ class EmbeddingQueue:
             self._complete.append(queued)
 
     def pending_futures(self) -> list[Future[Vectors]]:
-        """Futures to wait for: when one is done, `advance` can work without another paper. Empty if it cannot."""
+        """Futures to wait for: once one is done, `advance` can continue without another paper. May be empty."""
         if self._sent or not self._unsent:
             return [future for _, future in self._sent]
         ready: Future[Vectors] = Future()  # the embedder is idle and could start on a partial batch
@@ -166,7 +169,7 @@ class EmbeddingQueue:
         return [ready]
 
     def advance(self, *, allow_partial: bool = False) -> Iterator[Added]:
-        """Send batches, save finished vectors, add complete papers and yield them; waits only if the queue is full.
+        """Send batches, save computed vectors, add complete papers and yield them; waits only if the queue is full.
 
         allow_partial: give an idle embedder a partial batch, because no other paper has been read yet.
         """
@@ -229,11 +232,11 @@ class EmbeddingQueue:
             self._paper_count -= 1
             self._characters -= len(paper.text)
             ids = chunking.chunk_ids(paper)
-            vectors = np.stack([queued.vectors[digest] for digest in queued.hashes])
-            whole = queued.as_a_whole
-            as_a_whole = None if whole is None else PaperVector(whole, queued.vectors[whole])
+            vectors = np.stack([queued.vectors[key] for key in queued.hashes])
+            digest = queued.paper_hash
+            paper_vector = None if digest is None else PaperVector(digest, queued.vectors[digest])
             try:
-                self._library.add(paper, file, ids, vectors, as_a_whole)
+                self._library.add(paper, file, ids, vectors, paper_vector)
             except StoreRefused as error:
                 yield file, PaperError(error.happened, "Save the file to a new PDF, or leave it out of the folder.")
             else:
@@ -261,7 +264,7 @@ def _accepted(added: Added) -> PaperFile:
 
 
 class _Worker:
-    """The embedder's thread: a daemon, so that a call that takes minutes does not keep the program from ending."""
+    """The embedder's thread: a daemon, so that the program can end during a call that takes minutes."""
 
     def __init__(self, embed: Callable[[Sequence[_Passage]], Vectors]) -> None:
         self._embed = embed
@@ -275,7 +278,7 @@ class _Worker:
         return future
 
     def stop(self, futures: Iterable[Future[Vectors]]) -> None:
-        """Start nothing more, and wait briefly for the current call."""
+        """Cancel the waiting calls, and wait briefly for the current one."""
         for future in futures:
             future.cancel()
         self._jobs.put(None)

@@ -1,7 +1,7 @@
 """Finds the headings of a paper among the lines that may be headings (pdf/heading_lines.py), and their levels. Pure.
 
-Headings are known by what they say ("Abstract"), by their numbers, which count up, and by the file's outline. How those
-are set then shows which other lines are headings, and of which level.
+The first headings are recognised by the file's outline, by numbers that count up, and by titles such as "Abstract".
+Their styles then show which other lines are headings, and of which level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBERED = re.compile(
     r"(?P<mark>[.)]|\s*[:—–])?\s+(?=\S)",
     re.I,
 )
-# What is never a section's heading
+# Labels of objects that are never the heading of a section
 _NOT_HEADING = re.compile(
     r"(?:fig(?:ure|\.)?|tab(?:le|\.)?|listing|algorithm|theorem|lemma|proposition|corollary|definition|proof|remark|claim"
     r"|property|invariant|axiom|rule|example|exercise|scheme|function|procedure|phase|step|case|eq(?:uation|\.)?)\s*"
@@ -36,7 +36,7 @@ _CONTENTS = re.compile(rf"{_LEADERS.pattern}|\s\d{{1,3}}$")
 # A page of contents has at least this many entries.
 _ENTRIES = 4
 _OPENING = "[(\"'“‘«¿¡"
-# A title alone that is a heading wherever it is set apart
+# A title that is a heading wherever its style differs from body text
 _KNOWN = re.compile(
     r"abstract|summary|introduction|references|bibliography|acknowledge?ments?|conclusions?|discussion|results|methods"
     r"|materials and methods|related work|background|appendix|keywords|categories and subject descriptors|general terms"
@@ -44,28 +44,28 @@ _KNOWN = re.compile(
     re.I,
 )
 _ABSTRACT = re.compile(r"abstract|summary|acknowledge?ments?", re.I)
-# Sections that are no part of another one
+# Sections that are never a subsection
 _ALWAYS_TOP = re.compile(r"abstract|introduction|references|bibliography|acknowledge?ments?", re.I)
 # A title has at most this many words.
 _MAX_WORDS = 18
-# A heading is smaller than ordinary text by at most this many points, unless it is known by its words.
+# A heading is at most this many points smaller than body text, unless it is recognised by its words.
 _SMALLER = 0.6
-# Larger than ordinary text, and so much that it is a heading even where headings have numbers
+# Points above body text from which type counts as larger, and as a heading even where headings have numbers
 _LARGER, _MUCH_LARGER = 0.4, 0.9
-# Headings of one level differ by at most this many points: in scans, sizes are guesses.
-_SIZES_APART = 1.0
+# Headings of one level differ by at most this many points, because the sizes in scans are estimates.
+_MAX_SIZE_DIFFERENCE = 1.0
 # An appendix "A" counts as section 101.
 _APPENDIX = 100
-# At least this share of an outline's entries stand in the text, if it is believed.
-_TRUE = 0.5
+# An outline is used if at least this share of its entries match lines of the text.
+_MIN_MATCHED = 0.5
 # The most styles that are tried; a file can have as many as it has lines.
 _STYLES = 50
-# A paper with this many numbered headings numbers its sections.
-_COUNTED = 4
-# At least this share of the lines set alike stand over ordinary text, if they are headings.
-_PURE = 0.7
+# A paper with at least this many numbered headings numbers its sections.
+_MIN_NUMBERED_HEADINGS = 4
+# A style is that of headings if at least this share of its lines are directly above body text.
+_MIN_INTRODUCING = 0.7
 _MAX_LEVEL = 6
-# Where less of the text is in its most common size, the sizes are guesses of an OCR program.
+# If a smaller share of the text has the most common size, the sizes are estimates of an OCR program.
 _SCANNED = 0.3
 # A line on this many pages is a running head.
 _RUNNING = 3
@@ -73,7 +73,7 @@ _RUNNING = 3
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading, without its place in the text."""
+    """A heading, before its position in the text is known."""
 
     line: HeadingLine
     number: str  # "5.2", "IV", "A"; "" for none
@@ -107,22 +107,22 @@ def _may_be(line: HeadingLine) -> bool:
 
 
 def _parsed(line: HeadingLine) -> Heading:
-    found = _NUMBERED.match(line.text)
-    number, title = (found["number"], line.text[found.end() :]) if found else ("", line.text)
-    if found and found["number"].islower():  # "a simple scheme"
+    match = _NUMBERED.match(line.text)
+    number, title = (match["number"], line.text[match.end() :]) if match else ("", line.text)
+    if match and match["number"].islower():  # "a simple scheme"
         number, title = "", line.text
     return Heading(line, number, title.strip().rstrip(":.—– "), 0)
 
 
 def _without_letter(heading: Heading) -> Heading:
-    """A heading whose first letter turned out to be a word: "A simple scheme"."""
+    """A heading whose leading letter is a word and not a number: "A simple scheme"."""
     if heading.number.isalpha() and heading.line.text.startswith(f"{heading.number} "):
         return replace(heading, number="", title=heading.line.text)
     return heading
 
 
 def _without_contents(lines: Sequence[HeadingLine]) -> list[HeadingLine]:
-    """The lines without those of a table of contents, which end with a page's number."""
+    """The lines without those of a table of contents, which end with a page number."""
     count = Counter(line.page for line in lines)
     entries = Counter(line.page for line in lines if _CONTENTS.search(line.text))
     contents = {page for page in entries if entries[page] >= _ENTRIES and 2 * entries[page] >= count[page]}
@@ -130,7 +130,7 @@ def _without_contents(lines: Sequence[HeadingLine]) -> list[HeadingLine]:
 
 
 def _without_running(lines: Sequence[HeadingLine]) -> list[HeadingLine]:
-    """The lines without those that are repeated on several pages."""
+    """The lines without running heads, which are repeated on several pages."""
     pages: defaultdict[tuple[str, Style], set[int]] = defaultdict(set)
     keys = [(re.sub(r"\d+", "#", line.text), line.style) for line in lines]
     for key, line in zip(keys, lines, strict=True):
@@ -144,32 +144,32 @@ def _squashed(text: str) -> str:
 
 
 def _by_outline(parsed: Sequence[Heading], headings: HeadingLines, anchors: dict[int, Heading]) -> None:
-    """Adds the lines that the outline names, in its order, if it names most of its entries truly."""
+    """Adds the lines that the outline lists, in its order, if most of its entries match a line."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, heading in enumerate(parsed):
         if not heading.line.is_run_in:
             for title in {_squashed(heading.title), _squashed(heading.number + heading.title)}:
                 places[title].append(index)
-    found: dict[int, int] = {}
+    level_of: dict[int, int] = {}
     after = 0
     for entry in headings.outline:
         at = places.get(_squashed(entry.title), [])
         if (next_place := bisect_left(at, after)) < len(at):
-            found[at[next_place]], after = entry.level, at[next_place] + 1
-    if len(found) < max(2, _TRUE * len(headings.outline)):
+            level_of[at[next_place]], after = entry.level, at[next_place] + 1
+    if len(level_of) < max(2, _MIN_MATCHED * len(headings.outline)):
         return
-    first, *rest = sorted(found)
-    if rest and found[first] < min(found[index] for index in rest) and parsed[first].line.page == 1:
-        del found[first]  # the paper's title, above all others
-    top = min(found.values())
-    for index, level in found.items():
+    first, *later = sorted(level_of)
+    if later and level_of[first] < min(level_of[index] for index in later) and parsed[first].line.page == 1:
+        del level_of[first]  # the paper's title, above all others
+    top = min(level_of.values())
+    for index, level in level_of.items():
         anchors[index] = replace(parsed[index], level=level - top + 1)
 
 
 def _by_number(parsed: Sequence[Heading], headings: HeadingLines, anchors: dict[int, Heading]) -> None:
-    """Adds the lines whose numbers count up, each level set alike."""
+    """Adds the lines whose numbers count up, if the lines of each level have one style."""
     best: list[tuple[int, int]] = []
-    tops = Counter(_look(heading) for heading in parsed if heading.number and not heading.line.is_run_in)
+    tops = Counter(_level_style(heading) for heading in parsed if heading.number and not heading.line.is_run_in)
     for top, _ in tops.most_common(_STYLES):
         best = max(best, list(_counted(parsed, top, headings)), key=len)
     if sum(level == 1 for _, level in best) < 2:
@@ -178,8 +178,8 @@ def _by_number(parsed: Sequence[Heading], headings: HeadingLines, anchors: dict[
         anchors.setdefault(index, replace(parsed[index], level=level))
 
 
-def _look(heading: Heading) -> tuple[float, bool, bool]:
-    """What is alike in the headings of a level."""
+def _level_style(heading: Heading) -> tuple[float, bool, bool]:
+    """The part of a heading's style that all headings of its level share: size, bold, italic."""
     style = heading.line.style
     return style.size, style.is_bold, style.is_italic
 
@@ -187,19 +187,22 @@ def _look(heading: Heading) -> tuple[float, bool, bool]:
 def _counted(
     parsed: Sequence[Heading], top: tuple[float, bool, bool], headings: HeadingLines
 ) -> Iterator[tuple[int, int]]:
-    """The lines that count up from a first section set like this, with their levels."""
+    """The lines whose numbers count up from a first section in the style `top`: their indexes and levels."""
     styles: dict[int, tuple[float, bool, bool]] = {1: top}
     place: list[int] = []  # the numbers of the current section and those above it
     is_roman = False
     for index, heading in enumerate(parsed):
-        if not heading.number or not _is_set_apart(heading.line, headings):
+        if not heading.number or not _is_distinct(heading.line, headings):
             continue
-        style = _look(heading)
+        style = _level_style(heading)
         for numbers in _readings(heading, is_roman, place):
             level = len(numbers)
             if not _follows(place, numbers) or (level == 1 and heading.line.is_run_in):
                 continue
-            if abs(styles.setdefault(level, style)[0] - style[0]) > _SIZES_APART or styles[level][1:] != style[1:]:
+            if (
+                abs(styles.setdefault(level, style)[0] - style[0]) > _MAX_SIZE_DIFFERENCE
+                or styles[level][1:] != style[1:]
+            ):
                 continue
             if not place and heading.number.isalpha():
                 is_roman = True
@@ -209,7 +212,7 @@ def _counted(
 
 
 def _readings(heading: Heading, is_roman: bool, place: Sequence[int]) -> Iterator[list[int]]:
-    """What a number can mean: the numbers of its section and those above it."""
+    """The possible meanings of a number: each the numbers of its section and of those above it."""
     number = heading.number.upper()
     if number[0].isdecimal():
         numbers = list(map(int, number.split(".")))
@@ -221,13 +224,13 @@ def _readings(heading: Heading, is_roman: bool, place: Sequence[int]) -> Iterato
         return
     if set(number) <= set(_ROMAN) and (is_roman or not place):
         yield [_roman(number)]
-    first, *rest = number.split(".")
+    first, *lower = number.split(".")
     if len(first) == 1:
         letter = ord(first) - ord("A") + 1
         if is_roman:
             yield [*place[:1], letter]
-        elif place:  # an appendix: counted after the sections
-            yield [_APPENDIX + letter, *map(int, rest)]
+        elif place:  # an appendix: its number comes after those of the sections
+            yield [_APPENDIX + letter, *map(int, lower)]
 
 
 def _roman(number: str) -> int:
@@ -236,7 +239,7 @@ def _roman(number: str) -> int:
 
 
 def _follows(place: Sequence[int], numbers: Sequence[int]) -> bool:
-    """Whether a section may come after the one at `place`: the next beside it or one above it, or its first."""
+    """Whether a section may come after the one at `place`: as a next one of its level or above, or its first part."""
     level = len(numbers)
     if not place:
         return list(numbers) in ([1], [0])
@@ -246,8 +249,8 @@ def _follows(place: Sequence[int], numbers: Sequence[int]) -> bool:
     return last < numbers[-1] <= last + 2 or (numbers[-1] == _APPENDIX + 1 and last < _APPENDIX)
 
 
-def _is_set_apart(line: HeadingLine, headings: HeadingLines) -> bool:
-    """Whether a line is set otherwise than ordinary text, and not much smaller."""
+def _is_distinct(line: HeadingLine, headings: HeadingLines) -> bool:
+    """Whether the style of a line differs from body text, and is not much smaller."""
     style = line.style
     if style.size < headings.body_size - _SMALLER:
         return False
@@ -255,10 +258,10 @@ def _is_set_apart(line: HeadingLine, headings: HeadingLines) -> bool:
 
 
 def _by_words(parsed: Sequence[Heading], headings: HeadingLines, anchors: dict[int, Heading]) -> None:
-    """Adds the lines that are headings by what they say."""
+    """Adds the lines whose titles are those of well-known sections."""
     top = {heading.line.style for heading in anchors.values() if heading.level == 1}
     below = {heading.line.style for heading in anchors.values() if heading.level > 1} - top
-    ranks: dict[str, tuple[float, bool, bool, bool]] = {}  # of each title, as it is set where it first stands
+    ranks: dict[str, tuple[float, bool, bool, bool]] = {}  # title -> the rank of its first occurrence
     for index, heading in enumerate(parsed):
         if index in anchors or heading.number or not _KNOWN.fullmatch(heading.title):
             continue
@@ -276,37 +279,37 @@ def _is_marked(style: Style, headings: HeadingLines) -> bool:
 
 
 def _by_style(parsed: Sequence[Heading], headings: HeadingLines, anchors: dict[int, Heading]) -> None:
-    """Adds the lines without a number that are set as headings are, after the first heading that is known otherwise."""
+    """Adds unnumbered lines in the style of headings, after the first heading that is already known."""
     first = min(anchors, default=0)
     title = max((heading.line.style.size for heading in parsed if heading.line.page == 1), default=0.0)
-    is_counted = sum(bool(heading.number) for heading in anchors.values()) >= _COUNTED
+    is_counted = sum(bool(heading.number) for heading in anchors.values()) >= _MIN_NUMBERED_HEADINGS
     levels, deepest = _levels(anchors.values())
-    rest: defaultdict[Style, list[int]] = defaultdict(list)
+    by_style: defaultdict[Style, list[int]] = defaultdict(list)
     for index in range(first, len(parsed)):
         line = parsed[index].line
         is_title = not anchors and line.page == 1 and line.style.size == title
         if not (index in anchors or parsed[index].number or line.is_run_in or is_title):
-            rest[line.style].append(index)
+            by_style[line.style].append(index)
     if headings.body_share < _SCANNED:  # every line of a scan has its own size
-        rest = defaultdict(list, {style: rest[style] for style in rest if style in levels})
-    common = sorted(rest, key=lambda style: len(rest[style]), reverse=True)[:_STYLES]
+        by_style = defaultdict(list, {style: by_style[style] for style in by_style if style in levels})
+    common = sorted(by_style, key=lambda style: len(by_style[style]), reverse=True)[:_STYLES]
     for style in sorted(common, key=_rank, reverse=True):
-        lines = [index for index in rest[style] if parsed[index].line.introduces]
-        if not _is_set_apart(parsed[rest[style][0]].line, headings):
+        lines = [index for index in by_style[style] if parsed[index].line.introduces]
+        if not _is_distinct(parsed[by_style[style][0]].line, headings):
             continue
         if style not in levels:
-            if not _is_heading_style(style, headings, is_counted, len(lines), len(rest[style])):
+            if not _is_heading_style(style, headings, is_counted, len(lines), len(by_style[style])):
                 continue
-            above = [level for known, level in deepest.items() if _rank(known) > _rank(style)]
+            above = [level for other, level in deepest.items() if _rank(other) > _rank(style)]
             levels[style] = deepest[style] = min(max(above, default=0) + 1, _MAX_LEVEL)
-        for index in lines if style.size <= headings.body_size + _LARGER else rest[style]:
+        for index in lines if style.size <= headings.body_size + _LARGER else by_style[style]:
             anchors[index] = replace(parsed[index], level=levels[style])
 
 
 def _levels(anchors: Iterable[Heading]) -> tuple[dict[Style, int], dict[Style, int]]:
-    """How headings are set -> their highest level, and their deepest."""
+    """Style -> the highest level of the headings in it, and style -> the deepest."""
     standing = [heading for heading in anchors if not heading.line.is_run_in]
-    # An abstract is often set as no other heading is.
+    # An abstract often has a style of its own.
     usual = [heading for heading in standing if not _ABSTRACT.fullmatch(heading.title)] or standing
     highest: dict[Style, int] = {}
     deepest: dict[Style, int] = {}
@@ -317,12 +320,12 @@ def _levels(anchors: Iterable[Heading]) -> tuple[dict[Style, int], dict[Style, i
 
 
 def _is_heading_style(style: Style, headings: HeadingLines, is_counted: bool, introducing: int, lines: int) -> bool:
-    """Whether lines set like this are headings, though none is known to be one.
+    """Whether lines in this style are headings, although none of them is a known heading.
 
-    is_counted: whether the paper numbers its sections; then only larger type marks others. introducing: how many of
-    the lines stand over ordinary text.
+    is_counted: whether the paper numbers its sections; other headings then need larger type. introducing: how many of
+    the lines are directly above body text.
     """
-    if introducing < _PURE * lines or not introducing:
+    if introducing < _MIN_INTRODUCING * lines or not introducing:
         return False
     if style.size >= headings.body_size + _MUCH_LARGER:
         return True

@@ -1,4 +1,4 @@
-"""Keeps the vectors of papers as a whole up to date with what is known about the papers."""
+"""Keeps the vectors that represent whole papers up to date with the papers' metadata."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from folio.types import NewPaper
 
 
 def text_of_new(library: Library, paper: NewPaper) -> str:
-    """The text that a paper will be searched by once it is in the library, with what people said of it before."""
+    """The text that will represent a new paper, with corrections that people made before the paper was added again."""
     layers = {**library.metadata_layers(paper.id), "pdf": paper.metadata}
     return paper_text(merged(layers), SectionMap(paper.sections))
 
 
 def refresh(library: Library, get_embedder: Callable[[], Embedder], batch: int) -> int:
-    """Embed every paper that has no vector, or one of another text; returns how many. A batch is one transaction.
+    """Embed every paper that has no vector or whose text has changed; returns how many. A batch is one transaction.
 
-    A model that cannot be used is no error: the old vectors serve, and those papers are ranked by words. The caller
+    If the model cannot be used, the old vectors stay, and papers without a vector are ranked by words alone. The caller
     holds the writer lock.
     """
-    kept = library.paper_vectors()
+    stored = library.paper_vectors()
     texts = {paper.id: paper_text(paper.metadata, paper.sections) for paper in library.papers()}
     hashes = {id: text_hash(text) for id, text in texts.items() if text}
-    outdated = iter([id for id, digest in hashes.items() if id not in kept or kept[id].text_hash != digest])
+    outdated = iter([id for id, digest in hashes.items() if id not in stored or stored[id].text_hash != digest])
     count = 0
     while ids := list(islice(outdated, batch)):
         vectors = library.recall([hashes[id] for id in ids])

@@ -37,19 +37,19 @@ from folio.store.library import Library
 from folio.types import Failure, NewPaper, Page, SourceFile
 
 _MORE_PROBLEMS = "other problems"
-# Problems of pages that a later ingest may read better
+# Problems of pages that a later ingest may be able to read
 _MAY_CHANGE = (NOT_READ, NO_TIME, NOT_CHECKED, ENCODED)
-# What a person must know first: the pages that are not in the index
+# The order of problems in a message: first the pages that are not in the index
 _SEVERITY = (f"{ENCODED};", NOT_READ, ENCODED, "cannot be read", NO_TIME, "to read", NOT_CHECKED, "hidden text")
-# The layout model may do work that takes an ordinary core this share of a file's time limit (reader.py).
+# The share of a file's time limit that the layout model may use (reader.py)
 _MODEL_SHARE = 0.75
-# A worker gets its time in seconds of its processor. This many times as long by the clock, and it must be hanging.
+# A worker's time limit is in seconds of processor time. A worker that takes this many times as long by the clock hangs.
 _PATIENCE = 5
-# Seconds between looks at what other writers are adding: the first, the second, and all others
+# Seconds between checks of the files that other writers are adding; the last one is used from then on
 _WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 NOTHING_SCANNED = ScannedPages(None)
-# In the record of a failure: stands between the file's SHA-256 and that of what it was read with
-_WITH = "+"
+# In the record of a failure: separates the file's SHA-256 from the digest of the conditions
+_CONDITIONS_MARK = "+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,16 @@ class Limits:
 
     @property
     def model_s(self) -> float:
-        """Seconds of work of the layout model, see reader.read_content."""
+        """The work that the layout model may do, in seconds; see reader.read_content."""
         return _MODEL_SHARE * self.timeout_s
 
     @property
     def patience_s(self) -> float:
-        """Seconds by the clock."""
+        """The limit by the clock, in seconds."""
         return _PATIENCE * self.timeout_s
 
 
-# A file that was read, or word that something else is done
+# A file that was read, or the event that a future is done
 Read = workers.Finished[SourceFile, NewPaper | EmbeddedPaper] | workers.Woken
 
 
@@ -102,83 +102,83 @@ def ingest(
     """Bring the library up to date with these files; yields an outcome for each file as it is done.
 
     get_embedder is called when there is something to embed. batch: passages per call of the embedder. retry: paths to
-    read again although they failed before, or had pages that OCR may be able to read now. read: what reads the files;
-    None for guarded workers on this computer. scans: where they keep the pages that OCR has read. The caller holds the
-    writer lock.
+    read again although they failed before, or had pages that OCR may be able to read now. read: reads the files; None
+    for guarded workers on this computer, which keep the pages read by OCR in `scans`. The caller holds the writer lock.
     """
     read = read or partial(_read_papers, reading=reading, limits=limits, progress=progress, scans=scans)
     make_embedder = partial(_make_embedder, library, get_embedder, reading)
-    now = {file.path: file.sha256 for file in files}
-    left, waits = files, iter(_WAITS_S)
+    current = {file.path: file.sha256 for file in files}
+    remaining, waits = files, iter(_WAITS_S)
     while True:
-        known = {file.path: file.sha256 for file in library.files()}
-        others = _Others(library, frozenset(known.values()))
-        tried_with = partial(_tried_with, reading=reading, limits=limits)
-        plan = _plan(library, left, known, retry, _unfinished(scans, reading, limits), tried_with)
+        stored = {file.path: file.sha256 for file in library.files()}
+        claims = _Claims(library, frozenset(stored.values()))
+        failure_key = partial(_failure_key, reading=reading, limits=limits)
+        plan = _plan(library, remaining, stored, retry, _unfinished(scans, reading, limits), failure_key)
         yield from plan.outcomes
-        yield from _link(library, plan.moved, now)  # before new papers take over their old paths
+        yield from _link(library, plan.moved, current)  # before new papers take over their old paths
         with closing(EmbeddingQueue(library, make_embedder, batch, progress.embedded)) as queue:
             progress.planned(list(plan.new.values()))
-            # Closed here: a garbage collector that closes it as the program ends waits for threads that are gone.
-            with closing(read(others.claimed(plan.new.values()), queue.pending_futures)) as results:
-                for outcome in _bring_in(library, plan, known, _add_papers(queue, results), others, now, tried_with):
+            # Closed here: closed by the garbage collector as the program ends, it would wait for threads that are gone.
+            with closing(read(claims.claimed(plan.new.values()), queue.pending_futures)) as results:
+                added = _add_papers(queue, results)
+                for outcome in _outcomes(library, plan, stored, added, claims, current, failure_key):
                     _forget_scans(scans, outcome, _conditions(reading, limits))
                     yield outcome
-        if not others.files:
+        if not claims.deferred:
             break
-        left = others.files
+        remaining = claims.deferred
         time.sleep(next(waits, _WAITS_S[-1]))
         retry = frozenset()
     paper_vectors.refresh(library, make_embedder, batch)
     library.forget_pending()
 
 
-class _Others:
-    """The files that other writers of the library are adding: they are looked at again when the rest is done."""
+class _Claims:
+    """Claims files for this ingest, and defers those that other writers of the library are adding."""
 
-    def __init__(self, library: Library, known: frozenset[str]) -> None:
-        """known: the papers that were there when this was planned."""
-        self.files: list[SourceFile] = []
-        self._library, self._known = library, known
+    def __init__(self, library: Library, stored: frozenset[str]) -> None:
+        """stored: the papers in the library when the ingest was planned."""
+        self.deferred: list[SourceFile] = []
+        self._library, self._stored = library, stored
 
     def claimed(self, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
-        """The files that are ours, each when it is taken."""
+        """The files that this ingest adds; each is claimed when it is yielded."""
         for file in files:
-            if self._library.claim(file, is_known=file.sha256 in self._known):
+            if self._library.claim(file, is_known=file.sha256 in self._stored):
                 yield file
             else:
-                self.files.append(file)
+                self.deferred.append(file)
 
 
-def _bring_in(
+def _outcomes(
     library: Library,
     plan: _Plan,
-    known: Mapping[str, str],
+    stored: Mapping[str, str],
     added: Iterable[Added],
-    others: _Others,
-    now: dict[str, str],
-    tried_with: Callable[[str], str],
+    claims: _Claims,
+    current: dict[str, str],
+    failure_key: Callable[[str], str],
 ) -> Iterator[Outcome]:
     """The outcomes of the plan's new files, and of their copies.
 
-    known: path -> SHA-256 before. now: see _link. tried_with: see _tried_with.
+    stored: path -> SHA-256 in the library before. current: see _link. failure_key: see _failure_key.
     """
     failed: dict[str, PaperError] = {}
     for file, result in added:
         if isinstance(result, PaperError):
             failed[file.sha256] = result
-            outcome = _record_failure(library, file, result, tried_with)
+            outcome = _record_failure(library, file, result, failure_key)
         else:
-            status: Status = "replaced" if file.path in known else "added"
+            status: Status = "replaced" if file.path in stored else "added"
             outcome = Outcome(file, status, len(result.pages.starts), len(result.spans), result.problems)
         library.release(file)
         yield outcome
-    elsewhere = {file.sha256 for file in others.files}
+    deferred = {file.sha256 for file in claims.deferred}
     for file in plan.copies:
         if file.sha256 in failed:
-            yield _record_failure(library, file, failed[file.sha256], tried_with)
-    others.files += [file for file in plan.copies if file.sha256 in elsewhere]
-    yield from _link(library, [file for file in plan.copies if file.sha256 not in failed.keys() | elsewhere], now)
+            yield _record_failure(library, file, failed[file.sha256], failure_key)
+    claims.deferred += [file for file in plan.copies if file.sha256 in deferred]
+    yield from _link(library, [file for file in plan.copies if file.sha256 not in failed.keys() | deferred], current)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,35 +187,36 @@ class _Plan:
 
     outcomes: list[Outcome] = field(default_factory=list)  # of files that need no work
     new: dict[str, SourceFile] = field(default_factory=dict)  # SHA-256 -> the file to read
-    moved: list[SourceFile] = field(default_factory=list)  # moved or copied: their paper is in the library already
+    moved: list[SourceFile] = field(default_factory=list)  # moved or copied files whose papers are in the library
     copies: list[SourceFile] = field(default_factory=list)  # of files in `new`
 
 
 def _plan(
     library: Library,
     files: Sequence[SourceFile],
-    known: Mapping[str, str],
+    stored: Mapping[str, str],
     retry: Container[str],
     unfinished: Container[str],
-    tried_with: Callable[[str], str],
+    failure_key: Callable[[str], str],
 ) -> _Plan:
-    """known: path -> SHA-256 of the files in the library. unfinished: files whose pages OCR has not finished.
+    """What to do with each file.
 
-    tried_with: see _tried_with.
+    stored: path -> SHA-256 of the files in the library. unfinished: the SHA-256s of files with pages that OCR has not
+    finished. failure_key: see _failure_key.
     """
     plan = _Plan()
     failures = {failure.file.path: failure for failure in library.failures()}
-    papers = set(known.values())
+    papers = set(stored.values())
     for file in files:
         failure = failures.get(file.path)
         again = file.sha256 in unfinished or file.path in retry
-        if known.get(file.path) == file.sha256 and not (again and _may_read_better(library, file)):
+        if stored.get(file.path) == file.sha256 and not (again and _may_read_better(library, file)):
             if failure:
                 library.forget_failure(file.path)
             plan.outcomes.append(Outcome(file, "unchanged"))
-        elif failure and file.path not in retry and (why := _not_again(failure, file, tried_with)):
+        elif failure and file.path not in retry and (why := _why_skipped(failure, file, failure_key)):
             plan.outcomes.append(Outcome(file, "failed", notes=(failure.happened, failure.remedy, why)))
-        elif file.sha256 in papers and known.get(file.path) != file.sha256:
+        elif file.sha256 in papers and stored.get(file.path) != file.sha256:
             plan.moved.append(file)
         elif file.sha256 in plan.new:
             plan.copies.append(file)
@@ -224,34 +225,35 @@ def _plan(
     return plan
 
 
-def _not_again(failure: Failure, file: SourceFile, tried_with: Callable[[str], str]) -> str:
-    """Why a file that could not be read is not read again; "" if that may end otherwise."""
+def _why_skipped(failure: Failure, file: SourceFile, failure_key: Callable[[str], str]) -> str:
+    """Why a file that could not be read is not read again; "" if it is, because the result may differ."""
     if failure.file.sha256 == file.sha256:
         return "Not tried again: the file has not changed."
-    if failure.file.sha256.startswith(f"{file.sha256}{_WITH}") and failure.file.sha256 == tried_with(file.sha256):
-        return "Not tried again: neither the file nor what it is read with has changed."
+    if failure.file.sha256.startswith(f"{file.sha256}{_CONDITIONS_MARK}") and failure.file.sha256 == failure_key(
+        file.sha256
+    ):
+        return "Not tried again: the file, the settings and the OCR engine have not changed."
     return ""
 
 
-def _tried_with(sha256: str, reading: Reading, limits: Limits) -> str:
-    """A file with the conditions that it was read under."""
-    return f"{sha256}{_WITH}{_conditions(reading, limits)}"
+def _failure_key(sha256: str, reading: Reading, limits: Limits) -> str:
+    """A file's SHA-256 with the conditions under which it was read, for the record of a failure by a limit."""
+    return f"{sha256}{_CONDITIONS_MARK}{_conditions(reading, limits)}"
 
 
 def _conditions(reading: Reading, limits: Limits) -> str:
-    """A digest of everything but a file's content that decides whether it, or a page of it, runs into a limit: other
-    settings, another engine or version may read it."""
+    """A digest of the version, the settings and the OCR engine: they decide whether a file or page exceeds a limit."""
     how = (folio.__version__, reading_fingerprint(reading), reading.ocr and _engine(), replace(limits, jobs=1))
     return hashlib.blake2b(repr(how).encode(), digest_size=8).hexdigest()
 
 
 def prune(library: Library, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[Outcome]:
-    """Remove every file that is gone, and its paper; if the whole folder is gone, keep it: a disk may be absent."""
+    """Remove every missing file and its paper. If its whole folder is missing, keep it: a disk may be unplugged."""
     files = [*(failure.file for failure in library.failures()), *library.files()]
     for file in {file.path: file for file in files}.values():
         if is_gone(Path(file.path)):
             library.drop(file.path)
-            if sha256 := file.sha256.partition(_WITH)[0]:
+            if sha256 := file.sha256.partition(_CONDITIONS_MARK)[0]:
                 scans.forget(sha256)
             yield Outcome(file, "pruned")
         elif not Path(file.path).parent.is_dir():
@@ -296,7 +298,7 @@ def _failures(library: Library) -> list[dict[str, object]]:
     return [
         {
             "file": failure.file.name,
-            "sha256": failure.file.sha256.partition(_WITH)[0],
+            "sha256": failure.file.sha256.partition(_CONDITIONS_MARK)[0],
             "failed": failure.happened,
             "remedy": failure.remedy,
             "paths": [failure.file.path],
@@ -315,11 +317,11 @@ def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: fl
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a worker reads of a file at a time: one page of it by OCR, or all of it, given the pages by OCR."""
+    """One job of a worker: OCR of one page of a file, or reading the whole file."""
 
     file: SourceFile
-    page: int | None = None  # from 0
-    scans: Mapping[int, Scan] = field(default_factory=dict)
+    page: int | None = None  # from 0; None for the whole file
+    scans: Mapping[int, Scan] = field(default_factory=dict)  # page index -> its OCR, for the whole file
 
     @property
     def sha256(self) -> str:
@@ -328,7 +330,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Unscanned:
-    """Pages of a file, from 0, that OCR has to read before the file can be read."""
+    """A file that cannot be read before OCR has read these pages (indexes from 0)."""
 
     pages: tuple[int, ...]
 
@@ -339,7 +341,7 @@ def read_part(part: Part, reading: Reading, max_file_mb: int, seconds: float) ->
 
 
 def part_of(part: Part, content: bytes, reading: Reading, seconds: float) -> NewPaper | Unscanned | Scan:
-    """The same of the content of a file."""
+    """read_part on the content of a file."""
     if part.page is not None:
         return reader.scan(content, part.page)
     try:
@@ -349,9 +351,9 @@ def part_of(part: Part, content: bytes, reading: Reading, seconds: float) -> New
 
 
 def checked_content(file: SourceFile, max_file_mb: int) -> bytes:
-    """The bytes of a file, which have the hash in `file`.
+    """The bytes of a file, checked against its SHA-256.
 
-    Raises PaperLimit, and PaperBusy for a file that was replaced since.
+    Raises PaperLimit if it is too large, and PaperBusy if it cannot be read or has changed since it was hashed.
     """
     content = reader.read_file(Path(file.path), max_file_mb)
     if hashlib.sha256(content).hexdigest() != file.sha256:
@@ -377,12 +379,12 @@ def paper_of(
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")
     problems = tuple(sorted((*_page_problems(parsed.pages), *parsed.problems), key=_severity))
     sections = section_tree.sections(parsed.headings, text, pages)
-    spans, fine = chunking.chunked(text, reading, sections)
+    spans, fine = chunking.chunk_text(text, reading, sections)
     return NewPaper(file.sha256, parsed.metadata, text, pages, spans, problems, sections, fine)
 
 
 def _add_papers(queue: EmbeddingQueue, results: Iterable[Read]) -> Iterator[Added]:
-    """Embed and add what was read; yields each file with its paper once that is in the library, or with its error."""
+    """Embed and add papers; yields each file with its paper once that is in the library, or with its error."""
     for read in results:
         if isinstance(read, workers.Finished):
             file, result = read
@@ -402,7 +404,7 @@ def _make_embedder(library: Library, get_embedder: Callable[[], Embedder], readi
 
 
 def _may_read_better(library: Library, file: SourceFile) -> bool:
-    """Whether a paper has pages that may be read now. A paper of several files is not read again for one of them."""
+    """Whether a paper has pages that may be readable now. A paper with several files is not read again."""
     with library.database.rows_expected():
         paper = library.papers_by_id([file.sha256])[0]
     has_one_file = sum(other.sha256 == file.sha256 for other in library.files()) == 1
@@ -410,12 +412,12 @@ def _may_read_better(library: Library, file: SourceFile) -> bool:
 
 
 def _severity(problem: str) -> int:
-    """The order in which problems are told: what was not read, what was read otherwise, and all else."""
+    """The rank of a problem: pages that were not read, then pages that were read in another way, then all others."""
     return next((place for place, reason in enumerate(_SEVERITY) if reason in problem), len(_SEVERITY))
 
 
 def _page_problems(pages: Sequence[Page]) -> Iterator[str]:
-    """The problems of pages, grouped: "pp. 2-4, 9: no text". Those that a later ingest may not have come first."""
+    """The problems of pages, grouped: "pp. 2-4, 9: no text". At most PROBLEMS; those of _MAY_CHANGE are kept first."""
     numbers: dict[str, list[int]] = {}
     for page in pages:
         if page.problem:
@@ -425,16 +427,16 @@ def _page_problems(pages: Sequence[Page]) -> Iterator[str]:
         for problem in first[PROBLEMS - 1 :]:
             numbers.setdefault(_MORE_PROBLEMS, []).extend(numbers.pop(problem))
         numbers[_MORE_PROBLEMS].sort()
-    for problem, found in numbers.items():
+    for problem, affected in numbers.items():
         runs: list[list[int]] = []
-        for number in found:
+        for number in affected:
             if runs and number == runs[-1][1] + 1:
                 runs[-1][1] = number
             else:
                 runs.append([number, number])
         listed = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:PAGE_RANGES])
         more = sum(last - first + 1 for first, last in runs[PAGE_RANGES:])
-        yield f"{'p.' if len(found) == 1 else 'pp.'} {listed}{f' and {more:,} more' if more else ''}: {problem}"
+        yield f"{'p.' if len(affected) == 1 else 'pp.'} {listed}{f' and {more:,} more' if more else ''}: {problem}"
 
 
 def _read_papers(
@@ -446,7 +448,7 @@ def _read_papers(
     progress: IngestProgress,
     scans: ScannedPages,
 ) -> Generator[Read, None, None]:
-    """Files with a text layer first; then the pages of scans, each under the limits of a file."""
+    """Read the files with a text layer; then the pages of scans, each under the limits of a file."""
     scanning = Scanning(scans, progress.scanned, reading, limits)
     for parts in (map(Part, files), scanning):
         results = workers.run_guarded(
@@ -459,15 +461,15 @@ def _read_papers(
             extra_futures=extra_futures,
         )
         with closing(results):
-            for found in results:
-                if isinstance(found, workers.Woken):
-                    yield found
-                elif (paper := scanning.take(*found)) is not None:
-                    yield workers.Finished(found.item.file, paper)
+            for result in results:
+                if isinstance(result, workers.Woken):
+                    yield result
+                elif (paper := scanning.take(*result)) is not None:
+                    yield workers.Finished(result.item.file, paper)
 
 
 class Scanning:
-    """The parts of scans that are still to be read: an iterator that may have more after each result."""
+    """The parts of scanned files that are still to be read: an iterator that may have more parts after each result."""
 
     def __init__(
         self,
@@ -480,9 +482,9 @@ class Scanning:
         self._scans, self._scanned = scans, scanned
         self._reading, self._limits = reading, limits
         self._read: dict[SourceFile, dict[int, Scan]] = {}
-        self._left: dict[SourceFile, int] = {}  # pages of each file that have not come back
+        self._left: dict[SourceFile, int] = {}  # file -> the number of its pages without a result
         self._pages: deque[Part] = deque()
-        self._whole: deque[SourceFile] = deque()  # files whose pages have all come back
+        self._whole: deque[SourceFile] = deque()  # files whose pages all have a result
 
     def __iter__(self) -> Iterator[Part]:
         return self
@@ -496,7 +498,7 @@ class Scanning:
         raise StopIteration
 
     def take(self, part: Part, result: NewPaper | Unscanned | Scan | PaperError) -> NewPaper | PaperError | None:
-        """Note what has come back of a file; returns its paper, or why there is none, once that is known."""
+        """Take the result of a part. Returns the file's paper or error once it is read, None before that."""
         if part.page is not None:
             assert not isinstance(result, NewPaper | Unscanned)
             self._take_page(part.file, part.page, _as_scan(result))
@@ -507,10 +509,10 @@ class Scanning:
         assert not isinstance(result, Scan)
         return result
 
-    def _begin(self, file: SourceFile, pages: Sequence[int], known: Mapping[int, Scan]) -> None:
-        """Read these pages of a file, but those that an earlier run has read."""
+    def _begin(self, file: SourceFile, pages: Sequence[int], scans: Mapping[int, Scan]) -> None:
+        """Queue these pages of a file, except those that an earlier run has read."""
         self._scans.begin(file.sha256, _engine())
-        self._read[file] = {**self._scans.read(file.sha256, _engine(), self._conditions), **known}
+        self._read[file] = {**self._scans.read(file.sha256, _engine(), self._conditions), **scans}
         missing = [page for page in pages if page not in self._read[file]]
         self._left[file] = len(missing)
         self._pages += [Part(file, page) for page in missing]
@@ -535,7 +537,7 @@ class Scanning:
 
 
 def _as_scan(result: Scan | PaperError) -> Scan:
-    """What came of a page, also where its worker was stopped."""
+    """The result of OCR on a page, also if its worker was stopped."""
     if isinstance(result, Scan):
         return result
     why = result.happened.replace("the file", "the page").rstrip(".")
@@ -545,20 +547,20 @@ def _as_scan(result: Scan | PaperError) -> Scan:
 
 
 def _engine() -> str:
-    """The identity of the OCR engine; "" for none."""
-    found = ocr.engine()
-    return found.identity if found else ""
+    """The identity of the OCR engine; "" if none is installed."""
+    engine = ocr.engine()
+    return engine.identity if engine else ""
 
 
 def _unfinished(scans: ScannedPages, reading: Reading, limits: Limits) -> frozenset[str]:
-    """The files with pages that OCR has not finished, and may be able to finish now."""
+    """The SHA-256s of files with pages that OCR has not finished, and may be able to finish now."""
     if not reading.ocr or scans.is_empty or not _engine():
         return frozenset()
     return scans.unfinished(_conditions(reading, limits))
 
 
 def _forget_scans(scans: ScannedPages, outcome: Outcome, conditions: str) -> None:
-    """Delete the pages of a paper that is in the library whole; of another one, note when it is to be read again."""
+    """Delete the OCR pages of a paper that was added completely; for another one, note when to read it again."""
     if outcome.status not in ("added", "replaced"):
         return
     is_unfinished, is_limited = (any(why in note for note in outcome.notes) for why in (UNFINISHED, LIMITED))
@@ -568,10 +570,10 @@ def _forget_scans(scans: ScannedPages, outcome: Outcome, conditions: str) -> Non
         scans.forget(outcome.file.sha256)
 
 
-def _link(library: Library, files: Sequence[SourceFile], now: dict[str, str]) -> Iterator[Outcome]:
+def _link(library: Library, files: Sequence[SourceFile], current: dict[str, str]) -> Iterator[Outcome]:
     """Link files whose papers are in the library already: copies, or files that were moved.
 
-    now: path -> SHA-256 of every file of this ingest; a known path may hold another paper by now.
+    current: path -> SHA-256 of every file of this ingest; a path in the library may hold another paper now.
     """
     if not files:
         return
@@ -580,16 +582,18 @@ def _link(library: Library, files: Sequence[SourceFile], now: dict[str, str]) ->
     gone = [other.path for other in linked if not Path(other.path).exists()]
     library.link(files, gone)
     for file in files:
-        others = [other for other in linked if other.sha256 == file.sha256]
-        kept = [o for o in others if o.path not in gone and now.get(o.path, o.sha256) == o.sha256]
-        note = f"The same file as {kept[0].name}." if kept else f"Moved from {others[0].name}."
+        same_paper = [other for other in linked if other.sha256 == file.sha256]
+        copies = [o for o in same_paper if o.path not in gone and current.get(o.path, o.sha256) == o.sha256]
+        note = f"The same file as {copies[0].name}." if copies else f"Moved from {same_paper[0].name}."
         yield Outcome(file, "duplicate", notes=(note,))
 
 
-def _record_failure(library: Library, file: SourceFile, error: PaperError, tried_with: Callable[[str], str]) -> Outcome:
-    # What the computer stopped may succeed at any time: recorded without its hash, the file counts as new then.
+def _record_failure(
+    library: Library, file: SourceFile, error: PaperError, failure_key: Callable[[str], str]
+) -> Outcome:
+    # A file that failed because the computer was busy may succeed later: recorded without a hash, it counts as new.
     sha256 = file.sha256
     if isinstance(error, PaperLimit):
-        sha256 = "" if isinstance(error, PaperBusy) else tried_with(sha256)
+        sha256 = "" if isinstance(error, PaperBusy) else failure_key(sha256)
     library.record_failure(Failure(replace(file, sha256=sha256), error.happened, error.remedy))
     return Outcome(file, "failed", notes=(error.happened, error.remedy))

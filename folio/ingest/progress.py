@@ -20,7 +20,7 @@ class Outcome:
     status: Status
     pages: int = 0
     chunks: int = 0
-    notes: tuple[str, ...] = ()  # problems found, or why it failed and what to do
+    notes: tuple[str, ...] = ()  # its problems, or why it failed and what to do
 
 
 class IngestProgress(Protocol):
@@ -31,7 +31,7 @@ class IngestProgress(Protocol):
     def planned(self, files: Sequence[SourceFile]) -> None: ...
 
     def scanned(self, file: SourceFile, pages: int, of: int) -> None:
-        """So many of a scan's pages have been read by OCR, in this run or before."""
+        """OCR has read `pages` of a scan's `of` pages, in this run or before."""
         ...
 
     def embedded(self, file: SourceFile, chunks: int, of: int) -> None: ...

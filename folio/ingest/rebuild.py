@@ -1,4 +1,4 @@
-"""Rebuilding a store while the old one stays in use until the new one is complete."""
+"""Rebuilds a store; the old one stays in use until the new one is complete."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def rebuild(path: Path, plan: RebuildPlan, notice: Notice) -> Iterator[Outcome]:
 
 
 class NoneReadable(StoreError):
-    """No file that a library was to be made of again could be read."""
+    """None of the files for a rebuild could be read."""
 
 
 def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcome]:
@@ -94,10 +94,9 @@ def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcom
 def known_files(
     path: Path, record: Path, *, thorough: bool = False, notice: Notice = lambda text: None
 ) -> dict[Path, SourceFile]:
-    """The files that a library was made from, by absolute path.
+    """The files that a library was made from, by absolute path; for a damaged library, those in `record`.
 
-    Of a damaged library, those that ingested.json (`record`) lists. thorough: look for damage in the whole file.
-    notice: see SqliteDatabase.
+    record: ingested.json. thorough: look for damage in the whole file. notice: see SqliteDatabase.
     """
     files = read_if_sound(path, sound_files if thorough else Library.files, notice)
     if files is not None:
@@ -106,7 +105,7 @@ def known_files(
 
 
 def listed_files(record: Path) -> dict[Path, SourceFile]:
-    """The files that ingested.json (`record`) lists, as far as it can be read."""
+    """The files that ingested.json (`record`) lists; none if it cannot be read."""
     try:
         papers = json.loads(record.read_text(encoding="utf-8"))
         files = [SourceFile(path, Path(path).name, paper["sha256"]) for paper in papers for path in paper["paths"]]
@@ -118,10 +117,10 @@ def listed_files(record: Path) -> dict[Path, SourceFile]:
 def read_if_sound(path: Path, read: Callable[[Library], T], notice: Notice = lambda text: None) -> T | None:
     """The result of `read` on the library; None if the library is missing, or proven to be damaged.
 
-    notice: see SqliteDatabase. Raises StoreError for all that proves nothing: a busy library, a full disk, a file that
-    cannot be read now.
+    notice: see SqliteDatabase. Raises StoreError for errors that do not prove damage: a busy library, a full disk, a
+    file that cannot be read now.
     """
-    for _ in range(2):  # what proves damage is there the second time too: a disk may fail to read something once
+    for _ in range(2):  # a disk may fail to read something once; real damage is still there the second time
         try:
             with closing(Library(path, notice=notice)) as library:
                 return read(library)
@@ -135,7 +134,7 @@ def read_if_sound(path: Path, read: Callable[[Library], T], notice: Notice = lam
 def open_unfinished(path: Path, fingerprint: dict[str, str]) -> Library:
     """The library of an interrupted rebuild if it is sound and can be continued, otherwise an empty one."""
     with suppress(StoreMismatch):
-        if read_if_sound(path, lambda found: _can_continue(found, fingerprint)):
+        if read_if_sound(path, lambda library: _can_continue(library, fingerprint)):
             return Library(path)
     delete(path)
     return Library(path, create=True)
@@ -147,22 +146,22 @@ def _can_continue(library: Library, fingerprint: dict[str, str]) -> bool:
 
 
 def is_sound(library: Library) -> bool:
-    """Whether what was made from PDFs has no fault. Reads all of it."""
+    """Whether the data made from PDFs has no fault. Reads all of it."""
     return not LibraryCheck(library.database).made_from_pdfs()
 
 
 def sound_files(library: Library) -> list[SourceFile]:
-    """The files of a library. Raises StoreDamaged if the structure of what was made from PDFs has a fault."""
+    """The files of a library. Raises StoreDamaged if the structure of the data made from PDFs has a fault."""
     if LibraryCheck(library.database).structure():
         raise StoreDamaged("The library is damaged.", DAMAGED)
     return library.files()
 
 
 def _replace(path: Path, new: Path, notice: Notice) -> None:
-    """Put the library `new` in the place of the one at `path`; what people said is in a file of its own.
+    """Replace the library at `path` by `new`. What people made is in another file.
 
-    A sound library stays: its papers are replaced in one transaction. A damaged one is set aside, and the new one takes
-    its place; a kill at any point loses nothing, and the same call continues.
+    A sound library stays: its papers are replaced in one transaction. A damaged one is set aside and replaced. A kill
+    at any point loses nothing, and the same call continues.
     """
     if read_if_sound(path, sound_files, notice) is not None:
         with closing(SqliteDatabase(path)) as database:
@@ -174,10 +173,9 @@ def _replace(path: Path, new: Path, notice: Notice) -> None:
 
 
 def take_place(path: Path, new: Path) -> Path | None:
-    """Rename the library `new` to `path`, a damaged one there to another name, which is returned.
+    """Rename the library `new` to `path`. A damaged library there is renamed first; returns its new path.
 
-    Whatever may fail for lack of space is done before anything is renamed. Raises StoreBusy while another process has
-    a part of `new` in its hands.
+    All steps that need disk space come before the renames. Raises StoreBusy while another process uses `new`.
     """
     with closing(SqliteDatabase(new)) as database:
         database.merge_log()

@@ -1,10 +1,11 @@
-"""The pages of scans that OCR has read, kept until their papers are in the library: a stopped ingest goes on there.
+"""Keeps the scanned pages that OCR has read until their papers are in the library, so that an ingest can be resumed.
 
-A page costs seconds, and a scanned book hours. Each is written when it is read, to a file of its own: under the hash of
-the PDF and the identity of the engine (ocr.Engine), so that another file, engine or language never gets it.
+A page costs seconds, and a scanned book hours. Each page is written to a separate file as soon as it is read. The path
+contains the hash of the PDF and the identity of the engine (ocr.Engine), so that no other file, engine or language
+gets it.
 
-A page that ran into a limit would do so again, at the cost of the whole limit. It is kept as that, with what it was
-tried with: a digest of the limits, the engine and Folio's version, here called `conditions`.
+A page that ran into a limit would do so again, and waste that time. It is kept as failed, with its `conditions`: a
+digest of the limits, the engine and Folio's version.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from folio.files import remove, write_json, write_text
 from folio.pdf.ocr import Scan
 from folio.pdf.reading_order import Box
 
-# The folder beside the library
+# The folder next to the library
 FOLDER = "scans"
-# In the folder of a paper that is in the library without some pages: the conditions under which they ran into limits
+# A file in the folder of a paper with missing pages: the conditions under which these pages ran into limits
 _CONDITIONS = "conditions"
-# Seconds after which the pages of a file that was never added are deleted: nobody goes on with it.
+# Seconds after which the pages of a file that was never added are deleted
 _KEPT_S = 60 * 24 * 3600
 
 
@@ -37,40 +38,40 @@ class ScannedPages:
         self._folder = folder
 
     def read(self, paper: str, engine: str, conditions: str) -> dict[int, Scan]:
-        """Page index -> what this engine read on it, for the pages of a file that are kept. paper: its SHA-256.
+        """Page index -> the result of this engine, for the kept pages of a file. paper: the file's SHA-256.
 
-        A page that is not as it was written is left out, and one that ran into a limit under other conditions.
+        Leaves out damaged pages, and pages that ran into a limit under other conditions.
         """
         if self._folder is None:
             return {}
-        found = (_page(path, engine, conditions) for path in self._of(self._folder, paper, engine).glob("*.json"))
-        return dict(each for each in found if each is not None)
+        pages = (_page(path, engine, conditions) for path in self._of(self._folder, paper, engine).glob("*.json"))
+        return dict(page for page in pages if page is not None)
 
     def begin(self, paper: str, engine: str) -> None:
-        """Note that the pages of a file are being read. Deletes what nobody goes on with."""
+        """Note that the pages of a file are being read. Deletes abandoned files' pages."""
         if self._folder is None:
             return
         with suppress(OSError):
             for folder in self._folder.iterdir():
                 if time.time() - folder.stat().st_mtime > _KEPT_S:
                     remove(folder)
-        with suppress(OSError):  # a page that cannot be kept is read all the same
+        with suppress(OSError):  # pages that cannot be kept can still be read
             self._of(self._folder, paper, engine).mkdir(parents=True, exist_ok=True)
             os.utime(self._folder / paper)
 
     def keep(self, paper: str, engine: str, index: int, scan: Scan, conditions: str) -> None:
-        """Keep what an engine read on a page, or the limit that it ran into. Raises DiskFull."""
+        """Keep the result of an engine on a page, or the limit that it ran into. Raises DiskFull."""
         if self._folder is None:
             return
-        written = {"engine": engine, "page": index, "blocks": scan.blocks}
+        record = {"engine": engine, "page": index, "blocks": scan.blocks}
         if scan.failed:
-            written |= {"failed": scan.failed, "conditions": conditions}
+            record |= {"failed": scan.failed, "conditions": conditions}
         with suppress(OSError):
             path = self._of(self._folder, paper, engine) / f"{index + 1:05}.json"
-            write_json(path, {**written, "sha256": _digest(written)})
+            write_json(path, {**record, "sha256": _digest(record)})
 
     def forget(self, paper: str) -> None:
-        """Delete the pages of a file: its paper is in the library, or was removed."""
+        """Delete the pages of a file, because its paper is in the library or was removed."""
         if self._folder is not None:
             with suppress(OSError):
                 remove(self._folder / paper)
@@ -78,8 +79,10 @@ class ScannedPages:
                 self._folder.rmdir()  # unless there are others
 
     def note_unfinished(self, paper: str, conditions: str) -> None:
-        """Note that a paper is in the library without some pages. conditions: those that they ran into limits under; ""
-        if they may be read under the same ones."""
+        """Note that a paper in the library lacks some pages.
+
+        conditions: those under which these pages ran into limits; "" if the next ingest may read them.
+        """
         if self._folder is None:
             return
         with suppress(OSError):
@@ -105,29 +108,29 @@ def _short(engine: str) -> str:
     return hashlib.blake2b(engine.encode(), digest_size=8).hexdigest()
 
 
-def _digest(written: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
+def _digest(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def _conditions(folder: Path) -> str:
-    """What note_unfinished noted of a paper."""
+    """The conditions that note_unfinished wrote; "" for none."""
     with suppress(OSError, ValueError):
         return (folder / _CONDITIONS).read_text(encoding="utf-8")
     return ""
 
 
 def _page(path: Path, engine: str, conditions: str) -> tuple[int, Scan] | None:
-    """A page as it was kept; None if the file is damaged, of another engine, or of a limit under other conditions."""
+    """A kept page; None if the file is damaged, from another engine, or for a limit under other conditions."""
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-        digest = written.pop("sha256")
-        if digest != _digest(written) or written["engine"] != engine:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        digest = record.pop("sha256")
+        if digest != _digest(record) or record["engine"] != engine:
             return None
-        if written.get("conditions", conditions) != conditions:
+        if record.get("conditions", conditions) != conditions:
             return None
-        failed = written.get("failed", "")
-        scan = Scan([_lines(block) for block in written["blocks"]], failed, "limit" if failed else "")
-        return int(written["page"]), scan
+        failed = record.get("failed", "")
+        scan = Scan([_lines(block) for block in record["blocks"]], failed, "limit" if failed else "")
+        return int(record["page"]), scan
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

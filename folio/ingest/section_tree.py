@@ -1,4 +1,4 @@
-"""The sections of a paper: its headings found in the cleaned text, and the tree that they make. Pure."""
+"""The sections of a paper: locates its headings in the cleaned text and builds the tree of sections. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from folio.ingest.text_blocks import blocks
 from folio.sections import FootnoteLines, HeadingLines, Kind, PaperSection
 from folio.types import PageMap
 
-# Titles that say what a section is. The first that matches counts.
+# The kind of a section by its title; the first match counts.
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.I))  # type: ignore[misc]
     for kind, pattern in (
@@ -36,29 +36,32 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
 
 
 def sections(headings: HeadingLines, text: str, pages: PageMap) -> tuple[PaperSection, ...]:
-    """The sections and blocks of a paper, ordered by their start. text: cleaned; pages: where each begins in it."""
-    tree = _tree(_placed(find_headings(headings), text, pages), len(text))
-    found = blocks(text, pages, tree, _footnotes(headings.footnotes, text, pages))
-    return tuple(sorted((*tree, *found), key=lambda section: section.start))
+    """The sections and blocks of a paper, ordered by their start.
+
+    text: the cleaned text. pages: where each page begins in it.
+    """
+    tree = _tree(_located(find_headings(headings), text, pages), len(text))
+    without_heading = blocks(text, pages, tree, _footnotes(headings.footnotes, text, pages))
+    return tuple(sorted((*tree, *without_heading), key=lambda section: section.start))
 
 
 def _footnotes(footnotes: Sequence[FootnoteLines], text: str, pages: PageMap) -> list[tuple[int, int]]:
-    """The spans of the footnotes that stand in the text."""
-    found: list[tuple[int, int]] = []
+    """The spans of the footnotes that are in the text."""
+    located: list[tuple[int, int]] = []
     for page, group in groupby(footnotes, key=lambda footnote: footnote.page):
         start, end = pages.bounds(page, len(text))
         lines = _PageLines(text[start:end])
         for footnote in group:
-            spans = lines.span(footnote.lines)
-            if spans is not None:
-                found.append((start + spans[0], start + spans[1]))
-    return found
+            span = lines.span(footnote.lines)
+            if span is not None:
+                located.append((start + span[0], start + span[1]))
+    return located
 
 
-def _placed(found: Sequence[Heading], text: str, pages: PageMap) -> list[tuple[int, Heading]]:
-    """The headings that stand in the text, each at the start of a line, with that start; in order."""
+def _located(headings: Sequence[Heading], text: str, pages: PageMap) -> list[tuple[int, Heading]]:
+    """The headings that begin a line of the text, each with the offset of that line; in order."""
     placed: dict[int, Heading] = {}
-    for page, group in groupby(found, key=lambda heading: heading.line.page):
+    for page, group in groupby(headings, key=lambda heading: heading.line.page):
         start, end = pages.bounds(page, len(text))
         lines = _PageLines(text[start:end])
         for heading in group:
@@ -69,48 +72,48 @@ def _placed(found: Sequence[Heading], text: str, pages: PageMap) -> list[tuple[i
 
 
 class _PageLines:
-    """A page's text, in which lines are found by their letters and digits alone: cleaning changes the others."""
+    """A page's text, for finding lines by their letters and digits only: cleaning changes the other characters."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._places = [place for place, character in enumerate(text) if character.isalnum()]
         self._letters = _lower("".join([text[place] for place in self._places]))
         self._taken: set[int] = set()
-        self._searched: dict[str, int] = {}  # how far each line has been looked for
+        self._searched: dict[str, int] = {}  # line -> where its next search starts
 
     def find(self, line: str, whole: bool) -> int | None:
-        """Where a line begins that has not been found before; None for none. whole: it must end there too."""
-        wanted = _lower("".join(filter(str.isalnum, normalize_characters(line))))
-        at = self._letters.find(wanted, self._searched.get(wanted, 0)) if wanted else -1
+        """The start of the next occurrence of a line; None if there is none. whole: it must also end a line."""
+        key = _lower("".join(filter(str.isalnum, normalize_characters(line))))
+        at = self._letters.find(key, self._searched.get(key, 0)) if key else -1
         while at >= 0:
-            start, end = self._between(at - 1), self._between(at + len(wanted) - 1)
+            start, end = self._between(at - 1), self._between(at + len(key) - 1)
             newline = self._text.rfind("\n", *start)
             if (newline >= 0 or not at) and at not in self._taken and (not whole or self._ends_line(*end)):
                 self._taken.add(at)
-                self._searched[wanted] = at + 1
+                self._searched[key] = at + 1
                 first = newline + 1 if newline >= 0 else 0
                 return next(place for place in range(first, len(self._text)) if not self._text[place].isspace())
-            at = self._letters.find(wanted, at + 1)
-        self._searched[wanted] = len(self._letters)
+            at = self._letters.find(key, at + 1)
+        self._searched[key] = len(self._letters)
         return None
 
     def span(self, lines: Sequence[str]) -> tuple[int, int] | None:
-        """Where lines stand that follow each other, as many of them as do; None if the first begins no line."""
+        """The span of these lines, up to the first that does not follow; None if the first line does not begin one."""
         start = self.find(lines[0], whole=False)
         if start is None:
             return None
         at = bisect_left(self._places, start)
         for line in lines:
-            wanted = _lower("".join(filter(str.isalnum, normalize_characters(line))))
-            if not self._letters.startswith(wanted, at):
+            key = _lower("".join(filter(str.isalnum, normalize_characters(line))))
+            if not self._letters.startswith(key, at):
                 break
-            at += len(wanted)
+            at += len(key)
         end = self._places[at - 1] + 1
         newline = self._text.find("\n", end)
         return start, newline if newline >= 0 else len(self._text)
 
     def _between(self, index: int) -> tuple[int, int]:
-        """The span after a letter up to the next one."""
+        """The span between a letter and the next one."""
         after = self._places[index] + 1 if index >= 0 else 0
         return after, self._places[index + 1] if index + 1 < len(self._places) else len(self._text)
 
@@ -119,13 +122,13 @@ class _PageLines:
 
 
 def _lower(text: str) -> str:
-    """In lower case, with as many characters as before."""
+    """The text in lower case, unless that changes its length."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text
 
 
 def _tree(placed: Sequence[tuple[int, Heading]], length: int) -> tuple[PaperSection, ...]:
-    """Each heading's section: up to the next heading of its level or a higher one."""
+    """Each heading's section, which ends at the next heading of its level or a higher one."""
     ends = [length] * len(placed)
     kinds: list[Kind] = []
     open_: list[int] = []  # the sections that have not ended, outermost first

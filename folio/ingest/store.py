@@ -1,6 +1,6 @@
-"""Where a library is kept: `Store` is what is done to all of it, `LocalStore` keeps it in a folder of this computer.
+"""Where a library is kept: `Store` has the operations on a whole library, `LocalStore` keeps it in a local folder.
 
-Several computers share one in PostgreSQL (folio/shared/postgres_store.py). Its indexes are always files in the folder.
+Several computers share a library in PostgreSQL (folio/shared/postgres_store.py).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Store(ABC):
-    """Where a library is kept: opening it, and what is done to all of it."""
+    """Where a library is kept: opens it, and has the operations on all of it."""
 
-    folder: Path  # of this computer: the indexes are there
+    folder: Path  # a local folder, for the indexes
     engine: indexes.Engine
     citation_style: CitationStyle
     notice: Notice
@@ -37,19 +37,19 @@ class Store(ABC):
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where it is, in words: a folder, or an address."""
+        """The location in words: a folder, or an address."""
 
     @abstractmethod
     def exists(self) -> bool:
-        """Whether something was ever written there."""
+        """Whether the store was ever written."""
 
     @abstractmethod
     def open(self, *, create: bool = False) -> Library:
-        """The library. create: make a missing one, for callers that hold the writer lock; else StoreMissing."""
+        """The library. create: make a missing one; the caller holds the writer lock. Otherwise raises StoreMissing."""
 
     @abstractmethod
     def conversations(self) -> Conversations:
-        """The conversations of the web app. The library may not exist yet, and may be replaced later."""
+        """The conversations of the web app. The library may not exist yet, or may be replaced later."""
 
     @abstractmethod
     def made_with(self) -> dict[str, str]:
@@ -57,14 +57,14 @@ class Store(ABC):
 
     @abstractmethod
     def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
-        """Absolute path -> name of the files that it was made from. record: ingested.json. thorough: see rebuild.py."""
+        """Absolute path -> file, for the files of the library. record: ingested.json. thorough: see rebuild.py."""
 
     @abstractmethod
     def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
         """Make the library again, while the old one stays in use. The caller holds the writer lock."""
 
     def query_log(self, library: Library) -> QueryLog:
-        """The log of questions. library: as it was opened here."""
+        """The log of questions. library: opened from this store."""
         return QueryLog(library.database)
 
     def open_indexes(self, library: Library) -> SearchIndexes:
@@ -76,11 +76,11 @@ class Store(ABC):
         indexes.update_indexes(self.folder, library, self.engine, self.notice)
 
     def index_faults(self, library: Library) -> list[str]:
-        """What is missing, damaged or out of date in the indexes, one sentence each."""
+        """The faults of the indexes, missing, damaged or out of date, one sentence each."""
         return indexes.faults(self.folder, library, self.engine)
 
     def check_in_background(self) -> None:
-        """Check the indexes' files to their end in threads."""
+        """Check the indexes' files completely, in threads."""
         indexes.check_in_background(self.folder, self.engine)
 
     def verify(self) -> list[str]:
@@ -89,14 +89,14 @@ class Store(ABC):
             return indexes.verify(self.folder, library, self.engine)
 
     def is_sound(self) -> bool:
-        """Whether what was made from PDFs has no fault, indexes aside. Reads all of it."""
+        """Whether the data made from PDFs, without the indexes, has no fault. Reads all of it."""
         from folio.ingest import rebuild
 
         with closing(self.open()) as library:
             return rebuild.is_sound(library)
 
     def repair(self) -> int:
-        """Make everything derived again; returns the number of passages."""
+        """Rebuild everything derived; returns the number of passages."""
         with closing(self.open()) as library:
             indexes.rebuild_indexes(self.folder, library, self.engine)
             return library.chunk_count()
@@ -104,7 +104,7 @@ class Store(ABC):
 
 @dataclass(frozen=True)
 class LocalStore(Store):
-    """A store in a folder: library.sqlite, user.sqlite, and the indexes beside them."""
+    """A store in a folder: library.sqlite, user.sqlite, and the indexes."""
 
     @property
     def database_path(self) -> Path:
@@ -150,7 +150,7 @@ class LocalStore(Store):
         return rebuild.rebuild(self.database_path, plan, self.notice)
 
     def repair(self) -> int:
-        """See Store. What people said is repaired too."""
+        """See Store. Also repairs the data that people made."""
         from folio.store import user_rows
 
         user_rows.repair(self.database_path, self.notice)

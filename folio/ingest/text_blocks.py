@@ -1,7 +1,7 @@
 """Blocks of a paper's text that have no heading: captions, footnotes, licence lines, affiliations. Pure.
 
-They are told by how a paragraph begins, and a footnote by where it stands on its page. Where in doubt, a block is none:
-what is taken for a licence is not searched.
+A block is recognised by the beginning of its paragraph, and a footnote by its place on the page. In doubt, a paragraph
+is ordinary text, because search leaves out licences and the like.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CAPTION = re.compile(
     re.I,
 )
 _LEADERS = re.compile(r"(?:\.[ ]?){5,}")
-# Paragraphs that are a licence or a statement of a form from their first words on
+# The first words of licences and of standard statements
 _FORM = re.compile(
     r"[ ]*(?:permission (?:to (?:make|copy|reprint|republish|reproduce|use)|is (?:hereby )?granted)"
     r"|copyright\s*(?:©|\(c\)|held\b|is held\b|(?:19|20)\d\d)"
@@ -42,7 +42,7 @@ _FORM = re.compile(
     re.I,
 )
 _FORM_CHARACTERS = 1500
-# A statement in such a paragraph that tells something about the work; some PDFs have no spaces between its words
+# A sentence in such a paragraph that is about the work itself; some PDFs have no spaces between its words
 _CONTENT = re.compile(
     r"[ ]*(?:the[ ]?)?(?:code|data|open[ ]?peer[ ]?review|source|software)[^.\n]{0,40}(?:is|are)", re.I
 )
@@ -61,13 +61,13 @@ _INSTITUTION = re.compile(
 )
 _EMAIL = re.compile(r"[\w.}+-]+[ ]?@[ ]?[\w-]+(?:\.[\w-]+)+")
 _MARKED = re.compile(r"[ ]*(?:\d{1,2}|[*∗†‡§¶a-h](?=[ ]?[A-Z]))[ ]?(?=[A-Z])")
-_SAYS = re.compile(
+_VERBS = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|we|our|it|this|that|these|which|can|will|would|should|they|not"
     r"|provides?|presents?|shows?|describes?|propose[sd]?|using|used)\b",
     re.I,
 )
 _AFFILIATION_CHARACTERS = 900
-# Of a stretch of a bibliography without a year or an address: a table or a figure that floats among its entries
+# This many characters of a bibliography without a year or an address are a table or a figure among its entries.
 _STRETCH = 900
 _CITED = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|[’']\d\d\b|https?:|doi|arXiv", re.I)
 _APPENDIX = re.compile(r"[ ]*(?:appendi(?:x|ces)|supplement)", re.I)
@@ -80,33 +80,33 @@ def blocks(
 ) -> tuple[PaperSection, ...]:
     """The blocks of a text, ordered by their start, each within one of the sections or before them.
 
-    text: cleaned; sections: those with headings, ordered by their start; footnotes: their spans.
+    text: the cleaned text. sections: those with headings, ordered by their start. footnotes: their spans.
     """
     starts = {section.start for section in sections}
     borders = sorted(starts.union(section.end for section in sections))
     cited = SectionMap(tuple(sections)).spans(lambda section: section.kind == "references")
-    found: list[PaperSection] = []
-    taken: list[Span] = []
+    blocks_so_far: list[PaperSection] = []
+    spans: list[Span] = []
     for kind, title, number, (start, end) in (
         *(("footnote", "", "", span) for span in footnotes if not overlap(cited, *span)),
         *_paragraph_blocks(text, pages, sections),
-        *_strangers(text, sections),
+        *_foreign_blocks(text, sections),
     ):
         after = bisect_right(borders, start)
         end = min(end, borders[after]) if after < len(borders) else end
         end = start + len(text[start:end].rstrip())
-        place = bisect_left(taken, (start, end))
-        is_free = (place == 0 or taken[place - 1][1] <= start) and (place == len(taken) or end <= taken[place][0])
+        place = bisect_left(spans, (start, end))
+        is_free = (place == 0 or spans[place - 1][1] <= start) and (place == len(spans) or end <= spans[place][0])
         if start < end and start not in starts and is_free:
-            taken.insert(place, (start, end))
-            found.append(PaperSection(start, end, 0, number, title, kind))
-    return _joined(sorted(found, key=lambda block: block.start), text)
+            spans.insert(place, (start, end))
+            blocks_so_far.append(PaperSection(start, end, 0, number, title, kind))
+    return _joined(sorted(blocks_so_far, key=lambda block: block.start), text)
 
 
-def _joined(found: Sequence[PaperSection], text: str) -> tuple[PaperSection, ...]:
-    """The blocks, those of the kind "other" joined where nothing stands between them."""
+def _joined(separate: Sequence[PaperSection], text: str) -> tuple[PaperSection, ...]:
+    """The blocks, with adjacent ones of the kind "other" joined."""
     joined: list[PaperSection] = []
-    for block in found:
+    for block in separate:
         last = joined[-1] if joined else None
         if last and last.kind == block.kind == "other" and not text[last.end : block.start].strip():
             joined[-1] = replace(last, end=block.end)
@@ -115,11 +115,11 @@ def _joined(found: Sequence[PaperSection], text: str) -> tuple[PaperSection, ...
     return tuple(joined)
 
 
-_Found = tuple[Kind, str, str, Span]  # kind, title, number, span
+_Block = tuple[Kind, str, str, Span]  # kind, title, number, span
 
 
-def _paragraph_blocks(text: str, pages: PageMap, sections: Sequence[PaperSection]) -> Iterator[_Found]:
-    # Only what stands before the first heading on the first page can be an affiliation.
+def _paragraph_blocks(text: str, pages: PageMap, sections: Sequence[PaperSection]) -> Iterator[_Block]:
+    # Only text before the first heading on the first page can be an affiliation.
     front = min([pages.bounds(1, len(text))[1], *(section.start for section in sections if section.level)])
     for index, paragraph in enumerate(_PARAGRAPH.finditer(text)):
         start, end = paragraph.span()
@@ -133,21 +133,21 @@ def _paragraph_blocks(text: str, pages: PageMap, sections: Sequence[PaperSection
 
 
 def _content_after(text: str, start: int, end: int) -> int:
-    """Where the first line that tells something about the work begins; the end if none does."""
+    """The start of the first line about the work itself; the end if there is none."""
     lines = (match.end() for match in re.compile("\n").finditer(text, start, end))
     return next((line for line in lines if _CONTENT.match(text, line, end)), end)
 
 
 def _is_dates(paragraph: str) -> bool:
-    """Whether all lines are dates of a manuscript, with the words for them."""
+    """Whether a paragraph consists of dates of a manuscript: "Received 3 May 1843; accepted ..."."""
     if len(paragraph) > _DATED_CHARACTERS or not _DATED.match(paragraph):
         return False
     words = re.findall(r"[^\W\d_]{3,}", paragraph)
-    return len(words) <= 14 and not _SAYS.search(paragraph)
+    return len(words) <= 14 and not _VERBS.search(paragraph)
 
 
 def _is_affiliation(paragraph: str) -> bool:
-    if len(paragraph) > _AFFILIATION_CHARACTERS or _SAYS.search(paragraph):
+    if len(paragraph) > _AFFILIATION_CHARACTERS or _VERBS.search(paragraph):
         return False
     if not _INSTITUTION.search(paragraph):
         return bool(_EMAIL.search(paragraph)) and len(paragraph) <= 200
@@ -156,8 +156,8 @@ def _is_affiliation(paragraph: str) -> bool:
     return begins or bool(_EMAIL.search(paragraph)) or (len(lines) > 1 and "," in paragraph)
 
 
-def _strangers(text: str, sections: Sequence[PaperSection]) -> Iterator[_Found]:
-    """What stands among references or acknowledgements and is neither: a table, an appendix without a heading."""
+def _foreign_blocks(text: str, sections: Sequence[PaperSection]) -> Iterator[_Block]:
+    """Blocks among references or acknowledgements that are neither: a table, an appendix without a heading."""
     for section, after in pairwise((*sections, None)):
         assert section is not None
         end = min(section.end, after.start if after else section.end)
@@ -176,7 +176,7 @@ def _strangers(text: str, sections: Sequence[PaperSection]) -> Iterator[_Found]:
 
 
 def _is_thanks(paragraph: str) -> bool:
-    """Whether a paragraph may go on with acknowledgements: it is prose, and begins no appendix."""
+    """Whether a paragraph may continue the acknowledgements: it is prose and does not begin an appendix."""
     if _APPENDIX.match(paragraph):
         return False
     letters = sum(map(str.isalpha, paragraph))

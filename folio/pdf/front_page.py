@@ -101,12 +101,11 @@ def title_text(lines: Sequence[Line]) -> str:
     """The lines as one title, without the marks of footnotes at its end."""
     text = ""
     for line in lines:
-        line_text = re.sub(
-            rf"\s*[{MARK}∗*†‡§¶⋆]+\s*$", "", line.name_text if line.name_text.endswith(MARK) else line.text
-        )
-        line_text = line_text if MARK not in line_text else line.text
+        marked = line.name_text if line.name_text.endswith(MARK) else line.text
+        shown = re.sub(rf"\s*[{MARK}∗*†‡§¶⋆]+\s*$", "", marked)
+        shown = shown if MARK not in shown else line.text
         # A hyphen at the end of a line belongs to a compound, because titles are rarely hyphenated.
-        text += line_text if not text or text.endswith("-") else f" {line_text}"
+        text += shown if not text or text.endswith("-") else f" {shown}"
     return one_line(text)
 
 
@@ -290,12 +289,12 @@ def _stacked(line: Line, used: set[Line]) -> bool:
     )
 
 
-def _same_row(one: Line, other: Line) -> bool:
-    return min(one.bottom, other.bottom) - max(one.top, other.top) > 0.5 * min(one.size, other.size)
+def _same_row(line: Line, other: Line) -> bool:
+    return min(line.bottom, other.bottom) - max(line.top, other.top) > 0.5 * min(line.size, other.size)
 
 
-def _same_column(one: Line, other: Line) -> bool:
-    return one.x0 < other.x1 and other.x0 < one.x1
+def _same_column(line: Line, other: Line) -> bool:
+    return line.x0 < other.x1 and other.x0 < line.x1
 
 
 def _run(region: Sequence[Line], index: int) -> list[Line]:
@@ -357,9 +356,9 @@ def _is_explained(line: Line) -> bool:
     )
 
 
-def _same_style(one: Line, other: Line) -> bool:
-    return same_size(one, other) and (
-        one.font == other.font or (one.bold == other.bold and _family(one) == _family(other))
+def _same_style(line: Line, other: Line) -> bool:
+    return same_size(line, other) and (
+        line.font == other.font or (line.bold == other.bold and _family(line) == _family(other))
     )
 
 

@@ -227,9 +227,9 @@ def _footnotes(number: int, rows: Sequence[_Line], usual: float) -> Iterator[Foo
     """The footnotes of a page: small lines from a marked one to the foot of its column. usual: size of body text."""
     middle = (min(row.y0 for row in rows) + max(row.y1 for row in rows)) / 2
     marked = [row for row in rows if row.y0 > middle and row.style.size <= usual - _SMALLER and _MARK.match(row.text)]
-    taken: set[int] = set()
+    used: set[int] = set()
     for row in islice(sorted(marked, key=lambda row: row.y0), _TRIED):
-        if id(row) in taken:
+        if id(row) in used:
             continue
         column = [other for other in rows if other.x0 < row.x1 and row.x0 < other.x1]
         if not any(other.y1 <= row.y0 + 1 and other.style.size > usual - _SMALLER for other in column):
@@ -239,7 +239,7 @@ def _footnotes(number: int, rows: Sequence[_Line], usual: float) -> Iterator[Foo
         foot = max(below, key=lambda other: other.y0)
         if all(other is foot and len(other.text) <= _FOOT_LINE for other in large):
             notes = [other for other in below if other not in large]
-            taken.update(map(id, notes))
+            used.update(map(id, notes))
             if sum(map(len, (other.text for other in notes))) >= _NOTE_CHARACTERS:
                 yield FootnoteLines(number, tuple(one_line(other.text) for other in notes))
 

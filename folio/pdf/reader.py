@@ -37,7 +37,7 @@ from folio.pdf.reading_order import Box, page_text
 from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
 from folio.text import reason_of
 from folio.types import Page, ParsedPdf
-from folio.workers import cpu_time_apart
+from folio.workers import separate_cpu_limit
 
 # What happened and the remedy, for a file whose bytes differ from those that were hashed
 CHANGED = ("The file changed while it was being read.", "Run the command again.")
@@ -301,7 +301,7 @@ class _Reader:
             self.obstacles.no_time = True
             return text, f"read without its layout: {NO_TIME}"
         try:
-            with cpu_time_apart():
+            with separate_cpu_limit():
                 regions = layout_model.find_regions(self.document, index)
             return layout_model.page_text_by_region(regions, blocks, partial(_letters, page, visible)), ""
         except MemoryError:

@@ -124,12 +124,12 @@ def join_words(pages: Sequence[str], split: Mapping[int, Sequence[SplitLine]]) -
     split_pieces = Counter(piece.casefold() for chain in pieces for piece in chain)
     unsplit.subtract(split_pieces)
     # A string that occurs more often inside split words than by itself is a piece of a word.
-    known = frozenset(word for word, count in unsplit.items() if count > 0 and count >= split_pieces[word])
+    vocabulary = frozenset(word for word, count in unsplit.items() if count > 0 and count >= split_pieces[word])
     joined: dict[int, str] = {}
     for index, lines in split.items():
         text = pages[index]
         for line, runs in zip(lines, chains[index], strict=True):
-            dropped = {place for places, chain in runs if _is_one_word(chain, known, joins) for place in places}
+            dropped = {place for places, chain in runs if _is_one_word(chain, vocabulary, joins) for place in places}
             if dropped:
                 replacement = "".join(sign for place, sign in enumerate(line.text) if place not in dropped)
                 text = text.replace(line.text.strip(), replacement.strip(), 1)
@@ -156,12 +156,12 @@ def _joined(chain: Sequence[str]) -> str:
     return "".join(chain).casefold()
 
 
-def _is_one_word(chain: Sequence[str], known: Set[str], joins: Counter[str]) -> bool:
+def _is_one_word(chain: Sequence[str], vocabulary: Set[str], joins: Counter[str]) -> bool:
     """Whether the pieces are one word of the paper."""
     word = _joined(chain)
-    if word in known:
+    if word in vocabulary:
         return True
-    unknown = [len(piece) for piece in chain if piece.casefold() not in known]
+    unknown = [len(piece) for piece in chain if piece.casefold() not in vocabulary]
     # Pieces that are words of the paper, or long, are separate words.
     if len(unknown) == len(chain):
         return min(unknown) <= _LONG_PIECE

@@ -127,45 +127,45 @@ def _draw(
     try:
         area = mupdf.Rect(part or page_rect) & page_rect
         scale = min(scale, (_MAX_PIXELS / abs(area)) ** 0.5)
-        whole = (area * mupdf.Matrix(scale, scale)).round()
-        parts = [mupdf.IRect(band) for band in bands(boxes, scale, tuple(whole))] if boxes else [whole]
+        picture_area = (area * mupdf.Matrix(scale, scale)).round()
+        parts = [mupdf.IRect(band) for band in bands(boxes, scale, tuple(picture_area))] if boxes else [picture_area]
         if not work.take(sum(strip.width * strip.height for strip in parts)):
             return None
-        pixels = np.full((whole.height, whole.width, 3), 255, np.uint8)
+        pixels = np.full((picture_area.height, picture_area.width, 3), 255, np.uint8)
         cpu_s = work.cpu_s
         if boxes and not work.is_busy:
             if work.is_too_slow(0.0):
                 return None
             with work.drawing():
                 for strip in parts:
-                    _paint(pixels, whole, display_list(), scale, strip)
+                    _paint(pixels, picture_area, display_list(), scale, strip)
             needed = 2 * (work.cpu_s - cpu_s)
         else:
-            needed, top = 0.0, whole.y0
-            rows = max(1, int(whole.height * _FIRST_STRIP)) if work.is_busy else whole.height
-            while top < whole.y1:
+            needed, top = 0.0, picture_area.y0
+            rows = max(1, int(picture_area.height * _FIRST_STRIP)) if work.is_busy else picture_area.height
+            while top < picture_area.y1:
                 if work.is_too_slow(needed):
                     return None
                 cpu_s = work.cpu_s
-                strip = mupdf.IRect(whole.x0, top, whole.x1, min(top + rows, whole.y1))
+                strip = mupdf.IRect(picture_area.x0, top, picture_area.x1, min(top + rows, picture_area.y1))
                 with work.drawing():
-                    _paint(pixels, whole, display_list(), scale, strip)
-                top, rows = strip.y1, strip.y1 - whole.y0
+                    _paint(pixels, picture_area, display_list(), scale, strip)
+                top, rows = strip.y1, strip.y1 - picture_area.y0
                 needed = 2 * (work.cpu_s - cpu_s)
         work.is_busy = work.is_busy or needed > _SLOW_S  # for the next picture, which is sharper
-        return Picture(pixels, scale, (whole.x0 / scale, whole.y0 / scale))
+        return Picture(pixels, scale, (picture_area.x0 / scale, picture_area.y0 / scale))
     except Exception:  # including MemoryError: the text was read and must not be lost because of a picture
         work.checked = False
         return None
 
 
-def _paint(pixels: Any, whole: Any, display_list: Any, scale: float, strip: Any) -> None:
+def _paint(pixels: Any, picture_area: Any, display_list: Any, scale: float, strip: Any) -> None:
     """Draw one strip of the page into the pixels of the whole picture."""
     mupdf = pymupdf()
     matrix = mupdf.Matrix(scale, scale)
     pixmap = display_list.get_pixmap(matrix=matrix, colorspace=mupdf.csRGB, alpha=0, clip=mupdf.Rect(strip) * ~matrix)
     rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
-    left, top = pixmap.x - whole.x0, pixmap.y - whole.y0
+    left, top = pixmap.x - picture_area.x0, pixmap.y - picture_area.y0
     target = pixels[top : top + pixmap.height, left : left + pixmap.width]
     target[:] = rows[:, : 3 * pixmap.width].reshape(pixmap.height, pixmap.width, 3)
 

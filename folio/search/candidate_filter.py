@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from folio.paper_versions import is_superseded
-from folio.sections import APART, KINDS, Kind, PaperSection, Spans, overlap
+from folio.sections import KINDS, NOT_EVIDENCE, Kind, PaperSection, Spans, overlap
 from folio.store.library import Library
 from folio.text import plain_words
 from folio.types import Chunk
@@ -79,7 +79,7 @@ class CandidateFilter:
         hidden: ids of papers that are not searched. newest_only: leave out papers of which the library has a newer
         version.
         """
-        apart = frozenset[Kind]() if sections else APART - question.kinds
+        apart = frozenset[Kind]() if sections else NOT_EVIDENCE - question.kinds
         return cls(library, sections, apart, hidden, newest_only)
 
     def allowed(self, ids: Iterable[int]) -> set[int]:
@@ -94,7 +94,7 @@ class CandidateFilter:
             if self.newest_only and is_superseded(paper):
                 self.hidden |= {paper.id}
             chosen = paper.sections.spans(self.sections.chooses) if self.sections else None
-            self._spans[paper.id] = chosen, paper.sections.apart(self.apart)
+            self._spans[paper.id] = chosen, paper.sections.spans_of_kinds(self.apart)
 
     def _allows(self, chunk: Chunk) -> bool:
         """Whether its paper is searched, and most of it lies in the chosen sections and not in what is apart."""

@@ -1,8 +1,7 @@
-"""A library that several computers write: who reads which paper, and the PDFs, for computers that do not have them.
+"""A library that several computers write: claims on papers, and the PDFs for computers that do not have them.
 
-A paper that is to be read is a row of `jobs`, with the writer that has taken it. Each writer holds a lock on its own
-row of `writers` in a transaction that stays open: who can lock that row knows that its writer has ended, however it
-ended, and takes its jobs over.
+A claim on a paper is a row of `jobs` with the id of its writer. Each writer locks its own row of `writers` in a
+transaction that stays open. If another writer can lock that row, its owner has ended, and its jobs can be taken over.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class SharedLibrary(Library):
     def __init__(self, database: PostgresDatabase, citation_style: CitationStyle) -> None:
         super().__init__(database, citation_style=citation_style)
         self._postgres = database
-        self._writer = ""  # our row of `writers`, once something is claimed
-        self._alive: psycopg.Connection | None = None  # holds the lock on it
+        self._writer = ""  # the id of this writer's row, once it has claimed a paper
+        self._alive: psycopg.Connection | None = None  # holds the lock on that row
 
     def close(self) -> None:
         if self._alive is not None:
@@ -53,15 +52,16 @@ class SharedLibrary(Library):
         """See Library."""
         self._register()
         with self.database.transaction("user"):
-            mine = "INSERT INTO jobs (paper, writer) VALUES (:paper, :writer) ON CONFLICT DO NOTHING RETURNING paper"
-            taken = bool(self._execute(mine, paper=file.sha256, writer=self._writer)) or self._take_over(file.sha256)
-        if taken and not is_known and self._query("SELECT 1 FROM papers WHERE id = :paper", paper=file.sha256):
+            sql = "INSERT INTO jobs (paper, writer) VALUES (:paper, :writer) ON CONFLICT DO NOTHING RETURNING paper"
+            is_new = bool(self._execute(sql, paper=file.sha256, writer=self._writer))
+            is_claimed = is_new or self._take_over(file.sha256)
+        if is_claimed and not is_known and self._query("SELECT 1 FROM papers WHERE id = :paper", paper=file.sha256):
             self.release(file)
             return False
-        return taken
+        return is_claimed
 
     def _register(self) -> None:
-        """Have a row of `writers`, and the lock on it; another one where the connection that held it was lost."""
+        """Make this writer's row and lock it, unless that was done and the connection is still open."""
         if self._alive is not None and not self._alive.closed:
             with suppress(psycopg.Error):
                 self._alive.execute("SELECT 1")
@@ -74,30 +74,30 @@ class SharedLibrary(Library):
             raise self._postgres.as_ours(error) from error
 
     def _is_registered(self, alive: psycopg.Connection) -> bool:
-        """Make a row of `writers` and lock it; False if another writer took it for that of one that has ended."""
+        """Make a row of `writers` and lock it; False if another writer deleted it before it was locked."""
         self._writer = uuid.uuid4().hex
         alive.execute("DELETE FROM writers WHERE id IN (SELECT id FROM writers FOR UPDATE SKIP LOCKED)")
         alive.execute("DELETE FROM jobs WHERE writer NOT IN (SELECT id FROM writers)")
         alive.execute("INSERT INTO writers VALUES (%s)", (self._writer,))
         alive.execute("BEGIN")
-        found = alive.execute("SELECT 1 FROM writers WHERE id = %s FOR UPDATE", (self._writer,)).fetchall()
-        if not found:
+        locked = alive.execute("SELECT 1 FROM writers WHERE id = %s FOR UPDATE", (self._writer,)).fetchall()
+        if not locked:
             alive.execute("ROLLBACK")
-        return bool(found)
+        return bool(locked)
 
     def _take_over(self, paper: str) -> bool:
-        """Whether a job is ours now, because its writer has ended. The caller has a transaction."""
-        found = self._query("SELECT writer FROM jobs WHERE paper = :paper FOR UPDATE", paper=paper)
-        if not found:  # given up this moment
+        """Take over a job whose writer has ended; returns whether this writer has it. The caller has a transaction."""
+        writers = self._query("SELECT writer FROM jobs WHERE paper = :paper FOR UPDATE", paper=paper)
+        if not writers:  # released meanwhile
             return False
-        ((writer,),) = found
+        ((writer,),) = writers
         if writer == self._writer:
             return True
-        here = self._query("SELECT 1 FROM writers WHERE id = :writer", writer=writer)
+        exists = self._query("SELECT 1 FROM writers WHERE id = :writer", writer=writer)
         lock = "SELECT 1 FROM writers WHERE id = :writer FOR UPDATE SKIP LOCKED"
-        if here and not self._query(lock, writer=writer):
+        if exists and not self._query(lock, writer=writer):
             return False
-        self._execute("UPDATE jobs SET writer = :ours WHERE paper = :paper", ours=self._writer, paper=paper)
+        self._execute("UPDATE jobs SET writer = :writer WHERE paper = :paper", writer=self._writer, paper=paper)
         return True
 
     def release(self, file: SourceFile) -> None:
@@ -107,7 +107,7 @@ class SharedLibrary(Library):
             self._execute(sql, paper=file.sha256, writer=self._writer)
 
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
-        """See Library. Raises StoreMismatch if another computer has begun with other settings."""
+        """See Library. Raises StoreMismatch if another computer began with other settings."""
         made_with = self.fingerprint()
         if made_with and (differ := differences(made_with, fingerprint)):
             raise StoreMismatch(
@@ -117,7 +117,7 @@ class SharedLibrary(Library):
         super().set_fingerprint(fingerprint)
 
     def forget_pending(self) -> None:
-        """See Library; not while another writer embeds a paper."""
+        """See Library. Does nothing while another writer embeds a paper."""
         if not self._query("SELECT 1 FROM jobs WHERE writer != :writer LIMIT 1", writer=self._writer):
             super().forget_pending()
 
@@ -128,7 +128,7 @@ class SharedLibrary(Library):
         return bool(paths) and file.path not in paths
 
     def clear(self) -> None:
-        """Remove all papers, and what they were made with."""
+        """Remove all papers and the fingerprint."""
         with self._writing():
             self._execute("DELETE FROM papers")
             self._execute("DELETE FROM failures")
@@ -142,23 +142,23 @@ class SharedLibrary(Library):
     def _keep_pdf(self, file: SourceFile) -> None:
         try:
             content = Path(file.path).read_bytes()
-        except OSError:  # it was read a moment ago; whoever wants to see it will be told
+        except OSError:  # it was readable a moment ago; showing the paper will report the error
             return
         parts = [content[at : at + _PART] for at in range(0, len(content), _PART)]
-        made = [{"paper": file.sha256, "part": part, "data": data} for part, data in enumerate(parts)]
+        new = [{"paper": file.sha256, "part": part, "data": data} for part, data in enumerate(parts)]
         with self.database.transaction("user"):
             if not self._query("SELECT 1 FROM pdfs WHERE paper = :paper LIMIT 1", paper=file.sha256):
-                self.database.insert("pdfs", made)
+                self.database.insert("pdfs", new)
 
     def keep_pdfs(self, files: Iterable[SourceFile]) -> None:
-        """Keep the PDFs of papers, as far as this computer has them as they were read."""
+        """Store the PDFs of papers, as far as this computer has unchanged files of them."""
         for file in files:
             with suppress(OSError):
                 if sha256_file(Path(file.path)) == file.sha256:
                     self._keep_pdf(file)
 
     def copy_of(self, paper: str, folder: Path) -> Path | None:
-        """See Library. None too if it is not whole."""
+        """See Library. Also None if the stored PDF is incomplete."""
         path = folder / f"{paper}.pdf"
         if path.exists():
             return path

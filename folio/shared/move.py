@@ -1,7 +1,7 @@
-"""Copies a library from one engine to the other, rows as they are: nothing is read from a PDF or embedded again.
+"""Copies a library from one engine to the other, row by row: no PDF is read and nothing is embedded again.
 
-The copy is made beside what the target serves, compared row by row, and takes its place at the end. A move that was
-interrupted leaves both as they were, and begins anew.
+The copy is made next to the target's current library, compared row by row, and replaces it at the end. An interrupted
+move leaves both libraries unchanged, and starts again.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from folio.store.user_file import place_both
 from folio.types import Progress
 
 _AGAIN = "Run the same command again."
-# Rows that are read at a time; of tables with long rows fewer
+# Rows that are read at a time; fewer for tables with long rows
 _ROWS, _LONG_ROWS, _LONG = 2000, 20, ("texts", "turns", "queries")
 _FOLDER = "move"
-# Table -> parts of it that are copied one after the other, if not all of it: passages before the fine passages in them,
-# and of the table kept what both engines have
+# Table -> the parts of it that are copied one after the other: passages before their fine passages, and of the table
+# `kept` only what both engines have
 _PARTS = {"chunks": ("parent IS NULL", "parent IS NOT NULL"), FIRST["user"]: ("key = 'said'",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many rows of some tables were moved."""
+    """The numbers of moved rows."""
 
     papers: int
     files: int
@@ -47,18 +47,18 @@ class Moved:
 
 
 def move(source: Store, target: Store, progress: Progress, *, replaces: bool = False) -> Moved:
-    """Make the library of `target` what that of `source` is; the caller holds the writer lock of this computer.
+    """Copy the library of `source` to `target`; the caller holds the writer lock of this computer.
 
-    progress: told about tables. replaces: whether a library that is there may be replaced, with all that people said in
-    it; it serves until the new one is whole. Raises UsageError if there is one, StoreMissing if there is nothing to
-    move, and whatever reading and writing raise.
+    progress: called for each table. replaces: whether an existing library may be replaced, with all its user data; it
+    is used until the new one is complete. Raises UsageError if there is one and it may not be replaced, StoreMissing if
+    there is nothing to move, and whatever reading and writing raise.
     """
     with closing(source.open()) as old, old.reading():
         if not old.counts()["papers"]:
             raise StoreMissing(f"The library in {source.place} has no papers to move.", "Check the settings.")
         if target.exists() and not replaces:
-            with closing(target.open()) as there:
-                if any(there.counts().values()) or there.described():
+            with closing(target.open()) as existing:
+                if any(existing.counts().values()) or existing.described():
                     raise UsageError(
                         f"There is a library in {target.place} already.",
                         "Add --yes to replace it, with its log and its conversations; or choose another place:"
@@ -85,8 +85,8 @@ def _to_folder(old: Database, target: LocalStore, progress: Progress) -> None:
     with no_space(target.folder):
         discard(folder)
         folder.mkdir(parents=True)
-        made = folder / target.database_path.name
-        with closing(SqliteDatabase(made, create=True)) as new:
+        new_file = folder / target.database_path.name
+        with closing(SqliteDatabase(new_file, create=True)) as new:
             with new.transaction():
                 _copy(old, new, [*NAMES["library"], *NAMES["user"]], progress)
             new.merge_log()
@@ -122,16 +122,16 @@ def _copy(old: Database, new: Database, tables: list[str], progress: Progress) -
         for batch in _batches(old, table):
             names = COLUMNS[table]
             new.insert(table, [dict(zip(names, row, strict=True)) for row in batch], replace=table == FIRST["user"])
-        for here, there in zip(_batches(old, table), _batches(new, table), strict=True):
-            if here != there:
+        for old_rows, new_rows in zip(_batches(old, table), _batches(new, table), strict=True):
+            if old_rows != new_rows:
                 raise StoreError(f"The table {table} was not stored as it was read.", _AGAIN)
-    if "meta" in tables:  # from now on, the two libraries go their own ways, and so do indexes made of them
+    if "meta" in tables:  # a new epoch, because the two libraries and their indexes diverge from now on
         new.execute("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
     progress("tables", len(tables), len(tables))
 
 
 def _batches(database: Database, table: str) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows of a table by its key."""
+    """The rows of a table in batches, ordered by its key."""
     for part in _PARTS.get(table, ("1 = 1",)):
         yield from _batches_of(database, table, part)
 
@@ -145,9 +145,9 @@ def _batches_of(database: Database, table: str, part: str) -> Iterator[list[tupl
     while True:
         condition = "1 = 1" if last is None else after
         sql = f"SELECT {columns} FROM {table} WHERE {part} AND {condition} ORDER BY {order} LIMIT {size}"
-        found = database.query(sql, **(last or {}))
-        if found:
-            yield found
-        if len(found) < size:
+        batch = database.query(sql, **(last or {}))
+        if batch:
+            yield batch
+        if len(batch) < size:
             return
-        last = {key: found[-1][place] for key, place in zip(keys, places, strict=True)}
+        last = {key: batch[-1][place] for key, place in zip(keys, places, strict=True)}

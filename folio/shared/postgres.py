@@ -1,11 +1,11 @@
 """A library in PostgreSQL, which several computers share: the second engine of `Database`.
 
-The schema `folio` has what people and services said, and says which schema has the papers: a rebuild fills another
-one, and one transaction changes the row. A transaction locks a row of the table `kept`: `library` to change papers,
-`version` to change what people said. Rows, because proxies and servers that speak PostgreSQL's protocol have no
-advisory locks, or none that hold.
+The schema `folio` has the user data, and the name of the schema with the papers. A rebuild fills another schema, and
+then changes that name in one transaction. A transaction locks a row of the table `kept`: `library` to change papers,
+`version` to change user data. It locks rows because some proxies and servers with PostgreSQL's protocol have no
+reliable advisory locks.
 
-Statements are sent without prepared statements, which poolers of connections may not keep.
+Prepared statements are not used, because connection poolers may lose them.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from folio.errors import (
 from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, INGEST, Database, Part, clause, findable
 from folio.store.tables import FIRST, NAMES, TABLES, USER_VERSION, first_rows, statements
 
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it warns of, its errors say
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # its errors repeat the warnings
 T = TypeVar("T")
 USER_SCHEMA = "folio"
 _TYPES = {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "real": "DOUBLE PRECISION", "bytes": "BYTEA", "keyed": ""}
-# What only a shared library has (shared/library.py, published.py)
+# The tables that only a shared library has (shared/library.py, published.py)
 _SHARED = """
 CREATE TABLE writers (id {text} PRIMARY KEY);
 CREATE TABLE jobs (paper {text} PRIMARY KEY, writer {text} NOT NULL);
@@ -52,7 +52,7 @@ CREATE TABLE published (
     PRIMARY KEY (kind, epoch, generation, part)
 );
 """
-# Seconds that a connection may take, and that one is tried again after it was cut
+# Seconds to wait for a connection, and for a new one after it was cut
 CONNECT_S, RETRY_S = 10, 20.0
 _PAUSE_S = 0.25
 # Bytes that are sent together
@@ -60,10 +60,10 @@ _COPIED_AT_ONCE = 2**16
 # The parameters of a statement for both engines, and lists as one parameter
 _NAME = re.compile(r"(?<![:\w]):(\w+)")
 _LIST = re.compile(r"json_each\(:(\w+)\)")
-# A server that dies takes minutes to be noticed, unless the connection is looked at
+# Without keepalives, the client would notice a dead server only after minutes.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
-# The same by the server, which else keeps the locks of a computer that has lost its power for hours
-_LOOKED_AT = ", ".join(
+# The same settings on the server, which would otherwise keep the locks of a dead client for hours
+_SERVER_KEEPALIVE = ", ".join(
     f"set_config('{name}', '{value}', false)"
     for name, value in (
         ("tcp_keepalives_idle", 10),
@@ -77,18 +77,16 @@ _FIND = (
     f"SELECT set_config('search_path', quote_ident(value) || ', {USER_SCHEMA}', false), value"
     f" FROM {_KEPT} WHERE key = 'library'"
 )
-# Who has read one table of a library keeps all of them, also when a rebuild has replaced it
+# Reading one table of a schema keeps a rebuild from dropping that schema while the transaction is open.
 _HOLD = "SELECT 1 FROM meta LIMIT 1"
 
 
 class PostgresDatabase(Database):
-    """`Database` on a server. One connection, made again when it is lost between two transactions."""
+    """`Database` on a server, over one connection, which is made again if it is lost outside transactions."""
 
     def __init__(self, url: str, *, create: bool = False, schema: str = "") -> None:
-        """url: as libpq takes it, `postgresql://user@host/name?sslmode=verify-full`. schema: of a library that is not
-        the one that serves; it is made if it is missing.
-
-        create: make what is missing; otherwise StoreMissing is raised.
+        """url: in libpq's format, `postgresql://user@host/name?sslmode=verify-full`. schema: of another library than
+        the current one; it is made if it is missing. create: make missing tables; otherwise StoreMissing is raised.
         """
         self._url, self._fixed = url, schema
         self._connection: psycopg.Connection[Any] | None = None
@@ -125,9 +123,9 @@ class PostgresDatabase(Database):
         self._find()
 
     def _find(self) -> None:
-        """Look the papers up where they are now."""
+        """Check the version, and find the current schema of the papers."""
         sql = (
-            f"SELECT set_config('client_min_messages', 'error', false), {_LOOKED_AT}, pg_is_in_recovery()"
+            f"SELECT set_config('client_min_messages', 'error', false), {_SERVER_KEEPALIVE}, pg_is_in_recovery()"
             f" OR NOT has_table_privilege('{USER_SCHEMA}.kept', 'UPDATE'),"
             f" (SELECT value FROM {USER_SCHEMA}.kept WHERE key = 'version')"
         )
@@ -145,11 +143,13 @@ class PostgresDatabase(Database):
             raise StoreMissing(f"There is no library in {self.place} yet.", f"Run {INGEST}.")
 
     def another_connection(self) -> psycopg.Connection[Any]:
-        """One for the caller, which does not end what this one does. Raises StoreError."""
+        """A separate connection for the caller. Raises StoreError."""
         with self._errors():
             options: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, "application_name": "folio"}
             connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=None, **options)
-            connection.execute(f"SELECT {_LOOKED_AT}, set_config('search_path', '{USER_SCHEMA}', false)".encode())
+            connection.execute(
+                f"SELECT {_SERVER_KEEPALIVE}, set_config('search_path', '{USER_SCHEMA}', false)".encode()
+            )
             return connection
 
     @property
@@ -168,7 +168,7 @@ class PostgresDatabase(Database):
         self._close()
 
     def _again(self, do: Callable[[], T]) -> T:
-        """The result of `do`, tried again over a new connection if the old one is lost and no transaction is open."""
+        """The result of `do`, which is retried over a new connection if the old one is lost. Not for transactions."""
         until, is_second = time.monotonic() + RETRY_S, False
         while True:
             try:
@@ -180,7 +180,7 @@ class PostgresDatabase(Database):
                     raise
                 self._close()
                 time.sleep(_PAUSE_S)
-            except pg.UndefinedTable:  # a rebuild has replaced the papers since they were found
+            except pg.UndefinedTable:  # a rebuild has replaced the schema of the papers meanwhile
                 if is_second:
                     raise
                 is_second = True
@@ -191,13 +191,13 @@ class PostgresDatabase(Database):
         return self._read_only
 
     def identity(self) -> str:
-        """See Database: a connection follows the library by itself."""
+        """See Database. It never changes, because a connection follows the library."""
         return self.place
 
     # The tables
 
     def _create(self) -> None:
-        """Make what is missing."""
+        """Make missing tables."""
         self._make("user", USER_SCHEMA)
         self._find_or_make_library()
         self._find()
@@ -212,7 +212,7 @@ class PostgresDatabase(Database):
                 self._own.execute(f"INSERT INTO {USER_SCHEMA}.kept VALUES ('library', %s)", (schema,))
 
     def _make(self, part: Part, schema: str) -> None:
-        """Make a schema with the tables of a part, unless it is there; another computer may be doing it too."""
+        """Make a schema with the tables of a part if it is missing; another computer may be doing the same."""
         exists = "SELECT to_regclass(%s) IS NOT NULL"
         while self._own.execute(exists, (f"{schema}.{FIRST[part]}",)).fetchall() != [(True,)]:
             with suppress(pg.UniqueViolation, pg.DuplicateSchema, pg.DuplicateTable), self._own.transaction():
@@ -224,12 +224,12 @@ class PostgresDatabase(Database):
                     self._own.execute(f"INSERT INTO {FIRST[part]} VALUES (%s, %s)", row)
 
     def serve(self, schema: str) -> None:
-        """Let the library in this schema take the place of the one that serves. The caller has a transaction."""
-        self.query(f"SELECT 1 FROM {schema}.meta")  # nobody may have taken it for one that is not used
+        """Make the library in this schema the current one. The caller has a transaction."""
+        self.query(f"SELECT 1 FROM {schema}.meta")  # fails if another computer has dropped it as unused
         self.execute(f"UPDATE {USER_SCHEMA}.kept SET value = :schema WHERE key = 'library'", schema=schema)
 
     def drop_unused(self) -> None:
-        """Delete the libraries that neither serve nor are being made, but those that somebody still reads."""
+        """Delete the libraries that are neither current nor being made, except those that are still being read."""
         used = f"SELECT value FROM {USER_SCHEMA}.kept WHERE key IN ('library', 'rebuild')"
         sql = (
             f"SELECT nspname FROM pg_namespace WHERE nspname ~ '^{USER_SCHEMA}_[0-9a-f]+$' AND nspname NOT IN ({used})"
@@ -243,7 +243,7 @@ class PostgresDatabase(Database):
     # Statements
 
     def _run(self, sql: str, values: Mapping[str, object], *, find: bool = False) -> list[tuple[Any, ...]]:
-        """find: look first where the papers are now, in the same journey."""
+        """Run a statement. find: find the current schema of the papers first, in the same round trip."""
         statement = _translated(f"{_FIND}; {sql}" if find else sql, _types_of(values))
         cursor = self._own.execute(statement, values)
         while cursor.nextset():
@@ -264,7 +264,7 @@ class PostgresDatabase(Database):
             return self._run(sql, values)
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """See Database. They are sent together, so that they take one journey to the server."""
+        """See Database. The rows are sent together, in one round trip."""
         with self._errors(), psycopg.Cursor(self._own) as cursor:
             cursor.executemany(_translated(sql, ()), rows)
 
@@ -284,9 +284,9 @@ class PostgresDatabase(Database):
             self._own.execute("COMMIT")
 
     def _begin_reading(self) -> None:
-        found = "" if self._fixed else f"; {_FIND}; {_HOLD}"
+        find = "" if self._fixed else f"; {_FIND}; {_HOLD}"
         try:
-            self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{found}")
+            self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{find}")
         except psycopg.Error:
             self._roll_back()
             raise
@@ -295,7 +295,7 @@ class PostgresDatabase(Database):
     def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
         """See Database.
 
-        If the answer to a COMMIT is lost, the server is asked whether it was done.
+        If the reply to a COMMIT is lost, this checks on the server whether it succeeded.
         """
         if self.in_snapshot:
             raise self.unusable("a transaction was begun within a snapshot")
@@ -317,7 +317,7 @@ class PostgresDatabase(Database):
             statements.append(f"SELECT 1 FROM {row} FOR UPDATE")
         if part != "library":
             statements.append(f"SELECT 1 FROM {_KEPT} WHERE key = 'version' FOR UPDATE")
-        if not self._fixed:  # after the locks: while they were waited for, a rebuild may have ended
+        if not self._fixed:  # after the locks, because a rebuild may end while this waits for them
             statements.append(_FIND)
         try:
             cursor = self._own.execute("; ".join((*statements, "SELECT pg_current_xact_id()::text")).encode())
@@ -334,7 +334,7 @@ class PostgresDatabase(Database):
 
     def _commit(self, xid: str) -> None:
         try:
-            if self._own.execute("COMMIT").statusmessage != "COMMIT":  # an error inside was caught: nothing was done
+            if self._own.execute("COMMIT").statusmessage != "COMMIT":  # the caller caught an error: nothing was written
                 raise self.unusable("a transaction could not be completed")
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             if not _is_cut(error):
@@ -344,7 +344,7 @@ class PostgresDatabase(Database):
                 raise
 
     def _is_committed(self, xid: str) -> bool:
-        with suppress(psycopg.DataError):  # a server that took the place of that one does not know the number
+        with suppress(psycopg.DataError):  # a server that replaced the old one does not know the number
             for _ in range(int(RETRY_S / _PAUSE_S)):
                 ((status,),) = self._own.execute("SELECT pg_xact_status(%s::text::xid8)", (xid,)).fetchall()
                 if status != "in progress":
@@ -354,17 +354,17 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def deriving(self, wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
-        """A transaction that reads one state of the library and writes what is derived from it.
+        """A transaction that reads one state of the library and writes data derived from it.
 
-        It locks nothing by itself: papers and edits can be added meanwhile. Raises StoreBusy if a row that it writes is
-        changed by another one, or stays locked for longer than `wait_s` seconds.
+        It locks nothing by itself: papers and edits can be added meanwhile. Raises StoreBusy if another transaction
+        changes a row that this one writes, or locks it for longer than `wait_s` seconds.
         """
         if self.in_snapshot:
             raise self.unusable("a transaction was begun within a snapshot")
-        found = "" if self._fixed else f"; {_FIND}; {_HOLD}"
+        find = "" if self._fixed else f"; {_FIND}; {_HOLD}"
         timeout = f"SET LOCAL lock_timeout = {max(1, int(wait_s * 1000))}"
         with self._errors():
-            self._again(lambda: self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; {timeout}{found}".encode()))
+            self._again(lambda: self._own.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; {timeout}{find}".encode()))
         try:
             yield
             with self._errors():
@@ -374,7 +374,7 @@ class PostgresDatabase(Database):
             raise
 
     def query_binary(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """`query` for rows with bytes in them, of which it sends half as many."""
+        """`query` in the binary format, which halves the size of rows with bytes."""
 
         def run() -> list[tuple[Any, ...]]:
             with psycopg.ClientCursor(self._own) as merging, psycopg.Cursor(self._own) as cursor:
@@ -385,7 +385,7 @@ class PostgresDatabase(Database):
             return run() if self.in_snapshot else self._again(run)
 
     def copy_in(self, table: str, rows: Iterable[bytes]) -> None:
-        """Insert rows as PostgreSQL's binary COPY has them (count and lengths of the fields), into all columns."""
+        """Insert rows in the format of PostgreSQL's binary COPY (count and lengths of the fields), with all columns."""
         sql = f"COPY {table} FROM STDIN (FORMAT BINARY)".encode()
         with self._errors(), self._own.cursor() as cursor, cursor.copy(sql) as copy:
             data = bytearray(b"PGCOPY\n\xff\r\n\0" + bytes(8))
@@ -397,12 +397,12 @@ class PostgresDatabase(Database):
             copy.write(bytes(data + b"\xff\xff"))
 
     def purge(self) -> None:
-        """See Database: the server overwrites deleted rows when it needs the room, at the latest after this."""
+        """See Database. VACUUM lets the server overwrite deleted rows when it needs the space."""
         with suppress(psycopg.Error):
             self._own.execute(f"VACUUM {USER_SCHEMA}.queries, {USER_SCHEMA}.turns, {USER_SCHEMA}.conversations")
 
     def faults(self, part: Part) -> list[str]:
-        """See Database. That the server's files are sound, its own tools say."""
+        """See Database. Checks only that the tables exist; the server's own tools check its files."""
         sql = "SELECT name FROM json_each(:names) WHERE to_regclass(value) IS NULL".replace("name FROM", "value FROM")
         missing = self.query(sql, names=NAMES[part])
         return [f"The table {name} is missing." for (name,) in missing]
@@ -416,9 +416,9 @@ class PostgresDatabase(Database):
             remedy or "Check the server and DATABASE_URL, and run the same command again.",
         )
 
-    def damaged(self, what: str) -> StoreDamaged:
+    def damaged(self, fault: str) -> StoreDamaged:
         """See Database."""
-        return StoreDamaged(f"The library in {self.place} is damaged: {what}.", DAMAGED)
+        return StoreDamaged(f"The library in {self.place} is damaged: {fault}.", DAMAGED)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -461,43 +461,43 @@ class PostgresDatabase(Database):
 
 def _refused(error: Exception) -> StoreRefused:
     return StoreRefused(
-        f"The library cannot hold what it was given: {clause(error)[:200]}.",
+        f"The library cannot store this: {clause(error)[:200]}.",
         "Leave out what you were adding, and run the same command again.",
     )
 
 
 def _is_cut(error: Exception) -> bool:
-    """Whether a connection was lost, or could not be made yet: nothing that the server said about a statement."""
+    """Whether an error is a lost connection, or one that could not be made yet, and not about a statement."""
     state = getattr(error, "sqlstate", None)
-    waits = ("57P01", "57P02", "57P03", "08")  # a server that ends or starts, and lost connections
-    return state is None or state.startswith(waits)
+    of_connections = ("57P01", "57P02", "57P03", "08")  # a server that stops or starts, and lost connections
+    return state is None or state.startswith(of_connections)
 
 
 def place_of(url: str) -> str:
-    """Where a library is, in words: without a password. Raises StoreError, without it too."""
+    """The location of a library in words, without the password. Raises StoreError, also without the password."""
     with suppress(psycopg.Error):
-        found = {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(url).items()}
-        host, port, name = (found.get(part, "") for part in ("host", "port", "dbname"))
-        # A sign in a password that is not written as it must be makes the rest of it a host, a port or a name
+        fields = {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(url).items()}
+        host, port, name = (fields.get(part, "") for part in ("host", "port", "dbname"))
+        # After a special character that is not percent-encoded, the rest of a password counts as host, port or name.
         if "@" not in host + name and port.replace(",", "").isdigit() == bool(port):
-            named = name or found.get("user", "")
-            return f"the database {named} on {host or 'this computer'}{f':{port}' if port else ''}"
+            database, server = name or fields.get("user", ""), host or "this computer"
+            return f"the database {database} on {server}{f':{port}' if port else ''}"
     raise StoreError(
         "DATABASE_URL cannot be read as the address of a database.",
-        "Write it as postgresql://user:password@host:port/name, and any of the signs : / ? # @ % in the password by its"
-        " number: / as %2F, @ as %40, % as %25.",
+        "Write it as postgresql://user:password@host:port/name, and percent-encode the characters : / ? # @ % in the"
+        " password: / as %2F, @ as %40, % as %25.",
     )
 
 
 def _types_of(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """Name of a list -> the type of what is in it."""
+    """Name of a list parameter -> the SQL type of its elements."""
     lists = ((name, value) for name, value in values.items() if isinstance(value, list))
     return tuple((name, "bigint" if value and isinstance(value[0], int) else "text") for name, value in lists)
 
 
 @lru_cache(maxsize=1000)
 def _translated(sql: str, lists: tuple[tuple[str, str], ...]) -> bytes:
-    """A statement for both engines as psycopg takes it."""
+    """A statement for both engines in psycopg's format. lists: see _types_of."""
     types = dict(lists)
-    sql = _LIST.sub(lambda found: f"unnest(:{found[1]}\x00{types[found[1]]}[]) AS each(value)", sql.replace("%", "%%"))
+    sql = _LIST.sub(lambda match: f"unnest(:{match[1]}\x00{types[match[1]]}[]) AS each(value)", sql.replace("%", "%%"))
     return _NAME.sub(r"%(\1)s", sql).replace("\x00", "::").encode()

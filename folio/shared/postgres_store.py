@@ -1,4 +1,4 @@
-"""`Store` in PostgreSQL: several computers read and write one library, each with index files in a folder of its own."""
+"""`Store` in PostgreSQL: several computers read and write one library, each with index files in its own folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from folio.store.checksums import read_manifest
 from folio.store.conversations import Conversations
 from folio.store.fingerprint import differences, fingerprint
 from folio.store.library import Library
-from folio.store.metadata_layers import Version, inherit, is_said_of
+from folio.store.metadata_layers import Version, inherit, with_user_data
 from folio.store.rows import Stamp
 from folio.store.search_indexes import SearchIndexes
 from folio.store.vector_index import MANIFEST
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from folio.ingest.progress import Outcome
 
 
-# Where passages are searched: by index files of this computer, or by the server, in tables of its own
+# Where passages are searched: in local index files, or by the server in its own tables
 Search = Literal["auto", "local", "server"]
-# With "auto", passages that a library has when the server searches: index files take 3 KB each on every computer, and a
-# new computer fetches all of them first
+# With "auto", the server searches libraries with this many passages or more. Index files take 3 KB for each passage on
+# every computer, and a new computer fetches all of them first.
 SERVER_FROM = 1_000_000
 
 
 @dataclass(frozen=True)
 class PostgresStore(Store):
-    """The store at an address of PostgreSQL."""
+    """The store at a PostgreSQL address."""
 
     url: SecretStr = field(default=SecretStr(""), repr=False)
     search: Search = "auto"
@@ -91,14 +91,14 @@ class PostgresStore(Store):
     # The indexes
 
     def open_indexes(self, library: Library) -> SearchIndexes:
-        """See Store. Files that another computer has published are fetched first."""
+        """See Store. Fetches index files that another computer has published first."""
         if self._on_server(library):
             return open_server_indexes(_postgres(library), library)
         self._fetch(library)
         return super().open_indexes(library)
 
     def update_indexes(self, library: Library) -> None:
-        """See Store. They are published for other computers."""
+        """See Store. Publishes the index files for other computers."""
         if self._on_server(library):
             server_index.update(_postgres(library), library)
             return
@@ -127,13 +127,13 @@ class PostgresStore(Store):
         return [] if is_current else ["The indexes on the server did not match the library"]
 
     def verify(self) -> list[str]:
-        """See Store. Files that are behind the library follow it first, as they do when they are used."""
+        """See Store. Updates outdated index files first, as every use of them does."""
         with closing(self.open()) as library:
             if self._on_server(library):
                 return library.check() or server_check.faults(_postgres(library), library)
             with library.reading() as stamp:
-                own = self._own_stamp()
-            if own is not None and own != stamp:  # no fault: another computer has added papers since
+                local = self._own_stamp()
+            if local is not None and local != stamp:  # not a fault: another computer has added papers since
                 with suppress(StoreError, OSError):
                     self.update_indexes(library)
         return super().verify()
@@ -148,11 +148,11 @@ class PostgresStore(Store):
 
     def _fetch(self, library: Library) -> None:
         with library.reading() as stamp:
-            own = self._own_stamp()
-            if own == stamp:
+            local = self._own_stamp()
+            if local == stamp:
                 return
             with suppress(StoreBusy), indexes.writing(self.folder):
-                published.fetch(library.database, self.folder, stamp, own)
+                published.fetch(library.database, self.folder, stamp, local)
 
     def _own_stamp(self) -> Stamp | None:
         with suppress(IndexDamaged, OSError, KeyError, TypeError):
@@ -166,7 +166,7 @@ class PostgresStore(Store):
         """See Store: in a schema of its own, which then takes the place of the one that serves, in one transaction.
 
         Another computer that rebuilds at the same time shares the work; an interrupted rebuild is continued. Raises
-        StoreBusy if another computer has added papers meanwhile: they would be lost.
+        StoreBusy if another computer has added papers meanwhile, which would be lost.
         """
         with closing(self.open(create=True)) as library:
             schema = self._unfinished(library)
@@ -184,28 +184,28 @@ class PostgresStore(Store):
             library.forget_pdfs()
 
     def _unfinished(self, library: SharedLibrary) -> str:
-        """The schema of the rebuild that is under way; a new one if there is none."""
+        """The schema of the current rebuild; a new one if there is none."""
         with library.database.transaction("user"):
-            found = library.database.query("SELECT value FROM kept WHERE key = 'rebuild'")
-            if found:
-                return str(found[0][0])
+            current = library.database.query("SELECT value FROM kept WHERE key = 'rebuild'")
+            if current:
+                return str(current[0][0])
             schema = f"{USER_SCHEMA}_{uuid4().hex[:12]}"
             library.database.insert("kept", [{"key": "rebuild", "value": schema}], replace=True)
             return schema
 
     def _serve(self, library: SharedLibrary, schema: str, expected: frozenset[SourceFile]) -> None:
-        """Let a schema serve, unless another computer has done that, and delete the one that served before.
+        """Make a schema the current one, unless another computer has done so, and delete the old one.
 
-        expected: the files that may be in that one.
+        expected: the files that may be in the old one.
         """
         database = _postgres(library)
         with database.transaction():
             if not database.query("SELECT 1 FROM kept WHERE key = 'rebuild' AND value = :schema", schema=schema):
                 return
-            if others := [file.name for file in library.files() if file not in expected]:
+            if added := [file.name for file in library.files() if file not in expected]:
                 raise StoreBusy(
-                    f"Another computer has added papers during the rebuild: {', '.join(others[:3])}"
-                    f"{f' and {len(others) - 3} more' if len(others) > 3 else ''}.",
+                    f"Another computer has added papers during the rebuild: {', '.join(added[:3])}"
+                    f"{f' and {len(added) - 3} more' if len(added) > 3 else ''}.",
                     "Run the same command again: it continues, and reads them too.",
                 )
             database.serve(schema)
@@ -219,16 +219,16 @@ def _postgres(library: Library) -> PostgresDatabase:
 
 
 def _inherit(old: Library, new: Library) -> None:
-    """What people said of a paper whose file holds another version of it now, is said of that."""
+    """Give papers the user data of the papers that they replace, if both are versions of one paper."""
     before = {file.path: file.sha256 for file in old.files()}
     after = {file.path: file.sha256 for file in new.files() if file.path in before}
     pairs = {(before[path], paper) for path, paper in after.items() if before[path] != paper}
-    said = is_said_of(old.database, {one for one, _ in pairs}) if pairs else set()
-    for one, other in sorted(pairs):
-        if one in said:
-            papers = [*old.papers_by_id([one]), *new.papers_by_id([other])]
+    described = with_user_data(old.database, {old_id for old_id, _ in pairs}) if pairs else set()
+    for old_id, new_id in sorted(pairs):
+        if old_id in described:
+            papers = [*old.papers_by_id([old_id]), *new.papers_by_id([new_id])]
             if len(papers) == 2:
-                texts = (old.text(one, 0, papers[0].length), new.text(other, 0, papers[1].length))
+                texts = (old.text(old_id, 0, papers[0].length), new.text(new_id, 0, papers[1].length))
                 versions = [Version(paper.id, paper.metadata, text) for paper, text in zip(papers, texts, strict=True)]
                 with new.database.transaction("user"):
                     inherit(new.database, *versions)

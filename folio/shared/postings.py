@@ -1,7 +1,7 @@
-"""Packed BM25 postings, and their scores by tantivy's formula, so that a server ranks as an index on disk does. Pure.
+"""Packed BM25 postings, and their scores by tantivy's formula, so that a server ranks like an index on disk. Pure.
 
-A posting is a passage that has a term: its number, how often the term occurs in it, and its length. Lengths are stored
-as tantivy stores them, in one byte.
+A posting of a term is the number of a passage with it, the term's count in the passage, and the passage's length.
+Lengths are stored in one byte, as in tantivy.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from folio.errors import IndexDamaged
 Numbers = npt.NDArray[np.int64]
 # BM25's constants, as in tantivy
 K1, B = 1.2, 0.75
-# A row has the postings of a term among so many passages. With fewer, a frequent term has more rows to be read; with
-# more, a paper that is added rewrites longer ones.
+# A row has the postings of a term in this many passages. Smaller blocks mean more rows to read for a frequent term;
+# larger ones mean that adding a paper rewrites longer rows.
 BLOCK = 2**14
-# Longer terms are stored as their hash: an index of the server has no room for them
+# Longer terms are stored as their hash, because an index of the server cannot hold them
 _LONGEST = 100
 _CRC_BYTES = 4
 _WIDE_GAPS, _WIDE_COUNTS = 1, 2
 
 
 def _field_norms() -> Iterator[int]:
-    """Lucene's SmallFloat.byte4ToInt, which tantivy has as a table: the first 24 lengths exactly, then 4 digits."""
+    """Lucene's SmallFloat.byte4ToInt, a table in tantivy: the first 24 lengths are exact, others have four bits."""
     for byte in range(256):
         rest = max(0, byte - 24)
         shift = max(0, (rest >> 3) - 1)
@@ -43,25 +43,25 @@ FIELD_NORMS = np.array(list(_field_norms()), dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Of one term. All arrays have the shape (passages with it,)."""
+    """The postings of one term. All arrays have the shape (passages with the term,)."""
 
     numbers: Numbers  # of the passages, in ascending order
-    counts: Numbers  # how often the term occurs in each
-    norms: npt.NDArray[np.uint8]  # index in FIELD_NORMS of the length of each
+    counts: Numbers  # of the term in each passage
+    norms: npt.NDArray[np.uint8]  # the index in FIELD_NORMS of each passage's length
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def without(self, numbers: Numbers) -> Postings:
-        kept = ~np.isin(self.numbers, numbers)
-        return Postings(self.numbers[kept], self.counts[kept], self.norms[kept])
+        remaining = ~np.isin(self.numbers, numbers)
+        return Postings(self.numbers[remaining], self.counts[remaining], self.norms[remaining])
 
 
 NONE = Postings(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
 
 
 def joined(parts: Sequence[Postings]) -> Postings:
-    """The postings of parts whose numbers ascend from one to the next."""
+    """The concatenated postings of parts, whose numbers ascend from one part to the next."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -74,26 +74,26 @@ def joined(parts: Sequence[Postings]) -> Postings:
 
 
 def key(term: str) -> str:
-    """What a term is stored under."""
+    """The stored form of a term."""
     return term if len(term) <= _LONGEST else f"#{blake2b(term.encode(), digest_size=16).hexdigest()}"
 
 
 def postings_of(first: int, bodies: Sequence[Sequence[str]]) -> dict[str, Postings]:
-    """Term -> its postings in passages with the numbers `first`, `first` + 1, ...; bodies: the terms of each."""
+    """Term -> its postings in passages with the numbers `first`, `first` + 1, ... bodies: the terms of each passage."""
     places: dict[str, int] = {}
     terms = np.fromiter((places.setdefault(term, len(places)) for term in chain.from_iterable(bodies)), dtype=np.int64)
     lengths = np.fromiter(map(len, bodies), dtype=np.int64, count=len(bodies))
     norms = (np.searchsorted(FIELD_NORMS, lengths, side="right") - 1).astype(np.uint8)
     passages = np.repeat(np.arange(len(bodies)), lengths)
-    found, counts = np.unique(terms * len(bodies) + passages, return_counts=True)
-    of_term, passages = np.divmod(found, max(1, len(bodies)))
+    pairs, counts = np.unique(terms * len(bodies) + passages, return_counts=True)
+    of_term, passages = np.divmod(pairs, max(1, len(bodies)))
     ends = np.searchsorted(of_term, np.arange(len(places)), side="right").tolist()
     numbers, norms, start = first + passages, norms[passages], 0
-    made: dict[str, Postings] = {}
+    by_term: dict[str, Postings] = {}
     for term, end in zip(places, ends, strict=True):
-        made[key(term)] = Postings(numbers[start:end], counts[start:end], norms[start:end])
+        by_term[key(term)] = Postings(numbers[start:end], counts[start:end], norms[start:end])
         start = end
-    return made
+    return by_term
 
 
 def pack(term: str, block: int, postings: Postings) -> bytes:
@@ -108,7 +108,7 @@ def pack(term: str, block: int, postings: Postings) -> bytes:
 
 
 def unpack(term: str, block: int, count: int, stored: bytes) -> Postings:
-    """The opposite. Raises IndexDamaged if they are not those of this term in this block."""
+    """The postings from the bytes of `pack`. Raises IndexDamaged if they are not those of this term in this block."""
     data = verified(stored, term, block, count)
     widths = data[0] if data else 0
     gap_bytes, count_bytes = (2 if widths & wide else 1 for wide in (_WIDE_GAPS, _WIDE_COUNTS))
@@ -122,12 +122,12 @@ def unpack(term: str, block: int, count: int, stored: bytes) -> Postings:
 
 
 def checked(data: bytes, *keys: object) -> bytes:
-    """Bytes with a checksum of them and of what they are stored under."""
+    """Bytes, preceded by a checksum over them and their keys."""
     return _crc(data, keys) + data
 
 
 def verified(stored: bytes, *keys: object) -> bytes:
-    """The opposite. Raises IndexDamaged if they are not what was stored under these keys."""
+    """The bytes without their checksum. Raises IndexDamaged if it does not match them and their keys."""
     data = stored[_CRC_BYTES:]
     if stored[:_CRC_BYTES] != _crc(data, keys):
         raise damaged()
@@ -139,7 +139,7 @@ def _crc(data: bytes, keys: tuple[object, ...]) -> bytes:
 
 
 def damaged() -> IndexDamaged:
-    return IndexDamaged("the BM25 index on the server holds a row that is not as it was written")
+    return IndexDamaged("a row of the BM25 index on the server has changed since it was written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class Bm25:
 
     def scores(self, postings: Postings) -> npt.NDArray[np.float32]:
         """The score of each passage for one term, in single precision as in tantivy (Bm25Weight)."""
-        rest = self.passages - len(postings) + 0.5
-        weight = np.float32(math.log(1 + rest / (len(postings) + 0.5)) * (1 + K1))
+        passages_without = self.passages - len(postings) + 0.5
+        weight = np.float32(math.log(1 + passages_without / (len(postings) + 0.5)) * (1 + K1))
         average = np.float32(self.tokens / max(1, self.passages)) or np.float32(1)
         by_length = (np.float32(K1) * (1 - np.float32(B) + np.float32(B) * FIELD_NORMS / average)).astype(np.float32)
         counts = postings.counts.astype(np.float32)

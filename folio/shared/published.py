@@ -1,7 +1,7 @@
-"""Index files in the database: whoever has built them publishes them, and a new computer need not build them again.
+"""Index files in the database: the computer that builds them publishes them, so that others need not build them.
 
-They are published under the state of the library that they belong to, and read only if all parts are there and have
-their digest. What is in them is checked as if it were this computer's own (store/indexes.py).
+They are published with the state of their library, and read only if all parts are there and match the digest. Their
+content is then checked like that of local index files (store/indexes.py).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from folio.store.rows import Stamp
 
 # Bytes of a part
 _PART = 2**23
-# Which versions of FAISS's and tantivy's files these are
+# The versions of FAISS's and tantivy's file formats
 KIND = f"faiss 1, tantivy {bm25_index.FORMAT}"
 _FOLDERS = ("", FINE, LEXICAL)
-# A bundle is published again when the library has grown by this share: until then, the rest is added to what is there
+# Index files are published again when the library has grown by this share; until then, others add what is missing.
 _GROWN = 0.1
 
 
 def publish(database: Database, folder: Path, stamp: Stamp, passages: int) -> bool:
-    """Publish the index files of a folder, which are at this stamp, unless that has been done for nearly this state.
+    """Publish the index files of a folder, which are at this stamp, unless similar ones are published already.
 
-    passages: how many there are. Returns whether it was done.
+    passages: their number in the library. Returns whether the files were published.
     """
     latest = "SELECT generation, parts FROM published WHERE kind = :kind AND epoch = :epoch AND part = 0"
-    found = database.query(f"{latest} ORDER BY generation DESC", kind=KIND, epoch=stamp.epoch)
-    if found and not _has_grown(database, found[0][0], passages):
+    latest_row = database.query(f"{latest} ORDER BY generation DESC", kind=KIND, epoch=stamp.epoch)
+    if latest_row and not _has_grown(database, latest_row[0][0], passages):
         return False
     content = _packed(folder)
     digest = hashlib.sha256(content).hexdigest()
@@ -56,18 +56,18 @@ def _has_grown(database: Database, generation: int, passages: int) -> bool:
 
 
 def fetch(database: Database, folder: Path, stamp: Stamp, own: Stamp | None) -> bool:
-    """Put published index files into a folder if they are nearer to this state of the library than its own.
+    """Fetch published index files into a folder if they are closer to this state of the library than its own.
 
-    own: the state of the folder's files; None without any. Returns whether that was done. Torn, forged or foreign
-    files are left where they are: the indexes are then built from the library.
+    own: the state of the folder's files; None if there are none. Returns whether files were fetched. Incomplete, forged
+    or foreign files are not fetched; the indexes are then built from the library.
     """
     since = own.generation if own is not None and own.epoch == stamp.epoch else -1
     sql = """SELECT generation, parts, digest FROM published WHERE kind = :kind AND epoch = :epoch AND part = 0
         AND generation > :since AND generation <= :now ORDER BY generation DESC LIMIT 1"""
-    found = database.query(sql, kind=KIND, epoch=stamp.epoch, since=since, now=stamp.generation)
-    if not found:
+    newest = database.query(sql, kind=KIND, epoch=stamp.epoch, since=since, now=stamp.generation)
+    if not newest:
         return False
-    generation, parts, digest = found[0]
+    generation, parts, digest = newest[0]
     sql = """SELECT data FROM published WHERE kind = :kind AND epoch = :epoch AND generation = :generation
         ORDER BY part"""
     data = [row[0] for row in database.query(sql, kind=KIND, epoch=stamp.epoch, generation=generation)]
@@ -98,7 +98,7 @@ def _is_index(folder: str, name: str) -> bool:
 
 
 def _unpack(content: bytes, folder: Path) -> None:
-    """Put the files into their folders, the manifests last. Raises ValueError for a file that belongs nowhere."""
+    """Put the files into their folders, the manifests last. Raises ValueError for a file that is not of an index."""
     fresh = folder / "fetched"
     with no_space(folder):
         discard(fresh)

@@ -1,4 +1,4 @@
-"""Checks the indexes on the server (server_index.py) against the library; what is wrong, a rebuild makes right."""
+"""Checks the indexes on the server (server_index.py) against the library; a rebuild corrects all faults."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _SMALLEST = 2.0**-24
 
 
 def faults(database: PostgresDatabase, library: Library) -> list[str]:
-    """What is wrong with the indexes on the server, one sentence each; reads all of them."""
+    """The faults of the indexes on the server, one sentence each; reads all of them."""
     with library.reading() as stamp:
         state = read_state(database)
         if state is None or state.epoch != stamp.epoch:
             return ["The server has no indexes of this library."]
         if state.stamp != stamp:
             return ["The indexes on the server are not up to date with the library."]
-        found = [fault for grain in state.grains for fault in _vector_faults(database, library, state, grain)]
+        of_vectors = [fault for grain in state.grains for fault in _vector_faults(database, library, state, grain)]
         try:
-            return [*found, *_posting_faults(database, library, state)]
+            return [*of_vectors, *_posting_faults(database, library, state)]
         except IndexDamaged as error:
-            return [*found, f"{error.happened[0].upper()}{error.happened[1:]}."]
+            return [*of_vectors, f"{error.happened[0].upper()}{error.happened[1:]}."]
 
 
 def _vector_faults(database: PostgresDatabase, library: Library, state: State, grain: Grain) -> Iterator[str]:
@@ -41,24 +41,24 @@ def _vector_faults(database: PostgresDatabase, library: Library, state: State, g
         f"SELECT chunk, {state.extension}.halfvec_send(data) FROM {state.vectors(grain)} WHERE chunk > :last"
         f" ORDER BY chunk LIMIT {_PAGE}"
     )
-    known, seen, wrong, last = library.chunk_ids(grain=grain), 0, 0, -1
+    expected_ids, seen, wrong, last = library.chunk_ids(grain=grain), 0, 0, -1
     while rows := database.query_binary(sql, last=last):
         ids, last = [chunk for chunk, _ in rows], rows[-1][0]
-        if not known.issuperset(ids):
+        if not expected_ids.issuperset(ids):
             break
         stored = np.frombuffer(b"".join(data[4:] for _, data in rows), dtype=">f2").astype(np.float32)
-        own = library.vectors_of(ids)
-        near = abs(stored.reshape(own.shape) - own) <= ERROR * abs(own) + _SMALLEST
+        expected = library.vectors_of(ids)
+        near = abs(stored.reshape(expected.shape) - expected) <= ERROR * abs(expected) + _SMALLEST
         wrong, seen = wrong + int((~near.all(axis=1)).sum()), seen + len(ids)
     name = "vector" if grain == "passage" else "fine vector"
-    if seen != len(known):
+    if seen != len(expected_ids):
         yield f"The {name} index on the server and the library hold different passages."
     if wrong:
         yield f"{wrong} vectors in the {name} index on the server differ from the library's."
 
 
 def _posting_faults(database: PostgresDatabase, library: Library, state: State) -> Iterator[str]:
-    """Raises IndexDamaged for a row that is not as it was written."""
+    """Raises IndexDamaged for a row that has changed since it was written."""
     papers = database.query_binary(f"SELECT first, passages, tokens, ids FROM {state.papers} ORDER BY first")
     ids = [chunk for first, passages, _, stored in papers for chunk in ids_of(first, passages, stored)]
     spans = [(first, first + passages) for first, passages, _, _ in papers]

@@ -1,16 +1,16 @@
-"""The indexes of a shared library as tables of its server, for libraries that are too large to be indexed elsewhere.
+"""The indexes of a shared library as tables of its server, for libraries that are too large for index files.
 
 They are in the schema of the library:
 
-    search_state        what the other tables are made from and at which generation, one row
+    search_state        the state of the other tables: their generation, settings and counts; one row
     search_vectors_N    vectors of passages in half precision, with an HNSW index (extension `vector`)
-    search_fine_N       those of fine passages, if there are any
+    search_fine_N       the same for fine passages, if there are any
     search_papers_N     each paper's passages: their numbers, which are consecutive, and the terms in them
     search_postings_N   packed postings (postings.py): a row for each term in each block of BLOCK numbers
 
-An update is one transaction: a reader finds the old state or the new one, and a kill leaves nothing behind. What is
-removed is taken out of every row it is in, so that scores have no history. A rebuild fills tables of another number N,
-so that a reader whose snapshot is older still finds its own; the next rebuild deletes those.
+An update is one transaction: a reader finds the old state or the new one, and a kill changes nothing. Removed passages
+are deleted from every row, so that scores do not depend on history. A rebuild fills tables with another number N, so
+that a reader with an older snapshot still finds its tables; the next rebuild deletes the old ones.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from folio.text import VERSION
 from folio.types import Grain, Vectors
 
 FORMAT = 1
-# HNSW (Malkov and Yashunin 2016): edges of a node, and how many candidates they are chosen from
+# HNSW (Malkov and Yashunin 2016): edges of a node, and the number of candidates for them
 M, EF_CONSTRUCTION = 16, 100
-# At most so much of the server's memory is used to build a graph; a larger one takes several times as long.
+# The most memory of the server for building a graph; a graph that needs more takes several times as long.
 _MOST_MEMORY_KB = 2 * 2**20
 _BATCH = 2000
 _TRIES = 3
@@ -59,17 +59,17 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the tables are made from."""
+    """The state of the tables."""
 
     epoch: str
     generation: int
     build: int  # the number in the tables' names
-    extension: str  # the schema with the types of vectors
+    extension: str  # the schema of the extension `vector`
     dimension: int
     is_dual: bool
     passages: int = 0
     tokens: int = 0  # in all passages
-    numbers: int = 0  # all passages have smaller ones; some belong to none
+    numbers: int = 0  # the next number for a passage; some smaller ones are no longer used
     format: int = FORMAT
     tokenizer: int = VERSION
 
@@ -94,27 +94,27 @@ class State:
 
 
 def read_state(database: PostgresDatabase, *, lock: bool = False) -> State | None:
-    """None if there is none, or one of another version of Folio. lock: until the end of the transaction."""
+    """The state; None if there is none, or it is of another version. lock: lock it until the end of the transaction."""
     if not lock and database.query("SELECT 1 WHERE to_regclass('search_state') IS NULL"):
         return None
     rows = database.query(f"SELECT value FROM search_state {'FOR UPDATE' if lock else ''}")
     try:
-        found = State(**json.loads(rows[0][0]))
+        state = State(**json.loads(rows[0][0]))
     except (ValueError, TypeError, IndexError):
         return None
-    return found if (found.format, found.tokenizer) == (FORMAT, VERSION) else None
+    return state if (state.format, state.tokenizer) == (FORMAT, VERSION) else None
 
 
 def update(database: PostgresDatabase, library: Library, *, rebuild: bool = False) -> State:
     """Bring the tables to the library's generation. The database has no open snapshot or transaction.
 
-    rebuild: make all of them anew. Raises StoreBusy if another process is updating them, and StoreError if the server
-    has no vectors.
+    rebuild: make new tables. Raises StoreBusy if another process is updating them, and StoreError if the server lacks
+    the extension `vector`.
     """
-    with library.reading():  # finds the library that serves now
+    with library.reading():  # finds the current schema
         pass
     extension = _extension(database)
-    with suppress(StoreRefused):  # another one has just made it
+    with suppress(StoreRefused):  # another process has just made it
         database.execute("CREATE TABLE IF NOT EXISTS search_state (one BIGINT PRIMARY KEY, value TEXT NOT NULL)")
     database.execute("INSERT INTO search_state VALUES (1, '{}') ON CONFLICT DO NOTHING")
     for tries_left in reversed(range(_TRIES)):
@@ -125,15 +125,17 @@ def update(database: PostgresDatabase, library: Library, *, rebuild: bool = Fals
                 value = json.dumps(asdict(state))
                 database.execute("UPDATE search_state SET value = :value", value=value)
             return state
-        except StoreBusy:  # another one was faster
+        except StoreBusy:  # another process was faster
             if not tries_left:
                 raise
     raise AssertionError
 
 
 def _extension(database: PostgresDatabase) -> str:
-    """The schema of the extension `vector`; it is created if it is missing, but not in the library's, which a rebuild
-    drops."""
+    """The schema of the extension `vector`.
+
+    A missing extension is created, but not in the schema of the library, which a rebuild drops.
+    """
     sql = (
         "SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace"
         " WHERE extname = 'vector'"
@@ -154,32 +156,32 @@ def _extension(database: PostgresDatabase) -> str:
 def _updated(
     database: PostgresDatabase, library: Library, before: State | None, stamp: Stamp, extension: str, rebuild: bool
 ) -> State:
-    """The state after the tables were updated to this stamp, or made anew if that is impossible."""
+    """Update the tables to this stamp, or make new ones if that is impossible; returns their state."""
     dimension = int(library.fingerprint().get("dimension", "1"))
-    wanted = State(stamp.epoch, stamp.generation, 1, extension, dimension, library.is_dual)
+    new = State(stamp.epoch, stamp.generation, 1, extension, dimension, library.is_dual)
     if before is not None and not rebuild:
-        kept = replace(before, generation=stamp.generation)
-        counts = {name: getattr(kept, name) for name in ("build", "passages", "tokens", "numbers")}
-        is_same = kept == replace(wanted, **counts)
+        updated = replace(before, generation=stamp.generation)
+        counts = {name: getattr(updated, name) for name in ("build", "passages", "tokens", "numbers")}
+        is_same = updated == replace(new, **counts)
         if is_same and before.generation <= stamp.generation:
             try:
-                return _Update(database, library, kept).run(before.generation)
+                return _Update(database, library, updated).run(before.generation)
             except IndexDamaged:
                 pass
     build = _next_build(database)
-    return _Update(database, library, replace(wanted, build=build)).rebuild()
+    return _Update(database, library, replace(new, build=build)).rebuild()
 
 
 def _next_build(database: PostgresDatabase) -> int:
-    """A number that no table has; the tables of the number before the last are deleted."""
+    """An unused number for new tables. Deletes all tables but the last ones."""
     sql = (
         "SELECT relname, CAST(substring(relname FROM '[0-9]+$') AS BIGINT) FROM pg_class WHERE relkind = 'r'"
         " AND relname ~ '^search_(vectors|fine|papers|postings)_[0-9]+$'"
         " AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('search_state'))"
     )
-    found = database.query(sql)
-    last = max((build for _, build in found), default=0)
-    for name, build in found:
+    tables = database.query(sql)
+    last = max((build for _, build in tables), default=0)
+    for name, build in tables:
         if build < last:
             database.execute(f"DROP TABLE {name}")
     return int(last) + 1
@@ -228,7 +230,7 @@ class _Update:
         return self._complete()
 
     def _complete(self) -> State:
-        """The state, if all is there. Raises IndexDamaged."""
+        """The state. Raises IndexDamaged if the tables do not match the library."""
         counts = [self.library.chunk_count(grain) for grain in self.state.grains]
         tables = ", ".join(f"(SELECT count(*) FROM {self.state.vectors(grain)})" for grain in self.state.grains)
         if self.state.passages != counts[0] or list(self.database.query(f"SELECT {tables}")[0]) != counts:
@@ -243,7 +245,7 @@ class _Update:
         ids = sorted(self.library.chunk_ids(since, grain))
         batches = (ids[first : first + _BATCH] for first in range(0, len(ids), _BATCH))
         rows = (vector_rows(batch, self.library.vectors_of(batch)) for batch in batches)
-        for batch in rows:  # read before the connection is busy with the copy
+        for batch in rows:  # one COPY for each batch, because the connection cannot read during a COPY
             self.database.copy_in(self.state.vectors(grain), [batch])
 
     def _build_graph(self, grain: Grain) -> None:
@@ -266,7 +268,7 @@ class _Update:
     # Postings
 
     def _remove_papers(self, since: int) -> None:
-        """Take the papers out that the library no longer has, or has anew since a generation."""
+        """Remove the papers that the library no longer has, or has added again after a generation."""
         sql = (
             f"DELETE FROM {self.state.papers} s WHERE NOT EXISTS (SELECT 1 FROM papers p WHERE p.id = s.paper"
             " AND p.generation <= :since) RETURNING first, passages, tokens, terms"
@@ -274,16 +276,16 @@ class _Update:
         numbers: dict[int, list[Numbers]] = defaultdict(list)
         terms: dict[int, set[str]] = defaultdict(set)
         for first, passages, tokens, packed in self.database.execute(sql, since=since):
-            own = _terms(packed, first)
+            paper_terms = _terms(packed, first)
             for block in range(first // BLOCK, (first + passages - 1) // BLOCK + 1):
                 numbers[block].append(np.arange(first, first + passages))
-                terms[block] |= own
+                terms[block] |= paper_terms
             self.state = replace(self.state, passages=self.state.passages - passages, tokens=self.state.tokens - tokens)
         for block, gone in numbers.items():
             self._write(block, dict.fromkeys(terms[block], NONE), np.concatenate(gone))
 
     def _add_passages(self, since: int) -> None:
-        """Number the passages that were added after a generation, and write their postings, a block at a time."""
+        """Number the passages that were added after a generation, and write their postings, block by block."""
         paper = _Paper()
         passages = self.library.passages(since)
         while batch := list(islice(passages, BLOCK - self.state.numbers % BLOCK)):
@@ -307,14 +309,14 @@ class _Update:
 
     def _write(self, block: int, added: dict[str, Postings], removed: Numbers = NONE.numbers) -> None:
         """Change the rows of these terms in a block. Raises IndexDamaged."""
-        table, own = self.state.postings, "block = :block AND term IN (SELECT value FROM json_each(:terms))"
+        table, condition = self.state.postings, "block = :block AND term IN (SELECT value FROM json_each(:terms))"
         terms = list(added)
         before: dict[str, Postings] = {}
         if self.state.numbers > block * BLOCK and terms:
-            sql = f"SELECT term, count, data FROM {table} WHERE {own}"
-            found = self.database.query_binary(sql, block=block, terms=terms)
-            before = {term: unpack(term, block, count, data).without(removed) for term, count, data in found}
-            self.database.execute(f"DELETE FROM {table} WHERE {own}", block=block, terms=terms)
+            sql = f"SELECT term, count, data FROM {table} WHERE {condition}"
+            rows = self.database.query_binary(sql, block=block, terms=terms)
+            before = {term: unpack(term, block, count, data).without(removed) for term, count, data in rows}
+            self.database.execute(f"DELETE FROM {table} WHERE {condition}", block=block, terms=terms)
         merged = ((term, joined([before.get(term, NONE), new])) for term, new in added.items())
         self.database.copy_in(table, (_posting_row(term, block, all_of) for term, all_of in merged if len(all_of)))
 
@@ -334,7 +336,7 @@ class _Paper:
         self._tokens += len(body)
 
     def row(self) -> bytes:
-        """Its row; empty if it has no passages."""
+        """The paper's row; b"" if it has no passages."""
         if not self._ids:
             return b""
         counts = struct.pack("!q", self._first), struct.pack("!q", len(self._ids)), struct.pack("!q", self._tokens)
@@ -345,10 +347,10 @@ class _Paper:
 
 def ids_of(first: int, passages: int, stored: bytes) -> list[int]:
     """The ids of a paper's passages, from its row. Raises IndexDamaged."""
-    found: list[int] = np.frombuffer(verified(stored, first), dtype="<i8").tolist()
-    if len(found) != passages:
+    ids: list[int] = np.frombuffer(verified(stored, first), dtype="<i8").tolist()
+    if len(ids) != passages:
         raise damaged()
-    return found
+    return ids
 
 
 def _terms(stored: bytes, first: int) -> set[str]:
@@ -361,12 +363,12 @@ def _posting_row(term: str, block: int, postings: Postings) -> bytes:
 
 
 def copy_row(*fields: bytes) -> bytes:
-    """A row in PostgreSQL's binary COPY."""
+    """A row in the format of PostgreSQL's binary COPY."""
     return struct.pack("!h", len(fields)) + b"".join(struct.pack("!i", len(field)) + field for field in fields)
 
 
 def vector_rows(ids: Iterable[int], vectors: Vectors) -> bytes:
-    """Rows of ids and vectors in PostgreSQL's binary COPY, as pgvector has them in half precision."""
+    """Rows of ids and vectors (count x dimension) in PostgreSQL's binary COPY, in pgvector's half precision."""
     count, dimension = vectors.shape
     fields = [("n", ">i2"), ("a", ">i4"), ("id", ">i8"), ("b", ">i4"), ("d", ">i2"), ("0", ">i2")]
     rows = np.zeros(count, dtype=np.dtype([*fields, ("data", ">f2", (dimension,))]))

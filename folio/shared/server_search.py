@@ -1,11 +1,11 @@
-"""Search in a shared library by its server, in the tables that server_index.py makes: `SearchIndexes`.
+"""`SearchIndexes` in a shared library: search by its server, in the tables of server_index.py.
 
-Results are those of the indexes on disk. BM25: the server sends all postings of a question's terms in one statement,
-and they are scored here. Dense: an HNSW graph, or all vectors where few are searched, gives the candidates, and the
+Results equal those of the indexes on disk. BM25: one statement reads all postings of a question's terms, and this
+module scores them. Dense: an HNSW graph, or a comparison of all vectors if there are few, gives the candidates, and the
 library's vectors their exact scores.
 
-Everything is read in the library's snapshot. Where the tables are of an earlier generation, what has been removed since
-is left out, and what has been added is not found yet.
+Everything is read in the library's snapshot. If the tables are of an earlier generation, results leave out passages
+that were removed since, and miss those that were added.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from folio.shared.postings import NONE, Bm25, Numbers, Postings, damaged, joined
 from folio.shared.server_index import State, ids_of, read_state
 from folio.store import bm25_index
 from folio.store.bm25_index import MOST_TERMS, tied, vocabulary_of
-from folio.store.engine_errors import Found, require_possible
+from folio.store.engine_errors import Hits, require_possible
 from folio.store.faiss_segment import ERROR as ROUNDING
 from folio.store.library import Library
 from folio.store.rows import Stamp
@@ -30,17 +30,17 @@ from folio.text import tokenize
 from folio.types import Grain, Vectors
 
 NAME = "vector"
-# Here the question is in half precision, too
+# The largest error of a score; here the question is in half precision too
 ERROR = 2 * ROUNDING + ROUNDING**2
-# So many vectors are all compared: 60,000 of 768 numbers take up to 120 ms. More go by the graph.
+# Up to this many vectors, all are compared: 60,000 of 768 numbers take up to 120 ms. More use the graph.
 EXACT_UP_TO, EXACT_AMONG_UP_TO = 10_000, 60_000
-# Candidates that a search of the graph keeps: pgvector allows no more than MOST_KEPT, and is asked to go on from there
+# Candidates that a search of the graph keeps (ef_search): pgvector allows at most MOST_KEPT, and then scans iteratively
 LEAST_KEPT, MOST_KEPT = 200, 1000
-# Vectors that a search of the graph looks at before it gives up
+# The most vectors that a search of the graph visits
 _MOST_VISITED = 200_000
-# The first page of a search that a filter may leave nothing of
+# The first limit of a search whose results are filtered
 _FIRST_PAGE = 1000
-# Postings that are kept in memory
+# The number of postings that are cached
 _POSTINGS_KEPT = 2**22
 _AMONG = "= ANY(:papers)"
 Ids = Collection[int]
@@ -60,7 +60,7 @@ class ServerIndexes:
 
     @property
     def stamp(self) -> Stamp:
-        """The state of the library that they were made from: an earlier one than that of a snapshot, perhaps."""
+        """The state of the library that the tables were made from, which may be older than the snapshot."""
         return self._state.stamp
 
     def found_damaged(self) -> bool:
@@ -74,7 +74,7 @@ class ServerIndexes:
 
 
 def open_server_indexes(database: PostgresDatabase, library: Library) -> ServerIndexes:
-    """The indexes on the server. Raises IndexDamaged if there are none, or if they are another library's."""
+    """The indexes on the server. Raises IndexDamaged if there are none, or if they belong to another library."""
     with library.reading() as stamp:
         state = read_state(database)
         if state is None or state.epoch != stamp.epoch or state.generation > stamp.generation:
@@ -83,7 +83,7 @@ def open_server_indexes(database: PostgresDatabase, library: Library) -> ServerI
 
 
 class _Papers:
-    """The passages of papers as the tables number them."""
+    """The numbers of passages in the tables, by paper."""
 
     def __init__(self, database: PostgresDatabase, library: Library, state: State) -> None:
         self.library, self.state = library, state
@@ -91,7 +91,7 @@ class _Papers:
         self._ranges: tuple[frozenset[str], Numbers] = frozenset(), np.zeros((0, 2), np.int64)
 
     def ranges(self, papers: frozenset[str]) -> Numbers:
-        """The first number of each paper and how many it has: shape (papers, 2). Those asked for last are kept."""
+        """The first number and the count of each paper's passages: shape (papers, 2). Caches the last result."""
         if self._ranges[0] != papers:
             sql = f"SELECT first, passages FROM {self.state.papers} WHERE paper {_AMONG}"
             rows = self._database.query(sql, papers=sorted(papers)) if papers else []
@@ -104,16 +104,16 @@ class _Papers:
             "SELECT DISTINCT first, passages, ids FROM json_each(:numbers) CROSS JOIN LATERAL (SELECT first, passages,"
             f" ids FROM {self.state.papers} WHERE first <= value ORDER BY first DESC LIMIT 1) nearest"
         )
-        found: dict[int, int] = {}
+        id_of: dict[int, int] = {}
         for first, passages, stored in self._database.query_binary(sql, numbers=list(numbers)) if numbers else []:
-            found.update(enumerate(ids_of(first, passages, stored), first))
+            id_of.update(enumerate(ids_of(first, passages, stored), first))
         try:
-            return [found[number] for number in numbers]
+            return [id_of[number] for number in numbers]
         except KeyError:
             raise damaged() from None
 
     def present(self, ids: Ids) -> Ids:
-        """Those of these chunks that the library still has."""
+        """The chunks among these that the library still has."""
         with self.library.reading() as stamp:
             return ids if stamp == self.state.stamp else self.library.chunks(ids).keys()
 
@@ -128,8 +128,8 @@ class ServerVectors:
         self._distance = f"data OPERATOR({papers.state.extension}.<#>) CAST(:query AS {self._type})"
         self._grain = grain
 
-    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> Found:
-        """See DenseIndex.search. By the graph, it may miss some of the nearest."""
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> Hits:
+        """See DenseIndex.search. A search of the graph may miss some of the nearest."""
         with self._library.reading():
             if papers is None:
                 is_small = self._library.chunk_count(self._grain) <= EXACT_UP_TO
@@ -139,15 +139,15 @@ class ServerVectors:
                 return []
             count = passages * self._library.chunk_count(self._grain) / max(1, self._library.chunk_count())
             if count > EXACT_AMONG_UP_TO:
-                found = self._best(query, k, lambda text, limit: self._walk(text, limit, papers))
-                if len(found) >= k:
-                    return found
+                hits = self._best(query, k, lambda text, limit: self._walk(text, limit, papers))
+                if len(hits) >= k:
+                    return hits
             return self._best(query, k, lambda text, limit: self._compare(text, limit, papers))
 
     def search_all(
         self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
     ) -> list[tuple[int, float]] | None:
-        """See DenseIndex.search_all. It asks for the nearest, more and more of them, until enough are allowed."""
+        """See DenseIndex.search_all. Reads more and more of the nearest until enough are allowed."""
         with self._library.reading():
             if k >= self._library.chunk_count(self._grain):
                 return None
@@ -157,7 +157,7 @@ class ServerVectors:
         """See DenseIndex.cosines."""
         if not ids:
             return []
-        # Not a matrix product: its last digit may depend on a vector's row.
+        # No matrix product, because its last digit may depend on a vector's row.
         cosines: list[float] = (self._library.vectors_of(ids) * query).sum(axis=1).tolist()
         return cosines
 
@@ -165,21 +165,24 @@ class ServerVectors:
         self,
         query: Vectors,
         k: int,
-        nearest: Callable[[str, int], Found],
+        nearest: Callable[[str, int], Hits],
         allowed: Callable[[Iterable[int]], set[int]] = set,
         limit: int = 0,
-    ) -> Found:
-        """The best k of those that are allowed. nearest: the nearest to a question, at most so many, within ERROR."""
+    ) -> Hits:
+        """The best k allowed chunks.
+
+        nearest: returns at most `limit` nearest chunks to a vector, with scores within ERROR.
+        """
         if k < 1:
             return []
         text, limit = _as_text(query), max(limit, 2 * k)
         while True:
-            found = require_possible(NAME, nearest(text, limit), limit)
-            kept = allowed(self._papers.present({chunk for chunk, _ in found}))
-            near = [(chunk, score) for chunk, score in found if chunk in kept]
-            # No other chunk is nearer than the last that was found, within ERROR.
+            hits = require_possible(NAME, nearest(text, limit), limit)
+            permitted = allowed(self._papers.present({chunk for chunk, _ in hits}))
+            near = [(chunk, score) for chunk, score in hits if chunk in permitted]
+            # Every other chunk is at most as near as the last hit, within ERROR.
             least = near[min(k, len(near)) - 1][1] - 2 * ERROR if near else 0.0
-            if len(found) < limit or (len(near) >= k and found[-1][1] < least):
+            if len(hits) < limit or (len(near) >= k and hits[-1][1] < least):
                 break
             limit *= 4
         near = [(chunk, score) for chunk, score in near if score >= least]
@@ -189,15 +192,15 @@ class ServerVectors:
             raise IndexDamaged("the vector index on the server holds a vector that is not the library's")
         return sorted(exact, key=lambda pair: (-pair[1], pair[0]))[:k]
 
-    def _compare(self, query: str, limit: int, papers: frozenset[str] | None = None) -> Found:
-        """The nearest of all vectors, or of those of these papers, without the graph."""
+    def _compare(self, query: str, limit: int, papers: frozenset[str] | None = None) -> Hits:
+        """The nearest of all vectors, or of these papers' vectors, by comparing all of them."""
         joined_to = "" if papers is None else f"JOIN chunks ON id = chunk WHERE paper {_AMONG}"
         sql = f"SELECT chunk, -({self._distance}) FROM {self._table} {joined_to} ORDER BY ({self._distance}) + 0, chunk"
         values = {} if papers is None else {"papers": sorted(papers)}
         return self._database.query(f"{sql} LIMIT :limit", query=query, limit=limit, **values)
 
-    def _walk(self, query: str, limit: int, papers: frozenset[str] | None = None) -> Found:
-        """The nearest of all vectors, or of those of these papers, by the graph."""
+    def _walk(self, query: str, limit: int, papers: frozenset[str] | None = None) -> Hits:
+        """The nearest of all vectors, or of these papers' vectors, by the graph."""
         joined_to = "" if papers is None else f"JOIN chunks ON id = chunk AND paper {_AMONG}"
         values = {} if papers is None else {"papers": sorted(papers)}
         settings = {
@@ -205,7 +208,7 @@ class ServerVectors:
             "hnsw.iterative_scan": "strict_order",
             "hnsw.max_scan_tuples": max(_MOST_VISITED, 4 * limit),
         }
-        # Set within the statement, which saves a journey: they are read when the scan of the graph begins.
+        # Set within the statement to save a round trip: pgvector reads them when the scan of the graph begins.
         set_all = " || ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
         return self._database.query(
             f"SELECT chunk, score FROM (SELECT {set_all} AS made) settings CROSS JOIN LATERAL (SELECT chunk,"
@@ -218,7 +221,7 @@ class ServerVectors:
 
 
 def _as_text(vector: Vectors) -> str:
-    """A vector in half precision as pgvector reads it."""
+    """A vector in half precision, in pgvector's text format."""
     return f"[{','.join(map(str, vector.astype(np.float16).tolist()))}]"
 
 
@@ -228,7 +231,7 @@ class ServerPostings:
     def __init__(self, database: PostgresDatabase, papers: _Papers) -> None:
         self._database, self._papers, self._state = database, papers, papers.state
         self._bm25 = Bm25(papers.state.passages, papers.state.tokens)
-        self._known: dict[str, Postings] = {}
+        self._cache: dict[str, Postings] = {}
         self._counts: dict[str, int] = {}
         self._words: dict[str, int] | None = None
 
@@ -254,7 +257,7 @@ class ServerPostings:
             self._words = vocabulary_of(self._database.query(sql))
         return self._words
 
-    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> Found:
+    def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> Hits:
         """See LexicalIndex."""
         return self._best(list(dict.fromkeys(tokenize(query))), k, papers)
 
@@ -262,7 +265,7 @@ class ServerPostings:
         """See LexicalIndex."""
         return [chunk for chunk, _ in self._best([token], k, None)]
 
-    def _best(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None) -> Found:
+    def _best(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None) -> Hits:
         if not tokens or k < 1 or not self._state.passages:
             return []
         with self._papers.library.reading():
@@ -274,22 +277,22 @@ class ServerPostings:
                 scores[~within] = 0
             return self._first(scores, k, len(tokens) * 2.0**-23)
 
-    def _first(self, scores: npt.NDArray[np.float64], k: int, rounding: float) -> Found:
-        """The best k, ties by id. scores: of the passages by number. rounding: see bm25_index.tied."""
-        matching, wanted = int(np.count_nonzero(scores)), k
+    def _first(self, scores: npt.NDArray[np.float64], k: int, rounding: float) -> Hits:
+        """The best k hits, ties by id. scores: of the passages by number. rounding: see bm25_index.tied."""
+        matching, count = int(np.count_nonzero(scores)), k
         while True:
-            last = np.partition(scores, -wanted)[-wanted] if wanted < matching else 0.0
+            last = np.partition(scores, -count)[-count] if count < matching else 0.0
             numbers = np.flatnonzero((scores > 0) & (scores >= last * (1 - 2 * rounding))).tolist()
             chunks = self._papers.ids(numbers)
             present = self._papers.present(chunks)
-            found = [(chunk, float(scores[number])) for chunk, number in zip(chunks, numbers, strict=True)]
-            found = [pair for pair in found if pair[0] in present]
-            if len(found) >= k or wanted >= matching:
-                return tied(require_possible(bm25_index.NAME, found, self._state.passages), rounding)[:k]
-            wanted *= 4
+            hits = [(chunk, float(scores[number])) for chunk, number in zip(chunks, numbers, strict=True)]
+            hits = [pair for pair in hits if pair[0] in present]
+            if len(hits) >= k or count >= matching:
+                return tied(require_possible(bm25_index.NAME, hits, self._state.passages), rounding)[:k]
+            count *= 4
 
     def _scores(self, tokens: Sequence[str]) -> npt.NDArray[np.float64]:
-        """The score of each passage by number, shape (numbers,); 0 for one without any of these tokens."""
+        """The score of each passage by number, shape (numbers,); 0 for a passage without any of these tokens."""
         scores = np.zeros(self._state.numbers)
         for postings in self._read(tokens):
             if len(postings):
@@ -300,9 +303,9 @@ class ServerPostings:
 
     def _read(self, tokens: Sequence[str]) -> list[Postings]:
         """The postings of each token, in one statement. Raises IndexDamaged."""
-        if sum(map(len, self._known.values())) > _POSTINGS_KEPT:
-            self._known.clear()
-        if missing := [key(token) for token in tokens if key(token) not in self._known]:
+        if sum(map(len, self._cache.values())) > _POSTINGS_KEPT:
+            self._cache.clear()
+        if missing := [key(token) for token in tokens if key(token) not in self._cache]:
             sql = (
                 f"SELECT term, block, count, data FROM {self._state.postings}"
                 " WHERE term IN (SELECT value FROM json_each(:terms)) ORDER BY term, block"
@@ -310,7 +313,7 @@ class ServerPostings:
             parts: dict[str, list[Postings]] = {term: [] for term in missing}
             for term, block, count, stored in self._database.query_binary(sql, terms=missing):
                 parts[term].append(unpack(term, block, count, stored))
-            self._known |= {term: joined(own) if own else NONE for term, own in parts.items()}
-        found = [self._known[key(token)] for token in tokens]
-        self._counts |= {token: len(postings) for token, postings in zip(tokens, found, strict=True)}
-        return found
+            self._cache |= {term: joined(of_term) if of_term else NONE for term, of_term in parts.items()}
+        all_postings = [self._cache[key(token)] for token in tokens]
+        self._counts |= {token: len(postings) for token, postings in zip(tokens, all_postings, strict=True)}
+        return all_postings

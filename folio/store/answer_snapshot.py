@@ -1,4 +1,4 @@
-"""Answers saved for follow-ups: the spans of the papers they were made from, without their text."""
+"""Answers saved for follow-ups: the spans of their papers, without the text."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def restore(snapshot: str, library: Library) -> Answer | None:
     """The answer with its texts read from the library; None if a paper is gone or its text has changed."""
     answer = json.loads(snapshot)
     with library.reading():
-        papers = {paper.id: paper for paper in library.papers_by_id({kept["paper"] for kept in answer["evidence"]})}
+        papers = {paper.id: paper for paper in library.papers_by_id({saved["paper"] for saved in answer["evidence"]})}
         evidence: list[Evidence] = []
-        for kept in answer["evidence"]:
-            restored = _restore_evidence(len(evidence) + 1, kept, papers.get(kept["paper"]), library)
+        for saved in answer["evidence"]:
+            restored = _restore_evidence(len(evidence) + 1, saved, papers.get(saved["paper"]), library)
             if restored is None:
                 return None
             evidence.append(restored)
@@ -65,19 +65,19 @@ def _restore_sentence(kept: Mapping[str, Any], evidence: Sequence[Evidence]) -> 
 
 
 def _citation_fields(citation: Citation) -> list[float]:
-    """Without its paper, which is that of its evidence."""
+    """The fields of a citation without its paper, which its evidence has."""
     return [citation.evidence, citation.start, citation.end, citation.support]
 
 
-def _restore_citation(kept: Sequence[Any], evidence: Sequence[Evidence]) -> Citation:
-    number, start, end, support = kept
+def _restore_citation(saved: Sequence[Any], evidence: Sequence[Evidence]) -> Citation:
+    number, start, end, support = saved
     source = evidence[number - 1]
     quote = source.text[start - source.start : end - source.start]
     return Citation(source.paper, start, end, quote, number, support)
 
 
 def _evidence_fields(evidence: Evidence) -> dict[str, Any]:
-    """Without its number, which is its position, and its hits' paper, which is its own."""
+    """The fields of evidence without its number, which is its position, and without the paper of its hits."""
     hits = [[hit.chunk.id, hit.chunk.start, hit.chunk.end, hit.score, hit.dense, hit.lexical] for hit in evidence.hits]
     return {
         "paper": evidence.paper.id,
@@ -88,20 +88,20 @@ def _evidence_fields(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _restore_evidence(number: int, kept: Mapping[str, Any], paper: Paper | None, library: Library) -> Evidence | None:
+def _restore_evidence(number: int, saved: Mapping[str, Any], paper: Paper | None, library: Library) -> Evidence | None:
     if paper is None:
         return None
-    start, end = kept["start"], kept["end"]
-    low, high = min(start, *(hit[1] for hit in kept["hits"])), max(end, *(hit[2] for hit in kept["hits"]))
-    around = library.text(paper.id, low, high)
+    start, end = saved["start"], saved["end"]
+    low, high = min(start, *(hit[1] for hit in saved["hits"])), max(end, *(hit[2] for hit in saved["hits"]))
+    context = library.text(paper.id, low, high)
     hits = tuple(
-        Hit(Chunk(id, paper.id, first, last), paper, around[first - low : last - low], score, dense, lexical)
-        for id, first, last, score, dense, lexical in kept["hits"]
+        Hit(Chunk(id, paper.id, first, last), paper, context[first - low : last - low], score, dense, lexical)
+        for id, first, last, score, dense, lexical in saved["hits"]
     )
-    text = around[start - low : end - low]
-    return Evidence(number, paper, start, end, text, hits) if _digest(text, hits) == kept["digest"] else None
+    text = context[start - low : end - low]
+    return Evidence(number, paper, start, end, text, hits) if _digest(text, hits) == saved["digest"] else None
 
 
 def _digest(text: str, hits: Sequence[Hit]) -> str:
-    """A hash of the text of evidence and its hits: a PDF read again may give other words."""
+    """A hash of the text of evidence and its hits: reading a PDF again may give another text."""
     return text_hash("\n".join([text, *(hit.text for hit in hits)]))

@@ -28,7 +28,7 @@ from folio.store.checksums import (
     to_json,
     write_manifest,
 )
-from folio.store.engine_errors import Found, engine_errors, require_possible
+from folio.store.engine_errors import Hits, engine_errors, require_possible
 from folio.store.rows import Passage, Stamp
 from folio.temporary import temporary_folder
 from folio.text import VERSION, tokenize
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     import tantivy
 
 MANIFEST = "folio.json"
-# Of the index; the first had removed passages in it.
+# Version of the index format; version 1 could contain removed passages.
 FORMAT = 2
-# tantivy's list of the index's segments; a commit replaces it last.
+# tantivy's list of segments; a commit replaces it last.
 META = "meta.json"
 NAME = "BM25"
-# At most so many bytes of the files are read when an index is opened: 32,000 passages have 8 MiB, which takes 5 ms.
+# The most bytes that are checked when an index is opened: 32,000 passages have 8 MiB, which takes 5 ms.
 CHECKED_BYTES = 8 * 2**20
-# Locks, and what an interrupted replacement leaves
+# Endings of locks and of files from an interrupted replacement
 _NOT_LISTED = (".lock", ".new")
 
 
-# The most terms that a vocabulary is made of: 12,000 passages have about 60,000.
+# The most terms of a vocabulary: 12,000 passages have about 60,000.
 MOST_TERMS = 100_000
 
 
@@ -58,7 +58,7 @@ def vocabulary_of(terms: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def _body(passage: Passage) -> list[str]:
-    """The indexed tokens, the paper's title included: questions name the paper more often than its paragraphs do."""
+    """The indexed tokens, with the paper's title: questions name the paper more often than its paragraphs do."""
     return tokenize(f"{passage.title}\n{passage.text}")
 
 
@@ -68,8 +68,11 @@ _MIN_FREE = 2**20
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[tantivy.Index]:
-    """An index on disk, to get a searcher from. tantivy locks a file of the folder. If it cannot, links to the files
-    are opened, which a searcher no longer needs."""
+    """An index on disk, to get a searcher from.
+
+    tantivy locks a file in the folder. If it cannot, this opens temporary links to the files; the searcher works on
+    after they are deleted.
+    """
     import tantivy
 
     try:
@@ -90,9 +93,10 @@ def _opened(folder: Path) -> Iterator[tantivy.Index]:
 
 @contextmanager
 def _named_for_tantivy(folder: Path) -> Iterator[str]:
-    """A path of the folder that can be written in UTF-8, as tantivy needs it. It is not needed once the index is open.
+    """A path to the folder that can be encoded in UTF-8, as tantivy requires; a temporary link if necessary.
 
-    In the locale C, Python knows a name with other characters than ASCII by its bytes.
+    In the locale C, Python represents a name with non-ASCII characters by surrogates. The link is not needed once the
+    index is open.
     """
     try:
         str(folder).encode()
@@ -123,7 +127,7 @@ def _os_errors(folder: Path | None) -> Iterator[None]:
 
 
 def listed_files(folder: Path) -> dict[str, Checksums]:
-    """The files of a saved index, as its manifest lists them. Raises IndexDamaged."""
+    """The files in the manifest of a saved index, with their checksums. Raises IndexDamaged."""
     with engine_errors(NAME):
         return _files(read_manifest(folder / MANIFEST))
 
@@ -151,7 +155,7 @@ class TantivyIndex:
         self.stamp = stamp
         self._index = index
         self._folder = folder
-        self.files: frozenset[Identity] = frozenset()  # as they were when it was opened
+        self.files: frozenset[Identity] = frozenset()  # when the index was opened
         self._sums: dict[str, Checksums] = {}
         self._index.config_reader(reload_policy="manual")  # a reader keeps the generation that it opened
         self._index.reload()
@@ -160,7 +164,7 @@ class TantivyIndex:
 
     @classmethod
     def create(cls, stamp: Stamp, folder: Path | None = None) -> TantivyIndex:
-        """An empty index; an existing one in the folder is deleted, save what Windows keeps for a reader."""
+        """An empty index. Deletes an existing one in the folder, except files that Windows keeps for a reader."""
         import tantivy
 
         builder = tantivy.SchemaBuilder()
@@ -185,7 +189,7 @@ class TantivyIndex:
             if (manifest["format"], manifest["tokenizer"]) != (FORMAT, VERSION):
                 raise IndexDamaged("the BM25 index was made by another version of Folio")
             files = _files(manifest)
-            # After META, a writer may commit: then its content differs from the manifest.
+            # A writer may commit meanwhile; META then differs from the manifest, which the second check notices.
             identities = check(folder, files, None if thorough else CHECKED_BYTES)
             with _opened(folder) as opened:
                 index = cls(opened, Stamp(manifest["epoch"], manifest["generation"]), folder)
@@ -200,14 +204,14 @@ class TantivyIndex:
         import tantivy
 
         with engine_errors(NAME):
-            everything = tantivy.Query.all_query()
-            hits = self._searcher.search(everything, limit=max(1, len(self)), count=False).hits
+            all_query = tantivy.Query.all_query()
+            hits = self._searcher.search(all_query, limit=max(1, len(self)), count=False).hits
             ids = self._searcher.fast_field_values("id", [address for _, address in hits])
             return {int(i) for i in ids if i is not None}
 
     def add(self, passages: Iterable[Passage], stamp: Stamp) -> None:
         """Add passages that are not in the index, in one commit. Raises OSError and IndexDamaged."""
-        left = self._left_behind()
+        foreign = self._foreign_files()
         with engine_errors(NAME, OSError), _os_errors(self._folder):
             self._commit(passages)
             self._index.reload()
@@ -215,16 +219,17 @@ class TantivyIndex:
         self._words = None
         self.stamp = stamp
         if self._folder is not None:
-            self._write_manifest(self._folder, left)
+            self._write_manifest(self._folder, foreign)
 
-    def _left_behind(self) -> set[str]:
-        """The files of indexes that were here before, which Windows did not let go; what it does now is removed."""
-        names = {path.name for path in self._folder.iterdir() if path.is_file()} if self._folder is not None else set()
-        left = {name for name in names if name not in self._sums and not name.endswith((".json", *_NOT_LISTED))}
-        for name in left:
-            assert self._folder is not None
+    def _foreign_files(self) -> set[str]:
+        """The files of earlier indexes that Windows kept for a reader; deletes those that it has released."""
+        if self._folder is None:
+            return set()
+        names = {path.name for path in self._folder.iterdir() if path.is_file()}
+        foreign = {name for name in names if name not in self._sums and not name.endswith((".json", *_NOT_LISTED))}
+        for name in foreign:
             discard(self._folder / name)
-        return left
+        return foreign
 
     def _commit(self, passages: Iterable[Passage]) -> None:
         import tantivy
@@ -237,17 +242,17 @@ class TantivyIndex:
         writer.commit()
         writer.wait_merging_threads()
 
-    def _write_manifest(self, folder: Path, left: set[str]) -> None:
-        """left: names of files that are none of this index."""
-        for temporary in folder.glob(".tmp*"):  # left by tantivy when a commit was killed
+    def _write_manifest(self, folder: Path, foreign: set[str]) -> None:
+        """foreign: names of files of other indexes."""
+        for temporary in folder.glob(".tmp*"):  # of a tantivy commit that was killed
             temporary.unlink(missing_ok=True)
-        others = {MANIFEST, *left}
+        excluded = {MANIFEST, *foreign}
         paths = [
-            path for path in sorted(folder.iterdir()) if path.name not in others and path.suffix not in _NOT_LISTED
+            path for path in sorted(folder.iterdir()) if path.name not in excluded and path.suffix not in _NOT_LISTED
         ]
         # Known files are not read again: tantivy writes each file once, under a new name, except its own lists.
-        kept = {name: sums for name, sums in self._sums.items() if not name.endswith(".json")}
-        self._sums = {path.name: kept.get(path.name) or checksums(path) for path in paths}
+        known_sums = {name: sums for name, sums in self._sums.items() if not name.endswith(".json")}
+        self._sums = {path.name: known_sums.get(path.name) or checksums(path) for path in paths}
         listed = {name: to_json(sums) for name, sums in self._sums.items()}
         write_manifest(
             folder / MANIFEST, {**asdict(self.stamp), "format": FORMAT, "tokenizer": VERSION, "files": listed}
@@ -280,14 +285,14 @@ class TantivyIndex:
     def _best(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None) -> list[tuple[int, float]]:
         if not tokens or k < 1 or len(self) == 0:
             return []
-        # Two sums of the same numbers differ by less than this share: a float32 addition is wrong by at most 2^-24.
+        # Two sums of the same numbers differ by less than this share: the error of a float32 addition is up to 2^-24.
         rounding = len(tokens) * 2.0**-23
         with engine_errors(NAME):
-            found = self._search(tokens, k, papers, rounding)
-            return tied(require_possible(NAME, found, len(self)), rounding)[:k]
+            hits = self._search(tokens, k, papers, rounding)
+            return tied(require_possible(NAME, hits, len(self)), rounding)[:k]
 
-    def _search(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None, rounding: float) -> Found:
-        """The best k and all that tie with the last of them, in no particular order."""
+    def _search(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None, rounding: float) -> Hits:
+        """The best k hits and all that tie with the last of them, in no particular order."""
         import tantivy
 
         schema, should, must = self._index.schema, tantivy.Occur.Should, tantivy.Occur.Must
@@ -300,22 +305,22 @@ class TantivyIndex:
             matching = tantivy.Query.boolean_query([(must, matching), (must, constant)])
         limit = k + 1
         while True:
-            found = self._searcher.search(matching, limit=limit, count=False).hits
-            if len(found) < limit or found[-1][0] < found[k - 1][0] * (1 - rounding):
+            hits = self._searcher.search(matching, limit=limit, count=False).hits
+            if len(hits) < limit or hits[-1][0] < hits[k - 1][0] * (1 - rounding):
                 break
             limit *= 2  # get every hit that ties with the last: ties are broken by id
-        ids = self._searcher.fast_field_values("id", [address for _, address in found])
-        return [(int(i), float(score)) for i, (score, _) in zip(ids, found, strict=True)]
+        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
+        return [(int(i), float(score)) for i, (score, _) in zip(ids, hits, strict=True)]
 
 
-def tied(found: Iterable[tuple[int, float]], rounding: float) -> Found:
-    """Ids with scores, best first, ties by id. Scores that differ by no more than the share `rounding` become equal.
+def tied(hits: Iterable[tuple[int, float]], rounding: float) -> Hits:
+    """Ids with scores, best first, ties by id. Scores that differ by at most the share `rounding` become equal.
 
     tantivy adds up the scores of a query's words in an order that depends on its segments, in single precision.
     """
-    tied: Found = []
+    tied: Hits = []
     last = best = math.inf
-    for chunk, score in sorted(found, key=lambda pair: -pair[1]):
+    for chunk, score in sorted(hits, key=lambda pair: -pair[1]):
         if score < last * (1 - rounding):
             best = score
         tied.append((chunk, best))
@@ -338,7 +343,7 @@ class OkapiIndex:
         self._bm25 = None
         if self._document_frequency:
             self._bm25 = BM25Okapi([body for _, _, body in rows], k1=1.2, b=0.75)  # as in tantivy
-            # Its own IDF is zero or negative for a token in half of the passages or more.
+            # The library's own IDF is zero or negative for a token in half of the passages or more.
             self._bm25.idf = {token: self.rarity(token) for token in self._document_frequency}
 
     def __len__(self) -> int:

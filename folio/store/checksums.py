@@ -1,8 +1,8 @@
 """Checksums of the files of the derived indexes, so that damage is found when they are opened, in bounded time.
 
-A manifest lists each file with its size and the CRC-32 of each block of a mebibyte, and holds a checksum of itself.
-CRC-32 finds every flipped bit and, of random changes to a block, all but one in four billion. It is not meant to
-stop a forger, who could write the manifest too, and it is five times as fast as BLAKE2 (LOG.md).
+A manifest lists each file with its size and the CRC-32 of each block of a mebibyte, and has a checksum of itself.
+CRC-32 detects every flipped bit, and all but one in four billion random changes to a block. It is no protection
+against forgery, because a forger could also write the manifest. It is five times as fast as BLAKE2 (LOG.md).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from folio.errors import IndexDamaged
 from folio.files import json_bytes, write_json
 
 BLOCK = 2**20
-# Device, inode, size, and times of change: another version of a file has another identity.
+# Device, inode, size, and times of change: each version of a file has its own identity.
 Identity = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Checksums:
-    """Of one file."""
+    """The checksums of one file."""
 
-    bytes: int
+    bytes: int  # the file's size
     blocks: tuple[int, ...]  # the CRC-32 of each block
 
 
@@ -41,10 +41,10 @@ class Summing:
         self._blocks: list[int] = []
 
     def update(self, data: bytes | memoryview) -> None:
-        rest = memoryview(data)
-        while rest:
+        remaining = memoryview(data)
+        while remaining:
             used = self._bytes % BLOCK
-            piece, rest = rest[: BLOCK - used], rest[BLOCK - used :]
+            piece, remaining = remaining[: BLOCK - used], remaining[BLOCK - used :]
             if used:
                 self._blocks[-1] = zlib.crc32(piece, self._blocks[-1])
             else:
@@ -67,22 +67,22 @@ def checksums(path: Path) -> Checksums:
 def check(folder: Path, files: Mapping[str, Checksums], budget: int | None = None) -> frozenset[Identity]:
     """Compare files with their checksums; returns the files' identities. Raises IndexDamaged, OSError.
 
-    budget: read at most about so many bytes: of more, the first and last block of each file, where its structure is,
-    and a random sample of the others; None reads everything.
+    budget: read at most about this many bytes; None reads everything. If there are more, the first and last block of
+    each file are checked, which hold its structure, and a random sample of the others.
     """
     blocks = [(name, number) for name, sums in files.items() for number in range(len(sums.blocks))]
     if budget is not None and len(blocks) * BLOCK > budget:
         blocks = _sample(files, blocks, budget // BLOCK)
-    wanted: dict[str, list[int]] = {name: [] for name in files}
+    numbers_of: dict[str, list[int]] = {name: [] for name in files}
     for name, number in blocks:
-        wanted[name].append(number)
-    return frozenset(_check_file(folder / name, files[name], numbers) for name, numbers in wanted.items())
+        numbers_of[name].append(number)
+    return frozenset(_check_file(folder / name, files[name], numbers) for name, numbers in numbers_of.items())
 
 
 def _sample(files: Mapping[str, Checksums], blocks: list[tuple[str, int]], count: int) -> list[tuple[str, int]]:
     ends = {(name, number) for name, sums in files.items() for number in (0, len(sums.blocks) - 1)}
-    others = [block for block in blocks if block not in ends]
-    chosen = random.sample(others, min(len(others), max(0, count - len(ends))))
+    inner = [block for block in blocks if block not in ends]
+    chosen = random.sample(inner, min(len(inner), max(0, count - len(ends))))
     return sorted([*(block for block in blocks if block in ends), *chosen])
 
 
@@ -102,27 +102,27 @@ def _check_file(path: Path, sums: Checksums, numbers: Iterable[int]) -> Identity
     return identity
 
 
-def _identity(found: os.stat_result) -> Identity:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-# What a check in the background found; it is asked for before each search.
+# Damaged files found by checks in the background; looked up before each search.
 _damaged: set[Identity] = set()
 
 
 def any_damaged(files: frozenset[Identity]) -> bool:
-    """Whether any of these files has been found damaged by a check of this process."""
+    """Whether a check in this process has found any of these files damaged."""
     return not _damaged.isdisjoint(files)
 
 
 def check_in_background(folder: Path, files: Mapping[str, Checksums]) -> Thread:
-    """Check everything in a thread, for `any_damaged`. The program need not wait for it to end."""
+    """Check everything in a daemon thread, for `any_damaged`."""
 
     def work() -> None:
         for name, sums in files.items():
             try:
                 check(folder, {name: sums})
-            except (IndexDamaged, OSError):  # a file that is gone was replaced by a newer one
+            except (IndexDamaged, OSError):  # a missing file was replaced by a newer one
                 continue
 
     thread = Thread(target=work, daemon=True)
@@ -141,26 +141,26 @@ def write_manifest(path: Path, content: Mapping[str, object]) -> None:
 def read_manifest(path: Path) -> dict[str, Any]:
     """A manifest's content. Raises IndexDamaged if it has changed since it was written, FileNotFoundError."""
     try:
-        written = path.read_bytes()
-        content = dict(json.loads(written))
-        stated = content.pop("checksum")
+        data = path.read_bytes()
+        content = dict(json.loads(data))
+        expected = content.pop("checksum")
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise IndexDamaged(f"{path.name} cannot be read: {error}") from error
     checksum = zlib.crc32(json_bytes(content))
-    if stated != checksum or written != json_bytes({"checksum": checksum, **content}):
+    if expected != checksum or data != json_bytes({"checksum": checksum, **content}):
         raise IndexDamaged(f"{path.name} has changed since it was written")
     return content
 
 
 def to_json(sums: Checksums) -> dict[str, object]:
-    """As a manifest has them: the blocks as hexadecimal numbers, one after the other."""
+    """Checksums in a manifest's format: the blocks as concatenated hexadecimal numbers."""
     return {"bytes": sums.bytes, "blocks": "".join(f"{block:08x}" for block in sums.blocks)}
 
 
 def from_json(value: Mapping[str, Any]) -> Checksums:
-    """Raises KeyError, TypeError, ValueError."""
+    """The checksums of a manifest's entry. Raises KeyError, TypeError, ValueError."""
     text = str(value["blocks"])
     sums = Checksums(int(value["bytes"]), tuple(int(text[at : at + 8], 16) for at in range(0, len(text), 8)))
     if len(sums.blocks) != -(-sums.bytes // BLOCK):

@@ -1,7 +1,7 @@
-"""Names papers for citations. Those that would be named alike get letters, whatever an answer cites.
+"""Citation labels of papers. Papers with the same label get letters, whatever an answer cites.
 
-The letters follow from the papers in the library alone, by title: a fresh library gives the same. They are not stored,
-so nothing can be out of date; the papers that could be named alike are found by columns with their first author, title
+The letters follow the order of the titles, so they depend only on the papers in the library. They are not stored, so
+they are never out of date. Papers that may have the same label are looked up by columns with their first author, title
 and identifiers (tables.py), in time that hardly depends on the size of the library.
 """
 
@@ -19,8 +19,8 @@ from folio.store import rows
 from folio.store.database import Database
 from folio.types import Paper
 
-# What sources say of some papers, and the papers that may be cited like them, or be versions of them. One source may
-# say the family and another the year. Each part uses an index.
+# The search keys of some papers from all sources, and the papers that may have the same label or be versions of them.
+# One source may give the family name and another the year. Each part uses an index.
 _OWN = """
     own AS (
         SELECT family, title_start, arxiv, doi, year FROM papers WHERE id IN (SELECT value FROM json_each(:ids))
@@ -41,8 +41,8 @@ _LIKE = "WITH {}, alike AS ({})".format(
         )
     ),
 )
-# All that is said of them, and of the papers asked for all that their PDFs do not say
-_SAID = f"""
+# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library
+_LAYERS = f"""
     {_LIKE}
     SELECT id, 'pdf', metadata FROM papers WHERE id IN (SELECT id FROM alike)
     UNION ALL SELECT paper, source, fields FROM metadata
@@ -50,14 +50,14 @@ _SAID = f"""
 
 
 def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
-    """All papers of a library with what this style cites them by, and with a notice where it has a version of one."""
+    """All papers of a library with their labels in this style, and with a notice if the library has other versions."""
     return _named(papers, {paper.id: paper.metadata for paper in papers}, style)
 
 
 def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
-    """Some papers of a library with what people and services say of them, named as `name_all` would.
+    """Some papers of a library with the metadata of all sources, and the labels that `name_all` would give them.
 
-    papers: with what their PDFs say. Raises StoreDamaged.
+    papers: with the metadata of their PDFs. Raises StoreDamaged.
     """
     if not papers:
         return []
@@ -67,22 +67,22 @@ def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> l
     alike = [
         id for id, other in known.items() if id not in ids and other.arxiv.value and citation_label(other) in labels
     ]
-    if alike:  # their own versions are in their labels
+    if alike:  # the labels of these papers depend on their versions in turn
         known = {**_known(database, alike), **known}
     papers = [replace(paper, metadata=known.get(paper.id, paper.metadata)) for paper in papers]
     return _named(papers, {**known, **{paper.id: paper.metadata for paper in papers}}, style)
 
 
 def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
-    """Paper -> what is known of it, for these and those that may be cited like them, or be versions of them."""
+    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them."""
     layers: dict[str, dict[Source, Metadata]] = defaultdict(dict)
-    for paper, source, metadata in database.read(rows.metadata_layer, _SAID, ids=list(ids)):
+    for paper, source, metadata in database.read(rows.metadata_layer, _LAYERS, ids=list(ids)):
         layers[paper][source] = metadata
-    return {paper: merged(said) for paper, said in layers.items() if "pdf" in said}
+    return {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
 
 
 def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: CitationStyle) -> list[Paper]:
-    """known: what is known of these papers, and of those that may be cited like them or be versions of them."""
+    """The papers with labels. known: from `_known`."""
     same: dict[str, list[str]] = defaultdict(list)
     for id, metadata in known.items():
         for key in version_keys(metadata):
@@ -109,13 +109,13 @@ def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: Citati
     return [replace(paper, label=lettered(paper.id)) for paper in papers]
 
 
-def _versioned(paper: Paper, others: Sequence[Metadata]) -> Paper:
-    """The paper with what follows from others that have an identifier of it."""
-    return with_versions(replace(paper, has_versions=_has_versions(paper.metadata, others)), others)
+def _versioned(paper: Paper, versions: Sequence[Metadata]) -> Paper:
+    """The paper with what follows from other papers that share an identifier with it."""
+    return with_versions(replace(paper, has_versions=_has_versions(paper.metadata, versions)), versions)
 
 
-def _has_versions(metadata: Metadata, others: Sequence[Metadata]) -> bool:
-    """Whether one of these papers has the same arXiv id in another version."""
-    own = metadata.arxiv.value.casefold()
-    others_own = (other.arxiv.value.casefold() for other in others)
-    return bool(own) and any(bare_arxiv(other) == bare_arxiv(own) and other != own for other in others_own)
+def _has_versions(metadata: Metadata, versions: Sequence[Metadata]) -> bool:
+    """Whether one of these other versions has the same arXiv id with another version number."""
+    arxiv = metadata.arxiv.value.casefold()
+    other_ids = (other.arxiv.value.casefold() for other in versions)
+    return bool(arxiv) and any(bare_arxiv(other) == bare_arxiv(arxiv) and other != arxiv for other in other_ids)

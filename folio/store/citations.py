@@ -1,4 +1,4 @@
-"""Which work cites which, in the library's table `citations`: a work, and the mark of one that it cites."""
+"""Which work cites which, in the library's table `citations`: a work, and the mark of a work that it cites."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from folio.store.database import Database
 from folio.store.work_rows import CITATION_COLUMNS, Citation
 from folio.work import SourceName
 
-# The works of which `:work` is a version, itself among them
+# The work `:work` and its other versions
 _ROOT = "SELECT CASE version_of WHEN '' THEN id ELSE version_of END FROM works WHERE id = :work"
 _GROUP = f"""SELECT id FROM works WHERE id = ({_ROOT})
     UNION SELECT id FROM works WHERE version_of = ({_ROOT}) AND version_of != ''"""
 
 
 def add_citations(database: Database, citing: str, cited: Iterable[str], source: SourceName, said_at: str) -> None:
-    """Note which works one cites. cited: their marks (Work.identifiers); what is none is left out.
+    """Store which works a work cites. cited: their marks (Work.identifiers); invalid ones are skipped.
 
     The caller has a transaction.
     """
-    found = [Citation(citing, mark, source, said_at) for mark in dict.fromkeys(cited) if work_rows.is_mark(mark)]
-    insert(database, found)
+    marks = filter(work_rows.is_mark, dict.fromkeys(cited))
+    insert(database, [Citation(citing, mark, source, said_at) for mark in marks])
 
 
-def insert(database: Database, found: Iterable[Citation]) -> None:
-    """Keep citations, in this order; the caller has a transaction."""
+def insert(database: Database, citations: Iterable[Citation]) -> None:
+    """Store citations, in this order; the caller has a transaction."""
     last = int(database.query("SELECT coalesce(max(place), 0) FROM citations")[0][0])
-    made = [{**work_rows.citation_row(each), "place": place} for place, each in enumerate(found, last + 1)]
-    database.insert("citations", made, replace=True)
+    new = [{**work_rows.citation_row(each), "place": place} for place, each in enumerate(citations, last + 1)]
+    database.insert("citations", new, replace=True)
 
 
 def references_of(database: Database, work: str) -> list[str]:
-    """The marks of what a work, in any version, cites, in the order in which they came. Raises StoreDamaged."""
+    """The marks of the works that a work cites in any version, in the order of storing. Raises StoreDamaged."""
     sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing IN ({_GROUP}) ORDER BY place"
     return list(dict.fromkeys(each.cited for each in database.read(work_rows.citation, sql, work=work)))
 
 
 def citing(database: Database, work: str) -> list[str]:
-    """The ids of the works that cite a work in any version, in the order in which they came. Raises StoreDamaged."""
+    """The ids of the works that cite a work in any version, in the order of storing. Raises StoreDamaged."""
     sql = f"""SELECT {CITATION_COLUMNS} FROM citations
         WHERE cited IN (SELECT mark FROM work_marks WHERE work IN ({_GROUP})) ORDER BY place"""
     return list(dict.fromkeys(each.citing for each in database.read(work_rows.citation, sql, work=work)))
 
 
 def library_edges(database: Database) -> list[tuple[str, str]]:
-    """Which paper of the library cites which, as ids of papers, each pair once and sorted. Raises StoreDamaged."""
+    """Sorted pairs of paper ids of the library, citing and cited. Raises StoreDamaged."""
     root = "SELECT id, CASE version_of WHEN '' THEN id ELSE version_of END AS root FROM works"
     columns = ", ".join(f"c.{name}" for name in CITATION_COLUMNS.split(", "))
     sql = f"""
@@ -60,15 +60,15 @@ def library_edges(database: Database) -> list[tuple[str, str]]:
         JOIN roots rb ON rb.id = m.work JOIN here b ON b.root = rb.root
         WHERE a.paper != b.paper"""
 
-    def edge(one: str, other: str, *row: object) -> tuple[str, str]:
+    def edge(citing: str, cited: str, *row: object) -> tuple[str, str]:
         work_rows.citation(*row)
-        return one, other
+        return citing, cited
 
     return sorted(set(database.read(edge, sql)))
 
 
 def cited_papers(database: Database, paper: str) -> set[str] | None:
-    """The papers of the library that one of them cites; None if no reference of it is known. Raises StoreDamaged."""
+    """The papers of the library that a paper cites; None if none of its references is known. Raises StoreDamaged."""
     work = "SELECT work FROM paper_works WHERE paper = :paper"
     group = _GROUP.replace(":work", f"({work})")
     if not database.query(f"SELECT 1 FROM citations WHERE citing IN ({group}) LIMIT 1", paper=paper):
@@ -77,7 +77,7 @@ def cited_papers(database: Database, paper: str) -> set[str] | None:
 
 
 def move_citations(database: Database, old: str, new: str) -> None:
-    """Give a work the references of another."""
+    """Move the references of the work `old` to the work `new`."""
     sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing = :citing ORDER BY place"
     moved = [replace(each, citing=new) for each in database.read(work_rows.citation, sql, citing=old)]
     database.execute("DELETE FROM citations WHERE citing = :citing", citing=old)

@@ -1,4 +1,4 @@
-"""Closes what could not be opened whole."""
+"""Closes a resource if the code that opens it fails."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Protocol
 
 
-class _Closed(Protocol):
+class _Closeable(Protocol):
     def close(self) -> None: ...
 
 
 @contextmanager
-def closed_on_error(opened: _Closed) -> Iterator[None]:
-    """Closes this if what is inside fails; otherwise the caller has it."""
+def closed_on_error(opened: _Closeable) -> Iterator[None]:
+    """Closes `opened` if the block raises; otherwise it stays open."""
     try:
         yield
     except BaseException:

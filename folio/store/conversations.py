@@ -1,7 +1,7 @@
 """Conversations of the web app, kept so that they can be reopened and continued.
 
-They are tables beside the query log; no index or generation depends on them. If logging is off, they are kept in memory
-until the program ends.
+They are tables next to the query log; no index or generation depends on them. If logging is off, they are kept in
+memory until the program ends.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SUMMARIES = """SELECT c.id, c.title, c.updated, count(*) FROM conversations c J
     {} GROUP BY c.id, c.title, c.updated ORDER BY max(t.id) DESC"""
 _THIS_TURN = "WHERE conversation = :id AND place = :place"
 
-# Without a turn's row in the query log, which is not copied
+# Columns that are copied: not a turn's row in the query log, because the log is not copied
 _COPIED = {
     "conversations": ("id", "title", "begun", "updated"),
     "turns": ("id", "conversation", "place", "asked", "reply", "memory", "crc"),
@@ -62,8 +62,8 @@ class Turn:
 
     place: int  # in the conversation, from 1
     asked: str  # ISO time in UTC
-    reply: dict[str, Any]  # as it was shown
-    query: int | None  # its row in the query log; None if it is not there
+    reply: dict[str, Any]  # the reply that was shown
+    query: int | None  # the turn's row in the query log; None if it is not logged
     answer: Answer | None  # for follow-ups; None if not requested, or if its papers' text is gone or has changed
 
 
@@ -71,15 +71,14 @@ class Conversations:
     """Conversations in a database, or in memory."""
 
     def __init__(self, place: Path | Callable[[], Database] | None, *, notice: Notice = lambda text: None) -> None:
-        """place: the file of a library, which may not exist yet and may be replaced later, or what opens a database.
-
-        None keeps conversations in memory. notice: see SqliteDatabase.
+        """place: the file of a library, which may not exist yet and may be replaced later, or a function that opens a
+        database. None keeps conversations in memory. notice: see SqliteDatabase.
         """
         self._place, self._notice = place, notice
         self._lock = Lock()
         self._database: Database | None = None
-        self._opened: Hashable = None  # which database that is
-        self._stored: frozenset[str] | None = None  # ids of those in a library that cannot be written
+        self._opened: Hashable = None  # the identity of that database
+        self._stored: frozenset[str] | None = None  # ids of the conversations in a library that cannot be written
 
     def close(self) -> None:
         with self._lock:
@@ -94,25 +93,25 @@ class Conversations:
     # Reading
 
     def summaries(self) -> tuple[Summary, ...]:
-        """Every conversation, the one with the latest turn first."""
+        """All conversations, the one with the latest turn first."""
         return tuple(self._read(_summary, _SUMMARIES.format("")))
 
     def require(self, conversation: str) -> Summary:
-        """Raises NotKnown."""
+        """The summary of a conversation. Raises NotKnown."""
         return _first(self._read(_summary, _SUMMARIES.format("WHERE c.id = :id"), id=conversation))
 
     def turns(self, conversation: str, library: Library | None = None) -> tuple[Turn, ...]:
         """Its turns in order, with their answers if a library is given to restore them from. Raises NotKnown."""
         sql = f"SELECT {rows.TURN_COLUMNS} FROM turns WHERE conversation = :id ORDER BY place"
-        found = self._read(rows.turn, sql, id=conversation)
-        _first(found)
+        turns = self._read(rows.turn, sql, id=conversation)
+        _first(turns)
         return tuple(
             Turn(place, asked, reply, query, None if library is None else restore(memory, library))
-            for _, place, asked, reply, memory, query in found
+            for _, place, asked, reply, memory, query in turns
         )
 
     def query(self, conversation: str, place: int) -> int | None:
-        """A turn's row in the query log, None if it is not there. Raises NotKnown if there is no such turn."""
+        """A turn's row in the query log, None if it is not logged. Raises NotKnown if there is no such turn."""
         sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"
         *_, row = _first(self._read(rows.turn, sql, id=conversation, place=place))
         return row
@@ -122,8 +121,8 @@ class Conversations:
     def add(self, conversation: str, reply: Mapping[str, Any], answer: Answer, entry: LogEntry | None) -> int:
         """Add a turn; returns its place. In the same transaction, `entry` is added to the query log.
 
-        Raises NotKnown if the reply says that it is another `turn`: while it was being written, the conversation was
-        deleted (and stays so) or continued elsewhere.
+        Raises NotKnown if the reply has another number as its `turn`: the conversation was deleted (and stays deleted)
+        or continued elsewhere while the reply was written.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         reply_json, snapshot = json.dumps(dict(reply)), snapshot_of(answer)
@@ -180,7 +179,7 @@ class Conversations:
     # The store, which may not exist yet or may have been replaced
 
     def _read(self, make: Callable[..., T], sql: str, /, **values: object) -> list[T]:
-        """make(*row) of the rows that a statement finds; none if there is no store."""
+        """make(*row) for each row of a query; none if there is no store."""
         with self._lock:
             try:
                 return self._current_database().read(make, sql, **values)
@@ -211,7 +210,7 @@ class Conversations:
         return self._database
 
     def _identity(self) -> Hashable:
-        """Another one when another file has taken the place of the one with the conversations."""
+        """The identity of the file with the conversations, which changes when the file is replaced."""
         return identity(user_file(self._place)) if isinstance(self._place, Path) else None
 
     def _open(self) -> Database:
@@ -224,12 +223,12 @@ class Conversations:
         return SqliteDatabase(user_file(self._place), "user", create=True, notice=self._notice)
 
     def _copied_to_memory(self, stored: Database) -> Database:
-        """The conversations of a library that cannot be written. New ones are kept until the program ends."""
+        """A copy in memory of a database that cannot be written. New conversations are lost when the program ends."""
         memory = in_memory()
         with closed_on_error(memory), memory.transaction("user"):
             for table, columns in _COPIED.items():
-                found = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY id")
-                memory.insert(table, [dict(zip(columns, row, strict=True)) for row in found])
+                rows_read = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY id")
+                memory.insert(table, [dict(zip(columns, row, strict=True)) for row in rows_read])
         stored.close()
         self._stored = frozenset(id for (id,) in memory.query("SELECT id FROM conversations"))
         return memory
@@ -241,7 +240,7 @@ def in_memory() -> Database:
 
 
 def insert_conversation(database: Database, id: str, title: str, now: str) -> None:
-    """Insert a conversation inside a transaction; one that exists gets the time. now: ISO time in UTC."""
+    """Insert a conversation, or update the time of an existing one; the caller has a transaction. now: ISO, UTC."""
     database.execute(
         "INSERT INTO conversations (id, title, begun, updated) VALUES (:id, :title, :now, :now)"
         " ON CONFLICT (id) DO UPDATE SET updated = excluded.updated",
@@ -254,7 +253,7 @@ def insert_conversation(database: Database, id: str, title: str, now: str) -> No
 def insert_turn(
     database: Database, conversation: str, place: int, asked: str, reply: str, memory: str, query: int | None
 ) -> None:
-    """Insert a turn inside a transaction. reply and memory are JSON; query: its row in the query log."""
+    """Insert a turn; the caller has a transaction. reply, memory: JSON. query: its row in the query log."""
     row = int(database.query("SELECT coalesce(max(id), 0) + 1 FROM turns")[0][0])
     turn = {"id": row, "conversation": conversation, "place": place, "asked": asked, "reply": reply, "memory": memory}
     database.insert("turns", [{**turn, "query": query, "crc": rows.shown_crc(reply, memory)}])
@@ -271,22 +270,22 @@ def _summary(id: object, title: object, updated: object, turns: object) -> Summa
     return Summary(rows.string(id), rows.string(title), rows.string(updated), rows.number(turns))
 
 
-def _first(found: list[T]) -> T:
-    """The first row. Raises NotKnown if there is none."""
-    if not found:
+def _first(values: list[T]) -> T:
+    """The first value. Raises NotKnown if there is none."""
+    if not values:
         raise not_known()
-    return found[0]
+    return values[0]
 
 
 def not_known() -> NotKnown:
-    """The error for a conversation or a turn that is not there."""
+    """The error for a conversation or a turn that does not exist."""
     return NotKnown(
         "There is no such conversation, or no such turn in it.", "It may have been deleted. Start a new one."
     )
 
 
 def continued_elsewhere() -> NotKnown:
-    """The error for a turn whose place is taken or gone."""
+    """The error for a turn whose conversation was deleted or continued meanwhile."""
     return NotKnown(
         "The conversation was deleted or continued elsewhere while this was answered.", "Ask in a new conversation."
     )

@@ -1,4 +1,4 @@
-"""Remembers in the store's folder that today's notice about better models was given."""
+"""Records in the store's folder that today's notice about better models was shown."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PREFIX = "announced-"
 
 
 def is_first_today(folder: Path, today: date | None = None) -> bool:
-    """Whether nobody has asked this today for this folder; the next who asks gets False, in whatever process.
+    """Whether this is the first call today for this folder, over all processes.
 
-    The system creates a file of today's date for only one of two processes. Where it cannot be created, as in a folder
-    that is missing or read-only, every call is the first.
+    Creating the file of today's date succeeds for only one of several processes. If it cannot be created, as in a
+    folder that is missing or read-only, every call counts as the first.
     """
     mark = folder / f"{PREFIX}{(today or date.today()).isoformat()}"
     try:

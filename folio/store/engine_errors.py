@@ -1,4 +1,4 @@
-"""What search engines raise, turned into IndexDamaged: an engine given damaged files may do anything."""
+"""Turns errors of search engines into IndexDamaged, because an engine may do anything with damaged files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 from folio.errors import FolioError, IndexDamaged
 
-Found = list[tuple[int, float]]
+Hits = list[tuple[int, float]]  # chunk ids with scores
 
 
 @contextmanager
 def engine_errors(name: str, *passed: type[BaseException]) -> Iterator[None]:
-    """Turn errors of the engine of this index into IndexDamaged, all but those in `passed`.
+    """Turn errors of an index's engine into IndexDamaged, except those in `passed`. name: of the index.
 
-    BaseException, because a panic in Rust is one that is not an Exception.
+    Catches BaseException, because a panic in Rust is not an Exception.
     """
     try:
         yield
@@ -28,10 +28,10 @@ def engine_errors(name: str, *passed: type[BaseException]) -> Iterator[None]:
         raise IndexDamaged(f"the {name} index cannot be read: {reason}") from error
 
 
-def require_possible(name: str, found: Found, limit: int) -> Found:
-    """Raises IndexDamaged for results that no sound index gives: a score that is no number, an id that occurs twice."""
-    if len(found) > limit or len({chunk for chunk, _ in found}) < len(found):
+def require_possible(name: str, hits: Hits, limit: int) -> Hits:
+    """Raises IndexDamaged for hits that no sound index gives: a score that is not finite, an id that occurs twice."""
+    if len(hits) > limit or len({chunk for chunk, _ in hits}) < len(hits):
         raise IndexDamaged(f"the {name} index finds a passage twice")
-    if not all(math.isfinite(score) for _, score in found):
+    if not all(math.isfinite(score) for _, score in hits):
         raise IndexDamaged(f"the {name} index gives a score that is no number")
-    return found
+    return hits

@@ -49,18 +49,18 @@ _BATCH = 8192
 
 @dataclass(frozen=True, slots=True)
 class SegmentMeta:
-    """A segment's file as the manifest describes it."""
+    """The manifest's entry for a segment's file."""
 
     file: str
     sums: Checksums
     count: int
     kind: Kind
     probes: int  # nprobe: how many lists a search reads; 0 if flat
-    recall: float  # at BEST, measured when it was built; 1 if flat
+    recall: float  # at BEST, measured when the segment was built; 1 if flat
 
 
 class Segment:
-    """Some vectors, and which of them have been removed since they were written."""
+    """Some vectors, and the ids that have been removed since they were written."""
 
     def __init__(self, index: Any, probes: int = 0, recall: float = 1.0) -> None:
         self.index = index
@@ -68,7 +68,7 @@ class Segment:
         self.recall = recall
         self.removed: frozenset[int] = frozenset()
         self.meta: SegmentMeta | None = None  # None until it is written to a file
-        self._mapped: npt.NDArray[np.uint8] | None = None  # the file's bytes, where `index` reads in them
+        self._mapped: npt.NDArray[np.uint8] | None = None  # the mapped file that `index` reads from
 
     @property
     def kind(self) -> Kind:
@@ -84,17 +84,17 @@ class Segment:
         if self.probes:
             lists = self.index.invlists
             sizes = [(number, lists.list_size(number)) for number in range(lists.nlist)]
-            found = np.concatenate([faiss.rev_swig_ptr(lists.get_ids(number), size) for number, size in sizes if size])
+            ids = np.concatenate([faiss.rev_swig_ptr(lists.get_ids(number), size) for number, size in sizes if size])
         else:
-            found = faiss.vector_to_array(self.index.id_map)
-        return np.setdiff1d(found, _array(self.removed))
+            ids = faiss.vector_to_array(self.index.id_map)
+        return np.setdiff1d(ids, _array(self.removed))
 
     def stored(self) -> Iterator[tuple[Ids, Vectors]]:
         """The ids that have not been removed and their stored vectors, in batches; reads the whole file."""
         removed = _array(self.removed)
         for ids, vectors in self._stored_ivf() if self.probes else self._stored_flat():
-            kept = ~np.isin(ids, removed)
-            yield ids[kept], vectors[kept]
+            is_current = ~np.isin(ids, removed)
+            yield ids[is_current], vectors[is_current]
 
     def _stored_flat(self) -> Iterator[tuple[Ids, Vectors]]:
         import faiss
@@ -154,7 +154,7 @@ class Segment:
             sync(temporary)
             name = _rename(temporary, path)
         except OSError:
-            with suppress(OSError):  # what Windows keeps is removed with the next one
+            with suppress(OSError):  # on Windows a reader may keep it; the next write removes it
                 temporary.unlink(missing_ok=True)
             raise
         self.meta = SegmentMeta(name, summing.sums(), int(self.index.ntotal), self.kind, self.probes, self.recall)
@@ -184,9 +184,9 @@ class Segment:
 
 
 def _rename(temporary: Path, path: Path) -> str:
-    """Rename a file to `path`; returns the new name, which is another where Windows keeps that one for a reader.
+    """Rename a file to `path`, or to a similar name if Windows keeps `path` for a reader; returns the new name.
 
-    Where it is the new file that Windows keeps, as for a virus scanner, it is tried for a second. Raises OSError.
+    If Windows keeps the new file, as for a virus scanner, this retries for a second. Raises OSError.
     """
     stem, tries_left = path.stem, TRIES
     for number in itertools.count(2):
@@ -287,8 +287,10 @@ def _recall(index: Any, queries: Vectors, nearest: Ids, probes: int) -> float:
 
     parameters = faiss.SearchParametersIVF()
     parameters.nprobe = probes
-    _, found = index.search(queries, nearest.shape[1], params=parameters)
-    shared = sum(len(np.intersect1d(one, other)) for one, other in zip(found, nearest, strict=True))
+    _, ids = index.search(queries, nearest.shape[1], params=parameters)
+    shared = sum(
+        len(np.intersect1d(found_ids, nearest_ids)) for found_ids, nearest_ids in zip(ids, nearest, strict=True)
+    )
     return shared / nearest.size
 
 

@@ -13,7 +13,7 @@ from folio.protocols import Embedder
 
 # Increment when reader.py, section_tree.py, cleaning.py or layout_model.py gives different output for the same file.
 PARSER, CLEANER, LAYOUT = 5, 3, 1
-# Increment when chunking.py splits the same text otherwise, or headings.py and section_tree.py find other sections.
+# Increment when chunking.py splits the same text differently, or headings.py and section_tree.py find other sections.
 CHUNKER = 2
 
 Parser = Literal["fast", "layout"]
@@ -27,23 +27,22 @@ class Reading:
     chunk_overlap: int  # characters
     parser: Parser = "fast"
     ocr: bool = False  # read scanned pages
-    fine_size: int = 0  # characters in a fine passage; 0: there are none
+    fine_size: int = 0  # characters in a fine passage; 0 for no fine passages
 
 
 def fingerprint(embedder: Embedder, reading: Reading) -> dict[str, str]:
-    """Everything that a store's vectors depend on: a store can be searched only if its fingerprint is the same."""
+    """Everything that a store's vectors depend on. A store can be searched only with the same fingerprint."""
     return {**embedder.identity(), **reading_fingerprint(reading)}
 
 
 def differences(made_with: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
-    """The fields, sorted, in which a store's fingerprint differs from the expected one so that its vectors would too.
+    """The fields, sorted, that affect vectors and differ between a store's fingerprint and the expected one.
 
-    A model on Ollama has two digests. "weights" is of its files, and decides wherever both sides have it: a changed
-    parameter or template gives the same vectors. "digest" is of the manifest, which names the weights and everything
-    else. It is all that stores of earlier versions have, and all that some servers tell. The same manifest means the
-    same weights. From another manifest nothing follows: neither side says which weights the old one named, and it is
-    gone from the server. Then the weights may have changed, and the store is refused. What changes the vectors besides
-    the weights (the prefixes, and the parameter num_ctx by way of part_bytes) has fields of its own.
+    A model on Ollama has two digests. "weights" is the digest of its files, and decides if both sides have it: a
+    changed parameter or template gives the same vectors. "digest" is that of the manifest, which lists the weights and
+    everything else. Stores of earlier versions and some servers have only this one. The same manifest means the same
+    weights. With another manifest the weights may have changed, so the store is refused. The prefixes and the parameter
+    num_ctx (through part_bytes) also change the vectors, and have their own fields.
     """
     decides = "weights" if "weights" in made_with and "weights" in expected else "digest"
     fields = (made_with.keys() | expected.keys()) - ({"digest", "weights", "query_prefix"} - {decides})

@@ -1,4 +1,4 @@
-"""Dense search in a vector index of the library, by papers: `DenseIndex` of paper_store.py."""
+"""Dense search in a vector index of the library, limited to papers: implements `DenseIndex` (search_indexes.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class GrainVectors:
 
     def __init__(self, library: Library, index: VectorIndex, grain: Grain) -> None:
         self._library, self._index, self._grain = library, index, grain
-        self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # of the papers that were searched last
+        self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # the papers searched last, and their chunk ids
 
     def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
         """See DenseIndex.search."""

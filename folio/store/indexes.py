@@ -35,13 +35,13 @@ from folio.types import Grain, Notice
 
 LIBRARY = "library.sqlite"
 LEXICAL = "lexical"
-# Folder of the index of fine passages' vectors, and its name
+# The folder of the vector index of fine passages, and the name of that index
 FINE = "fine"
 _FINE_NAME = "fine vector"
 # Folder for the stores of evaluation runs; it is not part of the store that contains it.
 EVALUATIONS = "evaluations"
 Engine = Literal["tantivy", "rank_bm25"]
-# Name -> an index on disk
+# Name -> the index on disk; None if it is missing or damaged
 Loaded = dict[str, VectorIndex | TantivyIndex | None]
 
 
@@ -66,19 +66,18 @@ def writing(folder: Path, wait_s: float = 0) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """The derived indexes, at one generation of the library."""
+    """The derived indexes at one generation of the library."""
 
     stamp: Stamp
     vectors: VectorIndex  # of passages
     lexical: TantivyIndex | OkapiIndex  # of passages
-    # Opens them again after IndexDamaged, and repairs what is damaged
-    reopen: Callable[[Trust], Indexes]
-    passages: GrainVectors  # `vectors`, searched by papers
+    reopen: Callable[[Trust], Indexes]  # opens the indexes again after IndexDamaged, and repairs them
+    passages: GrainVectors  # searches `vectors`, limited to papers
     fine: VectorIndex | None = None  # of fine passages, if the library has any
     fine_passages: GrainVectors | None = None
 
     def found_damaged(self) -> bool:
-        """Whether a check in the background has found a file damaged."""
+        """Whether a check in the background has found a damaged file."""
         lexical = self.lexical.files if isinstance(self.lexical, TantivyIndex) else frozenset()
         fine = self.fine.files if self.fine is not None else frozenset()
         return any_damaged(self.vectors.files | fine | lexical)
@@ -127,27 +126,27 @@ def open_indexes(folder: Path, library: Library, engine: Engine, notice: Notice,
         lexical: TantivyIndex | OkapiIndex | None = None
         if engine == "rank_bm25":
             lexical = OkapiIndex(library.passages(), stamp)
-        elif isinstance(kept := loaded["BM25"], TantivyIndex) and not _fault("BM25", kept, library):
-            lexical = kept
+        elif isinstance(bm25 := loaded["BM25"], TantivyIndex) and not _fault("BM25", bm25, library):
+            lexical = bm25
         else:
             lexical = _update_lexical(stamp, library, {}, None)
         reopen = partial(open_indexes, folder, library, engine, notice)
-        searched = {grain: GrainVectors(library, index, grain) for grain, index in vectors.items()}
+        dense = {grain: GrainVectors(library, index, grain) for grain, index in vectors.items()}
         return Indexes(
             stamp,
             vectors["passage"],
             lexical,
             reopen,
-            searched["passage"],
+            dense["passage"],
             vectors.get("fine"),
-            searched.get("fine"),
+            dense.get("fine"),
         )
 
 
 def update_indexes(folder: Path, library: Library, engine: Engine, notice: Notice | None = None) -> None:
     """Bring the indexes on disk to the library's generation. The caller holds the writer lock.
 
-    Their files are checked wholly, so that damage is repaired even if nothing is new; `notice` gets a line about it.
+    Checks their files completely, so that damage is repaired even if nothing is new; `notice` gets a line about it.
     """
     _update(folder, library, engine, "checked", notice)
 
@@ -178,7 +177,7 @@ def _update(folder: Path, library: Library, engine: Engine, trust: Trust, notice
 
 
 def check_in_background(folder: Path, engine: Engine) -> list[Thread]:
-    """Check all the files of the indexes in threads; `Indexes.found_damaged` tells whether any is damaged."""
+    """Check all files of the indexes in threads; see `Indexes.found_damaged`."""
     threads = []
     for place in (folder, folder / FINE):
         with suppress(IndexDamaged, OSError):
@@ -211,7 +210,7 @@ def size(folder: Path) -> int:
 def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
     """Check the library and, if it is sound, compare the indexes with it; returns the faults, one sentence each."""
     problems = library.check()
-    if problems or not library.fingerprint():  # without, no paper was ever added
+    if problems or not library.fingerprint():  # without a fingerprint, no paper was ever added
         return problems
     with library.reading() as stamp:
         for name, grain in _vector_indexes(library).items():
@@ -249,7 +248,7 @@ def _dimension(library: Library) -> int:
 
 
 def _vector_indexes(library: Library) -> dict[str, Grain]:
-    """The vector indexes of a library, by name, and what each holds."""
+    """Name -> grain of the vector indexes of a library."""
     return {"vector": "passage", _FINE_NAME: "fine"} if library.is_dual else {"vector": "passage"}
 
 
@@ -259,14 +258,14 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _load(folder: Path, library: Library, engine: Engine, trust: Trust) -> Loaded:
-    """The indexes on disk, by name; None for one that is damaged or missing. rank-bm25 has none there."""
+    """The indexes on disk. rank-bm25 keeps none there."""
     loaded: Loaded = {}
     for name in _vector_indexes(library):
         vectors = None
         if trust != "none":
             with suppress(IndexDamaged):
                 vectors = VectorIndex.load(_place(folder, name), library.vectors_of, thorough=trust == "checked")
-        with library.reading() as stamp:  # an index of another epoch is outdated, whatever its dimension
+        with library.reading() as stamp:  # an index of another epoch is only outdated, whatever its dimension
             if vectors is not None and vectors.stamp.epoch == stamp.epoch and vectors.dimension != _dimension(library):
                 vectors = None
         loaded[name] = vectors
@@ -288,7 +287,7 @@ def _faults(loaded: Loaded, library: Library) -> list[str]:
 
 
 def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library) -> str:
-    """A clause about what is wrong with an index on disk; empty if it is current."""
+    """A clause about the fault of an index on disk; "" if it is current."""
     with library.reading() as stamp:
         if index is None:
             return f"The {name} index was missing or could not be read"
@@ -298,8 +297,8 @@ def _fault(name: str, index: VectorIndex | TantivyIndex | None, library: Library
 
 
 def _joined(faults: list[str]) -> str:
-    first, *others = faults
-    return " and ".join([first, *(f"{fault[0].lower()}{fault[1:]}" for fault in others)])
+    first, *later = faults
+    return " and ".join([first, *(f"{fault[0].lower()}{fault[1:]}" for fault in later)])
 
 
 def _ahead(index: VectorIndex | TantivyIndex | None, stamp: Stamp) -> bool:
@@ -314,7 +313,7 @@ def _update_vectors(
         since = index.stamp.generation
         with suppress(IndexDamaged):
             index.update(library.chunk_ids(since, grain), library.removed(since), stamp, folder)
-            if len(index) == library.chunk_count(grain):  # else the old index had a different history
+            if len(index) == library.chunk_count(grain):  # otherwise the index does not fit the library
                 return index
     index = _empty_vector_index(stamp, library)
     index.update(library.chunk_ids(grain=grain), (), stamp, folder)
@@ -326,8 +325,10 @@ def _empty_vector_index(stamp: Stamp, library: Library) -> VectorIndex:
 
 
 def _update_lexical(stamp: Stamp, library: Library, loaded: Loaded, folder: Path | None) -> TantivyIndex:
-    """The same for BM25, taken out of `loaded`. It is rebuilt if any of its passages has been removed, so that its
-    scores have no history."""
+    """The BM25 index updated to this stamp, or rebuilt; takes the old one out of `loaded`.
+
+    It is rebuilt if any of its passages was removed, because its scores would otherwise depend on its history.
+    """
     index = loaded.pop("BM25", None)
     assert not isinstance(index, VectorIndex)
     if index is not None and _can_update(index.stamp, stamp):

@@ -1,8 +1,8 @@
-"""The library: papers, their text, chunks and vectors, and what is said of them. FAISS and BM25 are derived from it.
+"""The library: papers, their text, chunks and vectors, and metadata from other sources. FAISS and BM25 derive from it.
 
 Each paper is added in one transaction, which also increments the generation. Readers take a snapshot (`reading`) and
-see one complete generation, even while a writer works. Everything is read by lists: a question takes about a dozen
-statements, however many passages it reads, because each may be a journey over a network.
+see one complete generation, even while a writer works. Rows are read in lists: a question takes about a dozen
+statements, however many passages it reads, because each statement may be a round trip over a network.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from folio.store.rows import Passage, Stamp
 from folio.store.sqlite import SqliteDatabase
 from folio.types import Chunk, Failure, Grain, NewPaper, Notice, Paper, SourceFile, Vectors
 
-# Characters of text that are kept in memory once they have been checked; a longer text is kept alone
+# Characters of checked text that are cached; a longer text is cached alone
 _TEXTS_KEPT = 2**22
-# Records of passages that are kept
+# Passages' records, and vectors, that are cached
 _CHUNKS_KEPT = 2**13
 _VECTORS_KEPT = 2**12
-# Papers whose passages are read at a time
+# Papers whose passages are read with one statement
 _PAPERS_AT_ONCE = 32
 _STATE = "SELECT key, value FROM meta UNION ALL SELECT key, value FROM kept WHERE key = 'said'"
 _AMONG = "IN (SELECT value FROM json_each(:ids))"
 
 
 @dataclass
-class _Read:
-    """What was read of one state of the library, and checked."""
+class _Cache:
+    """Values that were read and checked, of one state of the library."""
 
-    of: Hashable = None
+    state: Hashable = None
     papers: dict[str, Paper] = field(default_factory=dict)
     chunks: dict[int, tuple[Chunk, str]] = field(default_factory=dict)  # with the hash of its text
-    texts: dict[str, str] = field(default_factory=dict)  # the last used at the end
+    texts: dict[str, str] = field(default_factory=dict)  # the last used one at the end
     vectors: dict[int, Vectors] = field(default_factory=dict)
-    expected: set[int] = field(default_factory=set)  # vectors that will be asked for
+    expected: set[int] = field(default_factory=set)  # chunks whose vectors will be needed
 
     def keep_texts(self, used: Mapping[str, str]) -> None:
         for paper, text in used.items():
@@ -80,34 +80,34 @@ class Library:
         citation_style: CitationStyle = "author-year",
         notice: Notice = lambda text: None,
     ) -> None:
-        """place: an open database, or the file of one on this computer.
+        """place: an open database, or the path of a local one.
 
-        create: create a missing library, for callers that hold the writer lock; otherwise StoreMissing is raised.
+        create: make a missing library; the caller holds the writer lock. Otherwise StoreMissing is raised.
         """
-        self._citation_style = citation_style  # what its papers are cited by
+        self._citation_style = citation_style
         # shared with the query log
         self.database = place if isinstance(place, Database) else SqliteDatabase(place, create=create, notice=notice)
         self._query, self._read, self._execute = self.database.query, self.database.read, self.database.execute
-        self._state: dict[str, str] | None = None  # of the snapshot that is open
-        self._known = _Read()
+        self._state: dict[str, str] | None = None  # the state in the open snapshot
+        self._cache = _Cache()
 
     def close(self) -> None:
         self.database.close()
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the folder of this computer cannot be written, so that nothing can be stored there."""
+        """Whether the library cannot be written."""
         return self.database.is_read_only
 
     @contextmanager
     def changing_works(self) -> Iterator[Database]:
-        """What services say of works, and who cites whom, in a transaction, to be changed."""
+        """A transaction for changes to works and citations."""
         with self.database.transaction("user"):
             yield self.database
             fine_passages.increase(self.database, "said", table="kept")
 
     def identity(self) -> Hashable:
-        """Another one when another library has taken this one's place; None while there is none."""
+        """A value that changes when another library replaces this one; None while there is none."""
         return self.database.identity()
 
     @contextmanager
@@ -116,27 +116,27 @@ class Library:
         if self._state is not None:
             yield self._stamp()
             return
-        # What a transaction has written may never be: nothing that is read inside one is kept.
-        is_kept, kept = not self.database.in_snapshot, self._known
+        # A transaction may be rolled back, so values that are read inside one are not cached.
+        is_cached, cache = not self.database.in_snapshot, self._cache
         with self.database.snapshot():
-            self._state = self._now()
+            self._state = self._read_state()
             try:
                 with self.database.rows_expected():
-                    of = (self._stamp(), self._state["described"], self._state["said"])
-                if not is_kept or self._known.of != of:
-                    self._known = _Read(of)
+                    state = (self._stamp(), self._state["described"], self._state["said"])
+                if not is_cached or self._cache.state != state:
+                    self._cache = _Cache(state)
                 yield self._stamp()
             finally:
                 self._state = None
-                self._known = self._known if is_kept else kept
+                self._cache = self._cache if is_cached else cache
 
-    def _now(self) -> dict[str, str]:
-        """What is known of the library as a whole."""
+    def _read_state(self) -> dict[str, str]:
+        """The values about the library as a whole."""
         return dict(self._read(rows.text_pair, _STATE))
 
     def _stamp(self) -> Stamp:
         with self.database.rows_expected():
-            return rows.stamp(self._state or self._now())
+            return rows.stamp(self._state or self._read_state())
 
     @contextmanager
     def _writing(self, part: Literal["library", "both"] = "library") -> Iterator[int]:
@@ -148,13 +148,13 @@ class Library:
         fine_passages.increase(self.database, "generation")
         return self._stamp().generation
 
-    # What the store was made with
+    # The fingerprint
 
     def fingerprint(self) -> dict[str, str]:
-        """Empty in a new store."""
-        written = (self._state or self._now()).get("fingerprint")
+        """The fingerprint of the store; empty in a new one."""
+        stored = (self._state or self._read_state()).get("fingerprint")
         with self.database.rows_expected():
-            return {} if written is None else rows.fingerprint(written)
+            return {} if stored is None else rows.fingerprint(stored)
 
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
         value = json.dumps(fingerprint, sort_keys=True)
@@ -162,7 +162,7 @@ class Library:
             self.database.insert("meta", [{"key": "fingerprint", "value": value}], replace=True)
 
     def _dimension(self) -> int | None:
-        """Of its vectors, where it is recorded."""
+        """The dimension of the vectors, if it is recorded."""
         with self.database.rows_expected():
             return int(self.fingerprint().get("dimension", 0)) or None
 
@@ -174,31 +174,29 @@ class Library:
             papers = self._described(self._read(rows.paper, rows.SELECT_PAPERS), metadata_layers.read(self.database))
             papers = sorted(papers, key=lambda paper: (paper.file, paper.id))
             papers = notices.attached(self.database, citation_labels.name_all(papers, self._citation_style))
-            self._known.papers |= {paper.id: paper for paper in papers}
+            self._cache.papers |= {paper.id: paper for paper in papers}
             return papers
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
-        """The papers with these ids; unknown ids are skipped.
-
-        Each is named after the first of its files by name.
-        """
-        wanted = list(dict.fromkeys(ids))
+        """The papers with these ids; unknown ids are skipped. Each has the name of its first file by name."""
+        unique = list(dict.fromkeys(ids))
         with self.reading():
-            known = self._known.papers
-            if missing := [paper for paper in wanted if paper not in known]:
-                known |= {paper.id: paper for paper in self._papers_of(missing)}
-            return [known[paper] for paper in wanted if paper in known]
+            cached = self._cache.papers
+            if missing := [paper for paper in unique if paper not in cached]:
+                cached |= {paper.id: paper for paper in self._papers_of(missing)}
+            return [cached[paper] for paper in unique if paper in cached]
 
     def _papers_of(self, ids: list[str]) -> list[Paper]:
-        """The papers with these ids as they are now, in any order."""
-        found = self._read(rows.paper, f"{rows.SELECT_PAPERS} WHERE id {_AMONG}", ids=ids) if ids else []
-        papers = citation_labels.name(self.database, found, self._citation_style)
-        return notices.attached(self.database, papers)
+        """The papers with these ids, read from the database, in any order."""
+        papers = self._read(rows.paper, f"{rows.SELECT_PAPERS} WHERE id {_AMONG}", ids=ids) if ids else []
+        return notices.attached(self.database, citation_labels.name(self.database, papers, self._citation_style))
 
-    def _described(self, papers: Sequence[Paper], said: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
-        """Papers with what people and services say of them, besides their PDFs."""
+    def _described(self, papers: Sequence[Paper], layers: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
+        """Papers with the metadata of all sources. layers: paper id -> the metadata of sources other than its PDF."""
         return [
-            replace(paper, metadata=merged({**said[paper.id], "pdf": paper.metadata})) if paper.id in said else paper
+            replace(paper, metadata=merged({**layers[paper.id], "pdf": paper.metadata}))
+            if paper.id in layers
+            else paper
             for paper in papers
         ]
 
@@ -214,19 +212,19 @@ class Library:
         return dict(self._read(rows.text_pair, "SELECT id, added FROM papers"))
 
     def chunks(self, ids: Iterable[int]) -> dict[int, Chunk]:
-        """The chunks with these ids; unknown ids are skipped. Their text is neither read nor checked."""
+        """The chunks with these ids; unknown ids are skipped. Does not read or check their text."""
         with self.reading():
             return {id: chunk for id, (chunk, _) in self._chunks(list(ids)).items()}
 
     def _chunks(self, ids: Sequence[int]) -> dict[int, tuple[Chunk, str]]:
-        known = self._known.chunks
-        if missing := [id for id in dict.fromkeys(ids) if id not in known]:
-            if len(known) > _CHUNKS_KEPT:
-                known.clear()
+        cached = self._cache.chunks
+        if missing := [id for id in dict.fromkeys(ids) if id not in cached]:
+            if len(cached) > _CHUNKS_KEPT:
+                cached.clear()
                 missing = list(dict.fromkeys(ids))
             sql = f"SELECT {rows.CHUNK_COLUMNS} FROM chunks WHERE id {_AMONG}"
-            known |= {found[0].id: found for found in self._read(rows.chunk, sql, ids=missing)}
-        return {id: known[id] for id in ids if id in known}
+            cached |= {chunk.id: (chunk, digest) for chunk, digest in self._read(rows.chunk, sql, ids=missing)}
+        return {id: cached[id] for id in ids if id in cached}
 
     def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
         """The chunks with these ids, in this order, each with its paper and its text.
@@ -239,11 +237,11 @@ class Library:
             if any(id not in chunks or chunks[id][0].paper_id not in papers for id in ids):
                 raise self.database.damaged("a passage or its paper is missing")
             texts = self._texts(papers)
-            checked = {id: self._checked(*found, texts) for id, found in chunks.items()}
+            checked = {id: self._checked(chunk, digest, texts) for id, (chunk, digest) in chunks.items()}
             return [(chunk, papers[chunk.paper_id], checked[chunk.id]) for chunk, _ in (chunks[id] for id in ids)]
 
     def _checked(self, chunk: Chunk, digest: str, texts: Mapping[str, str]) -> str:
-        """The text of a chunk. Raises StoreDamaged if that is not the text that it was made of."""
+        """The text of a chunk. Raises StoreDamaged if it differs from the text that the chunk was made from."""
         text = texts[chunk.paper_id][chunk.start : chunk.end]
         if text_hash(text) != digest:
             raise self.database.damaged(f"passage {chunk.id} is not the text that was stored")
@@ -251,7 +249,7 @@ class Library:
 
     @property
     def is_dual(self) -> bool:
-        """Whether it was made with fine passages (INDEX=dual)."""
+        """Whether the library has fine passages (INDEX=dual)."""
         return self.fingerprint().get("index") == "dual"
 
     def chunk_ids(self, since: int = -1, grain: Grain = "passage") -> set[int]:
@@ -273,8 +271,8 @@ class Library:
     def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
         """The fine passages in each of these passages, see fine_passages.read_in; unknown ids are skipped."""
         with self.reading():
-            known = self.chunks(passages)
-            return fine_passages.read_in(self.database, known) if known else {}
+            chunks = self.chunks(passages)
+            return fine_passages.read_in(self.database, chunks) if chunks else {}
 
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
@@ -285,30 +283,30 @@ class Library:
             return self._texts([paper]).get(paper, "")[max(0, start) : max(0, end)]
 
     def text_as_read(self, paper: str, start: int, end: int) -> str:
-        """The same of the text as it was read last, which may have been replaced since."""
-        known = self._known.texts.get(paper)
-        return self.text(paper, start, end) if known is None else known[max(0, start) : max(0, end)]
+        """Like `text`, but from the cached text if there is one, which may be outdated."""
+        cached = self._cache.texts.get(paper)
+        return self.text(paper, start, end) if cached is None else cached[max(0, start) : max(0, end)]
 
     def _texts(self, papers: Iterable[str]) -> dict[str, str]:
         """The texts of papers, compared with their CRCs. Raises StoreDamaged."""
-        wanted = list(dict.fromkeys(papers))
-        found = {paper: self._known.texts[paper] for paper in wanted if paper in self._known.texts}
-        if missing := [paper for paper in wanted if paper not in found]:
+        unique = list(dict.fromkeys(papers))
+        texts = {paper: self._cache.texts[paper] for paper in unique if paper in self._cache.texts}
+        if missing := [paper for paper in unique if paper not in texts]:
             sql = f"SELECT id, text, text_crc FROM papers LEFT JOIN texts ON texts.paper = id WHERE id {_AMONG}"
-            found |= dict(self._read(rows.text, sql, ids=missing))
-        self._known.keep_texts(found)
-        return found
+            texts |= dict(self._read(rows.text, sql, ids=missing))
+        self._cache.keep_texts(texts)
+        return texts
 
     def counts(self) -> dict[str, int]:
         """Table -> its number of rows; `chunk_count` counts chunks by grain."""
         tables = ("papers", "files", "failures", "chunks", "vectors", "removed")
-        (found,) = self._query(f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)}")
-        return dict(zip(tables, found, strict=True))
+        (counts,) = self._query(f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)}")
+        return dict(zip(tables, counts, strict=True))
 
     def chunk_count(self, grain: Grain = "passage") -> int:
-        """How many chunks of a grain there are, as it was recorded when they were written."""
+        """The recorded number of chunks of a grain."""
         with self.database.rows_expected():
-            return int((self._state or self._now())[COUNTED[grain]])
+            return int((self._state or self._read_state())[COUNTED[grain]])
 
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
         """Every passage's id and vector, shape (n, dimension), in batches."""
@@ -317,27 +315,26 @@ class Library:
     def vectors_of(self, ids: Sequence[int]) -> Vectors:
         """The vectors of one or more chunks, in this order: shape (len(ids), dimension), rows of unit length.
 
-        Raises IndexDamaged for an unknown id.
-        An unknown id came from another library's index.
+        Raises IndexDamaged for an unknown id, which must come from another library's index.
         """
         with self.reading():
-            known = self._known.vectors
-            if not known.keys() >= set(ids):
-                if len(known) > _VECTORS_KEPT:
-                    known.clear()
-                missing = {*ids, *self._known.expected}.difference(known)
-                self._known.expected.clear()
-                known |= vector_rows.read_of(self.database, missing, self._dimension())
-            if unknown := set(ids) - known.keys():
+            cached = self._cache.vectors
+            if not cached.keys() >= set(ids):
+                if len(cached) > _VECTORS_KEPT:
+                    cached.clear()
+                missing = {*ids, *self._cache.expected}.difference(cached)
+                self._cache.expected.clear()
+                cached |= vector_rows.read_of(self.database, missing, self._dimension())
+            if unknown := set(ids) - cached.keys():
                 raise IndexDamaged(f"The index names a passage that is not in the library: {min(unknown)}.")
-            return np.stack([known[id] for id in ids])
+            return np.stack([cached[id] for id in ids])
 
     def expect_vectors_of(self, ids: Iterable[int]) -> None:
-        """These vectors will be asked for: they are read with the next others. The caller has a snapshot."""
-        self._known.expected.update(ids)
+        """Read these vectors, which will be needed, with the next statement for others. The caller has a snapshot."""
+        self._cache.expected.update(ids)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
-        """The passages added after a generation, with their text; no fine ones."""
+        """The passages added after a generation, with their text; without fine passages."""
         ids = sorted(self._read(rows.string, "SELECT id FROM papers WHERE generation > :since", since=since))
         for first in range(0, len(ids), _PAPERS_AT_ONCE):
             yield from self._passages_of(ids[first : first + _PAPERS_AT_ONCE])
@@ -365,15 +362,15 @@ class Library:
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """Whether this writer alone may add this file's paper, until it calls `release` or `close`.
 
-        False while another writer adds it, and if one has added it; is_known: it was there before.
+        False if another writer is adding it, or has added it. is_known: the paper was in the library before.
         """
         return True
 
     def release(self, file: SourceFile) -> None:
-        """Give up what was claimed."""
+        """Give up the claim to a file."""
 
     def copy_of(self, paper: str, folder: Path) -> Path | None:
-        """The PDF of a paper, brought to this folder from where the library is; None if it is not kept there."""
+        """A copy in `folder` of a paper's PDF that the library keeps; None if it keeps none."""
         return None
 
     def add(
@@ -382,23 +379,22 @@ class Library:
         file: SourceFile,
         chunk_ids: Sequence[int],
         vectors: Vectors,
-        as_a_whole: PaperVector | None = None,
+        paper_vector: PaperVector | None = None,
         added: str = "",
     ) -> None:
         """Add a paper under this file's path, replacing what the path held before.
 
         `vectors` has shape (len(paper.chunk_spans), dimension), rows of unit length; they and `chunk_ids` are in the
-        order of these spans. as_a_whole: the vector of the paper itself. added: when it was added (ISO, UTC), if not
-        now. Raises StoreRefused.
-        One transaction.
+        order of these spans. paper_vector: the vector of the whole paper. added: the time (ISO, UTC) if not now. It is
+        one transaction. Raises StoreRefused.
         """
         if self._is_there(paper, file):
             self.link([file])
             return
         paper = replace(paper, text=storable(paper.text))
-        held = self._read(rows.string, "SELECT paper FROM files WHERE path = :path", path=file.path)
-        # What is said of a paper that it takes the place of may be said of it too
-        with self._writing("library" if set(held) <= {paper.id} else "both") as generation:
+        replaced = self._read(rows.string, "SELECT paper FROM files WHERE path = :path", path=file.path)
+        # A new version of a paper inherits the metadata that people and services gave for the old one.
+        with self._writing("library" if set(replaced) <= {paper.id} else "both") as generation:
             released = self._release([file.path])
             for old in released - {paper.id}:
                 self._inherit(old, paper)
@@ -407,9 +403,9 @@ class Library:
             self._insert_files([(file.path, file.name, paper.id)])
             hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
             fine_passages.change_counts(self.database, paper.id, 1)
-            if as_a_whole is not None:
-                paper_vectors.write(self.database, {paper.id: as_a_whole})
-                hashes.append(as_a_whole.text_hash)
+            if paper_vector is not None:
+                paper_vectors.write(self.database, {paper.id: paper_vector})
+                hashes.append(paper_vector.text_hash)
             self._execute(f"DELETE FROM pending WHERE text_hash {_AMONG}", ids=hashes)
 
     def _is_there(self, paper: NewPaper, file: SourceFile) -> bool:
@@ -418,14 +414,14 @@ class Library:
 
     def _insert_files(self, files: Sequence[tuple[str, str, str]]) -> None:
         last = int(self._query("SELECT coalesce(max(place), 0) FROM files")[0][0])
-        made = [
+        new = [
             {"path": path, "name": name, "paper": paper, "place": place}
             for place, (path, name, paper) in enumerate(files, last + 1)
         ]
-        self.database.insert("files", made)
+        self.database.insert("files", new)
 
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
-        """Link these files to papers that are already there; `gone` are paths that no longer exist.
+        """Link these files to papers of the library. gone: paths that no longer exist.
 
         It is one transaction, so that two files may swap their names.
         """
@@ -463,7 +459,7 @@ class Library:
         return papers
 
     def _drop_orphans(self, papers: Iterable[str], generation: int) -> None:
-        """Remove those of these papers that no longer have a file."""
+        """Remove the papers that no longer have a file."""
         for paper in papers:
             if not self._query("SELECT 1 FROM files WHERE paper = :paper", paper=paper):
                 self._mark_removed(paper, generation)
@@ -475,55 +471,57 @@ class Library:
         gone = "SELECT id, CAST(:generation AS BIGINT) FROM chunks WHERE paper = :paper"
         self._execute(f"INSERT INTO removed (chunk, generation) {gone}", generation=generation, paper=paper)
 
-    # Papers as a whole
+    # Whole papers
 
     def paper_vectors(self) -> dict[str, PaperVector]:
         """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
         return paper_vectors.read(self.database)
 
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
-        """Write the vectors of papers, in one transaction; the passages' indexes are not outdated by it."""
+        """Write the vectors of papers, in one transaction; the passages' indexes stay current."""
         with self.database.transaction("library"):
             paper_vectors.write(self.database, vectors)
 
     def papers_stamp(self) -> tuple[Stamp, int]:
-        """Another one after each change of what papers as a whole are searched by."""
+        """A value that changes with the text by which whole papers are searched."""
         with self.reading() as stamp, self.database.rows_expected():
             assert self._state is not None
             return stamp, int(self._state["described"])
 
-    # What is known about papers
+    # Metadata
 
     def described(self) -> set[str]:
-        """The papers of which sources other than their PDFs say something, those that are not in the library too."""
+        """The papers that sources other than their PDFs describe, also if they are not in the library."""
         return set(self._read(rows.string, "SELECT DISTINCT paper FROM metadata"))
 
     def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
-        """What each source says of a paper."""
+        """Source -> the metadata of a paper from it."""
         with self.database.snapshot():
-            said = metadata_layers.read(self.database, [paper]).get(paper, {})
-            own = self._read(
-                rows.metadata_layer, "SELECT id, 'pdf', metadata FROM papers WHERE id = :paper", paper=paper
-            )
-            return {**said, **{source: metadata for _, source, metadata in own}}
+            layers = metadata_layers.read(self.database, [paper]).get(paper, {})
+            sql = "SELECT id, 'pdf', metadata FROM papers WHERE id = :paper"
+            from_pdf = self._read(rows.metadata_layer, sql, paper=paper)
+            return {**layers, **{source: metadata for _, source, metadata in from_pdf}}
 
     def set_metadata(self, paper: str, source: Source, metadata: Metadata) -> None:
-        """Replace what a source says of a paper; no field at all removes the source."""
+        """Replace a source's metadata of a paper; metadata without any field removes the source."""
         self.change_metadata(paper, source, lambda _: metadata)
 
-    def set_metadata_of(self, source: Source, said: Mapping[str, Metadata]) -> None:
-        """The same for many papers, by their ids: those that are not in the library at once, the others one by one."""
-        here = set(self._read(rows.string, "SELECT id FROM papers"))
+    def set_metadata_of(self, source: Source, metadata: Mapping[str, Metadata]) -> None:
+        """Replace a source's metadata of many papers, by their ids.
+
+        Papers that are not in the library are written in one transaction, the others one by one.
+        """
+        in_library = set(self._read(rows.string, "SELECT id FROM papers"))
         with self.database.transaction():
-            for paper in said.keys() - here:  # no passage of theirs is indexed by its title
-                metadata_layers.write(self.database, paper, source, said[paper])
-        for paper in said.keys() & here:
-            self.set_metadata(paper, source, said[paper])
+            for paper in metadata.keys() - in_library:  # they have no indexed passages
+                metadata_layers.write(self.database, paper, source, metadata[paper])
+        for paper in metadata.keys() & in_library:
+            self.set_metadata(paper, source, metadata[paper])
 
     def change_metadata(self, paper: str, source: Source, change: Callable[[Metadata], Metadata]) -> bool:
-        """The same by what `change` makes of it; returns whether its title changed: indexes are to be updated then.
+        """Apply `change` to a source's metadata of a paper. Returns whether the title changed.
 
-        Its passages are indexed again: BM25 searches titles too.
+        If so, the caller updates the indexes: BM25 also searches titles, so the passages are indexed again.
         """
         with self.database.transaction():
             before = self._papers_of([paper])
@@ -539,8 +537,8 @@ class Library:
         return is_renamed
 
     def _inherit(self, old: str, new: NewPaper) -> None:
-        """Give a paper what people said of the one whose file it takes over, if it is a version of that."""
-        if metadata_layers.is_said_of(self.database, [old]):
+        """Give a new paper the user data of the paper that it replaces, if both are versions of one paper."""
+        if metadata_layers.with_user_data(self.database, [old]):
             sql = "SELECT id, text, text_crc FROM papers JOIN texts ON texts.paper = id WHERE id = :old"
             for _, text in self._read(rows.text, sql, old=old):
                 before = metadata_layers.Version(old, merged(self.metadata_layers(old)), text)
@@ -559,12 +557,12 @@ class Library:
             vector_rows.keep(self.database, hashes, vectors)
 
     def forget_pending(self) -> None:
-        """Delete the vectors of papers that were never added. Call it when no paper is being embedded."""
+        """Delete the vectors of papers that were never added. Call this when no paper is being embedded."""
         with self.database.transaction("library"):
             self._execute("DELETE FROM pending")
 
     # The whole library
 
     def check(self) -> list[str]:
-        """The faults found inside the library, one sentence each; reads all of it."""
+        """The faults of the library, one sentence each; reads all of it."""
         return LibraryCheck(self.database).everything()

@@ -1,4 +1,4 @@
-"""Checks a whole library: its structure, and all that is in it. What is found is listed, one sentence each."""
+"""Checks a whole library, its structure and its rows, and lists the faults, one sentence each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from folio.store.digests import text_hash
 
 T = TypeVar("T")
 
-# Counts that must be 0, and what it means if they are not: {} is the count
+# Counts that must be 0, and the fault if they are not; {} is the count.
 _RECORDED = (
     "SELECT abs(count(*) - (SELECT CAST(value AS BIGINT) FROM meta WHERE key = '{}')) FROM chunks WHERE parent IS {}"
 )
@@ -32,24 +32,24 @@ _COUNTS = (
 
 
 @dataclass(frozen=True)
-class SaidTable:
-    """A table of what a rebuild cannot make again."""
+class UserTable:
+    """A table of user data, which a rebuild cannot restore."""
 
-    make: Callable[..., object]  # of a row with these columns; raises ValueError
+    make: Callable[..., object]  # takes the columns of a row; raises ValueError
     columns: str
-    key: str  # columns with the same values in the row of a copy
-    or_else: str = ""  # a column that may stand in for the last one of the key, where no index tells that it is damaged
+    key: str  # columns that identify the same row in a copy
+    alternative_key: str = ""  # a column that identifies a row together with its number, if the key is damaged
 
 
-SAID = {
-    "queries": SaidTable(query_log.logged, query_log.COLUMNS, "id, asked", "question"),
-    "turns": SaidTable(rows.turn, rows.TURN_COLUMNS, "id, conversation, place"),
-    "conversations": SaidTable(lambda *row: list(map(rows.string, row)), "id, title, begun, updated", "id"),
-    "metadata": SaidTable(rows.metadata_layer, rows.METADATA_COLUMNS, "paper, source"),
-    "works": SaidTable(work_rows.work, work_rows.WORK_COLUMNS, "id"),
-    "citations": SaidTable(work_rows.citation, work_rows.CITATION_COLUMNS, "citing, cited"),
-    "paper_works": SaidTable(work_rows.paper_work, work_rows.PAPER_WORK_COLUMNS, "paper"),
-    "notices": SaidTable(work_rows.notice, work_rows.NOTICE_COLUMNS, "work, kind, link, source"),
+USER_TABLES = {
+    "queries": UserTable(query_log.logged, query_log.COLUMNS, "id, asked", "question"),
+    "turns": UserTable(rows.turn, rows.TURN_COLUMNS, "id, conversation, place"),
+    "conversations": UserTable(lambda *row: list(map(rows.string, row)), "id, title, begun, updated", "id"),
+    "metadata": UserTable(rows.metadata_layer, rows.METADATA_COLUMNS, "paper, source"),
+    "works": UserTable(work_rows.work, work_rows.WORK_COLUMNS, "id"),
+    "citations": UserTable(work_rows.citation, work_rows.CITATION_COLUMNS, "citing, cited"),
+    "paper_works": UserTable(work_rows.paper_work, work_rows.PAPER_WORK_COLUMNS, "paper"),
+    "notices": UserTable(work_rows.notice, work_rows.NOTICE_COLUMNS, "work, kind, link, source"),
 }
 
 
@@ -58,36 +58,36 @@ class LibraryCheck:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._found: dict[str, None] = {}
+        self._faults: dict[str, None] = {}  # an ordered set
 
     def structure(self) -> list[str]:
-        """The faults of the structure of what is made from the PDFs.
+        """The faults in the structure of the data made from PDFs.
 
-        Raises StoreError where it cannot be read, which is no fault of what is in it.
+        Raises StoreError if it cannot be read now, which proves no fault.
         """
         self._check_structure("library")
         meta = dict(self._rows(rows.text_pair, "SELECT key, value FROM meta"))
         self._rows(lambda _: rows.stamp(meta), "SELECT 1")
-        return list(self._found)
+        return list(self._faults)
 
     def _check_structure(self, part: Part) -> None:
         try:
-            self._found |= dict.fromkeys(self._database.faults(part))
+            self._faults |= dict.fromkeys(self._database.faults(part))
         except StoreDamaged as error:
             self._add(error.happened)
 
     def everything(self) -> list[str]:
-        """All faults; reads the whole library, and what people and services said."""
+        """All faults; reads the whole library with its user data."""
         self.made_from_pdfs()
         self._check_structure("user")
         if not {"version", "said"} <= dict(self._rows(rows.text_pair, "SELECT key, value FROM kept")).keys():
             self._add("What is known of your questions, conversations and edits as a whole is missing.")
-        for name, table in SAID.items():
+        for name, table in USER_TABLES.items():
             self._rows(table.make, f"SELECT {table.columns} FROM {name}")
-        return list(self._found)
+        return list(self._faults)
 
     def made_from_pdfs(self) -> list[str]:
-        """The faults of what a rebuild makes again."""
+        """The faults in the data made from PDFs, which a rebuild restores."""
         self.structure()
         for sql, sentence in _COUNTS:
             for count in self._rows(rows.number, sql):
@@ -103,27 +103,27 @@ class LibraryCheck:
             self._check_text(paper)
         dimension = int(made_with[0].get("dimension", "0")) if made_with else 0
         self._check_vectors(dimension)
-        found = self._rows(paper_vectors.row, "SELECT paper, text_hash, data FROM paper_vectors")
-        if dimension and any(len(each.vector) != dimension for _, each in found):
+        vectors = self._rows(paper_vectors.row, "SELECT paper, text_hash, data FROM paper_vectors")
+        if dimension and any(len(each.vector) != dimension for _, each in vectors):
             self._add(f"Some vectors of papers do not have {dimension} numbers.")
-        return list(self._found)
+        return list(self._faults)
 
     def _check_text(self, paper: str) -> None:
-        """A paper's text, and that its chunks are made of it."""
+        """Check a paper's text, and that its chunks match it."""
         sql = "SELECT id, text, text_crc, length FROM papers JOIN texts ON texts.paper = id WHERE id = :paper"
         chunks = f"SELECT {rows.CHUNK_COLUMNS} FROM chunks WHERE paper = :paper"
         for text, length in self._rows(_text_and_length, sql, paper=paper):
             if len(text) != length:
                 self._add(f"The text of paper {paper[:12]} does not have its recorded length.")
-            for chunk, written in self._rows(rows.chunk, chunks, paper=paper):
-                if text_hash(text[chunk.start : chunk.end]) != written:
+            for chunk, stored_hash in self._rows(rows.chunk, chunks, paper=paper):
+                if text_hash(text[chunk.start : chunk.end]) != stored_hash:
                     self._add(f"Passage {chunk.id} of paper {paper[:12]} does not match the text it was made from.")
 
     def _check_vectors(self, dimension: int) -> None:
         last, sql = -1, "SELECT chunk, data FROM vectors WHERE chunk > :last ORDER BY chunk LIMIT 4096"
         while ids := self._rows(rows.number, sql.replace(", data", ""), last=last):
-            found = self._rows(rows.vector, sql, last=last)
-            if dimension and any(len(numbers) != 4 * dimension for _, numbers in found):
+            vectors = self._rows(rows.vector, sql, last=last)
+            if dimension and any(len(numbers) != 4 * dimension for _, numbers in vectors):
                 self._add(f"Some vectors do not have {dimension} numbers.")
             if ids[-1] <= last:
                 self._add("The vectors are not in order.")
@@ -131,21 +131,21 @@ class LibraryCheck:
             last = ids[-1]
 
     def _rows(self, make: Callable[..., T], sql: str, **values: object) -> list[T]:
-        """make(*row) of each sound row; what is wrong with the others is noted."""
-        made: list[T] = []
+        """make(*row) for each sound row; adds the faults of the others."""
+        sound: list[T] = []
         try:
             for row in self._database.query(sql, **values):
                 try:
                     with self._database.rows_expected():
-                        made.append(make(*row))
+                        sound.append(make(*row))
                 except StoreDamaged as error:
                     self._add(error.happened)
         except StoreDamaged as error:
             self._add(error.happened)
-        return made
+        return sound
 
     def _add(self, fault: str) -> None:
-        self._found[fault] = None
+        self._faults[fault] = None
 
 
 def _text_and_length(paper: object, text: object, crc: object, length: object) -> tuple[str, int]:

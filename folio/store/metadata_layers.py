@@ -1,7 +1,7 @@
-"""What people and services say of papers, in the table `metadata`: one row per paper and source.
+"""Metadata that people and services gave for papers, in the table `metadata`: one row per paper and source.
 
-It stays when a paper goes, and comes back with it. When a file is replaced by a newer version of the same paper, the
-new one inherits it. What the PDF itself says is in the paper's own row.
+It stays when a paper is removed, and applies again when the paper comes back. When a newer version of the same paper
+replaces a file, the new paper inherits it. The metadata from the PDF itself is in the paper's own row.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from folio.store import paper_vectors, rows, works
 from folio.store.database import Database
 from folio.text import tokenize
 
-# Words in a row that two texts are compared by, and the share of them that versions of one paper have in common
+# The number of words in a shingle, and the least share of shingles that versions of one paper have in common
 _SHINGLE, _SAME = 5, 0.5
 
 
 def read(database: Database, papers: Iterable[str] | None = None) -> dict[str, dict[Source, Metadata]]:
-    """Paper -> what each source but its PDF says of it; of these papers, or of all. Raises StoreDamaged."""
+    """Paper -> source -> metadata, for all sources but the PDFs; of these papers or of all. Raises StoreDamaged."""
     sql, values = f"SELECT {rows.METADATA_COLUMNS} FROM metadata", {}
     if papers is not None:
         sql, values = f"{sql} WHERE paper IN (SELECT value FROM json_each(:papers))", {"papers": list(papers)}
-    found: dict[str, dict[Source, Metadata]] = defaultdict(dict)
+    layers: dict[str, dict[Source, Metadata]] = defaultdict(dict)
     for paper, source, metadata in database.read(rows.metadata_layer, sql, **values):
-        found[paper][source] = metadata
-    return dict(found)
+        layers[paper][source] = metadata
+    return dict(layers)
 
 
 def write(database: Database, paper: str, source: Source, metadata: Metadata) -> None:
-    """Replace what a source says of a paper; delete it if that is nothing."""
+    """Replace a source's metadata of a paper; delete it if the new metadata has no field."""
     database.execute("DELETE FROM metadata WHERE paper = :paper AND source = :source", paper=paper, source=source)
     paper_vectors.count_change(database)
     if metadata.known():
@@ -45,43 +45,43 @@ def write(database: Database, paper: str, source: Source, metadata: Metadata) ->
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A paper as one PDF has it."""
+    """A paper with its text and the metadata of all sources."""
 
     id: str
-    metadata: Metadata  # what is known of it
+    metadata: Metadata
     text: str
 
 
 def inherit(database: Database, old: Version, new: Version) -> None:
-    """Give a paper what people wrote or imported about another, and its work, if both are versions of one paper.
+    """Give a paper the user data of another one, and its work, if both are versions of one paper.
 
-    What they said of the new one already is kept.
+    Sources that already describe the new paper are kept.
     """
     if not same_paper(old, new):
         return
     works.inherit(database, old.id, new.id)
-    said = read(database, [old.id, new.id])
-    for source, metadata in said.get(old.id, {}).items():
-        if source not in said.get(new.id, {}):
-            # The version is the old file's.
+    layers = read(database, [old.id, new.id])
+    for source, metadata in layers.get(old.id, {}).items():
+        if source not in layers.get(new.id, {}):
+            # The version belongs to the old file.
             arxiv = replace(metadata.arxiv, value=without_version(metadata.arxiv.value))
             write(database, new.id, source, replace(metadata, arxiv=arxiv))
 
 
-def is_said_of(database: Database, papers: Iterable[str]) -> set[str]:
-    """Those of these papers of which people or services say something, or whose work is known."""
+def with_user_data(database: Database, papers: Iterable[str]) -> set[str]:
+    """Those of these papers that people or services described, or whose work is known."""
     among = "paper IN (SELECT value FROM json_each(:papers))"
     sql = f"SELECT paper FROM metadata WHERE {among} UNION SELECT paper FROM paper_works WHERE {among}"
     return set(database.read(rows.string, sql, papers=list(papers)))
 
 
 def same_paper(old: Version, new: Version) -> bool:
-    """Whether two PDFs are versions of one paper: by identifier, by title, or by what their texts have in common."""
+    """Whether two PDFs are versions of one paper: by identifier, by title, or by the overlap of their texts."""
     pairs = [
         [without_version(getattr(each.metadata, field).value.casefold()) for each in (old, new)]
         for field in ("arxiv", "doi")
     ]
-    agree = [ours == theirs for ours, theirs in pairs if ours and theirs]
+    agree = [old_id == new_id for old_id, new_id in pairs if old_id and new_id]
     if agree:
         return any(agree)
     titles = [tokenize(each.metadata.title.value) for each in (old, new)]

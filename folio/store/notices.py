@@ -1,4 +1,4 @@
-"""What was published about works, in the library's table `notices`: retractions, corrections, newer versions."""
+"""Notices about works, in the library's table `notices`: retractions, corrections, newer versions."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from folio.work_notices import WorkNotice, ordered
 
 
 def add(database: Database, notice: Notice) -> None:
-    """Keep a notice; the same one of the same source is replaced. Raises ValueError for one that cannot be."""
+    """Store a notice, replacing the same notice of the same source. Raises ValueError for an invalid one."""
     database.insert("notices", [work_rows.notice_row(notice)], replace=True)
 
 
 def drop(database: Database, notice: Notice) -> None:
-    """Remove what a source no longer says. Its time and date do not count."""
+    """Remove a notice that its source no longer has, whatever its date and time."""
     sql = "DELETE FROM notices WHERE work = :work AND kind = :kind AND link = :link AND source = :source"
     database.execute(sql, work=notice.work, kind=notice.kind, link=notice.link, source=notice.source)
 
 
 def of_works(database: Database, works: Iterable[str]) -> list[Notice]:
-    """The notices of these works, those of each by kind and date. Raises StoreDamaged."""
+    """The notices of these works, sorted by work, kind and date. Raises StoreDamaged."""
     sql = f"""SELECT {NOTICE_COLUMNS} FROM notices WHERE work IN (SELECT value FROM json_each(:works))
         ORDER BY work, kind, dated, link, source"""
-    wanted = list(works)
-    return database.read(work_rows.notice, sql, works=wanted) if wanted else []
+    ids = list(works)
+    return database.read(work_rows.notice, sql, works=ids) if ids else []
 
 
 def of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notice]]:
-    """Paper id -> the notices of the work that it is; of a preprint, those of its publications too.
+    """Paper id -> the notices of its work, and for a preprint also those of its publications.
 
-    Not the other way round: a preprint may be withdrawn because its publication took its place. Papers without any are
-    left out. Raises StoreDamaged.
+    A publication does not get the notices of its preprint, which may be withdrawn because it was published. Leaves out
+    papers without notices. Raises StoreDamaged.
     """
-    wanted = list(papers)
+    ids = list(papers)
     columns = ", ".join(f"n.{name}" for name in NOTICE_COLUMNS.split(", "))
     sql = f"""
         WITH own AS (
@@ -51,10 +51,10 @@ def of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notic
         UNION SELECT own.paper, {columns} FROM own JOIN works v ON v.version_of = own.version_of
             JOIN notices n ON n.work = v.id WHERE v.version_of != '' AND n.source != 'arxiv'
         ORDER BY 1, 3, 4, 5, 6"""
-    found: dict[str, list[Notice]] = {}
-    for paper, notice in database.read(_of_paper, sql, papers=wanted) if wanted else ():
-        found.setdefault(paper, []).append(notice)
-    return found
+    by_paper: dict[str, list[Notice]] = {}
+    for paper, notice in database.read(_of_paper, sql, papers=ids) if ids else ():
+        by_paper.setdefault(paper, []).append(notice)
+    return by_paper
 
 
 def _of_paper(paper: object, *row: object) -> tuple[str, Notice]:
@@ -63,28 +63,28 @@ def _of_paper(paper: object, *row: object) -> tuple[str, Notice]:
 
 def attached(database: Database, papers: Sequence[Paper]) -> list[Paper]:
     """These papers with their notices, the gravest first. Raises StoreDamaged."""
-    known = of_papers(database, [paper.id for paper in papers])
-    said = {
-        paper.id: ordered(notice.said for notice in known[paper.id] if not _is_old(notice.said, paper))
+    by_paper = of_papers(database, [paper.id for paper in papers])
+    current = {
+        paper.id: ordered(notice.said for notice in by_paper[paper.id] if not _is_old(notice.said, paper))
         for paper in papers
-        if paper.id in known
+        if paper.id in by_paper
     }
     return [
-        replace(paper, notices=ordered((*paper.notices, *said[paper.id]))) if said.get(paper.id) else paper
+        replace(paper, notices=ordered((*paper.notices, *current[paper.id]))) if current.get(paper.id) else paper
         for paper in papers
     ]
 
 
 def _is_old(notice: WorkNotice, paper: Paper) -> bool:
-    """Whether a notice tells of a version that a paper is, or that may be older than it is."""
+    """Whether a notice is about a version that is not newer than the paper, as far as that is known."""
     if notice.kind != "new-version" or notice.source != "arxiv":
         return False
-    own = version_number(paper.arxiv)
-    return own is None or (version_number(notice.link) or 0) <= own
+    version = version_number(paper.arxiv)
+    return version is None or (version_number(notice.link) or 0) <= version
 
 
 def move(database: Database, old: str, new: str) -> None:
-    """Give a work the notices of another."""
+    """Move the notices of the work `old` to the work `new`."""
     for notice in of_works(database, [old]):
         drop(database, notice)
         add(database, replace(notice, work=new))

@@ -1,8 +1,7 @@
-"""The index of papers as a whole, in memory: their vectors, and BM25 over their words (paper_text.py).
+"""The in-memory index of whole papers: their vectors, and BM25 over their words (paper_text.py).
 
-It is made from the library when it is first needed and after each change (`Library.papers_stamp`). A library has few
-papers, and few questions ask for papers: a search compares all vectors exactly, and nothing is kept on disk that could
-be out of date.
+It is built from the library on first use and after each change (`Library.papers_stamp`). A library has few papers, and
+few questions ask for papers, so a search compares all vectors exactly and nothing is kept on disk.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PaperIndex:
-    """Papers as a whole, as the library had them at a stamp."""
+    """Whole papers, at one stamp of the library."""
 
     stamp: tuple[Stamp, int]
-    ids: tuple[str, ...]  # of all papers, ordered by the names of their files
-    outdated: int  # papers without a vector of what is known about them now
-    _with_vector: npt.NDArray[np.int64]  # places in `ids`
-    _vectors: Vectors  # one for each of these, shape (n, dimension)
-    _words: TantivyIndex  # its passages are papers, with their place as id
+    ids: tuple[str, ...]  # of all papers, ordered by file name
+    outdated: int  # the number of papers without a vector of their current text
+    _with_vector: npt.NDArray[np.int64]  # positions in `ids` of the papers with a vector
+    _vectors: Vectors  # their vectors, shape (n, dimension)
+    _words: TantivyIndex  # its passages are papers, with their position as id
 
     @classmethod
     def of(cls, library: Library) -> PaperIndex:
         """Reads all papers. Raises StoreDamaged."""
         with library.reading() as stamp:
-            kept = library.paper_vectors()
+            stored = library.paper_vectors()
             ids: list[str] = []
             places: list[int] = []
             outdated = 0
@@ -49,14 +48,14 @@ class PaperIndex:
                 for place, paper in enumerate(library.papers()):
                     text = paper_text(paper.metadata, paper.sections)
                     ids.append(paper.id)
-                    if text and paper.id in kept:
+                    if text and paper.id in stored:
                         places.append(place)
-                    outdated += bool(text) and (paper.id not in kept or kept[paper.id].text_hash != text_hash(text))
+                    outdated += bool(text) and (paper.id not in stored or stored[paper.id].text_hash != text_hash(text))
                     yield Passage(place, paper.id, "", text)
 
             words = TantivyIndex.create(stamp)
             words.add(passages(), stamp)
-            vectors = [kept[ids[place]].vector for place in places]
+            vectors = [stored[ids[place]].vector for place in places]
             matrix = np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
             return cls(library.papers_stamp(), tuple(ids), outdated, np.asarray(places, np.int64), matrix, words)
 

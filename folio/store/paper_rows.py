@@ -17,10 +17,10 @@ from folio.types import NewPaper, Vectors
 def insert(database: Database, paper: NewPaper, generation: int, added: str) -> None:
     """Insert a paper with its text; the caller adds its file, chunks and vectors.
 
-    added: when it was first added; "" for now. Raises ValueError for sections that do not lie in the text.
+    added: when it was first added (ISO, UTC); "" for now. Raises ValueError for sections outside the text.
     """
     rows.require_tree(paper.sections, len(paper.text), "the list of sections")
-    about: dict[str, object] = {
+    columns: dict[str, object] = {
         "id": paper.id,
         "length": len(paper.text),
         "starts": json.dumps(paper.pages.starts),
@@ -33,7 +33,7 @@ def insert(database: Database, paper: NewPaper, generation: int, added: str) -> 
         "text_crc": text_crc(storable(paper.text)),
     }
     keys = {"generation": generation, **rows.search_keys(paper.metadata)}
-    database.insert("papers", [{**about, "digest": row_digest("papers", *about.values()), **keys}])
+    database.insert("papers", [{**columns, "digest": row_digest("papers", *columns.values()), **keys}])
     database.insert("texts", [{"paper": paper.id, "text": storable(paper.text)}])
 
 
@@ -53,11 +53,11 @@ def insert_chunks(
                 "paper": paper.id,
                 "start": start,
                 "end": end,
-                "text_hash": written,
+                "text_hash": digest,
                 "generation": generation,
                 "parent": None if parent is None else ids[parent],
             }
-            for id, (start, end), written, parent in zip(ids, paper.chunk_spans, hashes, paper.parents, strict=True)
+            for id, (start, end), digest, parent in zip(ids, paper.chunk_spans, hashes, paper.parents, strict=True)
         ],
     )
     packed = [{"chunk": id, "data": pack_vector(vector)} for id, vector in zip(ids, vectors, strict=True)]

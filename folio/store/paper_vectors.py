@@ -1,7 +1,7 @@
-"""The vectors of papers as a whole, in the library's table `paper_vectors`: at most one for each paper.
+"""The vectors of whole papers, in the library's table `paper_vectors`: at most one for each paper.
 
-Each is kept with the hash of the text that it was made from (paper_text.py). When what is known about a paper changes,
-the hash tells that its vector is outdated; it is used until an ingest replaces it.
+Each is stored with the hash of its text (paper_text.py). When a paper's metadata changes, the hash shows that its
+vector is outdated; it is used until an ingest replaces it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from folio.types import Vectors
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperVector:
-    """The vector of a paper as a whole."""
+    """The vector of a whole paper."""
 
     text_hash: str  # of the text that it was made from
     vector: Vectors  # (dimension,), of unit length
@@ -33,20 +33,20 @@ def read(database: Database) -> dict[str, PaperVector]:
 
 def write(database: Database, vectors: Mapping[str, PaperVector]) -> None:
     """Insert or replace the vectors of papers that are in the library. The caller has a transaction."""
-    made = [
+    packed = [
         {"paper": paper, "text_hash": each.text_hash, "data": pack_vector(each.vector)}
         for paper, each in vectors.items()
     ]
-    database.insert("paper_vectors", made, replace=True)
+    database.insert("paper_vectors", packed, replace=True)
     count_change(database)
 
 
 def row(paper: object, text_hash: object, data: object) -> tuple[str, PaperVector]:
-    """Raises ValueError if the vector is not as it was written."""
+    """A paper's id and vector. Raises ValueError if the vector has changed since it was written."""
     numbers = np.frombuffer(vector_bytes(typed(bytes, data, "the vector of a paper")), dtype="<f4")
     return string(paper), PaperVector(string(text_hash), numbers.astype(np.float32, copy=False))
 
 
 def count_change(database: Database) -> None:
-    """Note that papers as a whole are searched by something else now."""
+    """Record that the text by which whole papers are searched has changed."""
     increase(database, "described")

@@ -1,6 +1,6 @@
 """The query log: each question with its answer, sources, timings and feedback.
 
-It is a table beside what people said of papers; no index or generation depends on it.
+It is a table of the user data; no index or generation depends on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEWEST = "SELECT max(id) FROM queries"
 class LoggedSource:
     """A citation in the log: enough to find the page again."""
 
-    paper: str  # its id
+    paper: str  # the paper's id
     file: str
     page: int  # physical, from 1
     quote: str
@@ -46,7 +46,7 @@ class LogEntry:
     timings_ms: dict[str, float]  # stage -> milliseconds; "total" for all of them
     model: str
     feedback: Literal["", "good", "bad"] = ""
-    confidence: float | None = None  # of the answerer, 0 to 1; None for one that gives none
+    confidence: float | None = None  # of the answerer, 0 to 1; None if it gives none
     trace: dict[str, Any] | None = None  # of a deep answer: deep_schema.logged_trace
 
 
@@ -72,7 +72,7 @@ class QueryLog:
         self._database = database
         self._query = database.query
         self._execute = database.execute
-        self._newest: int | None = None  # the last question added here: other processes may add theirs
+        self._newest: int | None = None  # the last question of this process; others may log questions meanwhile
 
     def add(self, entry: LogEntry) -> int:
         """Log a question; returns its row id."""
@@ -83,19 +83,19 @@ class QueryLog:
         return added
 
     def last(self) -> LogEntry | None:
-        """The last question added here, or the last in the log if none has been."""
+        """The last question of this process, or the last in the log if this process has logged none."""
         newest = self._newest_row()
         return None if newest is None else self.entry(newest)
 
     def _newest_row(self) -> int | None:
-        """Its number; None if the log is empty."""
+        """The row id of the last question; None if the log is empty."""
         if self._newest is not None:
             return self._newest
         ((newest,),) = self._query(_NEWEST)
         return None if newest is None else int(newest)
 
     def entries(self, feedback: Feedback | None = None, most: int | None = None) -> list[tuple[int, LogEntry]]:
-        """The questions with their row ids, newest first: `most` of them, those with this feedback if it is given."""
+        """The questions with their row ids, newest first. feedback: only those with it. most: at most this many."""
         only = "WHERE feedback = :feedback" if feedback else ""
         sql = f"SELECT {COLUMNS} FROM queries {only} ORDER BY id DESC {'' if most is None else 'LIMIT :most'}"
         return self._database.read(_numbered, sql, feedback=feedback, most=most)
@@ -103,8 +103,8 @@ class QueryLog:
     def entry(self, row: int) -> LogEntry | None:
         """The question in this row; None if there is none."""
         sql = f"SELECT {COLUMNS} FROM queries WHERE id = :row"
-        found = self._database.read(logged, sql, row=row)
-        return found[0] if found else None
+        entries = self._database.read(logged, sql, row=row)
+        return entries[0] if entries else None
 
     def mark(self, feedback: Feedback) -> LogEntry:
         """Record feedback on the last answer. Raises UsageError if the log has no question."""
@@ -155,7 +155,7 @@ class QueryLog:
 
 
 def insert(database: Database, entry: LogEntry) -> int:
-    """Log a question inside a transaction; returns its row id. What no engine stores becomes U+FFFD (`storable`)."""
+    """Log a question; returns its row id. The caller has a transaction. Texts are stored as by `storable`."""
     texts = {
         "asked": entry.asked,
         "question": entry.question,
@@ -168,23 +168,23 @@ def insert(database: Database, entry: LogEntry) -> int:
     }
     stored = {column: storable(text) for column, text in texts.items()}
     trace = None if entry.trace is None else storable(_json(entry.trace))
-    sure = None if entry.confidence is None else float(entry.confidence)  # as it is read again
-    shown: dict[str, object] = {**stored, "confidence": sure, "trace": trace}
-    made = {**shown, "feedback": entry.feedback, "crc": rows.shown_crc(*shown.values())}
-    columns, values = ", ".join(made), ", ".join(f":{name}" for name in made)
+    confidence = None if entry.confidence is None else float(entry.confidence)  # the CRC needs the type that is read
+    checked: dict[str, object] = {**stored, "confidence": confidence, "trace": trace}
+    row = {**checked, "feedback": entry.feedback, "crc": rows.shown_crc(*checked.values())}
+    columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
     sql = f"INSERT INTO queries (id, {columns}) SELECT coalesce(max(id), 0) + 1, {values} FROM queries RETURNING id"
-    return int(database.execute(sql, **made)[0][0])
+    return int(database.execute(sql, **row)[0][0])
 
 
 def logged(*row: Any) -> LogEntry:
-    """From COLUMNS. Raises ValueError."""
-    asked, question, standalone, chunks, answer, sources, *others = rows.query(*row)
+    """An entry from COLUMNS. Raises ValueError."""
+    asked, question, standalone, chunks, answer, sources, *rest_of_row = rows.query(*row)
     cited = tuple(LoggedSource(*source) for source in sources)
-    return LogEntry(asked, question, standalone, chunks, answer, cited, *others)
+    return LogEntry(asked, question, standalone, chunks, answer, cited, *rest_of_row)
 
 
-def _numbered(row: Any, *others: Any) -> tuple[int, LogEntry]:
-    return rows.number(row), logged(row, *others)
+def _numbered(row: Any, *entry: Any) -> tuple[int, LogEntry]:
+    return rows.number(row), logged(row, *entry)
 
 
 def _total_ms(timings: object) -> float | None:

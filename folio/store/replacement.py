@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from folio.paper_metadata import Metadata, merged
+from folio.paper_metadata import merged
 from folio.store import metadata_layers, rows
 from folio.store.metadata_layers import Version
 from folio.store.sqlite import SqliteDatabase
@@ -13,7 +13,7 @@ from folio.store.tables import NAMES
 
 
 def replace_papers(database: SqliteDatabase, other: Path) -> None:
-    """Replace all papers with another library's, under a new epoch. What people said stays: it is in its own file.
+    """Replace all papers with another library's, under a new epoch. The user data stays: it is in another file.
 
     The other library must have been opened by this version, so that its tables have the same columns.
     """
@@ -31,12 +31,12 @@ def replace_papers(database: SqliteDatabase, other: Path) -> None:
 
 
 def _inherit(database: SqliteDatabase) -> None:
-    """What people said of a paper whose file holds another version of it now, is said of that."""
+    """Give papers the user data of the papers that they replace, if both are versions of one paper."""
     sql = "SELECT f.paper, g.paper FROM main.files f JOIN other.files g ON g.path = f.path WHERE f.paper != g.paper"
     pairs = database.read(rows.text_pair, sql)
-    said = metadata_layers.is_said_of(database, {old for old, _ in pairs}) if pairs else set()
+    described = metadata_layers.with_user_data(database, {old for old, _ in pairs}) if pairs else set()
     for old, new in pairs:
-        versions = [*_versions(database, "main", old), *_versions(database, "other", new)] if old in said else []
+        versions = [*_versions(database, "main", old), *_versions(database, "other", new)] if old in described else []
         if len(versions) == 2:
             metadata_layers.inherit(database, *versions)
 
@@ -44,10 +44,9 @@ def _inherit(database: SqliteDatabase) -> None:
 def _versions(database: SqliteDatabase, schema: str, paper: str) -> list[Version]:
     layers = metadata_layers.read(database, [paper]).get(paper, {})
 
-    def version(id: str, text: object, crc: object, own: object) -> Version:
-        _, _, pdf = rows.metadata_layer(id, "pdf", own)
-        known: Metadata = merged({**layers, "pdf": pdf})
-        return Version(id, known, rows.text(id, text, crc)[1])
+    def version(id: str, text: object, crc: object, metadata: object) -> Version:
+        _, _, pdf = rows.metadata_layer(id, "pdf", metadata)
+        return Version(id, merged({**layers, "pdf": pdf}), rows.text(id, text, crc)[1])
 
     sql = f"""SELECT p.id, t.text, p.text_crc, p.metadata FROM {schema}.papers p JOIN {schema}.texts t ON t.paper = p.id
         WHERE p.id = :paper"""

@@ -1,7 +1,7 @@
-"""Rows of the library -> dataclasses. Every value is checked: its type, and what must hold for it. Pure.
+"""Rows of the library -> dataclasses. Checks the type of every value, and its constraints. Pure.
 
-Each function takes the columns of a row and raises ValueError if the row is not as it was written, with a clause that
-completes "The library is damaged: ..."; `Database.read` makes StoreDamaged of that, and of any other error here.
+Each function takes the columns of a row, and raises ValueError if the row has changed since it was written, with a
+clause that completes "The library is damaged: ...". `Database.read` turns any error here into StoreDamaged.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from typing import Any, TypeVar
 from folio.identifiers import bare_arxiv
 from folio.paper_metadata import SOURCES, Metadata, Source, from_json
 from folio.sections import KINDS, PaperSection, SectionMap
-from folio.store.database import SaidChanged, storable
+from folio.store.database import UserDataChanged, storable
 from folio.store.digests import row_digest, text_crc, vector_bytes
 from folio.types import Chunk, Failure, PageMap, Paper, SourceFile
 
 T = TypeVar("T")
-# Characters of a title by which papers are found that are cited alike; and of a name or an identifier: what is longer
-# fits in no index of PostgreSQL
+# Characters of a title, and of a name or an identifier, in the columns for look-ups: PostgreSQL cannot index more
 TITLE_START, _KEY_START = 20, 200
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The state of the library that an index was built from. A rebuild starts a new epoch, each paper a generation."""
+    """A state of the library: a rebuild starts a new epoch, and each added paper a new generation."""
 
     epoch: str
     generation: int
@@ -43,24 +42,24 @@ class Passage:
     text: str
 
 
-def typed(kind: type[T], value: object, what: str) -> T:
-    """The value, which must be of exactly this type. Raises ValueError."""
+def typed(kind: type[T], value: object, label: str) -> T:
+    """The value, which must have exactly this type. label: for the error. Raises ValueError."""
     if type(value) is not kind:
-        raise ValueError(f"{what} cannot be read")
+        raise ValueError(f"{label} cannot be read")
     return value
 
 
-def listed(kind: type[T], written: object, what: str) -> tuple[T, ...]:
+def listed(kind: type[T], text: object, label: str) -> tuple[T, ...]:
     """A JSON list of values of one type. Raises ValueError."""
-    values = typed(list, json.loads(typed(str, written, what)), what)
+    values = typed(list, json.loads(typed(str, text, label)), label)
     if not set(map(type, values)) <= {kind}:
-        raise ValueError(f"{what} cannot be read")
+        raise ValueError(f"{label} cannot be read")
     return tuple(values)
 
 
-def mapped(written: object, what: str) -> dict[str, Any]:
+def mapped(text: object, label: str) -> dict[str, Any]:
     """A JSON object. Raises ValueError."""
-    return typed(dict, json.loads(typed(str, written, what)), what)
+    return typed(dict, json.loads(typed(str, text, label)), label)
 
 
 def number(value: object) -> int:
@@ -71,7 +70,7 @@ def string(value: object) -> str:
     return typed(str, value, "a text")
 
 
-# Everything shown about papers, but what people and services say of them
+# Everything that is shown about papers, except the metadata from people and services
 PAPER_COLUMNS = "id, length, starts, labels, problems, sections, metadata, added, passages, text_crc"
 SELECT_PAPERS = (
     f"SELECT {PAPER_COLUMNS}, digest, (SELECT min(name) FROM files WHERE files.paper = papers.id) FROM papers"
@@ -81,33 +80,33 @@ METADATA_COLUMNS = "paper, source, fields"
 
 
 def paper(*row: Any) -> Paper:
-    """From SELECT_PAPERS, with what its PDF says of it."""
-    *about, digest, file = row
-    id, length, starts, labels, problems, sections, metadata, _, passages, _ = about
-    what = f"the record of paper {str(id)[:12]}"
-    if digest != row_digest("papers", *about):
-        raise ValueError(f"{what} has changed since it was written")
-    pages = PageMap(listed(int, starts, what), listed(str, labels, what))
+    """A paper from SELECT_PAPERS, with the metadata of its PDF."""
+    *columns, digest, file = row
+    id, length, starts, labels, problems, sections, metadata, _, passages, _ = columns
+    label = f"the record of paper {str(id)[:12]}"
+    if digest != row_digest("papers", *columns):
+        raise ValueError(f"{label} has changed since it was written")
+    pages = PageMap(listed(int, starts, label), listed(str, labels, label))
     if len(pages.starts) != len(pages.labels) or any(second < first for first, second in pairwise((0, *pages.starts))):
-        raise ValueError(f"{what} has pages out of order")
-    tree = tuple(PaperSection(*section) for section in listed(list, sections, what))
-    require_tree(tree, length, what)
-    found = from_json(mapped(metadata, what))
+        raise ValueError(f"{label} has pages out of order")
+    tree = tuple(PaperSection(*section) for section in listed(list, sections, label))
+    require_tree(tree, length, label)
+    from_pdf = from_json(mapped(metadata, label))
     return Paper(
-        id, string(file), found, pages, length, number(passages), listed(str, problems, what), SectionMap(tree)
+        id, string(file), from_pdf, pages, length, number(passages), listed(str, problems, label), SectionMap(tree)
     )
 
 
 def metadata_layer(paper: object, source: object, fields: object) -> tuple[str, Source, Metadata]:
-    """From METADATA_COLUMNS: a paper, a source, and what that says of it."""
-    what = f"the metadata of paper {string(paper)[:12]}"
+    """From METADATA_COLUMNS: a paper, a source, and the source's metadata of the paper."""
+    label = f"the metadata of paper {string(paper)[:12]}"
     if source not in SOURCES:
-        raise ValueError(f"{what} is from an unknown source")
-    return string(paper), source, from_json(mapped(fields, what))
+        raise ValueError(f"{label} is from an unknown source")
+    return string(paper), source, from_json(mapped(fields, label))
 
 
 def search_keys(metadata: Metadata) -> dict[str, object]:
-    """The columns by which papers are found that are cited alike, or are versions of one; None for the unknown."""
+    """The columns for finding papers with the same label or other versions of a paper; None for unknown values."""
     authors = metadata.authors.value
     return {
         "family": storable(authors[0].family[:_KEY_START]) if authors else None,
@@ -118,25 +117,24 @@ def search_keys(metadata: Metadata) -> dict[str, object]:
     }
 
 
-def require_tree(sections: Sequence[PaperSection], length: int, what: str) -> None:
-    """Raises ValueError unless each section lies in the text, and within those that are open where it starts."""
+def require_tree(sections: Sequence[PaperSection], length: int, label: str) -> None:
+    """Raises ValueError unless each section is within the text, and within the sections that contain its start."""
     ends = [length]
     last = -1
     for section in sections:
         while ends and ends[-1] <= section.start:
             ends.pop()
         if not (last < section.start < section.end and ends and section.end <= ends[-1] and section.kind in KINDS):
-            raise ValueError(f"{what} has sections out of order")
+            raise ValueError(f"{label} has sections out of order")
         ends.append(section.end)
         last = section.start
 
 
-def text(paper: object, written: object, crc: object) -> tuple[str, str]:
-    """A paper and its text. Raises ValueError if that does not have its CRC."""
-    found = string(written)
-    if text_crc(found) != crc:
+def text(paper: object, value: object, crc: object) -> tuple[str, str]:
+    """A paper and its text. Raises ValueError if the text does not have this CRC."""
+    if text_crc(string(value)) != crc:
         raise ValueError(f"the text of paper {string(paper)[:12]} is not the one that was stored")
-    return string(paper), found
+    return string(paper), string(value)
 
 
 def source_file(path: object, name: object, paper: object) -> SourceFile:
@@ -150,8 +148,8 @@ def failure(path: object, name: object, sha256: object, happened: object, remedy
 def chunk(*row: Any) -> tuple[Chunk, str]:
     """From CHUNK_COLUMNS: a chunk and the hash of its text."""
     id, paper, start, end, text_hash, parent = row
-    found = Chunk(number(id), string(paper), number(start), number(end), None if parent is None else number(parent))
-    return found, string(text_hash)
+    parent = None if parent is None else number(parent)
+    return Chunk(number(id), string(paper), number(start), number(end), parent), string(text_hash)
 
 
 def vector(id: object, blob: object) -> tuple[int, bytes]:
@@ -164,18 +162,18 @@ def text_pair(key: object, value: object) -> tuple[str, str]:
 
 
 def stamp(meta: Mapping[str, str]) -> Stamp:
-    """From the table meta: its epoch and its generation."""
+    """The stamp from the table meta."""
     return Stamp(meta["epoch"], int(meta["generation"]))
 
 
 def fingerprint(value: object) -> dict[str, str]:
-    what = "the store's fingerprint"
-    return {key: typed(str, field, what) for key, field in mapped(value, what).items()}
+    label = "the store's fingerprint"
+    return {key: typed(str, field, label) for key, field in mapped(value, label).items()}
 
 
 # The log and the conversations
 
-# Without its feedback, which is added later, and its checksum
+# The columns of a question that its checksum covers; feedback is added later
 QUERY_COLUMNS = (
     "id, asked, question, standalone_question, chunks, answer, sources, timings_ms, model, confidence, trace"
 )
@@ -187,29 +185,41 @@ LoggedFields = tuple[
 
 
 def shown_crc(*values: object) -> int:
-    """The checksum of what people saw: it has quotes."""
+    """The checksum of what a user was shown, which contains quotes."""
     return text_crc(json.dumps(values))
 
 
 def query(*row: Any) -> LoggedFields:
     """From QUERY_COLUMNS, feedback and crc: the fields of a LogEntry (query_log.py), its sources as lists."""
-    *about, feedback, crc = row
-    id, asked, question, standalone, chunks, answer, sources, timings_ms, model, confidence, trace = about
-    what = f"question {id} of the log"
-    if crc != shown_crc(*about[1:]):
-        raise SaidChanged(f"{what} has changed since it was written")
+    *columns, feedback, crc = row
+    id, asked, question, standalone, chunks, answer, sources, timings_ms, model, confidence, trace = columns
+    label = f"question {id} of the log"
+    if crc != shown_crc(*columns[1:]):
+        raise UserDataChanged(f"{label} has changed since it was written")
     if feedback not in ("", "good", "bad"):
-        raise ValueError(f"the feedback on {what} cannot be read")
-    sure = None if confidence is None else typed(float, confidence, what)
-    cited, timings = listed(list, sources, what), mapped(timings_ms, what)
-    found = None if trace is None else mapped(trace, what)
-    return asked, question, standalone, listed(int, chunks, what), answer, cited, timings, model, feedback, sure, found
+        raise ValueError(f"the feedback on {label} cannot be read")
+    sure = None if confidence is None else typed(float, confidence, label)
+    cited, timings = listed(list, sources, label), mapped(timings_ms, label)
+    trace_fields = None if trace is None else mapped(trace, label)
+    return (
+        asked,
+        question,
+        standalone,
+        listed(int, chunks, label),
+        answer,
+        cited,
+        timings,
+        model,
+        feedback,
+        sure,
+        trace_fields,
+    )
 
 
 def turn(*row: Any) -> tuple[str, int, str, dict[str, Any], str, int | None]:
     """From TURN_COLUMNS: conversation, place, time, reply, memory (answer_snapshot.py), row in the query log."""
     conversation, place, asked, reply, memory, query, crc = row
-    what = "a turn of a conversation"
+    label = "a turn of a conversation"
     if crc != shown_crc(reply, memory):
-        raise SaidChanged(f"{what} has changed since it was written")
-    return conversation, place, asked, mapped(reply, what), string(memory), None if query is None else number(query)
+        raise UserDataChanged(f"{label} has changed since it was written")
+    return conversation, place, asked, mapped(reply, label), string(memory), None if query is None else number(query)

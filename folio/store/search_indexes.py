@@ -1,4 +1,4 @@
-"""What a search needs of indexes, whether they are files of this computer or a server's."""
+"""The interface of a library's search indexes, whether they are local files or on a server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from folio.protocols import LexicalIndex
 from folio.store.rows import Stamp
 from folio.types import Vectors
 
-# How to open indexes: files checked up to a limit, or wholly; or rebuilt from the library without a look at them
+# How to open indexes. "sample": check files up to a limit. "checked": check them completely. "none": rebuild them.
 Trust = Literal["sample", "checked", "none"]
 
 
@@ -23,9 +23,9 @@ class DenseIndex(Protocol):
     def search_all(
         self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
     ) -> list[tuple[int, float]] | None:
-        """The same exactly, among the chunks that `allowed` leaves; None where `search` misses none that it could find.
+        """Exact search among the chunks that `allowed` returns; None if `search` misses nothing anyway.
 
-        An approximate search may read only chunks that are not allowed, however deep it goes.
+        An approximate search may otherwise find only chunks that are not allowed.
         """
         ...
 
@@ -45,17 +45,17 @@ class SearchIndexes(Protocol):
 
     @property
     def fine_passages(self) -> DenseIndex | None:
-        """None where there are none."""
+        """The vectors of fine passages; None if the library has no fine passages."""
         ...
 
     @property
     def lexical(self) -> LexicalIndex: ...
 
     def found_damaged(self) -> bool:
-        """Whether a check in the background has found one of them damaged."""
+        """Whether a check in the background has found damage."""
         ...
 
     @property
     def reopen(self) -> Callable[[Trust], SearchIndexes]:
-        """Opens them again after IndexDamaged, and repairs what is damaged."""
+        """Opens the indexes again after IndexDamaged, and repairs them."""
         ...

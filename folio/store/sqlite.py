@@ -1,4 +1,4 @@
-"""A library in SQLite files on this computer: library.sqlite, and what people said in user.sqlite, attached to it."""
+"""A library in local SQLite files: library.sqlite, and the user data in user.sqlite, which is attached to it."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ MEMORY = Path(":memory:")
 # SQLite's errors for a sound file that cannot be accessed
 _NO_ACCESS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
-# Those that prove that the file is not as it was written: nothing else is damage (https://www.sqlite.org/rescode.html).
-# SQLITE_ERROR is one because every statement here fits a whole schema; "" is Python's, for text that is not UTF-8.
+# SQLite's errors that prove damage (https://www.sqlite.org/rescode.html); no other error does. SQLITE_ERROR is one,
+# because every statement here fits an intact schema. Python's error for text that is not UTF-8 has the name "".
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_IOERR_SHORT_READ", "SQLITE_ERROR")
-# ... except where it is about connections: "database other is locked", "cannot commit - no transaction is active"
+# ... unless SQLITE_ERROR is about connections: "database other is locked", "cannot commit - no transaction is active"
 _STATES = ("locked", "transaction")
 # Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
 SIDE_FILES = 2**16
 
 
 class SqliteDatabase(Database):
-    """`Database` in a file: a library with what people said, or that alone."""
+    """`Database` in files: a library with its user data, or the user data alone."""
 
     def __init__(
         self, path: Path, part: Part = "library", *, create: bool = False, notice: Notice = lambda text: None
     ) -> None:
-        """path: library.sqlite, or user.sqlite for that part alone. MEMORY is lost when it is closed.
+        """path: library.sqlite, or user.sqlite for the user data alone; MEMORY for a database in memory.
 
-        create: make the file if it is missing or empty; otherwise StoreMissing is raised. user.sqlite is made wherever
-        it is missing and can be. notice: told what happened if that had to be restored.
+        create: make the file if it is missing or empty; otherwise StoreMissing is raised. A missing user.sqlite is
+        always made if possible. notice: gets a line if user.sqlite had to be restored.
         """
         self.path, self.place, self._part, self._notice = path, str(path), part, notice
-        self._waits_s: float | None = None  # of the last transaction, in seconds
+        self._waits_s: float | None = None  # the wait of the last transaction, in seconds
         self._user = path if part == "user" or path == MEMORY else user_file.user_file(path)
         if path != MEMORY and not path.exists() and (not create or (part == "library" and set_aside(path))):
             raise self._missing()
@@ -71,7 +71,7 @@ class SqliteDatabase(Database):
                 happened = "" if path == MEMORY else user_file.restored(self._user, failed=True)
                 if happened:
                     notice(happened)
-                elif identity(self._user) == before:  # else another process has restored it
+                elif identity(self._user) == before:  # otherwise another process has restored it
                     raise
                 self._open(create=create)
 
@@ -84,12 +84,12 @@ class SqliteDatabase(Database):
             raise
 
     def _connected(self) -> sqlite3.Connection:
-        """A connection; where the folder cannot be written, one that needs no file beside the library's."""
+        """A connection; if the folder cannot be written, one that needs no further files."""
         self._unchanged: tuple[FileState, ...] | None = None
         try:
             return self._attached(str(self.path), self._user)
         except sqlite3.OperationalError as error:
-            # SQLite cannot make the files of a write-ahead log. Without a log, the file alone is the library.
+            # SQLite cannot make the files of a write-ahead log. Without a log, the file is the complete library.
             if not error.sqlite_errorname.startswith(_NO_ACCESS) or any(map(has_log, self._files)):
                 raise
             self._unchanged = self._states()
@@ -100,7 +100,7 @@ class SqliteDatabase(Database):
         sqlite = _connect(address)
         try:
             self._version = int(sqlite.execute("PRAGMA user_version").fetchone()[0])
-            if self._part == "library" and not self._is_older:  # else nothing is made beside it yet
+            if self._part == "library" and not self._is_older:  # otherwise user.sqlite is made by the takeover
                 sqlite.execute("ATTACH DATABASE :path AS user", {"path": self._user_address(user)})
         except BaseException:
             sqlite.close()
@@ -116,7 +116,7 @@ class SqliteDatabase(Database):
 
     @property
     def _is_older(self) -> bool:
-        """Whether the file says that an earlier version of Folio wrote it."""
+        """Whether an earlier version of Folio wrote the file, according to its version number."""
         return 0 < self._version < LIBRARY_VERSION
 
     @property
@@ -132,12 +132,12 @@ class SqliteDatabase(Database):
         return self._unchanged is not None
 
     def identity(self) -> Hashable:
-        """Device and inode of the files that are there now."""
+        """Device and inode of the current files."""
         library = identity(self.path)
         return None if library is None else (library, identity(self._user))
 
     def _refresh(self) -> None:
-        """Open the file again if its owner has written it; SQLite does not look out for that without a log."""
+        """Open the files again if their owner has written them, which SQLite does not notice without a log."""
         if self.is_read_only and not self.in_snapshot and self._states() != self._unchanged:
             self._sqlite.close()
             self._open(create=False)
@@ -151,7 +151,7 @@ class SqliteDatabase(Database):
         return StoreMissing(f"There is no index at {self.path.parent} yet.", f"{FIRST_INGEST}.")
 
     def _prepare(self, create: bool) -> None:
-        """Make what is missing. Raises StoreMissing, StoreMismatch."""
+        """Make missing tables. Raises StoreMissing, StoreMismatch."""
         if self._part == "library":
             self._require_version(LIBRARY_VERSION)
             if self._is_older:
@@ -165,7 +165,7 @@ class SqliteDatabase(Database):
             self._make("user")
 
     def _take_over(self) -> None:
-        """Bring the library of an earlier version into these tables."""
+        """Convert the library of an earlier version."""
         if self.is_read_only:
             raise StoreMismatch(
                 f"The library {self.path} was made by an older version of Folio, and cannot be updated: its folder"
@@ -178,20 +178,20 @@ class SqliteDatabase(Database):
         take_over(self.path)
         self._sqlite = self._connected()
 
-    def _require_version(self, own: int) -> None:
-        """Raises StoreMismatch for a newer library, or another program's file; StoreDamaged. An older one passes."""
-        if self._version == own:
+    def _require_version(self, required: int) -> None:
+        """Raises StoreMismatch for a newer library or another program's file, StoreDamaged. An older one passes."""
+        if self._version == required:
             return
         tables = self._sqlite.execute(sqlite_schema.SELECT.format("main")).fetchall()
         self._version = int(self._sqlite.execute("PRAGMA main.user_version").fetchone()[0])
-        if self._version == own:  # made by another process since it was looked at first
+        if self._version == required:  # another process has made the tables meanwhile
             return
         if sqlite_schema.is_of("library", tables):
-            raise self.damaged(f"its version is said to be {self._version}, but its tables are those of {own}")
-        if self._version > own:
+            raise self.damaged(f"its version is said to be {self._version}, but its tables are those of {required}")
+        if self._version > required:
             raise StoreMismatch(
                 f"The index was written by a newer version of Folio (schema {self._version}; this version supports"
-                f" {own}).",
+                f" {required}).",
                 f"Use that version, or move the folder vectorstore/ away and run `{command('ingest')}` to read your"
                 " PDFs again.",
             )
@@ -202,7 +202,7 @@ class SqliteDatabase(Database):
             )
 
     def _has_user_tables(self) -> bool:
-        """Whether there are tables for what people said. Raises StoreMismatch."""
+        """Whether there are tables for user data. Raises StoreMismatch."""
         schema = self._user_schema
         version = self._sqlite.execute(f"PRAGMA {schema}.user_version").fetchall()
         if version == [(USER_VERSION,)]:
@@ -215,7 +215,7 @@ class SqliteDatabase(Database):
                 f"The file {self._user} was not written by Folio.",
                 "Move it away, or set VECTORSTORE_DIR to another folder.",
             )
-        # It is written in two places, so that no flipped bit in one makes the file a newer one
+        # The version is stored in two places, so that one flipped bit does not make the file look newer.
         version = self._sqlite.execute("SELECT CAST(value AS INTEGER) FROM kept WHERE key = 'version'").fetchall()
         if version != [(USER_VERSION,)]:
             raise StoreMismatch(
@@ -225,13 +225,13 @@ class SqliteDatabase(Database):
         return True
 
     def _make(self, part: Part) -> None:
-        """Make the tables of a part, all or none; another process may be doing it too."""
+        """Make the tables of a part, all or none; another process may be doing the same."""
         schema = "main" if part == self._part else "user"
         self._sqlite.execute(f"PRAGMA {schema}.journal_mode = WAL")
         self._sqlite.execute("BEGIN IMMEDIATE")
         try:
-            found = self._sqlite.execute(f"SELECT 1 FROM {schema}.sqlite_master WHERE name IN ('meta', 'kept')")
-            if not found.fetchall():
+            existing = self._sqlite.execute(f"SELECT 1 FROM {schema}.sqlite_master WHERE name IN ('meta', 'kept')")
+            if not existing.fetchall():
                 for statement in statements(TABLES[part], sqlite_schema.TYPES, schema):
                     self._sqlite.execute(statement)
                 rows = first_rows(part).items()
@@ -256,7 +256,7 @@ class SqliteDatabase(Database):
             self._refresh()
             try:
                 return self._sqlite.execute(sql, _lists_as_json(findable(values))).fetchall()
-            except sqlite3.DataError as error:  # a length that no row has
+            except sqlite3.DataError as error:  # a value too long for SQLite
                 raise self.damaged(clause(error)) from error
 
     def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
@@ -311,7 +311,7 @@ class SqliteDatabase(Database):
             self._sqlite.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
             self._waits_s = wait_s
         if part == "both" or self._part == "user":
-            self._sqlite.execute("BEGIN IMMEDIATE")  # of all files
+            self._sqlite.execute("BEGIN IMMEDIATE")  # locks all files
             return
         self._sqlite.execute("BEGIN")
         try:
@@ -324,7 +324,7 @@ class SqliteDatabase(Database):
     # The files
 
     def purge(self) -> None:
-        """See Database. If another process reads from the log for long, it is emptied when that process closes it."""
+        """See Database. If another process keeps reading from the log, closing that process empties it."""
         if self._user == MEMORY:
             return
         self.execute(f"PRAGMA {self._user_schema}.wal_checkpoint(TRUNCATE)")
@@ -332,7 +332,7 @@ class SqliteDatabase(Database):
 
     @property
     def _user_schema(self) -> str:
-        """The schema of what people said."""
+        """The schema of the user data."""
         return "user" if self._part == "library" else "main"
 
     def faults(self, part: Part) -> list[str]:
@@ -341,18 +341,20 @@ class SqliteDatabase(Database):
         lines = [str(line) for (line,) in self.query(f"PRAGMA {schema}.integrity_check")]
         if unread := user_file.unread_page(lines):
             raise self.unusable(f"a page of it could not be read ({unread})")
-        found = [line for line in lines if line != "ok"]
-        found += sqlite_schema.faults(part, self.query(sqlite_schema.SELECT.format(schema)))
+        structure_faults = [line for line in lines if line != "ok"]
+        structure_faults += sqlite_schema.faults(part, self.query(sqlite_schema.SELECT.format(schema)))
         broken = [table for table, *_ in self.query(f"PRAGMA {schema}.foreign_key_check")]
-        if part == "user" and found:
+        if part == "user" and structure_faults:
             user_file.suspect(self._user)
-        return found + [f"A row of table {table} refers to a missing row." for table in dict.fromkeys(broken)]
+        return structure_faults + [
+            f"A row of table {table} refers to a missing row." for table in dict.fromkeys(broken)
+        ]
 
     @contextmanager
     def attached(self, other: Path, name: str) -> Iterator[None]:
         """Inside, the tables of another database file can be read as `name.table`."""
         path = str(other)
-        if storable(path) != path:  # in the locale C; on Windows a network's share has no address
+        if storable(path) != path:  # in the locale C; not always, because a network share on Windows has no URI
             path = uri(other)
         self.execute(f"ATTACH DATABASE :path AS {name}", path=path)
         try:
@@ -361,17 +363,17 @@ class SqliteDatabase(Database):
             self.execute(f"DETACH DATABASE {name}")
 
     def merge_log(self) -> None:
-        """Bring the whole write-ahead logs into the files, and empty them. Raises StoreBusy while others read them."""
+        """Merge the write-ahead logs into the files. Raises StoreBusy while others read from the logs."""
         if any(is_busy for is_busy, *_ in self.execute("PRAGMA wal_checkpoint(TRUNCATE)")):
             raise self._busy()
 
     # Errors
 
-    def damaged(self, what: str) -> StoreDamaged:
+    def damaged(self, fault: str) -> StoreDamaged:
         """See Database."""
         if self._user != MEMORY:
-            user_file.suspect(self._user)  # there may be more that is wrong with it
-        return super().damaged(what)
+            user_file.suspect(self._user)  # it may be damaged too
+        return super().damaged(fault)
 
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
         """See Database."""
@@ -396,8 +398,8 @@ class SqliteDatabase(Database):
         )
 
     def _as_ours(self, error: sqlite3.Error) -> StoreError:
-        """SQLite's error as one of Folio's; StoreDamaged only for what proves damage."""
-        name = getattr(error, "sqlite_errorname", "")  # not all come from SQLite itself
+        """SQLite's error as one of Folio's; StoreDamaged only if it proves damage."""
+        name = getattr(error, "sqlite_errorname", "")  # Python's own errors have no name
         if self._out_of_space(name):
             return disk_full(self.path.parent)
         if name.startswith(_BUSY):
@@ -407,14 +409,14 @@ class SqliteDatabase(Database):
         if name.startswith("SQLITE_CORRUPT") and (unread := next(filter(None, map(read_error, self._files)), None)):
             return self.unusable(unread)
         is_state = name == "SQLITE_ERROR" and any(word in str(error) for word in _STATES)
-        is_of_python = not name and not isinstance(error, sqlite3.OperationalError)  # of a closed connection
+        is_of_python = not name and not isinstance(error, sqlite3.OperationalError)  # such as for a closed connection
         if is_state or is_of_python or (name and not name.startswith(_DAMAGE)):
             return self.unusable(clause(error))
         if self._user != MEMORY and (self._part == "user" or not user_file.is_sound(self._user)):
             user_file.suspect(self._user)
             return StoreDamaged(
                 f"The file {self._user}, with your questions, conversations and edits, is damaged: {clause(error)}.",
-                "Run the same command again: the newest copy of it that is sound takes its place.",
+                "Run the same command again: it restores the newest sound copy.",
             )
         if isinstance(error, sqlite3.OperationalError):
             return StoreDamaged(f"The library {self.path} cannot be used: {error}.", DAMAGED)
@@ -427,14 +429,14 @@ class SqliteDatabase(Database):
         except FolioError:
             raise
         except (sqlite3.DataError, sqlite3.IntegrityError, OverflowError, UnicodeEncodeError) as error:
-            # Too large, twice the same, an integer above 64 bits, a lone surrogate
+            # Too large, a duplicate, an integer above 64 bits, a lone surrogate
             raise StoreRefused(
-                f"The library cannot hold what it was given: {one_line(str(error))[:200]}.",
+                f"The library cannot store this: {one_line(str(error))[:200]}.",
                 "Leave out what you were adding, and run the same command again.",
             ) from error
         except sqlite3.Error as error:
             raise self._as_ours(error) from error
-        except UnicodeDecodeError as error:  # in an error's own text
+        except UnicodeDecodeError as error:  # in the text of an error
             raise self.damaged(clause(error)) from error
         except MemoryError as error:
             raise StoreError(
@@ -444,7 +446,7 @@ class SqliteDatabase(Database):
 
 
 def _lists_as_json(values: Mapping[str, object]) -> dict[str, object]:
-    """SQLite takes a list as JSON, for json_each."""
+    """The values with lists as JSON, for json_each."""
     return {name: dumps(value) if isinstance(value, list) else value for name, value in values.items()}
 
 

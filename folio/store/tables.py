@@ -1,9 +1,9 @@
 """The tables of a library, in the SQL that SQLite and PostgreSQL have in common.
 
-There are two parts. What is made from the PDFs can be made again at any time; what people and services said cannot, and
-is kept apart from it: in SQLite in a file of its own, in PostgreSQL in a schema of its own.
+There are two parts. The data made from PDFs can be made again at any time. The data that people and services added (the
+user data) cannot, and is stored separately: in SQLite in another file, in PostgreSQL in another schema.
 
-The words in braces are an engine's own names of types. Text is ordered by its bytes in UTF-8, and holds no U+0000.
+Each engine replaces the words in braces by its own type names. Text is ordered by its bytes in UTF-8, without U+0000.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import uuid
 from collections.abc import Mapping
 from typing import Literal
 
-# What is made from the PDFs. Increment its number with every change: a library of another number is made again, or
-# taken over (takeover.py).
+# The data made from PDFs. Increment the version with every change: a library of another version is rebuilt, or
+# converted (takeover.py).
 LIBRARY_VERSION = 16
 LIBRARY = """
 CREATE TABLE meta (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
 CREATE TABLE papers (
     id {text} PRIMARY KEY,              -- SHA-256 of the file
     length {integer} NOT NULL,          -- characters of text
-    starts {text} NOT NULL,             -- JSON: where each physical page begins in the text
+    starts {text} NOT NULL,             -- JSON: the offset of each physical page in the text
     labels {text} NOT NULL,             -- JSON: the label printed on each page
-    problems {text} NOT NULL,           -- JSON: what was odd when it was read
-    sections {text} NOT NULL,           -- JSON: start, end, level, number, title and kind of each, from its heading on
-    metadata {text} NOT NULL,           -- JSON: what the PDF says (paper_metadata.py)
+    problems {text} NOT NULL,           -- JSON: the problems of reading it
+    sections {text} NOT NULL,           -- JSON: start, end, level, number, title and kind of each
+    metadata {text} NOT NULL,           -- JSON: from the PDF (paper_metadata.py)
     added {text} NOT NULL,              -- ISO time in UTC
-    passages {integer} NOT NULL,        -- how many there are
+    passages {integer} NOT NULL,        -- their number
     text_crc {integer} NOT NULL,        -- CRC-32 of the text
     digest {bytes} NOT NULL,            -- of all columns above
     generation {integer} NOT NULL,
-    -- Of the metadata: what papers are found by that are cited alike, or are versions of one (citation_labels.py)
+    -- Search keys from the metadata, for papers with the same label and versions of a paper (citation_labels.py)
     family {text}, title_start {text}, arxiv {text}, doi {text}, year {integer}
 );
 CREATE INDEX papers_generation ON papers(generation);
@@ -39,12 +39,12 @@ CREATE INDEX papers_family ON papers(family);
 CREATE INDEX papers_title ON papers(title_start);
 CREATE INDEX papers_arxiv ON papers(arxiv);
 CREATE INDEX papers_doi ON papers(doi);
--- Apart from what is listed: it is long
+-- In a table of its own, because a list of papers does not need the long text
 CREATE TABLE texts (paper {text} PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE, text {text} NOT NULL);
 CREATE TABLE files (
     path {text} PRIMARY KEY, name {text} NOT NULL,
     paper {text} NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
-    place {integer} NOT NULL            -- in the order in which they were added
+    place {integer} NOT NULL            -- in the order of adding
 );
 CREATE INDEX files_paper ON files(paper);
 CREATE INDEX files_place ON files(place);
@@ -58,7 +58,7 @@ CREATE TABLE chunks (
     start {integer} NOT NULL, "end" {integer} NOT NULL,
     text_hash {text} NOT NULL,          -- in hex
     generation {integer} NOT NULL,
-    parent {integer} REFERENCES chunks(id) ON DELETE CASCADE -- of a fine passage: the passage that it lies in
+    parent {integer} REFERENCES chunks(id) ON DELETE CASCADE -- of a fine passage: the passage that contains it
 );
 CREATE INDEX chunks_paper ON chunks(paper);
 CREATE INDEX chunks_hash ON chunks(text_hash);
@@ -72,7 +72,7 @@ CREATE TABLE removed (chunk {integer} NOT NULL, generation {integer} NOT NULL);
 CREATE INDEX removed_generation ON removed(generation);
 -- Vectors of a paper that is still being embedded, so that a kill does not cost them
 CREATE TABLE pending (text_hash {text} PRIMARY KEY, data {bytes} NOT NULL){keyed};
--- The vector of a paper as a whole (paper_text.py), and the hash of the text that it was made from
+-- The vector of a whole paper (paper_text.py), and the hash of its text
 CREATE TABLE paper_vectors (
     paper {text} PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
     text_hash {text} NOT NULL, data {bytes} NOT NULL
@@ -80,15 +80,15 @@ CREATE TABLE paper_vectors (
 CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
 """
 
-# What people and services said. Change it by steps that keep everything: none has been needed yet.
+# The user data. A change needs a migration that keeps all of it; there has been none yet.
 USER_VERSION = 1
 USER = """
 CREATE TABLE kept (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
--- What each source but its PDF says of a paper (paper_metadata.py), which need not be in the library
+-- Metadata of papers (paper_metadata.py) from sources other than their PDFs; a paper need not be in the library
 CREATE TABLE metadata (
     paper {text} NOT NULL,              -- SHA-256 of its file
     source {text} NOT NULL,
-    fields {text} NOT NULL,             -- JSON: field -> its value, its origin, whether it is sure
+    fields {text} NOT NULL,             -- JSON: field -> value, origin, whether it is certain
     updated {text} NOT NULL,            -- ISO time in UTC
     family {text}, title_start {text}, arxiv {text}, doi {text}, year {integer}, -- as in papers
     PRIMARY KEY (paper, source)
@@ -97,7 +97,7 @@ CREATE INDEX metadata_family ON metadata(family) WHERE family IS NOT NULL;
 CREATE INDEX metadata_title ON metadata(title_start) WHERE title_start IS NOT NULL;
 CREATE INDEX metadata_arxiv ON metadata(arxiv) WHERE arxiv IS NOT NULL;
 CREATE INDEX metadata_doi ON metadata(doi) WHERE doi IS NOT NULL;
-CREATE TABLE queries (                  -- the log of questions: nothing else hangs on it
+CREATE TABLE queries (                  -- the log of questions; no index depends on it
     id {integer} PRIMARY KEY,
     asked {text} NOT NULL,              -- ISO time in UTC
     question {text} NOT NULL, standalone_question {text} NOT NULL,
@@ -107,9 +107,9 @@ CREATE TABLE queries (                  -- the log of questions: nothing else ha
     timings_ms {text} NOT NULL,         -- JSON: milliseconds of each stage
     model {text} NOT NULL,
     feedback {text} NOT NULL,           -- "good", "bad" or ""
-    confidence {real},                  -- from 0 to 1, NULL for an answerer that gives none
-    trace {text},                       -- JSON: how the evidence of a deep answer was found, NULL for others
-    crc {integer} NOT NULL              -- CRC-32 of what was shown: it has quotes
+    confidence {real},                  -- from 0 to 1, NULL if the answerer gives none
+    trace {text},                       -- JSON: the steps of a deep answer, NULL for others
+    crc {integer} NOT NULL              -- CRC-32 of what was shown, which contains quotes
 );
 CREATE TABLE conversations (
     id {text} PRIMARY KEY, title {text} NOT NULL,
@@ -120,28 +120,28 @@ CREATE TABLE turns (
     conversation {text} NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
     place {integer} NOT NULL,           -- in the conversation, from 1
     asked {text} NOT NULL,              -- ISO time in UTC
-    reply {text} NOT NULL,              -- JSON: what people saw
-    memory {text} NOT NULL,             -- JSON: what a follow-up needs (answer_snapshot.py)
+    reply {text} NOT NULL,              -- JSON: the reply that was shown
+    memory {text} NOT NULL,             -- JSON: the answer, for follow-ups (answer_snapshot.py)
     query {integer} REFERENCES queries(id) ON DELETE SET NULL,
-    crc {integer} NOT NULL,             -- CRC-32 of reply and memory: they have quotes
+    crc {integer} NOT NULL,             -- CRC-32 of reply and memory, which contain quotes
     UNIQUE (conversation, place)
 );
 CREATE INDEX turns_query ON turns(query);
 -- Works that services describe (works.py): papers of the library and others
 CREATE TABLE works (
-    id {text} PRIMARY KEY,              -- a hash of the mark that it was first known by
-    version_of {text} NOT NULL,         -- the version of it that is preferred, '' for none
-    said {text} NOT NULL                -- JSON: source -> when it was asked, and what it said (work.py)
+    id {text} PRIMARY KEY,              -- a hash of its first mark
+    version_of {text} NOT NULL,         -- the preferred version of it, '' for none
+    said {text} NOT NULL                -- JSON: source -> time and description (work.py)
 );
 CREATE INDEX works_version ON works(version_of) WHERE version_of != '';
--- What works are recognised by (Work.marks), made from what is said of them
+-- The marks by which works are recognised (Work.marks), from their descriptions
 CREATE TABLE work_marks (mark {text} NOT NULL, work {text} NOT NULL, PRIMARY KEY (mark, work)){keyed};
 CREATE INDEX work_marks_work ON work_marks(work);
 CREATE TABLE citations (
     citing {text} NOT NULL,             -- a work
-    cited {text} NOT NULL,              -- a mark, of a work that is here or that nobody has looked up
+    cited {text} NOT NULL,              -- a mark, of a work in `works` or of an unknown one
     source {text} NOT NULL, said_at {text} NOT NULL, -- ISO time in UTC
-    place {integer} NOT NULL,           -- in the order in which they came
+    place {integer} NOT NULL,           -- in the order of storing
     PRIMARY KEY (citing, cited)
 );
 CREATE INDEX citations_cited ON citations(cited);
@@ -149,8 +149,8 @@ CREATE INDEX citations_place ON citations(place);
 CREATE TABLE paper_works (
     paper {text} PRIMARY KEY,           -- SHA-256 of its file
     work {text} NOT NULL,
-    found_by {text} NOT NULL,           -- what they have in common
-    score {integer} NOT NULL            -- how well they fit, 0 to 1000
+    found_by {text} NOT NULL,           -- the kind of mark that matched
+    score {integer} NOT NULL            -- the quality of the match, 0 to 1000
 );
 CREATE INDEX paper_works_work ON paper_works(work);
 CREATE TABLE notices (                  -- retractions, corrections and newer versions of works
@@ -163,7 +163,7 @@ CREATE TABLE notices (                  -- retractions, corrections and newer ve
 );
 """
 
-# The columns by which a row replaces another
+# Table -> the columns whose values identify the row that an insert replaces
 KEYS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("meta", "kept"), ("key",)),
     "failures": ("path",),
@@ -181,7 +181,7 @@ COLUMNS = {
     table: re.findall(r'"?(\w+)"? \{(?:text|integer|real|bytes)\}', re.sub(r"--[^\n]*", "", body))
     for table, body in re.findall(r"CREATE TABLE (\w+) (\(.*?)\)(?:\{keyed\})?;", LIBRARY + USER, re.S)
 }
-# Table -> columns by which each of its rows is known
+# Table -> the columns that identify each row
 ROW_KEYS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("papers", "chunks", "queries", "turns"), ("id",)),
     "texts": ("paper",),
@@ -191,12 +191,12 @@ ROW_KEYS: dict[str, tuple[str, ...]] = {
     "work_marks": ("mark", "work"),
     **KEYS,
 }
-# The table of each part with what is known of it as a whole
+# Part -> its table with values about the whole part
 FIRST = {"library": "meta", "user": "kept"}
 
 
 def statements(text: str, types: Mapping[str, str], schema: str = "") -> list[str]:
-    """The statements that make tables. types: an engine's own names; schema: where they are made."""
+    """The statements that create tables. types: the engine's type names. schema: the schema to create them in."""
     text = re.sub(r"--[^\n]*", "", text)
     if schema:
         text = re.sub(r"CREATE (TABLE|INDEX) ", rf"CREATE \1 {schema}.", text)
@@ -204,7 +204,7 @@ def statements(text: str, types: Mapping[str, str], schema: str = "") -> list[st
 
 
 def first_rows(part: Literal["library", "user"]) -> dict[str, str]:
-    """What is in the tables `meta` and `kept` of a new library."""
+    """The content of the table `meta` or `kept` of a new library."""
     if part == "user":
         return {"version": str(USER_VERSION), "said": "0"}
     counts = dict.fromkeys(("generation", "chunks", "fine", "described"), "0")

@@ -1,8 +1,8 @@
-"""Takes over the library of the release before, whose one file held what people said too.
+"""Converts the library of the previous release, which had the user data in the same file.
 
-What people and services said goes into user.sqlite first, as far as it can be read: it is there even if the papers are
-damaged and have to be read again. Then a new library is filled beside the old one, and put in its place. A kill at any
-point leaves the old one, and the next command does all of it again.
+The user data is copied to user.sqlite first, as far as it can be read, so that it survives even if the papers are
+damaged and have to be read again. Then a new library is filled next to the old one and replaces it. A kill at any point
+leaves the old library, and the next command starts again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +27,12 @@ from folio.store.digests import pack_vector, row_digest, text_crc, vector_bytes
 from folio.store.sqlite import SqliteDatabase
 from folio.store.user_file import copy_now, user_file
 
-# The schema of the release before. An older one has to be opened by that release first.
+# The schema of the previous release. An older library must be opened with that release first.
 VERSION = 15
 _FOLDER = "takeover"
 Row = dict[str, object]
-# Table -> what is copied of it; what had no order gets that of its rows
-_SAID = {
+# Table -> the columns that are copied; `place` is the order of the old rows
+_USER_COLUMNS = {
     "metadata": "paper, source, fields, updated",
     "queries": f"{rows.QUERY_COLUMNS}, feedback",
     "conversations": "id, title, begun, updated",
@@ -42,7 +43,7 @@ _SAID = {
     "paper_works": "paper, work, found_by, score",
     "notices": "work, kind, dated, link, source, said_at",
 }
-_MADE = {
+_LIBRARY_COLUMNS = {
     "files": "path, name, paper, rowid AS place",
     "failures": "path, name, sha256, happened, remedy",
     "chunks": 'id, paper, start, "end", hex(text_hash) AS text_hash, generation, parent',
@@ -50,15 +51,15 @@ _MADE = {
     "removed": "chunk, generation",
     "paper_vectors": "paper, lower(hex(text_hash)) AS text_hash, data",
 }
-# Table -> what the digests of its rows were made of: of queries, what was not NULL
+# Table -> the columns in the digests of its rows; for queries, only those that are not NULL
 _DIGESTED = {
-    **{table: _SAID[table] for table in ("metadata", "works", "paper_works", "notices")},
+    **{table: _USER_COLUMNS[table] for table in ("metadata", "works", "paper_works", "notices")},
     "queries": rows.QUERY_COLUMNS,
     "conversations": "id, title, begun",
     "turns": "conversation, place, asked, reply, memory",
     "citations": "citing, cited, source, said_at",
     "files": "path, name, paper",
-    "failures": _MADE["failures"],
+    "failures": _LIBRARY_COLUMNS["failures"],
     "chunks": "id, paper, start, end, text_hash, parent",
 }
 _META = "('epoch', 'generation', 'fingerprint', 'chunks', 'fine', 'described')"
@@ -71,12 +72,12 @@ _PAPERS = """SELECT p.*, d.text AS crc, d.about, d.sections AS sections_digest,
     LEFT JOIN metadata m ON m.paper = p.id AND m.source = 'pdf'"""
 _ABOUT_PAPER = ("id", "title", "authors", "year", "starts", "labels", "length", "problems", "arxiv", "added")
 _BATCH = 100
-# How far from 1 the length of a vector without a checksum may be
+# The largest deviation from 1 of the length of a vector without a checksum
 _UNIT_ERROR = 1e-3
 
 
-class _Old:
-    """The old library. An error would hold what is being read, and so keep it locked: `close` ends all of that."""
+class _OldLibrary:
+    """The old library. `close` also closes open cursors, which would keep the file locked after an error."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S)
@@ -87,10 +88,10 @@ class _Old:
         return self._read[-1]
 
     def rows(self, sql: str) -> Iterator[Row]:
-        """The rows that a statement finds, by the names of its columns."""
-        found = self.execute(sql)
-        names = [column[0] for column in found.description]
-        return (dict(zip(names, row, strict=True)) for row in found)
+        """The rows of a query, by the names of its columns."""
+        cursor = self.execute(sql)
+        names = [column[0] for column in cursor.description]
+        return (dict(zip(names, row, strict=True)) for row in cursor)
 
     def close(self) -> None:
         for cursor in self._read:
@@ -102,19 +103,19 @@ class _Old:
 
 
 def take_over(path: Path) -> None:
-    """Put a library of the release before into the tables of this one. Raises StoreMismatch for an older one.
+    """Convert a library of the previous release to the current tables. Raises StoreMismatch for an older one.
 
-    Raises StoreDamaged, and SQLite's own errors; what people said is in user.sqlite then, as far as it can be read.
+    Raises StoreDamaged, and SQLite's own errors; the user data is in user.sqlite then, as far as it can be read.
     """
     folder = path.with_name(_FOLDER)
     new = folder / path.name
     with no_space(path.parent), FileLock(path.with_name(f"{_FOLDER}.lock")):
         try:
-            with closing(_Old(path)) as old:
+            with closing(_OldLibrary(path)) as old:
                 if not _is_due(old, path):
                     return
-                old.execute("BEGIN IMMEDIATE")  # nobody adds to it meanwhile
-                _copy_said(old, path)
+                old.execute("BEGIN IMMEDIATE")  # so that no other process writes to it meanwhile
+                _copy_user_data(old, path)
                 discard(folder)
                 folder.mkdir()
                 _copy_papers(old, new)
@@ -128,20 +129,20 @@ def take_over(path: Path) -> None:
                 discard(folder)
 
 
-def _is_due(old: _Old, path: Path) -> bool:
-    """False if another process has done it meanwhile."""
-    ((found,),) = old.execute("PRAGMA user_version").fetchall()
-    if found < VERSION:
+def _is_due(old: _OldLibrary, path: Path) -> bool:
+    """Whether the library is still to be converted, and no other process has done so meanwhile."""
+    ((version,),) = old.execute("PRAGMA user_version").fetchall()
+    if version < VERSION:
         raise StoreMismatch(
             f"The library {path} was made by a version of Folio that is older than the one before this.",
             f"Open it once with that version (`{command('ingest --verify')}`); or move the folder vectorstore/ away"
             f" and run `{command('ingest')}`, which reads your PDFs again.",
         )
-    return bool(found == VERSION)
+    return bool(version == VERSION)
 
 
-def _empty_log(old: _Old, path: Path) -> None:
-    """Bring the whole write-ahead log into the old file, which is complete then without it."""
+def _empty_log(old: _OldLibrary, path: Path) -> None:
+    """Merge the write-ahead log into the old file, so that the file alone is complete."""
     ((is_busy, *_),) = old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     if is_busy:
         raise StoreBusy(
@@ -153,50 +154,50 @@ def _empty_log(old: _Old, path: Path) -> None:
 def _put_in_place(new: Path, path: Path) -> None:
     sync(new)
     shutil.copymode(path, new)
-    for log in ("-wal", "-shm"):  # they would be taken for the new file's
+    for log in ("-wal", "-shm"):  # SQLite would use them for the new file
         path.with_name(path.name + log).unlink(missing_ok=True)
     replace(new, path)
     sync_folder(path.parent)
 
 
-# What people and services said
+# User data
 
 
-def _copy_said(old: _Old, path: Path) -> None:
-    """Add what was said to the file for it, but what is there already. Raises what kept some of it from being read."""
+def _copy_user_data(old: _OldLibrary, path: Path) -> None:
+    """Add the user data to user.sqlite, except rows that it has already. Raises the first error of unreadable rows."""
     faults: list[Exception] = []
-    kept = user_file(path)
-    with closing(SqliteDatabase(kept, "user", create=True)) as database:
+    target = user_file(path)
+    with closing(SqliteDatabase(target, "user", create=True)) as database:
         with database.transaction("user"):
             database.execute("PRAGMA defer_foreign_keys = ON")
-            for table in _SAID:
-                for batch in _batches(_said(old, table, faults)):
+            for table in _USER_COLUMNS:
+                for batch in _batches(_user_rows(old, table, faults)):
                     _add(database, table, batch)
             # Turns whose conversation or question could not be read
             database.execute("DELETE FROM turns WHERE conversation NOT IN (SELECT id FROM conversations)")
             database.execute("UPDATE turns SET query = NULL WHERE query NOT IN (SELECT id FROM queries)")
-        shutil.copymode(path, kept)
-        copy_now(kept)  # the one that the transaction began with has nothing of it
+        shutil.copymode(path, target)
+        copy_now(target)  # the copy from before the transaction lacks these rows
     if faults:
         raise faults[0]
 
 
-def _said(old: _Old, table: str, faults: list[Exception]) -> Iterator[Row]:
-    """The rows of a table that are as they were written, up to one that cannot be read; what is wrong is noted."""
+def _user_rows(old: _OldLibrary, table: str, faults: list[Exception]) -> Iterator[Row]:
+    """The sound rows of a table, up to one that cannot be read; adds errors to `faults`."""
     only = "WHERE source != 'pdf'" if table == "metadata" else ""
     digest = ", digest" if table in _DIGESTED else ""
     try:
-        for row in old.rows(f"SELECT {_SAID[table]}{digest} FROM {table} {only}"):
+        for row in old.rows(f"SELECT {_USER_COLUMNS[table]}{digest} FROM {table} {only}"):
             try:
-                made = _made(table, row)
+                converted = _converted(table, row)
             except (ValueError, TypeError, LookupError) as error:
                 faults.append(error)
             else:
-                yield made
+                yield converted
     except sqlite3.DatabaseError as error:
-        name = getattr(error, "sqlite_errorname", "")  # "" is Python's, for text that is not UTF-8
+        name = getattr(error, "sqlite_errorname", "")  # "" for Python's error for text that is not UTF-8
         if isinstance(error, sqlite3.OperationalError) and name not in ("", "SQLITE_ERROR"):
-            raise  # it could not be read now, which proves no damage
+            raise  # an error of reading that proves no damage
         faults.append(error)
 
 
@@ -205,26 +206,27 @@ def _add(database: Database, table: str, batch: list[Row]) -> None:
     database.execute_many(f"INSERT INTO {table} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING", batch)
 
 
-# What was made from the PDFs
+# Data made from PDFs
 
 
-def _copy_papers(old: _Old, new: Path) -> None:
-    """Fill a new library. Raises ValueError and its like for a row that is not as it was written."""
+def _copy_papers(old: _OldLibrary, new: Path) -> None:
+    """Fill a new library. Raises ValueError, TypeError or LookupError for a row that has changed."""
     with closing(SqliteDatabase(new, create=True)) as database:
         with database.transaction("library"):
             database.execute("PRAGMA defer_foreign_keys = ON")  # a fine passage may come before its passage
             meta = f"SELECT key, CAST(value AS TEXT) AS value FROM meta WHERE key IN {_META}"
             database.insert("meta", old.rows(meta), replace=True)
-            made = {
+            new_rows = {
                 "papers": map(_paper, old.rows(_PAPERS)),
                 "texts": old.rows("SELECT id AS paper, text FROM papers"),
             }
-            for table, columns in _MADE.items():
+            for table, columns in _LIBRARY_COLUMNS.items():
                 digest = ", digest" if table in _DIGESTED else ""
-                made[table] = (_made(table, row) for row in old.rows(f"SELECT {columns}{digest} FROM {table}"))
-            for table, found in made.items():
+                old_rows = old.rows(f"SELECT {columns}{digest} FROM {table}")
+                new_rows[table] = map(partial(_converted, table), old_rows)
+            for table, converted in new_rows.items():
                 copied = 0
-                for batch in _batches(found):
+                for batch in _batches(converted):
                     database.insert(table, batch)
                     copied += len(batch)
                 ((count,),) = old.execute(f"SELECT count(*) FROM {'papers' if table == 'texts' else table}")
@@ -234,19 +236,19 @@ def _copy_papers(old: _Old, new: Path) -> None:
 
 
 def _paper(row: Row) -> Row:
-    """A paper's row with what was in other tables. Raises ValueError if any of it is not as it was written."""
-    what, crc = f"the record of paper {str(row['id'])[:12]}", row["crc"]
+    """A paper's row with values that were in other tables. Raises ValueError if any of them has changed."""
+    label, crc = f"the record of paper {str(row['id'])[:12]}", row["crc"]
     sections = sorted(json.loads(rows.string(row["sections"])))
     about = row_digest("papers", *(row[name] for name in _ABOUT_PAPER), row["passages"], crc)
     listed = row_digest("sections", row["id"], crc, sections) if sections or row["sections_digest"] else None
-    said = row_digest("metadata", row["id"], "pdf", row["fields"], row["updated"]) if row["fields"] else None
-    if (row["about"], row["sections_digest"], row["metadata_digest"]) != (about, listed, said):
-        raise ValueError(f"{what} has changed since it was written")
+    metadata_digest = row_digest("metadata", row["id"], "pdf", row["fields"], row["updated"]) if row["fields"] else None
+    if (row["about"], row["sections_digest"], row["metadata_digest"]) != (about, listed, metadata_digest):
+        raise ValueError(f"{label} has changed since it was written")
     if text_crc(rows.string(row["text"])) != crc:
         raise ValueError(f"the text of paper {str(row['id'])[:12]} is not the one that was stored")
     metadata = from_json(json.loads(rows.string(row["fields"] or "{}")))
-    made = {**row, "sections": json.dumps(sections), "metadata": json.dumps(to_json(metadata)), "text_crc": crc}
-    columns = {name: made[name] for name in rows.PAPER_COLUMNS.split(", ")}
+    values = {**row, "sections": json.dumps(sections), "metadata": json.dumps(to_json(metadata)), "text_crc": crc}
+    columns = {name: values[name] for name in rows.PAPER_COLUMNS.split(", ")}
     digest = row_digest("papers", *columns.values())
     return {**columns, "digest": digest, "generation": row["generation"], **rows.search_keys(metadata)}
 
@@ -254,9 +256,9 @@ def _paper(row: Row) -> Row:
 # Rows
 
 
-def _batches(made: Iterator[Row]) -> Iterator[list[Row]]:
+def _batches(rows_in: Iterator[Row]) -> Iterator[list[Row]]:
     batch: list[Row] = []
-    for row in made:
+    for row in rows_in:
         batch.append(row)
         if len(batch) == _BATCH:
             yield batch
@@ -265,8 +267,8 @@ def _batches(made: Iterator[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _made(table: str, row: Row) -> Row:
-    """A row as it is now. Raises ValueError and its like if it is not as it was written."""
+def _converted(table: str, row: Row) -> Row:
+    """A row for the current table. Raises ValueError, TypeError or LookupError if it has changed."""
     if table in _DIGESTED:
         values = [row[name] for name in _DIGESTED[table].split(", ")]
         if table == "queries":
@@ -277,7 +279,7 @@ def _made(table: str, row: Row) -> Row:
 
 
 def _packed(row: Row) -> Row:
-    """With a checksum of the vector, which those of Folio 0.3 do not have."""
+    """The row with a checksum of its vector, which vectors of Folio 0.3 lack."""
     blob = rows.typed(bytes, row["data"], "a vector")
     if len(blob) % 4:
         vector_bytes(blob)

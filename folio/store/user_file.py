@@ -1,7 +1,7 @@
-"""The file of what people and services said, user.sqlite: copied once a day, restored from a copy if it is damaged.
+"""user.sqlite, the file with the user data: copied once a day, and restored from a copy if it is damaged.
 
-Nothing else can make it again. The three newest copies are kept, each named by its day. A lock lets one process at a
-time copy or restore it.
+Nothing else can restore it. The three newest copies are kept; the name of each contains its date. A lock lets one
+process at a time copy or restore the file.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from folio.store.sqlite_address import has_log, immutable_uri, read_only_uri
 
 NAME = "user.sqlite"
 COPIES = 3
-# Beside the file: something in it could not be read, so that it is to be checked before it is opened again
+# The ending of a mark next to the file: a part of it could not be read, so it is checked before it is opened again
 _SUSPECT = ".suspect"
-# How SQLite's check reports that the system could not give it a page, with SQLite's error code where it has one
+# How SQLite's check reports a page that the system could not read, with SQLite's error code if it has one
 _NOT_READ = re.compile(r"unable to get the page\. error code=(\d+)|failed to get page")
 _CORRUPT, _SHORT_READ = 11, 522  # SQLITE_CORRUPT and its kin, SQLITE_IOERR_SHORT_READ
-# A folder where nothing can be written, or a file that Windows does not let go
+# Errors for a folder that cannot be written, or a file that Windows keeps for another process
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -39,22 +39,22 @@ def user_file(library: Path) -> Path:
 
 
 def set_aside(path: Path) -> list[Path]:
-    """The damaged files that were renamed when others took the place of this one, oldest first."""
+    """The renamed damaged versions of a file, oldest first."""
     return sorted(path.parent.glob(f"{path.stem}.damaged-*{path.suffix}"))
 
 
 def put_aside(path: Path, *, linked: bool = False) -> Path | None:
     """Rename a damaged file with its log; returns its new path, None if there is none. Continues after a kill.
 
-    linked: leave it at its old path too, where that is possible, for the caller to replace: whoever opens it meanwhile
-    would make an empty file there, and write into that.
+    linked: also leave it at its old path, if possible, for the caller to replace. Otherwise a process that opens the
+    path meanwhile would make an empty file there, and write to it.
     """
     wal, shm = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     aside: Path | None = None
     if has_content(path):
-        earlier = [one for one in set_aside(path) if one.samefile(path)]  # from before a kill
-        named = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
-        aside = earlier[-1] if earlier else named
+        earlier = [damaged for damaged in set_aside(path) if damaged.samefile(path)]  # from before a kill
+        new_name = path.with_name(f"{path.stem}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{path.suffix}")
+        aside = earlier[-1] if earlier else new_name
         if not earlier and not (linked and _link(path, aside)):
             replace(path, aside)
         elif earlier and not linked:
@@ -63,7 +63,7 @@ def put_aside(path: Path, *, linked: bool = False) -> Path | None:
         aside = earlier[-1]
     if aside is not None and wal.exists():
         replace(wal, aside.with_name(f"{aside.name}-wal"))
-    for log in (wal, shm):  # it would be taken for the new file's
+    for log in (wal, shm):  # SQLite would use them for the new file
         log.unlink(missing_ok=True)
     return aside
 
@@ -71,36 +71,35 @@ def put_aside(path: Path, *, linked: bool = False) -> Path | None:
 def _link(path: Path, other: Path) -> bool:
     try:
         os.link(path, other)
-    except OSError:  # a file system without such links
+    except OSError:  # a file system without hard links
         return False
     return True
 
 
 def has_content(path: Path) -> bool:
-    """Whether there is a file that is more than begun."""
+    """Whether there is a file with content, in itself or in its write-ahead log."""
     return path.exists() and (path.stat().st_size > 0 or has_log(path))
 
 
-def place_both(made: Path, library: Path) -> None:
-    """Put a library and its user.sqlite, made whole in the folder `made`, into their places, and delete the folder.
+def place_both(folder: Path, library: Path) -> None:
+    """Move a complete library and its user.sqlite from `folder` to their places, and delete the folder.
 
-    What people said goes first, and is copied: whoever is killed in between still has the old library, and does all of
-    it again.
+    user.sqlite is moved first: after a kill in between, the old library is still there, and the caller starts again.
     """
     files = (user_file(library), library)
     for file in files:
-        sync(made / file.name)
+        sync(folder / file.name)
     for file in files:
         for log in ("-wal", "-shm"):
             file.with_name(file.name + log).unlink(missing_ok=True)
-        replace(made / file.name, file)
+        replace(folder / file.name, file)
     sync_folder(library.parent)
     copy_now(user_file(library))
-    discard(made)
+    discard(folder)
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether there is no file, or one of no bytes: SQLite deletes the log of that."""
+    """Whether there is no file, or one without bytes, whose log SQLite would delete."""
     return not path.exists() or path.stat().st_size == 0
 
 
@@ -110,23 +109,23 @@ def copies(path: Path) -> list[Path]:
 
 
 def copy_daily(path: Path, today: date | None = None) -> None:
-    """Copy the file if that has not been done today."""
+    """Copy the file unless there is a copy of today."""
     if not _copy_of(path, today).exists():
         copy_now(path, today)
 
 
 def copy_now(path: Path, today: date | None = None) -> None:
-    """Copy the file, in the place of today's copy if there is one, and delete copies beyond the three newest.
+    """Copy the file, replacing today's copy if there is one, and delete all but the three newest copies.
 
-    A file that is found damaged is not copied but suspected. Where there is no room, or another process is at it, there
-    is no copy.
+    A damaged file is not copied, but marked with `suspect`. Makes no copy if the disk is full or another process is
+    copying.
     """
     with suppress(OSError, sqlite3.Error), _locked(path, wait_s=0):
         _copy(path, today)
 
 
 def renew_copies(path: Path) -> None:
-    """Overwrite and delete the copies, which have what was deleted from the file, and copy what it has now."""
+    """Overwrite and delete the copies, which still contain deleted data, and make a new copy."""
     with suppress(OSError, sqlite3.Error), _locked(path):
         for copy in (*copies(path), *_unfinished(path)):
             with suppress(OSError):
@@ -150,30 +149,31 @@ def _copy(path: Path, today: date | None = None) -> None:
         shutil.copymode(path, new)
         replace(new, copy)
     finally:
-        for left in _unfinished(path):  # of earlier ones too, that were killed
-            left.unlink(missing_ok=True)
+        for unfinished in _unfinished(path):  # also those of processes that were killed
+            unfinished.unlink(missing_ok=True)
     for old in [other for other in copies(path) if other != copy][: 1 - COPIES]:
         old.unlink(missing_ok=True)
 
 
 def _write_copy(path: Path, new: Path) -> None:
     new.unlink(missing_ok=True)
-    with closing(_connect(read_only_uri(path))) as own, closing(_connect(str(new))) as other:
-        other.execute("PRAGMA journal_mode = OFF")  # nothing is there to go back to
-        own.backup(other)
+    with closing(_connect(read_only_uri(path))) as source, closing(_connect(str(new))) as target:
+        target.execute("PRAGMA journal_mode = OFF")  # a new file needs no rollback
+        source.backup(target)
     sync(new)
 
 
 def suspect(path: Path) -> None:
-    """Note that the file is to be checked before it is opened again."""
+    """Mark the file, so that it is checked before it is opened again."""
     with suppress(OSError):
         _mark(path).touch()
 
 
 def restored(path: Path, *, failed: bool = False) -> str:
-    """Put the newest sound copy in the place of the file if that is missing, or proven to be damaged.
+    """Replace the file by its newest sound copy if it is missing, or proven to be damaged.
 
-    That is looked for if the file is suspected, or has failed. Returns what happened, "" if nothing. Raises DiskFull.
+    Checks the file only if it is marked by `suspect`, or if opening it has `failed`. Returns what happened, or "" if
+    nothing. Raises DiskFull.
     """
     is_lost = _is_empty(path) and copies(path)
     if not (failed or is_lost or _mark(path).exists()):
@@ -182,13 +182,13 @@ def restored(path: Path, *, failed: bool = False) -> str:
         with no_space(path.parent), _locked(path):
             return _restored(path)
     except OSError as error:
-        if error.errno in _NOT_ALLOWED:  # opening the file says what is wrong
+        if error.errno in _NOT_ALLOWED:  # opening the file will report it
             return ""
         raise
 
 
 def _restored(path: Path) -> str:
-    if not _is_empty(path) and (is_sound(path) or is_sound(path)):  # what proves damage is there the second time too
+    if not _is_empty(path) and (is_sound(path) or is_sound(path)):  # real damage is still there the second time
         _mark(path).unlink(missing_ok=True)
         return ""
     copy = next(filter(_is_usable, reversed(copies(path))), None)
@@ -197,7 +197,7 @@ def _restored(path: Path) -> str:
         shutil.copy(copy, new)
         sync(new)
     aside = put_aside(path, linked=copy is not None) if has_content(path) or has_log(path) else None
-    if copy is not None:  # a kill before this leaves no file, and the next call continues
+    if copy is not None:  # after a kill before this, the file is missing, and the next call continues
         replace(new, path)
     _mark(path).unlink(missing_ok=True)
     if copy is None and aside is None:
@@ -210,20 +210,20 @@ def _restored(path: Path) -> str:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether SQLite finds no fault in a file that proves damage. Reads all of it."""
+    """Whether SQLite's check of a file finds no proof of damage. Reads all of it."""
     try:
         lines = _check(read_only_uri(path), path)
         return lines == ["ok"] or bool(unread_page(lines))
-    except sqlite3.OperationalError as error:  # others: it could not be read now, which proves nothing
+    except sqlite3.OperationalError as error:  # other errors mean that it could not be read now
         return error.sqlite_errorcode != _SHORT_READ
     except sqlite3.DatabaseError:
         return read_error(path) is not None
 
 
 def read_error(path: Path) -> OSError | None:
-    """What keeps the bytes of a file and its log from being read; None if all can be.
+    """The error when reading the bytes of a file and its log; None if all can be read.
 
-    SQLite takes a page that it did not get for a damaged one.
+    SQLite reports a page that it could not read as damaged.
     """
     try:
         for part in (path, path.with_name(f"{path.name}-wal")):
@@ -243,31 +243,31 @@ def _is_usable(copy: Path) -> bool:
 
 
 def _check(address: str, path: Path) -> list[str]:
-    """What SQLite's check of a file says. Where a part of a page is missing, SQLite takes it for zeros."""
-    with closing(_connect(address)) as opened:
-        opened.text_factory = lambda line: line.decode(errors="replace")  # the check quotes what is damaged
+    """The lines of SQLite's check of a file, and a check of its length: SQLite reads missing bytes as zeros."""
+    with closing(_connect(address)) as connection:
+        connection.text_factory = lambda line: line.decode(errors="replace")  # the check quotes damaged text
         try:
-            lines = [str(line) for (line,) in opened.execute("PRAGMA integrity_check").fetchall()]
-            ((page_size,),) = opened.execute("PRAGMA page_size").fetchall()
-            found = opened.execute(sqlite_schema.SELECT.format("main")).fetchall()
-        except UnicodeDecodeError as error:  # as do SQLite's errors
+            lines = [str(line) for (line,) in connection.execute("PRAGMA integrity_check").fetchall()]
+            ((page_size,),) = connection.execute("PRAGMA page_size").fetchall()
+            schema_rows = connection.execute(sqlite_schema.SELECT.format("main")).fetchall()
+        except UnicodeDecodeError as error:  # SQLite's errors also quote damaged text
             return [str(error)]
     if path.stat().st_size % page_size:
         return ["the last page is cut short"]
-    changed = sqlite_schema.faults("user", found) if found else []  # a file without tables is only begun
+    changed = sqlite_schema.faults("user", schema_rows) if schema_rows else []  # a new file has no tables yet
     return changed if lines == ["ok"] and changed else lines
 
 
 def unread_page(lines: Iterable[str]) -> str:
-    """What SQLite's check says of a page that the system did not give it; "" if it could read all.
+    """The line of SQLite's check about a page that the system could not read; "" if it could read all.
 
-    Such a page proves no damage, and makes other lines of the check wrong.
+    Such a page proves no damage, and makes other lines of the check unreliable.
     """
     for line in lines:
-        if found := _NOT_READ.search(line):
-            code = int(found[1] or 0)
+        if match := _NOT_READ.search(line):
+            code = int(match[1] or 0)
             if code & 0xFF != _CORRUPT and code != _SHORT_READ:
-                return found[0]
+                return match[0]
     return ""
 
 

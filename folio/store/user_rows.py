@@ -1,6 +1,6 @@
-"""Repairs rows of what people and services said: one that cannot be read is taken from a daily copy, or deleted.
+"""Repairs rows of the user data: a row that cannot be read is restored from a daily copy, or deleted.
 
-A flipped bit in a text leaves the file sound to SQLite. For one row, the others are not to be as they were a day ago.
+A flipped bit in a text leaves the file sound to SQLite. Restoring the whole file would lose a day of other rows.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 from folio.errors import StoreDamaged
 from folio.store import rows, user_file
 from folio.store.database import Database
-from folio.store.library_check import SAID
+from folio.store.library_check import USER_TABLES
 from folio.store.sqlite import SqliteDatabase
 from folio.store.tables import first_rows
 from folio.types import Notice
 
 
 def repair(library: Path, notice: Notice) -> None:
-    """Repair what people said beside a library of this computer, which may be damaged or missing itself.
+    """Repair the user data of a local library, which may itself be damaged or missing.
 
-    A file that SQLite finds damaged is replaced by a copy first. notice: told what was done, if anything.
+    A file that SQLite finds damaged is first replaced by a copy. notice: gets a line about what was done, if anything.
     """
     path = user_file.user_file(library)
     SqliteDatabase(path, "user", create=True, notice=notice).close()  # raises StoreMismatch for a newer one
@@ -33,13 +33,13 @@ def repair(library: Path, notice: Notice) -> None:
     with closing(SqliteDatabase(path, "user", create=True, notice=notice)) as database, ExitStack() as attached:
         if database.is_read_only:
             return
-        bad = {table: found for table in SAID if (found := unreadable(database, table))}
+        bad = {table: numbers for table in USER_TABLES if (numbers := unreadable(database, table))}
         names: list[str] = []
         for copy in filter(user_file.is_sound, reversed(user_file.copies(path) if bad else [])):
             names.append(f"copy{len(names)}")
             attached.enter_context(database.attached(copy, names[-1]))
         with database.transaction("user"):
-            restored = sum(_restored(database, table, row, names) for table, found in bad.items() for row in found)
+            restored = sum(_restored(database, table, row, names) for table, numbers in bad.items() for row in numbers)
             _complete(database)
     if bad:
         count = sum(map(len, bad.values()))
@@ -50,8 +50,8 @@ def repair(library: Path, notice: Notice) -> None:
 
 
 def unreadable(database: Database, name: str) -> list[int]:
-    """The numbers of the rows of a table that cannot be read, each by itself: one may hide the others."""
-    table = SAID[name]
+    """The numbers of the unreadable rows of a table. Each row is read separately, because one may hide others."""
+    table = USER_TABLES[name]
     sql = f"SELECT {table.columns} FROM {name}"
     if _is_readable(database, table.make, sql):
         return []
@@ -68,23 +68,23 @@ def _is_readable(database: Database, make: Callable[..., object], sql: str, **va
 
 
 def _restored(database: Database, name: str, row: int, copies: Sequence[str]) -> bool:
-    """Take a row from the first of the attached copies that has it and can be read, or delete it."""
-    table = SAID[name]
+    """Restore a row from the first of the attached copies that has it in readable form, or delete it."""
+    table = USER_TABLES[name]
     same = " AND ".join(f"own.{column} = other.{column}" for column in table.key.split(", "))
-    if table.or_else:
-        same = f"{same} OR own.rowid = other.rowid AND own.{table.or_else} = other.{table.or_else}"
+    if alternative := table.alternative_key:
+        same = f"{same} OR own.rowid = other.rowid AND own.{alternative} = other.{alternative}"
     columns = [column for _, column, *_ in database.query(f"PRAGMA main.table_info({name})")]
-    # The question of a turn may be gone from the log since
-    taken = ", ".join(f'"{column}"' for column in columns if column != "query")
+    # Not the question of a turn, which may have been deleted from the log
+    restored = ", ".join(f'"{column}"' for column in columns if column != "query")
     for copy in copies:
         sql = f"SELECT other.rowid FROM main.{name} own JOIN {copy}.{name} other ON {same} WHERE own.rowid = :row"
-        for (found,) in database.query(sql, row=row):
-            other = f"FROM {copy}.{name} WHERE rowid = :found"
-            if _is_readable(database, table.make, f"SELECT {table.columns} {other}", found=found):
-                sql = f"UPDATE main.{name} SET ({taken}) = (SELECT {taken} {other}) WHERE rowid = :row"
-                database.execute(sql, found=found, row=row)
+        for (copy_row,) in database.query(sql, row=row):
+            source = f"FROM {copy}.{name} WHERE rowid = :copy_row"
+            if _is_readable(database, table.make, f"SELECT {table.columns} {source}", copy_row=copy_row):
+                sql = f"UPDATE main.{name} SET ({restored}) = (SELECT {restored} {source}) WHERE rowid = :row"
+                database.execute(sql, copy_row=copy_row, row=row)
                 return True
-    if name == "conversations":  # its turns would go with it
+    if name == "conversations":  # deleting it would delete its turns
         now = datetime.now(UTC).isoformat(timespec="seconds")
         sql = f"UPDATE main.{name} SET title = '?', begun = :now, updated = :now WHERE rowid = :row"
         database.execute(sql, now=now, row=row)
@@ -94,7 +94,7 @@ def _restored(database: Database, name: str, row: int, copies: Sequence[str]) ->
 
 
 def _complete(database: Database) -> None:
-    """Make what is left whole: no reference to what is not there, no gap between turns, no conversation of none."""
+    """Make the data consistent: no dangling references, no gaps between turns, no conversation without turns."""
     if not _is_readable(database, rows.text_pair, "SELECT key, value FROM kept"):
         database.execute("DELETE FROM main.kept")
     first = first_rows("user")
@@ -107,8 +107,8 @@ def _complete(database: Database) -> None:
     gaps = "SELECT conversation FROM main.turns GROUP BY conversation HAVING max(place) > count(*)"
     sql = f"SELECT conversation, id, reply, memory FROM main.turns WHERE conversation IN ({gaps}) ORDER BY 1, place"
     for _, turns in groupby(database.query(sql), key=lambda turn: turn[0]):
-        for place, (_, id, written, memory) in enumerate(turns, 1):
-            reply = json.loads(written)
-            changed = json.dumps({**reply, "turn": place}) if "turn" in reply else written
+        for place, (_, id, reply_json, memory) in enumerate(turns, 1):
+            reply = json.loads(reply_json)
+            changed = json.dumps({**reply, "turn": place}) if "turn" in reply else reply_json
             sql = "UPDATE main.turns SET place = :place, reply = :reply, crc = :crc WHERE id = :id"
             database.execute(sql, place=place, reply=changed, crc=rows.shown_crc(changed, memory), id=id)

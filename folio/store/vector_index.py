@@ -2,8 +2,8 @@
 
 On disk it consists of segments (faiss_segment.py): an update writes one file with the new vectors. vectors.json lists
 the segments and the ids removed from each. It is replaced last, so a reader finds either the old state or the new one.
-An update merges segments that are no larger than what it writes, so each segment is larger than all later ones
-together: there are few of them, and a vector is rewritten only when its segment doubles (as in a log-structured merge
+An update also merges segments that are no larger than the new one, so each segment is larger than all later ones
+together: there are few segments, and a vector is rewritten only when its segment doubles (as in a log-structured merge
 tree, O'Neil et al. 1996).
 
 Segments give the candidates; their exact scores come from the library's vectors.
@@ -28,8 +28,7 @@ from folio.types import Vectors
 
 MANIFEST = "vectors.json"
 NAME = "vector"
-# At most so many bytes of the files are read when an index is opened: 16,000 vectors of 768 numbers have 24 MiB, which
-# takes 16 ms.
+# The most bytes that are checked when an index is opened: 16,000 vectors of 768 numbers have 24 MiB, which takes 16 ms.
 CHECKED_BYTES = 24 * 2**20
 # A segment is rewritten when more than this share of its vectors has been removed.
 _MAX_REMOVED = 1 / 4
@@ -48,11 +47,11 @@ class VectorIndex:
         segments: Iterable[Segment] = (),
         flat_up_to: int = FLAT_UP_TO,
     ) -> None:
-        """read: gives the library's vectors of ids. flat_up_to: see faiss_segment.build."""
+        """read: returns the library's vectors of ids. flat_up_to: see faiss_segment.build."""
         self.dimension = dimension
         self.stamp = stamp
         self.segments = list(segments)
-        self.files: frozenset[Identity] = frozenset()  # as they were when it was opened
+        self.files: frozenset[Identity] = frozenset()  # when the index was opened
         self._read = read
         self._flat_up_to = flat_up_to
 
@@ -66,14 +65,14 @@ class VectorIndex:
         """The exact cosine of each chunk with a unit vector of shape (dimension,)."""
         if not ids:
             return []
-        # Not a matrix product: its last digit may depend on a vector's row.
+        # No matrix product, because its last digit may depend on a vector's row.
         cosines: list[float] = (self._read(ids) * query).sum(axis=1).tolist()
         return cosines
 
     def search(self, query: Vectors, k: int, ids: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """At most k (chunk id, cosine), best first, ties by id; only among `ids` if they are given.
+        """At most k (chunk id, cosine), best first, ties by id. ids: search only these; None for all.
 
-        The result is exact if ids are given or all segments are flat; otherwise only the lists that are read count.
+        Exact if ids are given or all segments are flat; otherwise a search reads only some lists of the inverted files.
         The library must be at this index's stamp: search inside `Library.reading` if others may write.
         """
         if len(self) == 0 or k < 1 or (ids is not None and not ids):
@@ -82,15 +81,17 @@ class VectorIndex:
         limit = 2 * k
         while True:
             with engine_errors(NAME):
-                found = [pair for segment in self.segments for pair in segment.search(query, limit, among)]
-                found = sorted(require_possible(NAME, found, len(self)), key=lambda pair: -pair[1])[:limit]
-            chunks = [chunk for chunk, _ in found]
+                candidates = [pair for segment in self.segments for pair in segment.search(query, limit, among)]
+                candidates = sorted(require_possible(NAME, candidates, len(self)), key=lambda pair: -pair[1])[:limit]
+            chunks = [chunk for chunk, _ in candidates]
             exact = list(zip(chunks, self.cosines(chunks, query), strict=True))
-            if any(not abs(cosine - score) < 2 * ERROR for (_, cosine), (_, score) in zip(exact, found, strict=True)):
+            if any(
+                not abs(cosine - score) < 2 * ERROR for (_, cosine), (_, score) in zip(exact, candidates, strict=True)
+            ):
                 raise IndexDamaged("the vector index holds a vector that is not the library's")
             best = sorted(exact, key=lambda pair: (-pair[1], pair[0]))[:k]
             # Every other chunk scores at most as high as the last candidate, within ERROR.
-            if len(found) < limit or best[-1][1] > found[-1][1] + ERROR:
+            if len(candidates) < limit or best[-1][1] > candidates[-1][1] + ERROR:
                 return best
             limit *= 2
 
@@ -108,14 +109,14 @@ class VectorIndex:
                 self.segments.append(build_flat(new, self._read, self.dimension))
             return
         merged = self._segments_to_merge(len(new))
-        kept = [segment for segment in self.segments if segment not in merged]
+        remaining = [segment for segment in self.segments if segment not in merged]
         ids = np.sort(np.concatenate([new, *(segment.ids() for segment in merged)]))
         if len(ids):
             segment = build(ids, self._read, self.dimension, self._flat_up_to)
             segment.write(folder / f"vectors-{stamp.epoch[:8]}-{stamp.generation}.faiss")
             assert segment.meta is not None
-            kept.append(Segment.open(folder, segment.meta, self.dimension))
-        self.segments = kept
+            remaining.append(Segment.open(folder, segment.meta, self.dimension))
+        self.segments = remaining
         del merged  # unmaps their files, so that Windows lets them go
         self._write_manifest(folder)
         self.delete_old_files(folder)
@@ -156,8 +157,8 @@ class VectorIndex:
         wrong = 0
         for segment in self.segments:
             for ids, stored in segment.stored():
-                own = self._read(ids.tolist()) if len(ids) else stored
-                wrong += int((~(abs(stored - own) <= ERROR * abs(own) + _SMALLEST)).any(axis=1).sum())
+                expected = self._read(ids.tolist()) if len(ids) else stored
+                wrong += int((~(abs(stored - expected) <= ERROR * abs(expected) + _SMALLEST)).any(axis=1).sum())
         return wrong
 
     @classmethod
@@ -176,7 +177,7 @@ class VectorIndex:
                 except FileNotFoundError:
                     if read_manifest(folder / MANIFEST) == manifest:
                         raise
-                    # A writer has replaced the manifest meanwhile, and deleted a file that it no longer lists.
+                    # A writer has replaced the manifest, and deleted a file that it no longer lists.
 
     @classmethod
     def _open(
@@ -201,7 +202,7 @@ class VectorIndex:
 
 
 def listed_files(folder: Path) -> dict[str, Checksums]:
-    """The files of a saved index, as its manifest lists them. Raises IndexDamaged."""
+    """The files in the manifest of a saved index, with their checksums. Raises IndexDamaged."""
     with engine_errors(NAME):
         entries = read_manifest(folder / MANIFEST)["segments"]
         return {Path(entry["file"]).name: from_json(entry["sums"]) for entry in entries}

@@ -1,6 +1,6 @@
-"""Rows about works -> dataclasses, and back: works, citations, which paper is which work, notices. Pure.
+"""Rows about works -> dataclasses, and back: works, citations, works of papers, notices. Pure.
 
-As in rows.py, a row that is not as it was written raises ValueError.
+As in rows.py, a row that has changed since it was written raises ValueError.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from folio.store.rows import mapped, string, typed
 from folio.work import SOURCE_NAMES, SourceName, Work, from_json, merged, to_json
 from folio.work_notices import KINDS, NoticeKind, WorkNotice
 
-# Whose word counts, first, of what has a DOI, as journals register with Crossref; arXiv's of what only it has
+# The sources by trust: Crossref first for a work with a DOI, because journals register there; otherwise arXiv first
 _PUBLISHED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "arxiv")
 _PREPRINT: tuple[SourceName, ...] = ("arxiv", "openalex", "semanticscholar", "crossref")
 FoundBy = Literal["doi", "arxiv", "openalex", "semanticscholar", "title", "fetched"]
@@ -34,27 +34,27 @@ NOTICE_COLUMNS = "work, kind, dated, link, source, said_at"
 
 
 def found_by(mark: str) -> FoundBy:
-    """How a work is found by a mark (Work.marks)."""
+    """The kind of a mark (Work.marks)."""
     kind = mark.partition(" ")[0]
     return next(each for each in get_args(FoundBy) if each == kind)
 
 
 @dataclass(frozen=True)
 class KeptWork:
-    """A work that is kept."""
+    """A work in the library's tables."""
 
-    id: str  # of our own: 16 hex digits
-    said: Mapping[SourceName, Work]  # what each source says of it
-    said_at: Mapping[SourceName, str]  # when: ISO time in UTC
-    version_of: str = ""  # the version of it that is preferred
+    id: str  # Folio's own: 16 hex digits
+    said: Mapping[SourceName, Work]  # the description from each source
+    said_at: Mapping[SourceName, str]  # the time of each description (ISO, UTC)
+    version_of: str = ""  # the id of the preferred version; "" if it is this one
 
     @cached_property
     def work(self) -> Work:
-        """What is known of it: each field from the most trusted source that has it."""
+        """The merged description: each field from the most trusted source that has it."""
         return merged(trusted_first(self.said.values()))
 
     def marks(self) -> set[str]:
-        """What it can be recognised by."""
+        """The marks of all descriptions."""
         return {mark for work in self.said.values() for mark in work.marks()}
 
     def identifiers(self) -> set[str]:
@@ -76,12 +76,12 @@ class PaperWork:
     paper: str
     work: str
     found_by: FoundBy
-    score: float  # how well they fit, 0 to 1
+    score: float  # the quality of the match, 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that was published about a work."""
+    """A retraction, a correction or a newer version of a work."""
 
     work: str
     kind: NoticeKind
@@ -92,35 +92,32 @@ class Notice:
 
     @property
     def said(self) -> WorkNotice:
-        """What was published, without the work."""
+        """The notice without its work."""
         return WorkNotice(self.kind, self.dated, self.link, self.source)
 
 
 def trusted_first(views: Iterable[Work]) -> list[Work]:
-    """What sources say of a work, the most trusted one first."""
-    found = list(views)
-    order = _PUBLISHED if any(work.doi for work in found) else _PREPRINT
-    return sorted(found, key=lambda work: order.index(work.source))
-
-
-AboutWork = KeptWork | Citation | PaperWork | Notice
+    """The descriptions of a work from several sources, the most trusted one first."""
+    works = list(views)
+    order = _PUBLISHED if any(work.doi for work in works) else _PREPRINT
+    return sorted(works, key=lambda work: order.index(work.source))
 
 
 def work(*row: Any) -> KeptWork:
     """From WORK_COLUMNS."""
     id, version_of, said = row
-    what = f"the record of work {str(id)[:16]}"
+    label = f"the record of work {str(id)[:16]}"
     if not _ID.fullmatch(string(id)) or (version_of and not _ID.fullmatch(string(version_of))):
-        raise ValueError(f"{what} has no identifier")
-    written = mapped(said, what)
+        raise ValueError(f"{label} has no identifier")
+    by_source = mapped(said, label)
     works: dict[SourceName, Work] = {}
     times: dict[SourceName, str] = {}
-    for source, fields in written.items():
-        name = _source(source, what)
-        times[name] = _time(typed(dict, fields, what).pop("at"), what)
+    for source, fields in by_source.items():
+        name = _source(source, label)
+        times[name] = _time(typed(dict, fields, label).pop("at"), label)
         works[name] = from_json(name, fields)
     if not works:
-        raise ValueError(f"{what} is empty")
+        raise ValueError(f"{label} is empty")
     return KeptWork(id, works, times, version_of)
 
 
@@ -133,36 +130,36 @@ def work_row(kept: KeptWork) -> dict[str, object]:
 
 
 def is_mark(text: str) -> bool:
-    """Whether a work can be known by this in a citation."""
+    """Whether a text is a mark that a citation can have."""
     return bool(_MARK.fullmatch(text))
 
 
 def citation(*row: Any) -> Citation:
     """From CITATION_COLUMNS."""
     citing, cited, source, said_at = row
-    what = "the record of a citation"
+    label = "the record of a citation"
     if not is_mark(string(cited)):
-        raise ValueError(f"{what} names no work")
-    return Citation(string(citing), cited, _source(source, what), _time(said_at, what))
+        raise ValueError(f"{label} names no work")
+    return Citation(string(citing), cited, _source(source, label), _time(said_at, label))
 
 
-def citation_row(found: Citation) -> dict[str, object]:
+def citation_row(citation: Citation) -> dict[str, object]:
     """The values of CITATION_COLUMNS, by name."""
-    return asdict(found)
+    return asdict(citation)
 
 
 def paper_work(*row: Any) -> PaperWork:
     """From PAPER_WORK_COLUMNS."""
     paper, work, found_by, score = row
-    what = "the record of which work a paper is"
-    if found_by not in get_args(FoundBy) or not 0 <= typed(int, score, what) <= _WHOLE:
-        raise ValueError(f"{what} cannot be read")
+    label = "the record of which work a paper is"
+    if found_by not in get_args(FoundBy) or not 0 <= typed(int, score, label) <= _WHOLE:
+        raise ValueError(f"{label} cannot be read")
     return PaperWork(string(paper), string(work), found_by, score / _WHOLE)
 
 
-def paper_work_row(found: PaperWork) -> dict[str, object]:
+def paper_work_row(link: PaperWork) -> dict[str, object]:
     """The values of PAPER_WORK_COLUMNS, by name."""
-    return {**asdict(found), "score": round(found.score * _WHOLE)}
+    return {**asdict(link), "score": round(link.score * _WHOLE)}
 
 
 def notice(*row: Any) -> Notice:
@@ -171,30 +168,30 @@ def notice(*row: Any) -> Notice:
     return require_notice(Notice(string(work), kind, dated, link, source, said_at))
 
 
-def notice_row(found: Notice) -> dict[str, object]:
+def notice_row(notice: Notice) -> dict[str, object]:
     """The values of NOTICE_COLUMNS, by name. Raises ValueError for a notice that could not be read again."""
-    return asdict(require_notice(found))
+    return asdict(require_notice(notice))
 
 
-def require_notice(found: Notice) -> Notice:
-    """The notice. Raises ValueError if a value of it is none that it can have."""
-    what = "a notice about a work"
-    if found.kind not in KINDS or not _DATE.fullmatch(string(found.dated)):
-        raise ValueError(f"{what} cannot be read")
-    if len(string(found.link)) > LONGEST_LINK or not found.link.isprintable():
-        raise ValueError(f"{what} has a link that cannot be read")
-    _source(found.source, what)
-    _time(found.said_at, what)
-    return found
+def require_notice(notice: Notice) -> Notice:
+    """The notice. Raises ValueError if one of its values is invalid."""
+    label = "a notice about a work"
+    if notice.kind not in KINDS or not _DATE.fullmatch(string(notice.dated)):
+        raise ValueError(f"{label} cannot be read")
+    if len(string(notice.link)) > LONGEST_LINK or not notice.link.isprintable():
+        raise ValueError(f"{label} has a link that cannot be read")
+    _source(notice.source, label)
+    _time(notice.said_at, label)
+    return notice
 
 
-def _source(source: object, what: str) -> SourceName:
+def _source(source: object, label: str) -> SourceName:
     if source not in SOURCE_NAMES:
-        raise ValueError(f"{what} is from an unknown source")
+        raise ValueError(f"{label} is from an unknown source")
     return source
 
 
-def _time(value: object, what: str) -> str:
+def _time(value: object, label: str) -> str:
     if not _TIME.fullmatch(string(value)):
-        raise ValueError(f"{what} has no time")
+        raise ValueError(f"{label} has no time")
     return string(value)

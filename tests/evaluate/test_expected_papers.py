@@ -293,7 +293,7 @@ def test_it_is_asked_from_the_command_line(ready: CliRunner, tmp_path: Path) -> 
     assert ran.code == 0, ran.err
     assert "Found by paper, questions: 2" in ran.out
     told = " ".join((ran.out + ran.err).split())
-    assert "Papers that the set names and the index does not have: 2 (1706.03762, evil" in told
+    assert "Papers of the set that the index does not have: 2 (1706.03762, evil" in told
     assert "Questions left out, because the index has none of their papers: 1." in told
     assert "\x1b[2J" not in ran.out + ran.err
     assert "\u202e" not in ran.out + ran.err

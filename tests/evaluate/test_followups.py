@@ -13,7 +13,7 @@ from folio.answer_types import Answer
 from folio.evaluate import followups
 from folio.evaluate.conversation_set import Rewrite
 from folio.evaluate.dataset import Document, EvalSet, Question
-from folio.evaluate.followups import BEHIND, RESOLVED, TYPED, Resolution
+from folio.evaluate.followups import AFTER_PREVIOUS, RESOLVED, TYPED, Resolution
 from folio.evaluate.report import tables
 from folio.evaluate.runner import Runner
 from folio.evaluate.stores import OpenedStore, open_text_store
@@ -84,7 +84,7 @@ def test_each_reading_is_a_stage_of_a_run(store: OpenedStore) -> None:
     answerer = Resolving(lambda _: iter(()))
     runner = Runner(EVALSET, store.library, store.retriever, None, answerer)
     run = runner.run(datetime(2026, 1, 1, tzinfo=UTC), {}, {}, lambda *_: None)
-    assert run.stages == (TYPED, RESOLVED, BEHIND, "fused")
+    assert run.stages == (TYPED, RESOLVED, AFTER_PREVIOUS, "fused")
     (asked,) = run.asked
     ranks = {stage: asked.ranks[stage]["paper"] for stage in run.stages}
     assert ranks["fused"] == ranks[RESOLVED] == (1,)
@@ -103,8 +103,8 @@ def test_the_table() -> None:
         ("what", "number"),
         (
             ("words brought in", "70 of 715"),
-            ("words that stand in the questions before", "260 of 715"),
+            ("words from the questions before", "260 of 715"),
             ("needless words", "380"),
-            ("follow-ups left alone that need nothing", "62 of 113"),
+            ("complete follow-ups left unchanged", "62 of 113"),
         ),
     )

@@ -13,7 +13,7 @@ from folio.grounding.grounder import Grounder
 from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
 from folio.grounding.negation import denies, opposes
 from folio.grounding.quantities import quantities
-from folio.grounding.words import in_order, telling, words_of
+from folio.grounding.words import content_words, in_order, words_of
 from tests.helpers.cpu_time import assert_linear
 from tests.helpers.factories import evidence_on
 
@@ -24,7 +24,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "quoted": lambda text: list(quoted(text)),
     "has_identifier": lambda text: has_identifier(text, key(f"{text} b c")),
     "has_name": lambda text: has_name(text, key(f"{text} b c")),
-    "telling": telling,
+    "content_words": content_words,
     "denies": lambda text: denies(text, f"{text} b"),
     "opposes": lambda text: opposes(text, f"{text} b"),
     "conflict": lambda text: conflict(text, f"{text} b"),

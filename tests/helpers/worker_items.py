@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from folio.errors import PaperError
-from folio.workers import cpu_time_apart
+from folio.workers import separate_cpu_limit
 
 
 def work(item: str) -> str:
@@ -36,7 +36,7 @@ def work(item: str) -> str:
         _compute(float(value))
     elif what == "apart":
         for _ in range(4):
-            with cpu_time_apart():
+            with separate_cpu_limit():
                 _compute(float(value))
     elif what == "large":
         return "x" * (int(value) * 10**6)

@@ -91,7 +91,7 @@ def test_a_raised_limit_retries_large_files_but_not_broken_ones(desk: CliRunner)
     again = desk.ingest().out
     assert "MAX_FILE_MB is 1" in again
     assert again.count("Not tried again: the file has not changed.") == 1
-    assert "neither the file nor what it is read with has changed." in " ".join(again.split())
+    assert "the file, the settings and the OCR engine have not changed." in " ".join(again.split())
     desk.settings["MAX_FILE_MB"] = "10"
     assert "MAX_FILE_MB" not in desk.ingest().out
     assert [paper["file"] for paper in desk.record() if "pages" in paper] == ["alps/glaciers.pdf", "otters.pdf"]

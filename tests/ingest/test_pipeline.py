@@ -360,7 +360,7 @@ def test_a_file_over_a_limit_is_retried_with_other_settings(
     reader.read.clear()
     again = app.run()
     assert (_statuses(again)["scan.pdf"], reader.read) == ("failed", [])
-    why = "Not tried again: neither the file nor what it is read with has changed."
+    why = "Not tried again: the file, the settings and the OCR engine have not changed."
     assert _notes(again, "scan.pdf") == (*_notes(first, "scan.pdf"), why)
     tries = [
         (hashing_app(tmp_path, PARSE_TIMEOUT_S=121), None),

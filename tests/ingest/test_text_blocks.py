@@ -139,7 +139,7 @@ def apart(text: str, *heads: tuple[str, Kind]) -> list[str]:
     found = blocks(text, PageMap((0,), ("",)), headed, ())
     tree = tuple(sorted((*headed, *found), key=lambda section: section.start))
     require_tree(tree, len(text), "the sections")
-    return [words for start, end in SectionMap(tree).apart() if (words := text[start:end].strip())]
+    return [words for start, end in SectionMap(tree).spans_of_kinds() if (words := text[start:end].strip())]
 
 
 def test_tables_and_figures_among_references_are_evidence() -> None:

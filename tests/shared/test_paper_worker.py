@@ -100,7 +100,7 @@ def test_workers_of_another_version_or_model_are_refused(tmp_path: Path) -> None
     with closing(PaperWorker(replace(JOB, embedders=(worker_embedders.other_model,)))) as other:
         refused = read(other, path)
     assert isinstance(refused, StoreMismatch)
-    assert refused.happened.endswith("is another one: its dimension is not the one of the index.")
+    assert refused.happened.endswith("has another embedder than the index: its dimension differs.")
 
 
 def test_a_process_keeps_its_worker_for_the_papers_of_one_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

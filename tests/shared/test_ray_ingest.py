@@ -127,7 +127,7 @@ def test_killed_workers_cost_only_the_paper_that_kills_them(
         "once.pdf",
     }
     assert isinstance(found["poison.pdf"], PaperLimit)
-    assert found["poison.pdf"].happened == "2 workers of Ray ended while they read the file."
+    assert found["poison.pdf"].happened == "2 workers of Ray crashed while they read the file."
 
 
 @pytest.mark.slow

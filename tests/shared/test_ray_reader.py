@@ -104,7 +104,7 @@ def test_a_paper_that_ends_its_workers_costs_itself_alone(
     found = results(files, monkeypatch, deadly)
     assert (tries[b"b"], tries[b"d"], tries[b"a"]) == (3, 3, 1)
     assert isinstance(found["b.pdf"], PaperBusy)
-    assert found["b.pdf"].happened == "3 workers of Ray ended while they read the file."
+    assert found["b.pdf"].happened == "3 workers of Ray crashed while they read the file."
     assert [name for name, each in sorted(found.items()) if not isinstance(each, PaperError)] == [
         f"{name}.pdf" for name in "acdef"
     ]
@@ -151,7 +151,7 @@ def test_an_address_where_nobody_answers_is_one_sentence(monkeypatch: pytest.Mon
     assert error.happened == f"Ray at 127.0.0.1:{port} does not answer."
     assert error.remedy.startswith("Check RAY_ADDRESS")
     for wrong in ("cluster", "http://127.0.0.1:6379", "ray://127.0.0.1:10001", "127.0.0.1:many", "auto"):
-        assert refusal(wrong).happened == f"RAY_ADDRESS is {wrong!r}, which is no address of a cluster."
+        assert refusal(wrong).happened == f"RAY_ADDRESS is {wrong!r}, which is not the address of a cluster."
 
 
 def test_a_cluster_that_cannot_be_joined_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

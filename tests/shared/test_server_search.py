@@ -405,7 +405,7 @@ def test_a_damaged_row_is_an_error_and_a_rebuild_repairs_it(pair: LibraryPair, d
     ("damage", "fault"),
     [
         ("DELETE FROM search_postings_1 WHERE term = (SELECT min(term) FROM search_postings_1)", "lacks words"),
-        ("UPDATE search_postings_1 SET data = ''", "a row that is not as it was written"),
+        ("UPDATE search_postings_1 SET data = ''", "row of the BM25 index on the server has changed"),
         ("DELETE FROM search_papers_1 WHERE first = 0", "BM25 index on the server and the library hold different"),
         ("DELETE FROM search_vectors_1 WHERE chunk = (SELECT min(chunk) FROM search_vectors_1)", "hold different"),
         ("UPDATE search_vectors_1 SET chunk = 1 WHERE chunk = (SELECT min(chunk) FROM search_vectors_1)", "different"),
