@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 _CHOICE = re.compile(r"invalid choice: (?P<given>'[^']*'|\"[^\"]*\") \(choose from (?P<choices>.*)\)")
 
+BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
+
 
 class Parser(argparse.ArgumentParser):
     """Python 3.14's `suggest_on_error` does this for choices alone, and older versions for nothing."""

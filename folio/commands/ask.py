@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from folio.cli.command import run_command, up_to
-from folio.cli.parser import Parser
+from folio.cli.parser import BY, Parser
 from folio.commands.paper_options import FILTERS, add_paper_options, paper_filter
 from folio.errors import command
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from folio.paper_lists import By
     from folio.store.library import Library
 
-BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
 MOST_PASSAGES = 10_000  # of --top-k: the search makes room for all of them
 # What says how an answer is made and shown
 _ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log", "model", "verbose")

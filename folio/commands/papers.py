@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from folio.cli.command import run_subcommand
-from folio.cli.parser import Parser
+from folio.cli.parser import BY, Parser
 from folio.commands import papers_export
-from folio.commands.ask import BY
 from folio.commands.paper_options import add_paper_options, paper_filter
 
 if TYPE_CHECKING:
