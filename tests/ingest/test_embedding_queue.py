@@ -293,6 +293,6 @@ def test_a_paper_that_the_library_refuses_costs_no_other(library: Library, claim
             landed += queue.advance()
         landed += queue.finish()
     assert [isinstance(result, PaperError) for _, result in landed] == [False, True, False]
-    assert "The library cannot hold" in str(landed[1][1])
+    assert "The library cannot store this" in str(landed[1][1])
     assert {held.id for held in library.papers()} == {"p0", "p1", "p2"}
     assert library.check() == []
