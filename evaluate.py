@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 
-from folio.commands.evaluate import main
+from folio.cli.evaluate import main
 
 __all__ = ["main"]
 

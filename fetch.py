@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from folio.commands.fetch import main
+from folio.cli.fetch import main
 
 __all__ = ["main"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-from folio.commands.ingest import main
+from folio.cli.ingest import main
 
 __all__ = ["main"]
 

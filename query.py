@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 
-from folio.commands.ask import main
+from folio.cli.ask import main
 
 __all__ = ["main"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from folio.commands.serve import main
+from folio.cli.serve import main
 
 __all__ = ["main"]
 

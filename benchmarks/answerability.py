@@ -25,17 +25,16 @@ import numpy as np
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from folio.answer import followup
 from folio.answer.chat import Returning
 from folio.answer.evidence import gather
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.app import App, from_environment
-from folio.evaluate import dataset, followups, stores
-from folio.evaluate.conversation_set import TURNS, USER, is_conversations
-from folio.evaluate.dataset_formats import SpokenTurnForm, validated_entries
-from folio.search.question import Question
+from folio.evaluate import dataset, followups, runner
+from folio.evaluate.dataset import _TURNS_FILE, USER, SpokenTurnForm, is_conversations, validated_entries
+from folio.papers.model import Hit
+from folio.question import followup
+from folio.question.question import Question
 from folio.search.retriever import Retriever, SearchRequest
-from folio.types import Hit
 
 DEPTH = 20  # hits per question, of which gold passages are taken out
 SEED = 7
@@ -74,7 +73,7 @@ def questions(path: Path) -> list[Asked]:
                 turn.answerability.casefold() != "unanswerable",
                 tuple((gold, 0, sys.maxsize) for gold in turn.gold),
             )
-            for _, turn in validated_entries(SpokenTurnForm, path / TURNS)
+            for _, turn in validated_entries(SpokenTurnForm, path / _TURNS_FILE)
             if turn.answerability.casefold() != "underspecified"
         ]
     return [
@@ -97,7 +96,7 @@ def measure(app: App, path: Path, most: int) -> Confidences:
     asked, found = questions(path), Confidences()
     if len(asked) > most:
         random.Random(SEED).shuffle(asked)
-    with stores.open_text_store(app, dataset.load(path), lambda *_: None) as store:
+    with runner.open_text_store(app, dataset.load(path), lambda *_: None) as store:
         retriever = store.retriever
         answerer = app.models.answerer(retriever)
         if not isinstance(answerer, ExtractiveAnswerer):

@@ -28,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from folio.answer.chat import Chat
 from folio.answer_types import Answer
 from folio.app import App
+from folio.cli import evaluate
 from folio.cli.command import positive_int, run_command
-from folio.commands import evaluate
-from folio.commands.evaluation_output import spread
+from folio.cli.evaluate import spread
 from folio.console import output, progress_bar, say
-from folio.evaluate import dataset, runner, stores
+from folio.evaluate import dataset, runner
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
 from folio.evaluate.metrics import Figure, difference, figures
 from folio.evaluate.runner import Run
@@ -114,7 +114,7 @@ def marked_f1(app: App, path: Path, most: int) -> Figure:
     """By question, how well the words shown agree with those that people marked in the paper's paragraphs: F1."""
     asked = _qasper(path)
     scores = []
-    with progress_bar() as progress, stores.open_text_store(app, asked, progress) as store:
+    with progress_bar() as progress, runner.open_text_store(app, asked, progress) as store:
         papers = {file.name: file.sha256 for file in store.library.files()}
         for question in spread(asked.questions, most):
             paper = store.library.papers_by_id([papers[question.gold[0].paper]])

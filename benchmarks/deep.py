@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.answer.chat import Chat
 from folio.app import App, from_environment
-from folio.evaluate import dataset, paper_lookup
+from folio.evaluate import dataset
 from folio.evaluate.relevance import RelevanceJudge
 from folio.search.retriever import SearchResult
 from folio.store.library import Library
@@ -90,7 +90,7 @@ def main() -> None:
     library = app.open_library()
     ways = {name: Measured(search) for name, search in searches(app, library).items()}
     for path in arguments.set:
-        evalset = paper_lookup.resolved(dataset.load(path), library)
+        evalset = dataset.resolved(dataset.load(path), library)
         judge = RelevanceJudge(evalset, library)
         for question in evalset.questions:
             targets, problems = judge.targets(question)

@@ -3,8 +3,8 @@
     LLM=builtin python benchmarks/deep_confidence.py covidqa/dev.json qa/squad2-dev.json mtrag --to asked.jsonl
     python benchmarks/deep_confidence.py --to asked.jsonl
 
-Sets are those of answerability.py; of conversations, the first turns. An answer is right if its quotes have 60 % of the
-gold span, or in a folder of conversations, if it cites a gold passage. One to a question that the set calls
+Sets are those of answer/extractive.py; of conversations, the first turns. An answer is right if its quotes have 60 % of
+the gold span, or in a folder of conversations, if it cites a gold passage. One to a question that the set calls
 unanswerable is wrong. Refusals have no confidence and are counted apart. The second form only prints the tables again.
 """
 
@@ -25,8 +25,8 @@ from benchmarks.answerability import SEED, Asked, questions
 from folio.answer.chat import Chat
 from folio.answer_types import Answer
 from folio.app import App, from_environment
-from folio.deep_types import RELEVANT, EvidenceScored
-from folio.evaluate import dataset, stores
+from folio.deep.types import RELEVANT, EvidenceScored
+from folio.evaluate import dataset, runner
 
 SHOWN = 0.6  # the share of a gold span that an answer has to show
 
@@ -35,7 +35,7 @@ def ask(app: App, path: Path, most: int) -> Iterator[dict[str, Any]]:
     """What is known of each deep answer to at most this many questions of a set. Raises UsageError and ModelError."""
     asked = [question for question in questions(path) if not question.history]
     random.Random(SEED).shuffle(asked)
-    with stores.open_text_store(app, dataset.load(path), lambda *_: None) as store:
+    with runner.open_text_store(app, dataset.load(path), lambda *_: None) as store:
         answerer = app.models.answerer(store.retriever)
         for question in asked[:most]:
             chat = Chat(store.retriever, answerer, top_k=app.top_k)

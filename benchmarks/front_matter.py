@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from folio.answer.bibliography_entries import bibtex_type
+from folio.bibliography.export import bibtex_type
 from folio.errors import PaperError
-from folio.paper_metadata import Field
+from folio.papers.metadata import Field
 from folio.pdf.reader import read_pdf
 
 

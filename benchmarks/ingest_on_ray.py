@@ -31,16 +31,15 @@ from config import Settings
 from folio.app import App
 from folio.errors import PaperError
 from folio.ingest import chunking, discovery
-from folio.ingest.embedding_queue import EmbeddedPaper, embed_paper
-from folio.ingest.progress import Outcome
-from folio.shared.paper_worker import Job, PaperWorker
-from folio.shared.ray_reader import RayReader
+from folio.ingest.discovery import Outcome
+from folio.ingest.queue import EmbeddedPaper, embed_paper
+from folio.papers.model import NewPaper, SourceFile
+from folio.shared.ray import Job, PaperWorker, RayReader
 from folio.store import indexes
-from folio.store.digests import text_hash
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
-from folio.types import NewPaper, SourceFile
-from folio.workers import Finished
+from folio.store.rows import text_hash
+from folio.system.workers import Finished
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {"without Ray, --jobs 1": ["--jobs", "1"], "without Ray, --jobs 2": ["--jobs", "2"]} | {

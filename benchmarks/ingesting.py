@@ -31,13 +31,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings
 from folio.app import App
-from folio.files import sha256_file
 from folio.ingest import discovery, pipeline
-from folio.ingest.progress import Outcome
+from folio.ingest.discovery import Outcome
+from folio.papers.model import SourceFile
 from folio.pdf.mupdf import pymupdf
 from folio.store import indexes
 from folio.store.fingerprint import Reading
-from folio.types import SourceFile
+from folio.system.files import sha256_file
 
 PROCESSES = 2
 _READING = Reading(chunk_size=1500, chunk_overlap=200)

@@ -23,18 +23,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.plain import BM25_WEIGHT, CANDIDATES, CHUNK_OVERLAP, CHUNK_SIZE, DENSE_WEIGHT, PlainDesign, PlainHit
 from folio.app import App
+from folio.cli import evaluate
 from folio.cli.command import positive_int, run_command
-from folio.commands import evaluate, evaluation_output
 from folio.console import output, progress_bar
 from folio.errors import UsageError
-from folio.evaluate import dataset, paper_lookup, runner, stores, tables
+from folio.evaluate import dataset, runner, tables
 from folio.evaluate.dataset import EvalSet, Question
 from folio.evaluate.metrics import QuestionResult, difference, figures
-from folio.evaluate.quote_match import fold_quote, holds
-from folio.evaluate.relevance import Place, Ranks, RelevanceJudge, Targets, rank_of
+from folio.evaluate.relevance import Place, Ranks, RelevanceJudge, Targets, fold_quote, holds, rank_of
 from folio.evaluate.runner import DEPTH, Run
+from folio.papers.model import Progress
 from folio.shown_text import plain_line
-from folio.types import Progress
 
 METRICS = {"recall@1": "R@1", "recall@5": "R@5", "recall@20": "R@20", "mrr": "MRR", "ndcg@10": "nDCG@10"}
 
@@ -187,12 +186,12 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError(f"There is no text in {arguments.papers}.", "Name a folder of PDFs with text.") from error
     with progress_bar() as progress:
         opened = (
-            stores.open_text_store(app, evalset, progress)
+            runner.open_text_store(app, evalset, progress)
             if texts
-            else stores.open_paper_store(stores.app_for_papers(app, arguments.papers))
+            else runner.open_paper_store(runner.app_for_papers(app, arguments.papers))
         )
         with opened as store:
-            evalset = paper_lookup.resolved(evalset, store.library)
+            evalset = dataset.resolved(evalset, store.library)
             plain = ask_plain(design, evalset, RelevanceJudge(evalset, store.library), progress)
     tables.print_tables(output(), [comparison_table(plain, folio)])
     if arguments.out:
@@ -200,7 +199,7 @@ def compare(app: App, arguments: argparse.Namespace) -> int:
         for path, run in paths.items():
             runner.save(path, run)
         output().print(f"Saved: {', '.join(plain_line(str(path)) for path in paths)}")
-    return evaluation_output.report_failures(folio.failed, len(folio.asked))
+    return evaluate.report_failures(folio.failed, len(folio.asked))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

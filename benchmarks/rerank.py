@@ -31,8 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.models.cross_encoder import CrossEncoderReranker
 from folio.models.minilm import BuiltinEmbedder
-from folio.paper_metadata import NO_METADATA
-from folio.types import Chunk, Hit, PageMap, Paper
+from folio.papers.metadata import NO_METADATA
+from folio.papers.model import Chunk, Hit, PageMap, Paper
 from scripts.make_minilm import publishers_folder
 
 PASSAGES = 20  # reranked per question

@@ -33,8 +33,8 @@ from folio.shared import published, server_index
 from folio.shared.postgres import PostgresDatabase
 from folio.shared.server_search import open_server_indexes
 from folio.store import indexes
+from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
-from folio.store.search_indexes import SearchIndexes
 
 DEPTH = 50  # how many passages are searched for
 PASSAGES_PER_PAPER = 60

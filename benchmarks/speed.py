@@ -36,13 +36,13 @@ from benchmarks import curve, ingesting, synthetic
 from benchmarks.plain import save_index
 from config import Settings
 from folio.app import App
-from folio.files import sha256_file
 from folio.ingest import discovery
 from folio.models.minilm import DIMENSION
+from folio.papers.model import NewPaper, SourceFile, Vectors
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
-from folio.types import NewPaper, SourceFile, Vectors
+from folio.system.files import sha256_file
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTION = "What happens when the computer loses power during an ingest?"

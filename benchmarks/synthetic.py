@@ -26,15 +26,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from folio.files import sha256_file
 from folio.ingest import pipeline
 from folio.ingest.chunking import chunk_id
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import NewPaper, PageMap, SourceFile, Vectors
 from folio.store import indexes
 from folio.store.fingerprint import Reading, reading_fingerprint
 from folio.store.library import Library
+from folio.system.files import sha256_file
 from folio.text import sentence_spans
-from folio.types import NewPaper, PageMap, SourceFile, Vectors
 
 SAMPLE = Path(__file__).resolve().parent.parent / "papers" / "folio-sample.pdf"
 # Characters per passage: the average that CHUNK_SIZE=1500 gives on real papers.

@@ -290,13 +290,13 @@ def _unclosed(desk: Desk, work: Work) -> Work:
 def _edited() -> int:
     """In the forked process: edit a paper, in a field that no comparison looks at, and copy what people said."""
     from folio.app import from_environment
-    from folio.paper_metadata import Field, Metadata
-    from folio.store.user_file import copy_now, user_file
+    from folio.papers.metadata import Field, Metadata
+    from folio.store.user_file import copy_now, user_file_of
 
     app = from_environment(print)
     with closing(app.open_library()) as library:
         library.set_metadata(library.papers()[0].id, "person", Metadata(publisher=Field("A Press", "person", True)))
-    copy_now(user_file(app.library_path))
+    copy_now(user_file_of(app.library_path))
     return 0
 
 
@@ -339,7 +339,7 @@ def _probe(desk: Desk) -> int:
 
 
 def _asked(file: str, *options: str) -> list[dict[str, Any]]:
-    from folio.commands import ask
+    from folio.cli import ask
 
     shown, sys.stdout = sys.stdout, io.StringIO()
     try:

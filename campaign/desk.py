@@ -25,8 +25,8 @@ from typing import Any, Literal, NoReturn
 
 from campaign import papers
 from campaign.papers import Name
-from folio import workers
-from folio.files import remove
+from folio.system import workers
+from folio.system.files import remove
 from tests.helpers.fakes import HashingApp, HashingEmbedder, read_here
 from tests.helpers.paths import ROOT
 
@@ -120,7 +120,7 @@ class Desk:
             return whole
 
         def work() -> int:
-            from folio.commands import ask, ingest
+            from folio.cli import ask, ingest
 
             return ingest.main(list(arguments)) if name == "ingest" else ask.main(list(arguments))
 
@@ -311,10 +311,10 @@ def preload() -> None:
     modules = """
         faiss numpy.ma tantivy pymupdf Stemmer langchain_text_splitters langchain_core.runnables rich.table
         rich.progress filelock pebble multiprocessing.popen_spawn_posix fastapi.testclient folio.app
-        folio.schema folio.answer.chain folio.answer.chat folio.answer.extractive
-        folio.commands.ask folio.commands.ingest folio.cli.command folio.cli.ingest_progress
-        folio.cli.render folio.cli.session
-        folio.ingest.pipeline folio.ingest.rebuild folio.search.builtin_reranker folio.web.api folio.web.request_guard
+        folio.schema.answers folio.answer.chain folio.answer.chat folio.answer.extractive
+        folio.cli.ask folio.cli.ingest folio.cli.command folio.cli.show
+        folio.cli.show folio.cli.session
+        folio.ingest.pipeline folio.ingest.rebuild folio.search.builtin_reranker folio.web.api folio.web.guard
         tests.helpers.kill_child
     """
     for module in modules.split():

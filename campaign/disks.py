@@ -18,11 +18,11 @@ from campaign import papers
 from campaign.bench import Bench
 from campaign.desk import Desk, Failed, Work
 from campaign.kills import change_of, complete
-from folio.files import remove
 from folio.store import sqlite
 from folio.store.indexes import LIBRARY
 from folio.store.sqlite import SqliteDatabase
-from folio.store.user_file import set_aside, user_file
+from folio.store.user_file import set_aside, user_file_of
+from folio.system.files import remove
 
 _NEW_NAMESPACE, _PRIVATE, _READ_ONLY, _REMOUNT = 0x20000, 0x44000, 1, 32  # <sched.h>, <sys/mount.h>
 _ACTIONS = ("first", "ingest", "replace", "prune", "rebuild", "repair", "upload", "remove", "chat")
@@ -160,7 +160,7 @@ def _held(bench: Bench, chance: random.Random) -> None:
     library, after = desk.store / LIBRARY, chance.randint(0, 60)
     table = "meta"
     if chance.random() < 0.3:
-        library, table = user_file(library), "kept"
+        library, table = user_file_of(library), "kept"
     held: list[sqlite3.Connection] = []
     asked = 0
 
@@ -200,7 +200,7 @@ def _held(bench: Bench, chance: random.Random) -> None:
 
 def _require_none_aside(desk: Desk) -> None:
     """Raise Failed if a file was set aside: in none of these trials is one damaged."""
-    for path in (desk.store / LIBRARY, user_file(desk.store / LIBRARY)):
+    for path in (desk.store / LIBRARY, user_file_of(desk.store / LIBRARY)):
         if aside := set_aside(path):
             raise Failed(f"A sound file was set aside as {aside[-1].name}")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from campaign import papers
 from campaign.bench import FLAVOURS, Bench, Found
 from campaign.desk import Desk, Failed
-from folio.files import remove
 from folio.store.indexes import LIBRARY
 from folio.store.user_file import set_aside
+from folio.system.files import remove
 from tests.helpers.fakes import overwrite
 
 # How often each kind of file is damaged

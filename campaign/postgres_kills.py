@@ -24,8 +24,8 @@ from typing import Any
 
 import psycopg
 
-from folio import workers
-from folio.shared.postgres_store import PostgresStore
+from folio.shared.store import PostgresStore
+from folio.system import workers
 from tests.helpers import kill_move, shared_writer
 from tests.helpers.adder import Adder, number_of, open_library
 from tests.helpers.engines import rows_of

@@ -14,8 +14,8 @@ from typing import Any
 from campaign import papers
 from campaign.bench import Bench
 from campaign.desk import Desk, Failed, Work
-from folio import workers
-from folio.files import remove
+from folio.system import workers
+from folio.system.files import remove
 
 _LIMITS = {"PARSE_TIMEOUT_S": "10", "PARSE_MEMORY_MB": "512"}
 # In worker processes only, which have limits: without them the reading of these never ends.

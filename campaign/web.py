@@ -110,7 +110,7 @@ def _client(desk: Desk) -> Iterator[Any]:
         from folio.app import from_environment
         from folio.console import say
         from folio.web.api import make_web
-        from folio.web.request_guard import AccessRules
+        from folio.web.guard import AccessRules
 
         web = make_web(from_environment(say), AccessRules(host="127.0.0.1", port=8420))
         # What it raises is answered with 500, as by a server, and its traceback is printed there.

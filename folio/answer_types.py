@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
 
+from folio.papers.model import Hit, Paper, require
 from folio.shown_text import citation_mark, label_mark, name_line, page_words
-from folio.types import Hit, Paper, require
 
 REFUSAL = "Not found in the provided papers."
 

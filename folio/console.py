@@ -13,7 +13,7 @@ from folio.shown_text import plain_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from folio.types import Progress
+    from folio.papers.model import Progress
 
 
 @lru_cache(maxsize=1)

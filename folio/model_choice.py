@@ -5,32 +5,56 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.deep_types import Assessor, DeepLimits
+from folio.deep.types import Assessor, DeepLimits
 from folio.errors import ModelMissing, OllamaError, command, fetch_command
-from folio.models.cross_encoder import CrossEncoderReranker
-from folio.models.model_files import find_model
-from folio.models.nli_cross_encoder import NliVerifier
+from folio.models.bert_onnx import GRAPHS, find_model
+from folio.models.cross_encoder import CrossEncoderReranker, NliVerifier
 from folio.models.ollama import Capability, OllamaServer, is_local, server_url
-from folio.models.onnx_cache import GRAPHS
+from folio.papers.model import Notice
 from folio.protocols import Answerer, Embedder, PassageReader, QueryWriter, Reranker, TokenEmbedder, Verifier
-from folio.search.builtin_reranker import BuiltinReranker
+from folio.search.builtin_reranker import BuiltinReranker, ReaderReranker
 from folio.search.fusion import FusionSettings
-from folio.search.reader_reranker import ReaderReranker
 from folio.search.retriever import Retriever
-from folio.store.daily_notice import is_first_today
-from folio.types import Notice
 
 if TYPE_CHECKING:
     from config import Settings
-    from folio.agent.checkpoint import CheckpointFile
-    from folio.agent.deep_search import DeepSearch
     from folio.answer.chat import Chat
+    from folio.deep.checkpoint import CheckpointFile
+    from folio.deep.search import DeepSearch
+
+
+# Records in the store's folder that today's notice about better models was shown.
+
+PREFIX = "announced-"
+
+
+def is_first_today(folder: Path, today: date | None = None) -> bool:
+    """Whether this is the first call today for this folder, over all processes.
+
+    Creating the file of today's date succeeds for only one of several processes. If it cannot be created, as in a
+    folder that is missing or read-only, every call counts as the first.
+    """
+    mark = folder / f"{PREFIX}{(today or date.today()).isoformat()}"
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    with suppress(OSError):
+        for old in folder.glob(f"{PREFIX}*"):
+            if old != mark:
+                old.unlink(missing_ok=True)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +281,7 @@ class ModelChoice:
         mine, how = self.settings, self.settings.QUERY_VARIANTS
         if how != "llm" and how != "hyde":
             return None
-        from folio.answer.llm_query_writer import LlmQueryWriter
+        from folio.answer.query_writer import LlmQueryWriter
 
         tokens, seconds = self._usual_tokens, mine.VARIANTS_SECONDS
         return LlmQueryWriter(self.server, mine.LLM_MODEL, how, tokens, seconds, self.notice)
@@ -325,7 +349,7 @@ class ModelChoice:
 
         model: as for `answerer`, with its ModelErrors. checkpoints: where it is kept while it works.
         """
-        from folio.agent.deep_search import DeepSearch
+        from folio.deep.search import DeepSearch
 
         mine = self.settings
         assessor, searched = self._assessor(chat.retriever, model, check_cancelled), chat.retriever.without_writer()
@@ -342,11 +366,11 @@ class ModelChoice:
         return DeepSearch(searched, assessor, limits, chat.selection, check_cancelled, checkpoints, first)
 
     def _assessor(self, retriever: Retriever, model: str | None, check_cancelled: Callable[[], None]) -> Assessor:
-        from folio.agent.builtin_assessor import BuiltinAssessor
+        from folio.deep.steps import BuiltinAssessor
 
         mine = self.settings
         if (mine.LLM == "ollama" and model is None) or self._ollama_answers(model):
-            from folio.answer.llm_assessor import LlmAssessor
+            from folio.deep.llm import LlmAssessor
 
             return LlmAssessor(
                 self.server,
@@ -392,7 +416,7 @@ class ModelChoice:
             if choice == "crossencoder":
                 raise _no_files(name, "VERIFIER=none")
             return None
-        from folio.answer.llm_verifier import LlmVerifier
+        from folio.answer.verifier import LlmVerifier
 
         judge = settings.VERIFIER_MODEL or writer
         return LlmVerifier(self.server, judge, shares_prompt=judge == writer, check_cancelled=check_cancelled)

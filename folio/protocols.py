@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
-from folio.types import Hit, Passage, Reading, Tokens, Vectors, require
+from folio.papers.model import Hit, Passage, Reading, Tokens, Vectors, require
 
 if TYPE_CHECKING:
-    from folio.search.question import Question
+    from folio.question.question import Question
 
 # Token of a question -> its weight (LexicalIndex.rarity)
 TermWeights = Mapping[str, float]

@@ -25,11 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from config import Settings, SettingsError, load_settings, personal_file
 from folio.errors import FolioError, ModelError, UsageError
-from folio.models.cross_encoder import CrossEncoderReranker
-from folio.models.model_files import find_model, record_digests
-from folio.models.nli_cross_encoder import NliVerifier
+from folio.models.bert_onnx import GRAPHS, find_model, record_digests
+from folio.models.cross_encoder import CrossEncoderReranker, NliVerifier
 from folio.models.ollama import OllamaServer, server_url
-from folio.models.onnx_cache import GRAPHS
 
 # What a cross-encoder is loaded from; the same weights lie there in other formats too.
 CROSS_ENCODER_FILES = ["*.json", "*.txt", "model*.safetensors"]

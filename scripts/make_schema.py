@@ -1,4 +1,4 @@
-"""Write docs/answer.schema.json again from the models in folio/schema.py: `make schema`."""
+"""Write docs/answer.schema.json again from the models in folio/schema/answers.py: `make schema`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from folio.schema import json_schema
+from folio.schema.answers import json_schema
 
 SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "answer.schema.json"
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from folio import model_choice
 from folio.models import minilm, ollama, reader
-from folio.store import daily_notice, indexes
+from folio.store import indexes
 from folio.store.library import Library
 from tests.helpers.cli_runner import HUB_AND_TRACING, CliRunner
 from tests.helpers.factories import small_papers
@@ -158,6 +159,6 @@ def two_papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ready(two_papers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CliRunner:
     """A desk with two papers in its index, to ask and not to change."""
     desk = CliRunner(two_papers, monkeypatch, capsys)
-    for mark in desk.store.glob(f"{daily_notice.PREFIX}*"):
+    for mark in desk.store.glob(f"{model_choice.PREFIX}*"):
         mark.unlink()  # as on a new day
     return desk

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.commands import main as folio
+from folio.cli import main as folio
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.paths import ROOT

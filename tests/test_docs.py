@@ -14,12 +14,11 @@ import pytest
 from benchmarks.grounding.report import NAMES
 from config import Settings
 from folio.app import App
+from folio.cli.main import COMMANDS as FOLIO_COMMANDS
 from folio.cli.session import COMMANDS
-from folio.commands.main import COMMANDS as FOLIO_COMMANDS
 from folio.evaluate.metrics import ANSWERING
-from folio.web.api import make_web
-from folio.web.error_responses import STATUSES
-from folio.web.request_guard import AccessRules
+from folio.web.api import STATUSES, make_web
+from folio.web.guard import AccessRules
 from scripts.make_docs import PARSERS, anchor, pages
 from tests.helpers.paths import ROOT
 

@@ -13,11 +13,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from folio.answer_types import Answer
-from folio.deep_schema import DeepAnswerJson
-from folio.schema import AnswerJson
-from folio.web.markdown_export import markdown
-from folio.web.schema import ChatReply
-from folio.web.zotero_note import zotero_note
+from folio.schema.answers import AnswerJson, DeepAnswerJson
+from folio.schema.web import ChatReply
+from folio.web.export import markdown, zotero_note
 from tests.helpers.faces import ADDED, ANSWERED, FIELDS, REMARK, REMARKED, REPLIES
 
 # What a dataclass calls otherwise, or has for other objects

@@ -9,13 +9,13 @@ import pytest
 
 from config import Settings
 from folio.answer import prompts
-from folio.answer.llm_verifier import LlmVerifier
+from folio.answer.verifier import LlmVerifier
 from folio.errors import CloudModel, ModelMissing, OllamaError
 from folio.model_choice import ModelChoice
-from folio.models.model_files import CONFIG
-from folio.models.nli_cross_encoder import NliVerifier
+from folio.models.bert_onnx import CONFIG
+from folio.models.cross_encoder import NliVerifier
 from folio.protocols import Claim, PromptStart, Verifier
-from folio.search.reader_reranker import ReaderReranker
+from folio.search.builtin_reranker import ReaderReranker
 from tests.helpers.ollama_models import LLAMA, NOMIC
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 

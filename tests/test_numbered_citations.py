@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from folio.answer_types import Answer, Sentence, SourceNumbers
-from folio.cli import render
-from folio.schema import answer_json
+from folio.cli import show
+from folio.schema.answers import answer_json
 from folio.shown_text import number_mark, without_numbers
-from folio.web.markdown_export import markdown
+from folio.web.export import markdown
 from tests.helpers.answers import ANSWER, HITS, ICE_EVIDENCE, MODELS, TIMINGS, cite, evidence_of, paper_of
 from tests.helpers.cli_runner import CliRunner
 
@@ -27,13 +27,13 @@ def numbered(answer: Answer) -> Answer:
 
 def printed(answer: Answer) -> str:
     """An answer and its sources as they come on a pipe."""
-    out, marks = io.StringIO(), render.Marks(numbered=True)
+    out, marks = io.StringIO(), show.Marks(numbered=True)
     console = Console(file=out, width=240, soft_wrap=True, color_system=None)
     before: Sentence | None = None
     for sentence in answer.sentences:
-        render.show_sentence(console, sentence, before, marks)
+        show.show_sentence(console, sentence, before, marks)
         before = sentence
-    render.show_sources(console, answer.citations, [each.text for each in answer.sentences], marks)
+    show.show_sources(console, answer.citations, [each.text for each in answer.sentences], marks)
     return out.getvalue()
 
 
@@ -86,7 +86,7 @@ def test_a_paper_cannot_cite() -> None:
 def test_evidence_has_other_numbers() -> None:
     out = io.StringIO()
     console = Console(file=out, width=240, soft_wrap=True, color_system=None)
-    render.show_evidence(console, [ICE_EVIDENCE], render.Marks(numbered=True))
+    show.show_evidence(console, [ICE_EVIDENCE], show.Marks(numbered=True))
     assert out.getvalue().startswith("\nEvidence\n(1) alps/ice.pdf, pp. 1–2")
 
 

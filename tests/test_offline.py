@@ -152,7 +152,7 @@ def test_a_redirect_to_another_computer_is_not_followed(closed: CliRunner, ollam
 
 _WARNED = """
 import sys, warnings
-from folio.offline import go_offline
+from folio.system.network import go_offline
 
 go_offline()
 other = warnings.catch_warnings()

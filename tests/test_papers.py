@@ -25,8 +25,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 import ingest
 import query
 from folio.answer_types import shown_citation
+from folio.papers.model import Paper
 from folio.store.library import Library
-from folio.types import Paper
 from scripts.make_schema import SCHEMA
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.paths import SHARED

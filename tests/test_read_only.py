@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from folio import workers
 from folio.answer.extractive import WITHOUT_MODEL
 from folio.errors import StoreError
-from folio.paper_metadata import simple_metadata
-from folio.store.bm25_index import TantivyIndex
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import SourceFile
+from folio.store.bm25 import TantivyIndex
 from folio.store.conversations import Conversations
 from folio.store.indexes import LEXICAL
 from folio.store.library import Library
-from folio.types import SourceFile
+from folio.system import workers
 from folio.web.api import make_web
-from folio.web.request_guard import AccessRules
+from folio.web.guard import AccessRules
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import shelf, small_papers
 from tests.helpers.fakes import hashing_app, read_here

@@ -19,8 +19,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from folio.files import sha256_file
-from folio.search.sample_paper import SAMPLE_ID
+from folio.search.names import SAMPLE_ID
+from folio.system.files import sha256_file
 from scripts import list_licences
 from scripts.list_licences import is_allowed, licence
 from scripts.make_sample import OUTPUT, make_sample
@@ -61,7 +61,7 @@ def make(*arguments: str) -> str:
 
 
 def test_only_the_app_and_the_model_choice_see_the_settings() -> None:
-    see = {"app", "app_settings", "model_choice"}
+    see = {"app", "model_choice"}
     assert {path.stem for path in MODULES if "config" in imported(path)} == see
     reads = re.compile(r"\bsettings\.[A-Z]|\b_?app\.settings\b")
     assert {path.stem for path in MODULES if reads.search(path.read_text(encoding="utf-8"))} == see

@@ -10,13 +10,13 @@ from rich.console import Console
 
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer_types import Answer, Evidence, Sentence
-from folio.cli.render import show_hits, show_sources
+from folio.cli.show import show_hits, show_sources
 from folio.grounding.sentences import citation
-from folio.schema import answer_json, passages_json
-from folio.sections import PaperSection, SectionMap
-from folio.types import Hit
-from folio.web.markdown_export import markdown
-from folio.web.schema import chat_reply
+from folio.papers.model import Hit
+from folio.papers.sections import PaperSection, SectionMap
+from folio.schema.answers import answer_json, passages_json
+from folio.schema.web import chat_reply
+from folio.web.export import markdown
 from tests.helpers.factories import hit_on
 
 LOG, ELECTION = "The log holds the commands.", "A leader is elected by a majority of the servers."

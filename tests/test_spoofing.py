@@ -19,13 +19,15 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from folio.answer.bibliography_entries import bibtex, csl_item
 from folio.answer.fencing import evidence_block, passage_block
 from folio.answer_types import SUMMARY, Answer, Outcome, RejectedSentence, Section, Sentence
-from folio.citation_label import citation_label
-from folio.cli import render
-from folio.paper_metadata import Metadata, simple_metadata
-from folio.schema import answer_json
+from folio.bibliography import bibtex as bibliography_reader
+from folio.bibliography.export import bibtex, csl_item
+from folio.cli import show
+from folio.papers.label import citation_label
+from folio.papers.metadata import Metadata, simple_metadata
+from folio.papers.model import NewPaper, PageMap
+from folio.schema.answers import answer_json
 from folio.shown_text import (
     LONGEST_NAME,
     citation_mark,
@@ -38,11 +40,9 @@ from folio.shown_text import (
     short_line,
     statement_lines,
 )
-from folio.sources import bibtex as bibliography_reader
 from folio.store import indexes
 from folio.store.library import Library
-from folio.types import NewPaper, PageMap
-from folio.web.markdown_export import markdown
+from folio.web.export import markdown
 from tests.helpers.answers import HITS, MODELS, TIMINGS, cite, evidence_of, paper_of
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, write_pdf
@@ -104,21 +104,21 @@ def test_a_terminal_shows_the_answers_own_citations_only(attack: str, width: int
     for shape in (answer, plain_answer):
         before = None
         for sentence in shape.sentences:
-            shown = printed(lambda console, s=sentence, b=before: render.show_sentence(console, s, b), width)  # type: ignore[misc]
+            shown = printed(lambda console, s=sentence, b=before: show.show_sentence(console, s, b), width)  # type: ignore[misc]
             against = 1 if sentence.against else 0
             assert ["".join(found.split()) for found in marks_in(shown)] == ["".join(mark.split())] * (1 + against)
             assert not ITEM.search(shown) or width
             assert not HIDDEN.search(shown)
             before = sentence
-    sources = printed(lambda console: render.show_sources(console, answer.citations), width)
+    sources = printed(lambda console: show.show_sources(console, answer.citations), width)
     assert "".join(ITEM.findall(sources)) == "1. "
     assert sources.startswith("\nSources\n")
-    evidence = printed(lambda console: render.show_evidence(console, answer.evidence), width)
+    evidence = printed(lambda console: show.show_evidence(console, answer.evidence), width)
     assert "".join(ITEM.findall(evidence)) == "[1] "
-    hits = printed(lambda console: render.show_hits(console, answer.evidence[0].hits), width)
+    hits = printed(lambda console: show.show_hits(console, answer.evidence[0].hits), width)
     assert "".join(ITEM.findall(hits)) == "1. "
-    references = printed(lambda console: render.show_references(console, answer.citations), width)
-    asked = printed(lambda console: render.show_question(console, attack), width)
+    references = printed(lambda console: show.show_references(console, answer.citations), width)
+    asked = printed(lambda console: show.show_question(console, attack), width)
     for shown in (sources, evidence, hits, references, asked):
         assert marks_in(shown) == []
         assert not HIDDEN.search(shown)
@@ -155,12 +155,12 @@ def test_a_terminal_shows_the_citations_of_every_outcome_only(attack: str, width
     answer = outcomes_saying(attack)
     (mark,) = {citation.shown for citation in answer.citations}
     for sentence in answer.sentences:
-        shown = printed(lambda console, s=sentence: render.show_sentence(console, s), width)  # type: ignore[misc]
+        shown = printed(lambda console, s=sentence: show.show_sentence(console, s), width)  # type: ignore[misc]
         assert ["".join(found.split()) for found in marks_in(shown)] == ["".join(mark.split())]
         assert not ITEM.search(shown) or width
         assert not HIDDEN.search(shown)
-    left_out = printed(lambda console: render.show_left_out(console, answer), width)
-    legend = printed(lambda console: render.show_legend(console, answer.sentences), width)
+    left_out = printed(lambda console: show.show_left_out(console, answer), width)
+    legend = printed(lambda console: show.show_legend(console, answer.sentences), width)
     assert marks_in(left_out) == marks_in(legend) == []
     assert not HIDDEN.search(left_out + legend)
     assert not ITEM.search(left_out)
@@ -179,7 +179,7 @@ LINES = st.text(st.sampled_from("≈•[]pq.1 \n\t\r\u2028\u200b［］“”Sour
 def test_what_a_statement_says_never_begins_a_line_of_ours(text: str, outcome: Outcome) -> None:
     paper, page = paper_of("x.pdf", "Some words.")
     cited = cite(evidence_of(1, paper, page), "Some words.", 0.5)
-    shown = printed(lambda console: render.show_sentence(console, Sentence(text, (cited,), outcome=outcome)))
+    shown = printed(lambda console: show.show_sentence(console, Sentence(text, (cited,), outcome=outcome)))
     said, *quotes = shown.removesuffix("\n").rsplit("[x.pdf p.1]", 1)
     assert quotes == ["\n  “Some words.”" if outcome == "reworded" else ""]  # nothing of a statement is behind its mark
     assert marks_in(shown) == ["[x.pdf p.1]"]

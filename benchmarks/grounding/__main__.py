@@ -13,21 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.grounding import answers, report, run
-from folio.cli.command import positive_int, run_command
-from folio.cli.parser import Parser
-from folio.commands.evaluation_output import (
-    report_failures,
-    show_changes,
-    show_run,
-    show_written,
-    spread,
-    thresholds_met,
-)
+from folio.cli.command import Parser, positive_int, run_command
+from folio.cli.evaluate import report_failures, show_changes, show_run, show_written, spread, thresholds_met
 from folio.console import output, progress_bar
 from folio.errors import UsageError, require_packages
-from folio.evaluate import stores
+from folio.evaluate import runner
+from folio.evaluate.metrics import parse_threshold
 from folio.evaluate.tables import print_tables
-from folio.evaluate.thresholds import parse_threshold
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -96,7 +88,7 @@ def _evaluate(app: App, arguments: argparse.Namespace) -> int:
             check,
             sources=sources,
             made=datetime.now(UTC),
-            settings=stores.relevant_settings(app),
+            settings=runner.relevant_settings(app),
             progress=progress,
         )
     shown = report.tables(made)

@@ -10,14 +10,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from folio.answer.citation_markers import MARKER, TRAILING_MARKERS, in_square_brackets, take_markers
-from folio.answer.markup import simplified, unadorned
+from folio.answer.markers import MARKER, TRAILING_MARKERS, in_square_brackets, simplified, take_markers, unadorned
 from folio.answer_types import Evidence
 from folio.errors import UsageError
-from folio.evaluate.dataset_formats import Form, Offset, Words, malformed, validated_entries
-from folio.paper_metadata import simple_metadata
+from folio.evaluate.dataset import Form, Offset, Words, malformed, validated_entries
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import Chunk, Hit, PageMap, Paper
 from folio.text import sentence_spans
-from folio.types import Chunk, Hit, PageMap, Paper
 
 # Labels of a judged file that are counted. The last one is of a whole answer: which sentence is at fault is not known.
 SUPPORTED, FALSE, NOT_IN_EVIDENCE, UNFAITHFUL = "supported", "false", "not in evidence", "rated unfaithful"

@@ -25,8 +25,8 @@ from folio.errors import UsageError
 from folio.evaluate.metrics import Figure, interval
 from folio.evaluate.report import compared
 from folio.evaluate.tables import Table, as_markdown, markdown_cell
-from folio.files import no_space
 from folio.shown_text import name_line
+from folio.system.files import no_space
 
 # Share of the statements with this label that are shown with one of these outcomes.
 _SHOWN: tuple[Shown, ...] = ("quoted", "reworded")

@@ -14,15 +14,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from benchmarks.grounding.answers import CONSISTENT, EDITED, FILLER, SUPPORTED, LabelledAnswer
-from folio.answer.output_parser import ParsedSentence
+from folio.answer.parser import ParsedSentence
 from folio.answer.validation import Validator
 from folio.answer_types import Evidence, RejectedSentence, Sentence
 from folio.errors import ModelError
-from folio.evaluate.runner import MAX_CONSECUTIVE_FAILURES, FailedQuestion
-from folio.evaluate.saved_runs import load_run, save_run
+from folio.evaluate.runner import MAX_CONSECUTIVE_FAILURES, FailedQuestion, load_run, save_run
 from folio.grounding.grounder import Grounder
+from folio.papers.model import Progress
 from folio.protocols import Verifier
-from folio.types import Progress
 
 if TYPE_CHECKING:
     from folio.app import App

@@ -21,8 +21,8 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from folio.answer import prompts
+from folio.papers.model import Hit
 from folio.search.langchain import FolioRetriever, HitDocument
-from folio.types import Hit
 
 # The chain's three steps: a follow-up -> the same, standing alone; -> its passages; with these -> the reply
 Rewrite = Callable[[Any], Any]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from folio.answer import followup, library_questions
+from folio.answer import library_questions
 from folio.answer.evidence import gather
 from folio.answer.extractive import is_about
-from folio.answer.facts_question import papers_described
-from folio.answer.question_type import QuestionKind
-from folio.answer.unread_files import unread_notice
-from folio.answer.whole_paper import whole_paper_hits
+from folio.answer.library_questions import papers_described
+from folio.answer.ranking import whole_paper_hits
 from folio.answer_types import (
     CLOSEST,
     Answer,
@@ -26,22 +25,43 @@ from folio.answer_types import (
     Style,
     Thinking,
 )
-from folio.background import IMPORTING, SharedResult, run_in_background
 from folio.errors import UsageError, command
-from folio.paper_versions import is_superseded
+from folio.papers.model import Hit, Paper
+from folio.papers.versions import is_superseded
 from folio.protocols import Answerer
-from folio.search.candidate_filter import SectionFilter
-from folio.search.paper_filter import Selection
-from folio.search.question import Question
+from folio.question import followup
+from folio.question.kind import QuestionKind
+from folio.question.question import Question
+from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
-from folio.search.stopwatch import Stopwatch
 from folio.shown_text import name_line
 from folio.store.query_log import LogEntry, LoggedSource
+from folio.system.threads import IMPORTING, SharedResult, Stopwatch, run_in_background
 from folio.text import tokenize
-from folio.types import Hit, Paper
 
 if TYPE_CHECKING:
     from langchain_classic.chains import ConversationalRetrievalChain
+
+
+# Names the files that could not be read where nothing was found: one of them may have the answer. Pure.
+
+_MOST = 3  # files that are named
+
+
+def unread_notice(weights: Mapping[str, float], names: Iterable[str]) -> str:
+    """A sentence about the files, of these that could not be read, whose names have the question's rarest word.
+
+    weights: token of the question -> its IDF. names: of the files. "" if no name has that word.
+    """
+    words = {token: weight for token, weight in weights.items() if not token.isdecimal()}
+    rarest = {token for token, weight in words.items() if weight == max(words.values())}
+    found = sorted(name for name in set(names) if rarest.intersection(tokenize(PurePath(name).stem)))
+    if not found:
+        return ""
+    listed = ", ".join(f"“{name_line(name)}”" for name in found[:_MOST])
+    which = "A file that could not be read" if len(found) == 1 else "Files that could not be read"
+    return f"{which} may have the answer, by {'its name' if len(found) == 1 else 'their names'}: {listed}."
+
 
 OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]

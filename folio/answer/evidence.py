@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from folio.answer.excerpts import MOST_BEFORE, leans
 from folio.answer.structure import lists_and_tables
 from folio.answer_types import Evidence
+from folio.papers.model import Hit, Paper
 from folio.text import estimate_tokens, one_line, sentence_spans, stripped
-from folio.types import Hit, Paper
 
 # The characters [start, end) of the paper with this id; "" if the paper was removed
 ReadText = Callable[[str, int, int], str]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from folio.answer.structure import Structure, structures
 from folio.answer_types import Evidence
-from folio.sections import Kind
+from folio.papers.sections import Kind
 from folio.text import sentence_spans, stripped
 
 Span = tuple[int, int]

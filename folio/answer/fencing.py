@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Iterable
 
 from folio.answer import prompts
-from folio.answer.citation_markers import NAMED
+from folio.answer.markers import NAMED
+from folio.papers.model import Paper
 from folio.protocols import Claim
 from folio.shown_text import name_line
 from folio.text import one_line
-from folio.types import Paper
 
 # A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
 _REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")

@@ -13,7 +13,7 @@ from folio.answer import prompts
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
-from folio.answer.markup import printable
+from folio.answer.markers import printable
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
@@ -22,7 +22,7 @@ from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
 from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
-from folio.search.question import Question
+from folio.question.question import Question
 from folio.text import estimate_tokens, shorten, tokenize
 
 # Tokens that a model's chat template adds around the messages.

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from folio.answer import prompts
 from folio.answer.fencing import evidence_block, note_line, numbered_block
-from folio.answer.output_parser import OutputParser
-from folio.answer.structured_output import StatementParser, schema
+from folio.answer.parser import OutputParser, StatementParser, schema
 from folio.answer.validation import Parser
 from folio.answer_types import Evidence, Style
 from folio.grounding.grounder import Grounder

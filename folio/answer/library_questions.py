@@ -7,23 +7,187 @@ papers say something (`wanted_papers`) are searched. Pure but for the text that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from folio.answer.facts_question import papers_asked_about
-from folio.answer.title_page import Span, authors_span, title_span, venue_span, year_span
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
-from folio.paper_metadata import ORIGIN_WORDS, Field
-from folio.search.library_question import Fact, FactsQuestion, LibraryQuestion
-from folio.search.paper_filter import by_author
-from folio.search.paper_names import PaperNames
+from folio.papers.metadata import ORIGIN_WORDS, Field
+from folio.papers.model import Paper
+from folio.question.library import OF_A_PAPER, Fact, FactsQuestion, LibraryQuestion
+from folio.search.filters import by_author
+from folio.search.names import PaperNames
 from folio.shown_text import name_line
-from folio.text import one_line, tokenize
-from folio.types import Paper
+from folio.text import one_line, stripped, tokenize, without_accents
 
 if TYPE_CHECKING:
-    from folio.search.question import Question
+    from folio.question.question import Question
+
+
+# The papers that a question about facts or a whole paper means: it names them or describes them. Pure.
+
+_FRAME = frozenset(
+    tokenize(
+        "please tell give show list name know whose whos who's write wrote written author authored writer publish"
+        " published publication paper article study report document manuscript preprint thesis book notes essay memo"
+        " replication reproduction do submit appear come came release released year date old recent new person people"
+        " team behind make made create invent propose introduce develop design first original call title full"
+    )
+)
+# Words of a question about a paper as a whole
+_OF_THE_WHOLE = frozenset(
+    tokenize(
+        "summary summarize summarise summarizing overview gist synopsis nutshell sum short brief quick main key point"
+        " idea message topic goal purpose say said tell explain describe about what"
+    )
+)
+_PLACES = frozenset(tokenize("present journal conference venue workshop proceedings magazine"))
+_SEVERAL = re.compile(r"\b(?:papers|articles|studies|publications|books)\b", re.I)
+_MOST_DESCRIBED = 3  # papers that a description may fit
+
+
+def papers_asked_about(asked: FactsQuestion, papers: Sequence[Paper], names: PaperNames) -> list[Paper]:
+    """The papers whose facts are asked for; none if the question has words that belong to none of them.
+
+    A paper is named, or described by words of its title, file and authors. What a paper merely is known by
+    (search/names.py) may be another's invention: it does for "who wrote", and not for "who invented".
+    """
+    frame = _FRAME | _PLACES if "where" in asked.facts else _FRAME
+    words = [word for word in asked.question.split() if not frame.issuperset(tokenize(word))]
+    among = {paper.id for paper in papers}
+    by_use = asked.of_a_paper or "who" not in asked.facts
+    named = [paper for paper in names.meant(asked.question, by_use=by_use) if paper.id in among]
+
+    def explains(paper: Paper, word: str) -> bool:
+        known = _words_of(paper) | _abstract(paper)
+        return known.issuperset(tokenize(word)) or paper in names.called(word.strip("?.,;:!()\"'“”"))
+
+    if whole := [paper for paper in named if all(explains(paper, word) for word in words)]:
+        return whole
+    if named and all(any(explains(paper, word) for paper in named) for word in words):
+        return named
+    tokens = frozenset(tokenize(" ".join(words)))
+    if not tokens:
+        return list(papers) if asked.of_a_paper and len(papers) == 1 else []
+    return _described(asked, tokens, papers)
+
+
+def papers_described(question: str, papers: Sequence[Paper]) -> list[Paper]:
+    """The papers that a question about one as a whole describes, without their names: "a summary of the X paper"."""
+    tokens = frozenset(tokenize(question)) - _FRAME - _OF_THE_WHOLE
+    asked = FactsQuestion(question, (), OF_A_PAPER.search(question) is not None)
+    return _described(asked, tokens, papers) if tokens else []
+
+
+def _described(asked: FactsQuestion, tokens: frozenset[str], papers: Sequence[Paper]) -> list[Paper]:
+    """The papers that these tokens describe, if they are few: with all words of a title, or with no other words.
+
+    Up to half of the words may be of an abstract, if they are of only one.
+    """
+    if whole := [paper for paper in papers if _title(paper) - _FRAME == tokens]:
+        return whole
+    if not asked.of_a_paper or _SEVERAL.search(asked.question):
+        return []
+    if found := [paper for paper in papers if tokens <= _words_of(paper)]:
+        return found if len(found) <= _MOST_DESCRIBED else []
+    half = [paper for paper in papers if 2 * len(tokens & _title(paper)) >= len(tokens)]
+    found = [paper for paper in half if tokens <= _words_of(paper) | _abstract(paper)]
+    return found if len(found) == 1 else []
+
+
+def _title(paper: Paper) -> frozenset[str]:
+    return frozenset(tokenize(paper.title))
+
+
+def _abstract(paper: Paper) -> frozenset[str]:
+    return frozenset(tokenize(paper.metadata.abstract.value))
+
+
+def _words_of(paper: Paper) -> frozenset[str]:
+    """The words of its title, its file and its authors, as search tokens."""
+    stem = re.sub(r"[_-]", " ", PurePath(paper.file).stem)
+    return frozenset(tokenize(" ".join((paper.title, paper.file, stem, *paper.authors))))
+
+
+# Where a paper's title, authors, year and venue stand on its first pages: spans of their text. Pure.
+
+Span = tuple[int, int]
+
+# Characters of a title page in which title and authors are looked for, of a quote of them, of a line of front matter
+_FRONT, _LONGEST, _LINE = 2500, 600, 200
+
+
+def title_span(paper: Paper, text: str) -> Span:
+    """Where the title stands; the first line where it is not found."""
+    if found := _title_match(paper, text):
+        return stripped(text, *found.span())
+    line = text.lstrip().partition("\n")[0]
+    start = text.find(line)
+    return stripped(text, start, start + min(len(line), _LONGEST))
+
+
+def authors_span(paper: Paper, text: str) -> Span | None:
+    """The lines that name the authors, behind the title if they are there; None where no author is found."""
+    title = _title_match(paper, text)
+    for begin in dict.fromkeys((title.end() if title else 0, 0)):
+        front = text[begin:_FRONT]
+        places = [place for author in paper.metadata.authors.value if (place := _name(author.family, front))]
+        if places:
+            first = min(place.start() for place in places)
+            last = max(place.end() for place in places if place.end() - first <= _LONGEST)
+            start, end = _lines(front, first, last)
+            return stripped(text, begin + start, begin + min(end, start + _LONGEST))
+    return None
+
+
+def year_span(paper: Paper, text: str) -> Span | None:
+    """The line with the paper's year, rather one of front matter than of prose; None where the year is not printed."""
+    return _line_with(rf"(?<!\d){paper.year}(?!\d)", text) if paper.year else None
+
+
+def venue_span(paper: Paper, text: str) -> Span | None:
+    """The line with the venue; None where it is not printed as it is known."""
+    words = re.findall(r"\w+", paper.metadata.venue.value)
+    return _line_with(r"\W*".join(map(re.escape, words)), text) if words else None
+
+
+def _title_match(paper: Paper, text: str) -> re.Match[str] | None:
+    words = r"\W*".join(re.escape(word) for word in re.findall(r"\w+", paper.title))
+    # "[Re] Otters" begins with a bracket
+    return re.search(rf"[\[(“\"]?{words}", text[:_FRONT], re.I) if words else None
+
+
+def _name(family: str, text: str) -> re.Match[str] | None:
+    """Where a family name stands; its accents may be signs of their own, as old typesetting writes them."""
+    letters = "".join(_letter(letter) for letter in family)
+    return re.search(rf"(?<!\w){letters}(?![^\W\d_])", text, re.I)
+
+
+def _letter(letter: str) -> str:
+    plain = without_accents(letter)
+    return re.escape(letter) if plain == letter else rf"(?:{re.escape(letter)}|[^\w\s]?{re.escape(plain)}[^\w\s]?)"
+
+
+def _line_with(pattern: str, text: str) -> Span | None:
+    """The first short line that has this, at the beginning of it, or else the first line."""
+    lines = list(_lines_with(pattern, text))
+    short = [(start, end) for start, end in lines if end - start <= _LINE]
+    return next(iter([*short, *lines]), None)
+
+
+def _lines_with(pattern: str, text: str) -> Iterator[Span]:
+    for found in re.finditer(pattern, text, re.I):
+        start, end = _lines(text, *found.span())
+        yield stripped(text, max(start, found.end() - _LONGEST), min(end, found.end() + _LONGEST))
+
+
+def _lines(text: str, start: int, end: int) -> Span:
+    """The lines that have this span."""
+    after = text.find("\n", end)
+    return text.rfind("\n", 0, start) + 1, len(text) if after < 0 else after
+
 
 # The first pages of a paper, with its first passage
 FrontOf = Callable[[Paper], Evidence | None]

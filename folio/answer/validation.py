@@ -12,16 +12,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from folio.answer.output_parser import LONGEST_SENTENCE, Heading, ParsedSentence
+from folio.answer.parser import LONGEST_SENTENCE, Heading, ParsedSentence
 from folio.answer.refusals import is_refusal, is_weak_refusal
 from folio.answer_types import ANALYSIS, SUMMARY, Checking, Citation, RejectedSentence, Section, Sentence, Style
 from folio.errors import ModelError
-from folio.grounding.attribution import Attribution
 from folio.grounding.conflicts import against
-from folio.grounding.grounder import Finding, Grounder, citations_of
-from folio.grounding.sentences import citations
-from folio.grounding.veto import Fault
-from folio.grounding.words import content_words, matching_words, tokens_of
+from folio.grounding.grounder import Attribution, Fault, Finding, Grounder, citations_of
+from folio.grounding.sentences import citations, content_words, matching_words, tokens_of
 from folio.protocols import Claim, Entailment, Verifier
 from folio.text import one_line
 

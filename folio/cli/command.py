@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from folio.console import complain, say
 from folio.errors import FolioError
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.search.filters import PaperFilter
 
 
 def up_to(most: int) -> Callable[[str], int]:
@@ -55,7 +57,7 @@ def run_command(run: Callable[[App], int]) -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        from folio.files import unusable
+        from folio.system.files import unusable
 
         shown = unusable(error)
         return complain(shown.happened, shown.remedy, shown.exit_code)
@@ -91,3 +93,85 @@ def _write_utf8() -> None:
                 stream.reconfigure(errors="replace")
             else:
                 stream.reconfigure(encoding="utf-8")
+
+
+# The options that choose papers, which mean the same in every command: `--author ongaro --year 2010-`.
+
+# Each may be given several times, and then one must fit
+FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by")
+
+
+def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
+    """does: what the command does with the papers that fit: "ask"."""
+    for name, metavar, text in (
+        ("paper", "NAME", "the paper of this name, or papers whose file name or title has these words"),
+        ("year", "YEARS", "papers of these years: 2014, 2010-2015, 2020-, -1999"),
+        ("author", "NAME", "papers by this author: a family name, or a full name"),
+        ("venue", "WORDS", "papers of this journal or conference"),
+        ("section", "WORDS", "sections of this kind, such as methods, or with these words in their title"),
+        ("collection", "NAME", "papers in this collection, as Zotero or a bibliography has it, or in one below it"),
+        ("tag", "NAME", "papers with this tag"),
+        ("cited_by", "NAME", "papers that the paper of this name cites, as `folio fetch --expand cites` found"),
+    ):
+        if name == "section" and does == "list":
+            text = "papers with a section of this kind, such as methods, or with these words in its title"
+        parser.add_argument(f"--{name.replace('_', '-')}", action="append", metavar=metavar, help=f"{does} only {text}")
+
+
+def paper_filter(arguments: argparse.Namespace, *, warnings: bool = False, unsure: bool = False) -> PaperFilter:
+    """What these options say. warnings, unsure: only papers with something odd, or not sure. Raises UsageError."""
+    from folio.search.filters import PaperFilter
+
+    given = (getattr(arguments, name) or () for name in FILTERS)
+    return PaperFilter.parse(*given, warnings=warnings or None, unsure=unsure or None)
+
+
+# The parser of all commands: argparse's, which also names the option or word that was probably meant.
+
+_CHOICE = re.compile(r"invalid choice: (?P<given>'[^']*'|\"[^\"]*\") \(choose from (?P<choices>.*)\)")
+
+BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
+
+
+class Parser(argparse.ArgumentParser):
+    """Python 3.14's `suggest_on_error` does this for choices alone, and older versions for nothing."""
+
+    _words: Sequence[str] | None = None  # what it is given; None for a subcommand that was not named
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        self._words = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and this message, and exit with 2."""
+        super().error(message + self._meant(message))
+
+    def _meant(self, message: str) -> str:
+        if message.startswith(("unrecognized arguments", "the following arguments are required")):
+            known = [name for name in self._option_names() if name.startswith("--")]
+            options = [word.partition("=")[0] for word in self._words or () if word.startswith("--")]
+            return _suggestion([word for word in options if not any(name.startswith(word) for name in known)], known)
+        if found := _CHOICE.search(message):
+            return _suggestion([found["given"][1:-1]], [word.strip(" '\"") for word in found["choices"].split(",")])
+        return ""
+
+    def _option_names(self) -> list[str]:
+        """The options of this parser, and of the subcommand that was named."""
+        names = list(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    names += parser._option_names() if parser._words is not None else []
+        return names
+
+
+def _suggestion(given: Sequence[str], known: Sequence[str]) -> str:
+    """ " (did you mean --verify?)" for the words among these that are close to a known one."""
+    from difflib import get_close_matches  # only where something is wrong
+
+    near = dict.fromkeys(
+        match
+        for word in given
+        for match in get_close_matches(word, known, n=1, cutoff=0.7 if word.startswith("-") else 0.6)
+    )
+    return f" (did you mean {', '.join(near)}?)" if near else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
 from rich.text import Text
 
 from folio.app import App
+from folio.cli.command import Parser, run_command
 from folio.console import output
 from folio.errors import FIRST_INGEST, FolioError, StoreError, command, fetch_command
 from folio.model_choice import ModelChoice, OllamaModel
@@ -169,3 +170,16 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
     lagging = app.backend.index_faults(library)
     fix = f"Run `{command('ingest --repair')}`" if lagging else ""
     yield Row("FAISS and BM25", "; ".join(lagging) or "up to date", not lagging, fix)
+
+
+# `folio doctor`: what is ready and what is not; `query.py --doctor` in a checkout.
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
+    Parser(
+        prog=prog,
+        description="Show what is ready, what is not, and how to fix it.",
+        epilog="The exit code is 1 if something required is not ready.",
+    ).parse_args(argv)
+
+    return run_command(show_doctor)

@@ -10,14 +10,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from folio.answer.bibliography import CitedPage, cited_pages, merge_by_page
 from folio.answer.chat import log_entry
-from folio.answer_types import warnings
-from folio.cli import render
-from folio.cli.render_profile import show_profile
-from folio.cli.waiting_status import WaitingStatus
+from folio.answer_types import Checking, Thinking, warnings
+from folio.bibliography.export import CitedPage, cited_pages, merge_by_page
+from folio.cli import show
+from folio.cli.show import show_profile
 from folio.console import complain, errors, output, say
 from folio.errors import FolioError, ModelError, UsageError, command
 from folio.shown_text import counted, name_line, plain_line
@@ -25,16 +24,79 @@ from folio.store.query_log import Feedback, QueryLog
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from rich.status import Status
 
-    from folio.agent.checkpoint import Checkpoint, CheckpointFile, Progress
-    from folio.agent.deep_search import DeepSearch, End
     from folio.answer.chat import Chat, Reply
     from folio.answer_types import Quote, Sentence
     from folio.app import App
-    from folio.deep_types import DeepEvent, DeepTrace
-    from folio.evidence_profile import EvidenceProfile
+    from folio.deep.checkpoint import Checkpoint, CheckpointFile, Progress
+    from folio.deep.search import DeepSearch, End
+    from folio.deep.types import DeepEvent, DeepTrace, EvidenceProfile
+    from folio.papers.model import Hit
     from folio.store.library import Library
-    from folio.types import Hit
+
+
+# The line that a terminal shows while an answer is being made; it is gone when a sentence is printed.
+
+_READING, _THINKING = "Reading the papers ...", "The model is thinking ..."
+
+
+class WaitingStatus:
+    """Until the first sentence, that the papers are read, for a model may take long to load, or that it thinks; and
+    whenever statements wait for their verifier, how many. On a pipe, or if quiet, nothing."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._reading = _READING  # "" once a sentence has been printed
+        self._count = 0  # statements that wait
+        self._status: Status | None = None
+        if not quiet and errors().is_terminal:
+            self._status = errors().status(_READING)
+
+    def __enter__(self) -> Self:
+        self._show()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hide()
+
+    def on_progress(self, part: Checking | Thinking) -> None:
+        """The model has begun to think, or another number of statements waits for the verifier."""
+        if isinstance(part, Checking):
+            self.checking(part.count)
+        else:
+            self.thinking()
+
+    def checking(self, count: int) -> None:
+        """The number of statements waiting for their verifier is now `count`."""
+        self._count = count
+        self._show()
+
+    def thinking(self) -> None:
+        """The model has begun to think."""
+        self._reading = self._reading and _THINKING
+        self._show()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Hide the line while a sentence is printed."""
+        self._reading = ""
+        self._hide()
+        yield
+        self._show()
+
+    def _show(self) -> None:
+        if self._status is None:
+            return
+        if not self._reading and not self._count:
+            self._status.stop()
+            return
+        self._status.update(f"checking {self._count} more" if self._count else self._reading)
+        self._status.start()
+
+    def _hide(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+
 
 HELP = (
     "/sources lists the passages behind the last answer, /evidence the text it was made from, /dropped the statements"
@@ -89,7 +151,7 @@ class ChatSession:
         self._log: QueryLog | None = None
         self._deep = deep
         self._checkpoint_file = checkpoints
-        self._marks = render.Marks(numbered=app.numbers_citations)
+        self._marks = show.Marks(numbered=app.numbers_citations)
         self._search: DeepSearch | None = None
         self._profile: EvidenceProfile | None = None  # of the last answer
 
@@ -112,9 +174,9 @@ class ChatSession:
                         cited = (*sentence.citations, *sentence.against)
                         for paper, text in warnings(citation.paper for citation in cited).items():
                             if paper not in warned:
-                                render.show_warning(output(), text)
+                                show.show_warning(output(), text)
                             warned.add(paper)
-                        render.show_sentence(output(), sentence, before, self._marks)
+                        show.show_sentence(output(), sentence, before, self._marks)
                 before = sentence
 
             search = self._deep_search() if deep or self._deep else None
@@ -123,8 +185,7 @@ class ChatSession:
                 reply = self._chat.ask(question, on_sentence, on_progress=waiting.on_progress, find=find)
                 self._profile = self._profile_of(reply, search)
         if self._as_json:
-            from folio.deep_schema import deep_answer_json
-            from folio.schema import answer_json
+            from folio.schema.answers import answer_json, deep_answer_json
 
             shown = answer_json(reply.answer, reply.hits, self._chat.models, reply.timings_ms)
             write_json(deep_answer_json(shown, search.trace, self._profile) if search and search.trace else shown)
@@ -152,7 +213,7 @@ class ChatSession:
         if progress is None:
             say("The index has changed since the search was stopped, so it begins again.")
         if not self._as_json:
-            render.show_question(output(), question)
+            show.show_question(output(), question)
         self._chat.reset()  # the question stands alone, and another conversation would change it
         return self.ask(question, in_chat=in_chat, deep=True, resumed=progress)
 
@@ -181,7 +242,7 @@ class ChatSession:
 
     def _show_event(self, event: DeepEvent) -> None:
         if not self._as_json:
-            from folio.cli.render_deep import event_line
+            from folio.cli.show import event_line
 
             errors().print(event_line(event), style="dim")
 
@@ -200,19 +261,19 @@ class ChatSession:
                 below = is_deep and self._evidence and not in_chat
                 say(f"The closest passages are in {closest}{'' if below else f'; {shows} shows them'}.")
         else:
-            render.show_legend(output(), answer.sentences)
+            show.show_legend(output(), answer.sentences)
             shown = [sentence.text for sentence in answer.sentences]
             self._marks.take(self._cited(reply))
             if self._profile:
                 show_profile(output(), self._profile, answer, self._marks)
                 shown += [quote.quote for quote in self._profile.quotes]
-            render.show_sources(output(), self._cited(reply), shown, self._marks)
+            show.show_sources(output(), self._cited(reply), shown, self._marks)
             if answer.style == "report":
-                render.show_references(output(), self._cited(reply))
+                show.show_references(output(), self._cited(reply))
         if self._evidence:
-            render.show_evidence(output(), answer.evidence, self._marks)
+            show.show_evidence(output(), answer.evidence, self._marks)
         if self._dropped:
-            render.show_left_out(output(), answer, self._marks)
+            show.show_left_out(output(), answer, self._marks)
         if answer.notice:
             say(answer.notice)
         if answer.dropped:
@@ -231,7 +292,7 @@ class ChatSession:
             self._log = self._log or self._app.query_log(self._library)
             entry = log_entry(reply, asked, self._chat.models["llm"])
             if trace is not None:
-                from folio.deep_schema import logged_trace
+                from folio.schema.answers import logged_trace
 
                 entry = replace(entry, trace=logged_trace(trace))
             self._log.add(entry)
@@ -292,7 +353,7 @@ class ChatSession:
 
     def _kept_search(self) -> Checkpoint:
         """Raises UsageError if there is none, or one that was asked otherwise."""
-        from folio.agent.checkpoint import checkpoint_path, read
+        from folio.deep.checkpoint import checkpoint_path, read
 
         checkpoint = read(checkpoint_path(self._app.store_folder))
         if checkpoint.head.options != self._checkpoint_file().options:
@@ -309,11 +370,11 @@ class ChatSession:
         elif last is None:
             say("Nothing has been asked yet.")
         elif command == "/sources":
-            render.show_hits(output(), last.hits)
+            show.show_hits(output(), last.hits)
         elif command == "/evidence":
-            render.show_evidence(output(), last.answer.evidence, self._marks)
+            show.show_evidence(output(), last.answer.evidence, self._marks)
         elif command == "/dropped":
-            render.show_left_out(output(), last.answer, self._marks)
+            show.show_left_out(output(), last.answer, self._marks)
         elif command == "/verify":
             self.verify(last, int(more[0]) if more else None)
         else:
@@ -324,7 +385,7 @@ def say_details(models: Mapping[str, str], hits: Sequence[Hit], timings_ms: Mapp
     """Say on standard error how an answer came about: the models, the passages with their scores, each stage's time."""
     say(f"Models: {', '.join(f'{use} {name}' for use, name in models.items())}.")
     for rank, hit in enumerate(hits, 1):
-        say(f"Passage {rank}: {name_line(hit.paper.file)}, {hit.where}: {render.scores(hit)}")
+        say(f"Passage {rank}: {name_line(hit.paper.file)}, {hit.where}: {show.scores(hit)}")
     say(f"Time: {', '.join(f'{stage} {took:,.0f} ms' for stage, took in timings_ms.items())}.")
 
 
@@ -340,7 +401,7 @@ def mark(log: QueryLog, feedback: Feedback) -> None:
 
 def forget(app: App, library: Library) -> None:
     """Delete the question log, all conversations, a stopped deep search and the chat history. Raises StoreError."""
-    from folio.agent.checkpoint import checkpoint_path, remove_all
+    from folio.deep.checkpoint import checkpoint_path, remove_all
 
     with closing(app.backend.conversations()) as kept:
         conversations = kept.clear()
@@ -356,15 +417,15 @@ def verify_logged(app: App, library: Library) -> int:
     entry = app.query_log(library).last()
     if entry is None:
         raise UsageError("Nothing has been asked yet.", "Ask: " + command('ask --verify "What is ...?"'))
-    render.show_question(output(), entry.question)
+    show.show_question(output(), entry.question)
     parts = (CitedPage(cited.paper, cited.file, "", cited.page, "", ((cited.quote, 1),)) for cited in entry.sources)
     return open_pages(app, library, merge_by_page(parts))
 
 
 def open_pages(app: App, library: Library, cited: Sequence[CitedPage], first: int = 1) -> int:
     """Open these pages, numbered from `first`; returns 1 if one cannot be shown. Raises UsageError."""
-    from folio.cli import pdf_viewer
-    from folio.types import SourceFile
+    from folio.cli import viewer
+    from folio.papers.model import SourceFile
 
     if not cited:
         say(NOTHING_CITED)
@@ -374,12 +435,12 @@ def open_pages(app: App, library: Library, cited: Sequence[CitedPage], first: in
     for paper, file in {page.paper: page.file for page in cited if page.paper not in here}.items():
         if fetched := library.copy_of(paper, app.fetched_pdfs):
             files.append(SourceFile(str(fetched), file, paper))
-    return pdf_viewer.verify(cited, files, app.pdf_viewer, app.limits(1), first)
+    return viewer.verify(cited, files, app.pdf_viewer, app.limits(1), first)
 
 
 def write_json(value: BaseModel) -> None:
     """Print a model as one line of JSON."""
-    from folio.schema import line
+    from folio.schema.answers import line
 
     sys.stdout.write(f"{line(value)}\n")
     sys.stdout.flush()

@@ -4,16 +4,604 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import Annotated, Any, TypeVar
 
-from folio.errors import UsageError
-from folio.evaluate import conversation_set, dataset_formats, expected_papers
-from folio.evaluate.conversation_set import Rewrite
-from folio.files import no_space, sync
-from folio.text import one_line
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from folio.answer_types import REFUSAL
+from folio.errors import UsageError, command
+from folio.papers.identifiers import bare_arxiv, find_identifier
+from folio.papers.model import Paper
+from folio.pdf.identifiers import arxiv_id
+from folio.shown_text import name_line, short_line
+from folio.store import works
+from folio.store.library import Library
+from folio.store.query_log import LogEntry
+from folio.system.files import no_space, sync
+from folio.text import fold, one_line, plain_words
+
+# The file formats of evaluation sets, parsed and validated: Folio's own, conversations, SQuAD's, BEIR's, MTRAG's.
+#
+# dataset.py turns them into an EvalSet.
+
+FORMAT = "docs/evaluation-set.md shows the format"
+# The field that identifies an entry's form; an entry without any of them is a question.
+TURNS, QUESTIONS, PARAGRAPHS = "turns", "questions", "paragraphs"
+LARGEST_MB = 500  # of a file with questions; SQuAD has 42
+# The files of a BEIR folder
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Offset = Annotated[int, Field(ge=0)]
+
+
+class Form(BaseModel):
+    """The base of all forms. Ignores unknown fields, so that a set may contain further notes."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)  # many sets have numbers as ids
+
+
+FormT = TypeVar("FormT", bound=Form)
+
+
+# Folio's own format
+
+
+class GoldForm(Form):
+    paper: Words
+    page: Annotated[int, Field(ge=1)] | None = None
+    quote: str | None = None
+    part: str = ""
+
+
+class TurnForm(Form):
+    question: Words
+    type: str = ""
+    answerable: bool = True
+    answer: str | None = None
+    gold: list[GoldForm] = []
+    every: bool | None = None
+
+
+class QuestionForm(TurnForm):
+    id: Words
+    history: list[Words] = []
+    review: str = ""
+
+
+class ConversationForm(Form):
+    id: Words | None = None
+    turns: Annotated[list[TurnForm], Field(min_length=2)]
+
+
+# SQuAD (https://rajpurkar.github.io/SQuAD-explorer/), and a flat form of it with one answer per question
+
+
+class SpanForm(Form):
+    text: Words
+    answer_start: Offset
+
+
+class AskedForm(Form):
+    id: Words
+    question: Words
+    answers: list[SpanForm] = []
+    is_impossible: bool = False
+
+
+class ContextForm(Form):
+    # Not stripped: offsets count from its first character.
+    context: Annotated[str, Field(min_length=1)]
+    document_id: Words | None = None
+    qas: list[AskedForm]
+
+
+class ArticleForm(Form):
+    title: str = ""
+    paragraphs: list[ContextForm]
+
+
+class FlatAskedForm(Form):
+    id: Words
+    question: Words
+    answer: str = ""
+    start: Offset | None = None
+    is_impossible: bool = False
+
+
+class FlatForm(Form):
+    document: Words
+    title: str = ""
+    text: Annotated[str, Field(min_length=1)]
+    questions: list[FlatAskedForm]
+
+
+# BEIR (https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset)
+
+
+class CorpusForm(Form):
+    id: Annotated[Words, Field(alias="_id")]
+    title: str | None = None
+    text: str = ""
+
+
+class QueryForm(Form):
+    id: Annotated[Words, Field(alias="_id")]
+    text: Words
+
+
+class JudgementForm(Form):
+    query: Words
+    document: Words
+    grade: int
+
+
+# Conversations by people over passages, and their rewrites (MTRAG, https://github.com/IBM/mt-rag-benchmark)
+
+
+class SpokenForm(Form):
+    speaker: Words
+    text: str
+
+
+class SpokenTurnForm(Form):
+    id: Words
+    question: Words
+    history: list[SpokenForm] = []
+    gold: list[Words] = []
+    answerability: str = ""
+    kind: str = ""
+
+
+class RewriteForm(Form):
+    id: Words
+    question: Words
+    standalone: Words
+    history: list[str] = []
+
+
+def entries(path: Path) -> Iterator[tuple[int, Any]]:
+    """The values of a JSON file with the line on which each begins: JSON Lines, or the items of one array.
+
+    Raises UsageError for a file that cannot be read or is not valid JSON.
+    """
+    text = _read(path)
+    decoder = json.JSONDecoder()
+    at, line, counted = 0, 1, 0
+    end = len(text)
+
+    def skip(separators: str = "") -> None:
+        nonlocal at
+        while at < end and (text[at].isspace() or text[at] in separators):
+            at += 1
+
+    skip()
+    inside = text[at : at + 1] == "["
+    if inside:
+        at += 1
+    while True:
+        skip("," if inside else "")
+        line, counted = line + text.count("\n", counted, at), at
+        if at >= end and inside:
+            raise malformed(path, line, "the array at its start is not closed")
+        if at >= end or (inside and text[at] == "]"):
+            return
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            at_line = text.count("\n", 0, error.pos) + 1
+            raise malformed(path, at_line, f"invalid JSON ({error.msg[0].lower()}{error.msg[1:]})") from None
+        except RecursionError:
+            raise malformed(path, line, "it is nested too deeply") from None
+        except ValueError:  # from int()
+            raise malformed(path, line, "it has a number of thousands of digits") from None
+        yield line, value
+
+
+def validated(form: type[FormT], value: object, path: Path, line: int) -> FormT:
+    """Validate a value as this form. Raises UsageError naming the file, the line and the invalid field."""
+    try:
+        return form.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the entry"
+        raise malformed(path, line, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+
+
+def validated_entries(form: type[FormT], path: Path) -> Iterator[tuple[int, FormT]]:
+    """The entries of a file, validated as this form, with their lines. Raises UsageError."""
+    return ((line, validated(form, value, path, line)) for line, value in entries(path))
+
+
+def judgements(folder: Path, split: str) -> Iterator[tuple[int, JudgementForm]]:
+    """The relevance judgements of one split of a BEIR folder (tab-separated query, document, grade), with their lines.
+
+    Raises UsageError.
+    """
+    path = folder / QRELS / f"{split}.tsv"
+    if not path.is_file():
+        splits = ", ".join(sorted(file.stem for file in folder.glob(f"{QRELS}/*.tsv")))
+        needs = f"A folder must be a BEIR set, with {CORPUS}, {QUERIES} and {QRELS}/; {FORMAT}."
+        raise UsageError(
+            f"{folder} has no judgements for the split {split}: there is no {path}.",
+            f"Choose one of its splits: {splits}." if splits else needs,
+        )
+    for line, row in enumerate(_read(path).split("\n"), 1):
+        fields = row.split("\t")
+        if not row.strip() or (line == 1 and fields[-1].strip() == "score"):
+            continue
+        if len(fields) != 3:
+            raise malformed(path, line, f"it has {len(fields)} fields, not query, document and grade")
+        named = dict(zip(("query", "document", "grade"), fields, strict=True))
+        yield line, validated(JudgementForm, named, path, line)
+
+
+def malformed(path: Path, line: int, fault: str) -> UsageError:
+    """The error for a line of a file; fault is a clause without a full stop."""
+    return UsageError(f"{path}, line {line}: {fault}.", f"Correct this line; {FORMAT}.")
+
+
+def require_readable(path: Path) -> None:
+    """Raises UsageError for a file that is too large to be a set of questions."""
+    with suppress(OSError):  # reading the file will report the error
+        if path.stat().st_size > LARGEST_MB * 10**6:
+            raise UsageError(f"{path} has more than {LARGEST_MB} MB.", f"Name a set of questions; {FORMAT}.")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: {error.reason}.", f"Save it as UTF-8; {FORMAT}.") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{path} cannot be read: {reason}.", f"Check the path; {FORMAT}.") from None
+
+
+# The format of `eval_set.json`: questions with the papers that should answer them, under any names. Pure.
+#
+# dataset.py reads the file, and evaluate/dataset.py looks the papers up in a library.
+
+# The possible names of each field. If an entry has several of them, the first that is not null counts.
+QUESTION = ("question", "query", "user_input", "prompt")
+ANSWER = (
+    "answer", "expected_answer", "ground_truth", "ground_truths", "ground_truth_answer", "gold_answer",
+    "reference_answer", "ideal_answer", "reference",
+)  # fmt: skip
+ID = ("id", "question_id", "query_id", "qid", "_id")
+TYPE = ("type", "question_type", "category")
+QUOTE = ("quote",)
+IMPOSSIBLE = ("unanswerable", "is_unanswerable", "is_impossible", "should_refuse", "should_decline", "out_of_scope")
+POSSIBLE = ("answerable", "is_answerable")
+# The words in the names of fields with papers, the most specific first, and further words in them: relevant_doc_ids
+PAPER_WORDS = ("arxiv", "doi", "paper", "document", "doc", "pdf", "file", "filename", "source", "citation")
+FURTHER_WORDS = frozenset(
+    "expected relevant gold golden correct ground truth reference target supporting required cited"
+    " id name title path url link number num".split()
+)
+WANTED = frozenset(("expected", "relevant", "gold", "golden"))  # gold_ids, expected_ids
+# The fields of an object that contains the questions, also in the other formats of sets
+TEXT, DATA = "text", "data"
+ABOUT_THE_SET = frozenset(("metadata", "meta", "_meta", "_metadata", "info"))
+LONGEST_QUESTION = 10_000  # characters
+LONGEST_ANSWER = 100_000
+LONGEST_NAME = 500
+MOST_PAPERS = 1_000  # of one question
+MOST_PAGES = 100
+MOST_ANSWERS = 20
+_LONGEST_LIST = 160  # characters of the names of fields
+_PAGES = re.compile(r"(\d{1,6})(?:\s?[-–]\s?(\d{1,6}))?")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+class EntryError(ValueError):
+    """An entry that is not in this format. The message is a clause that begins with the entry's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of an answer: a paper under any name, and the position in it as far as it is known."""
+
+    paper: str
+    page: int | None = None  # physical, from 1
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A question and the places of its answer; none if the papers do not answer it."""
+
+    id: str
+    question: str
+    answer: str
+    places: tuple[Place, ...]
+    type: str = ""
+
+
+def wrapped(value: object) -> list[Any] | None:
+    """The entries in an object that contains them, {"metadata": {...}, "questions": [...]}; None for an entry itself.
+
+    Questions that name no paper get the object's paper, {"paper": "otters.pdf", "questions": [...]}. Raises EntryError
+    if the questions are not a list.
+    """
+    if not isinstance(value, dict) or not value.keys().isdisjoint((*QUESTION, "gold", TURNS, PARAGRAPHS, TEXT)):
+        return None
+    lists = [name for name, inside in value.items() if _has_questions(inside)]
+    name = next((name for name in (QUESTIONS, DATA, *lists) if name in value), "")
+    if not name:  # the first line of a JSON Lines file may describe the set
+        return [] if value and value.keys() <= ABOUT_THE_SET else None
+    questions = value[name]
+    if not isinstance(questions, list):
+        raise EntryError(f"{name} is not a list of questions")
+    common = {key: inside for key, inside in value.items() if key != name and _rank(key) < PAPER_WORDS.index("source")}
+    return [
+        {**common, **entry} if isinstance(entry, dict) and not _names_papers(entry) else entry for entry in questions
+    ]
+
+
+def is_expected(fields: Mapping[str, Any], *, among_own: bool) -> bool:
+    """Whether an object is an entry of this format, and not of Folio's own format, which has gold entries and an id.
+
+    among_own: whether the file has had entries of Folio's own format; an entry without papers is then one of those.
+    """
+    if "gold" in fields:
+        return False
+    is_own = among_own or ("id" in fields and fields.get("answerable") is False)
+    return _names_papers(fields) or "query" in fields or not is_own
+
+
+def parse(fields: Mapping[str, Any], number: int) -> Expected:
+    """Parse an entry. number: its position in the file, from 1. Raises EntryError."""
+    place = f"question {number}"
+    question = _text(fields, QUESTION, place, LONGEST_QUESTION)
+    if not question:
+        raise EntryError(f"{place} has no text in {_either(QUESTION)}; it has {_listed(fields)}")
+    answer = _text(fields, ANSWER, place, LONGEST_ANSWER)
+    answerable = _is_answerable(fields, place)
+    named = _places(fields, place)
+    places = named if answerable else ()  # the papers of an unanswerable question are only its topic
+    if answerable and not places:
+        raise EntryError(
+            f"{place} names no paper: it has {_listed(fields)}, but no name in a field such as papers, arxiv_id, source"
+            ' or gold, and no "answerable": false'
+        )
+    return Expected(_id(fields, number), question, answer, places, _text(fields, TYPE, place, LONGEST_NAME))
+
+
+def _is_answerable(fields: Mapping[str, Any], place: str) -> bool:
+    answerable = True
+    for name in (*POSSIBLE, *IMPOSSIBLE):
+        value = fields.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, bool):
+            raise EntryError(f"{place}: {name} is neither true nor false")
+        answerable = answerable and value is (name in POSSIBLE)
+    return answerable
+
+
+def _id(fields: Mapping[str, Any], number: int) -> str:
+    name, value = next(((name, fields[name]) for name in ID if fields.get(name) is not None), ("", None))
+    if value is None:
+        return f"q{number}"
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise EntryError(f"question {number}: {name} is neither text nor a whole number")
+    return _clean(str(value), name, f"question {number}", LONGEST_NAME) or f"q{number}"
+
+
+def _text(fields: Mapping[str, Any], names: tuple[str, ...], place: str, longest: int) -> str:
+    """The first of these fields that is not null; "" if there is none. Several answers are joined by "; "."""
+    for name in names:
+        value = fields.get(name)
+        if value is None:
+            continue
+        texts = value if isinstance(value, list) and names is ANSWER else [value]
+        return "; ".join(filter(None, (_clean(text, name, place, longest) for text in texts[:MOST_ANSWERS])))
+    return ""
+
+
+def _rank(name: str) -> int:
+    """The rank of a field by its name: lower means more likely to have papers; len(PAPER_WORDS) means it has none."""
+    words = [word.removesuffix("s") for word in map(str.casefold, _WORD.findall(name))]
+    nouns = [PAPER_WORDS.index(word) for word in words if word in PAPER_WORDS]
+    if words and all(word in FURTHER_WORDS or word in PAPER_WORDS for word in words):
+        if nouns:
+            return min(nouns)
+        if WANTED & set(words) and words[-1] == "id":
+            return 0
+    return len(PAPER_WORDS)
+
+
+def _names_papers(fields: Mapping[str, Any]) -> bool:
+    return "gold" in fields or any(_rank(name) < len(PAPER_WORDS) for name in fields)
+
+
+def _places(fields: Mapping[str, Any], place: str) -> tuple[Place, ...]:
+    """The papers in the most likely field. A page and a quote in other fields count only for a single paper."""
+    named = sorted((name for name in fields if _rank(name) < len(PAPER_WORDS)), key=_rank)
+    name = next((name for name in named if fields[name] is not None), "")
+    value = fields.get(name)
+    listed = value if isinstance(value, list) else [] if value is None else [value]
+    if len(listed) > MOST_PAPERS:
+        raise EntryError(f"{place}: {name} has {len(listed):,} papers; at most {MOST_PAPERS:,} are taken")
+    places = [each for item in listed for each in _one_paper(item, name, place)]
+    if len({each.paper for each in places}) == 1 and all(each == Place(each.paper) for each in places):
+        places = _within(fields, places[0].paper, place)
+    return tuple(dict.fromkeys(places))
+
+
+def _one_paper(value: object, field: str, place: str) -> list[Place]:
+    """A paper by its name, or as an object with a name and perhaps a page: {"file": "otters.pdf", "page": 3}."""
+    if not isinstance(value, dict):
+        name = _clean(value, field, place, LONGEST_NAME)
+        if not name:
+            raise EntryError(f"{place}: {field} has an empty name")
+        return [Place(name)]
+    keys = [*sorted((key for key in value if _rank(key) < len(PAPER_WORDS)), key=_rank), "title", "name", "id"]
+    names = (_clean(value[key], f"{field}.{key}", place, LONGEST_NAME) for key in keys if value.get(key) is not None)
+    name = next(filter(None, names), "")
+    if not name:
+        raise EntryError(f"{place}: {field} has a paper without a name; it has {_listed(value)}")
+    return _within(value, name, place)
+
+
+def _within(fields: Mapping[str, Any], paper: str, place: str) -> list[Place]:
+    """A paper with each of the pages in these fields; any of them counts as correct."""
+    quote = _text(fields, QUOTE, place, LONGEST_ANSWER)
+    return [Place(paper, page, quote) for page in _pages(fields, place) or (None,)]
+
+
+def _pages(fields: Mapping[str, Any], place: str) -> list[int]:
+    for name, value in fields.items():
+        words = [word.removesuffix("s") for word in map(str.casefold, _WORD.findall(name))]
+        if (
+            value is None
+            or "page" not in words
+            or not all(w == "page" or w in FURTHER_WORDS or w == "source" for w in words)
+        ):
+            continue
+        pages: list[int] = []
+        for each in value if isinstance(value, list) else [value]:
+            match = _PAGES.fullmatch(str(each).strip()) if isinstance(each, str | int) else None
+            first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+            if not 1 <= first <= last < first + MOST_PAGES or len(pages) > MOST_PAGES:
+                raise EntryError(f"{place}: {name} is not a page of the file, counted from 1")
+            pages += range(first, last + 1)
+        return pages
+    return []
+
+
+def _clean(value: object, name: str, place: str, longest: int) -> str:
+    """A text on one line."""
+    if isinstance(value, float):
+        raise EntryError(f"{place}: {name} has a number, which loses its last zeros; put it in quotes")
+    if not isinstance(value, str):
+        raise EntryError(f"{place}: {name} is not text")
+    if len(value) > longest:
+        raise EntryError(f"{place}: {name} has {len(value):,} characters; at most {longest:,} are taken")
+    if re.search("[\ud800-\udfff]", value):
+        raise EntryError(f"{place}: {name} has half a character")
+    return one_line(re.sub(r"[\x00-\x1f\x7f]", " ", value))
+
+
+def _has_questions(value: object) -> bool:
+    return isinstance(value, list) and any(
+        isinstance(entry, dict) and not entry.keys().isdisjoint(QUESTION) for entry in value
+    )
+
+
+def _listed(fields: Mapping[str, Any]) -> str:
+    """The names of an object's fields, for an error message."""
+    return short_line(", ".join(map(str, fields)), _LONGEST_LIST) if fields else "no fields"
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+# Sets of conversations by people: passages, follow-ups with the passages that answer them, and people's rewrites.
+#
+# The layout is that of MTRAG (Katsis et al. 2025, https://arxiv.org/abs/2501.03468), in three files of JSON Lines.
+
+_PASSAGES_FILE, _TURNS_FILE, _REWRITES_FILE = "passages.jsonl", "turns.jsonl", "rewrites.jsonl"
+# The annotations of a turn whose passages answer it, wholly or in part; the case does not matter.
+ANSWERED = frozenset({"answerable", "partial"})
+USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage to search."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A question of a conversation that its passages answer."""
+
+    id: str
+    kind: str
+    history: tuple[str, ...]  # the questions before it, at least one
+    question: str
+    gold: tuple[str, ...]  # the ids of the passages that answer it, at least one
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A follow-up as typed, and as a person wrote it so that it stands alone."""
+
+    id: str
+    history: tuple[str, ...]  # the questions before it, at least one
+    question: str
+    standalone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """The content of a folder with this layout."""
+
+    passages: tuple[Passage, ...]
+    followups: tuple[FollowUp, ...]
+    rewrites: tuple[Rewrite, ...]
+
+
+def is_conversations(folder: Path) -> bool:
+    """Whether a folder has this layout."""
+    return (folder / _TURNS_FILE).is_file()
+
+
+def load_conversations(folder: Path) -> Conversations:
+    """The passages of a folder, its answered follow-ups and its rewrites; first turns and unanswered ones are left out.
+
+    Raises UsageError for a file that is missing or malformed, and for gold that is no passage.
+    """
+    passages: dict[str, Passage] = {}
+    for line, text in validated_entries(CorpusForm, folder / _PASSAGES_FILE):
+        _require_new(passages, text.id, folder / _PASSAGES_FILE, line)
+        passages[text.id] = Passage(text.id, (text.title or "").strip(), text.text)
+    followups: dict[str, FollowUp] = {}
+    for line, turn in validated_entries(SpokenTurnForm, folder / _TURNS_FILE):
+        _require_new(followups, turn.id, folder / _TURNS_FILE, line)
+        if unknown := [id for id in turn.gold if id not in passages]:
+            raise malformed(folder / _TURNS_FILE, line, f"its gold {unknown[0]} is not in {_PASSAGES_FILE}")
+        before = _asked(spoken.text for spoken in turn.history if spoken.speaker.casefold() == USER)
+        if before and turn.gold and turn.answerability.casefold() in ANSWERED:
+            gold = tuple(dict.fromkeys(turn.gold))
+            followups[turn.id] = FollowUp(turn.id, turn.kind, before, turn.question, gold)
+    if not followups:
+        raise UsageError(f"{folder / _TURNS_FILE} has no answered follow-up with gold.", f"Add some; {FORMAT}.")
+    return Conversations(tuple(passages.values()), tuple(followups.values()), _rewrites(folder / _REWRITES_FILE))
+
+
+def _rewrites(path: Path) -> tuple[Rewrite, ...]:
+    """The rewrites of a file; none if there is no file."""
+    if not path.is_file():
+        return ()
+    rewrites: dict[str, Rewrite] = {}
+    for line, form in validated_entries(RewriteForm, path):
+        _require_new(rewrites, form.id, path, line)
+        if before := _asked(form.history):
+            rewrites[form.id] = Rewrite(form.id, before, form.question, form.standalone)
+    return tuple(rewrites.values())
+
+
+def _asked(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts without white space around them, and without empty ones."""
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+def _require_new(seen: Container[str], id: str, path: Path, line: int) -> None:
+    if id in seen:
+        raise malformed(path, line, f"the id {id} is used twice")
+
 
 PENDING = "pending"  # the review state of a question that a model wrote and nobody has reviewed
 ALL_NEEDED = "multi"  # the type of a question that needs all its gold papers, unless `every` says otherwise
@@ -27,7 +615,7 @@ LONGEST_TITLE = 300
 class Gold:
     """The place of an answer: a paper, and the position within it as far as it is known."""
 
-    paper: str  # its file name, or the id of a Document; in a set by name, any name (paper_lookup.py)
+    paper: str  # its file name, or the id of a Document; in a set by name, any name (evaluate/dataset.py)
     page: int | None = None  # physical, from 1
     quote: str = ""  # verbatim from the paper
     start: int | None = None  # offset of the quote in the text of its Document, in characters
@@ -87,34 +675,32 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
     Raises UsageError if it is missing or malformed, naming the file, the line and the remedy.
     """
     if path.is_dir():
-        return _conversations(path) if conversation_set.is_conversations(path) else _beir(path, split)
+        return _conversations(path) if is_conversations(path) else _beir(path, split)
     questions: dict[str, Question] = {}
     documents: dict[str, Document] = {}
     pending = conversations = 0
     is_by_name = is_own = False
-    dataset_formats.require_readable(path)
+    require_readable(path)
     for number, (line, value) in enumerate(_entries(path), 1):
         if not isinstance(value, dict):
             fault = f"question {number} is not an object with a question and its papers"
-            raise dataset_formats.malformed(path, line, fault)
+            raise malformed(path, line, fault)
         fields = value
         new_questions: Iterable[Question]
         texts: list[Document] = []
-        if dataset_formats.TURNS in fields:
+        if TURNS in fields:
             conversations += 1
-            conversation = dataset_formats.validated(dataset_formats.ConversationForm, value, path, line)
+            conversation = validated(ConversationForm, value, path, line)
             new_questions = _conversation_questions(conversation, conversation.id or f"f{conversations}", path, line)
-        elif dataset_formats.PARAGRAPHS in fields:
-            article = dataset_formats.validated(dataset_formats.ArticleForm, value, path, line)
+        elif PARAGRAPHS in fields:
+            article = validated(ArticleForm, value, path, line)
             new_questions, texts = _article(article, path, line)
-        elif dataset_formats.QUESTIONS in fields:
-            new_questions, texts = _flat(
-                dataset_formats.validated(dataset_formats.FlatForm, value, path, line), path, line
-            )
-        elif expected_papers.is_expected(fields, among_own=is_own):
+        elif QUESTIONS in fields:
+            new_questions, texts = _flat(validated(FlatForm, value, path, line), path, line)
+        elif is_expected(fields, among_own=is_own):
             new_questions, is_by_name = [_expected(fields, number, path, line)], True
         else:
-            form = dataset_formats.validated(dataset_formats.QuestionForm, value, path, line)
+            form = validated(QuestionForm, value, path, line)
             new_questions = [_question(form, form.id, form.history, path, line)]
             pending += form.review == PENDING
             is_own = True
@@ -125,7 +711,7 @@ def load(path: Path, *, split: str = "test") -> EvalSet:
             _require_unique(documents, document.id, path, line)
             documents[document.id] = document
     if not questions:
-        raise UsageError(f"{path} has no questions.", f"Add some; {dataset_formats.FORMAT}.")
+        raise UsageError(f"{path} has no questions.", f"Add some; {FORMAT}.")
     evalset = EvalSet(_name(path), path, tuple(questions.values()), tuple(documents.values()), None, pending)
     return replace(evalset, is_by_name=is_by_name)
 
@@ -174,22 +760,20 @@ def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
 
 def _entries(path: Path) -> Iterator[tuple[int, Any]]:
     """The entries of a file with their line numbers; if an object contains them, as in SQuAD, those inside it."""
-    for line, value in dataset_formats.entries(path):
+    for line, value in entries(path):
         try:
-            inside = expected_papers.wrapped(value)
-        except expected_papers.EntryError as error:
-            raise dataset_formats.malformed(path, line, str(error)) from None
+            inside = wrapped(value)
+        except EntryError as error:
+            raise malformed(path, line, str(error)) from None
         yield from ((line, each) for each in ([value] if inside is None else inside))
 
 
-def _question(
-    form: dataset_formats.TurnForm, id: str, history: Iterable[str], path: Path, line: int, type: str = ""
-) -> Question:
+def _question(form: TurnForm, id: str, history: Iterable[str], path: Path, line: int, type: str = "") -> Question:
     if form.answerable and not form.gold:
         fault = f"question {id} has no gold entry and is not marked as unanswerable"
-        raise dataset_formats.malformed(path, line, fault)
+        raise malformed(path, line, fault)
     if form.gold and not form.answerable:
-        raise dataset_formats.malformed(path, line, f"question {id} is marked as unanswerable but has gold entries")
+        raise malformed(path, line, f"question {id} is marked as unanswerable but has gold entries")
     every = form.type == ALL_NEEDED if form.every is None else form.every
     gold = tuple(Gold(g.paper, g.page, (g.quote or "").strip(), None, g.part) for g in form.gold)
     answer = (form.answer or "").strip()
@@ -198,17 +782,15 @@ def _question(
 
 def _expected(fields: dict[str, Any], number: int, path: Path, line: int) -> Question:
     try:
-        read = expected_papers.parse(fields, number)
-    except expected_papers.EntryError as error:
-        raise dataset_formats.malformed(path, line, str(error)) from None
+        read = parse(fields, number)
+    except EntryError as error:
+        raise malformed(path, line, str(error)) from None
     gold = tuple(Gold(place.paper, place.page, place.quote) for place in read.places)
     every = len({place.paper for place in read.places}) > 1
     return Question(read.id, read.question, read.type, bool(gold), read.answer, gold, every)
 
 
-def _conversation_questions(
-    form: dataset_formats.ConversationForm, id: str, path: Path, line: int
-) -> Iterator[Question]:
+def _conversation_questions(form: ConversationForm, id: str, path: Path, line: int) -> Iterator[Question]:
     """A follow-up question for every turn but the first."""
     earlier: list[str] = []
     for number, turn in enumerate(form.turns, 1):
@@ -217,7 +799,7 @@ def _conversation_questions(
         earlier.append(turn.question)
 
 
-def _article(form: dataset_formats.ArticleForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
+def _article(form: ArticleForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
     questions, documents = [], []
     for number, context in enumerate(form.paragraphs, 1):
         name = form.title or f"line {line}"
@@ -229,7 +811,7 @@ def _article(form: dataset_formats.ArticleForm, path: Path, line: int) -> tuple[
     return questions, documents
 
 
-def _flat(form: dataset_formats.FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
+def _flat(form: FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
     first, _, remainder = form.text.partition("\n\n")
     title = form.title or (one_line(first) if remainder and len(first) <= LONGEST_TITLE else "")
     document = Document(form.document, title, form.text)
@@ -242,7 +824,7 @@ def _flat(form: dataset_formats.FlatForm, path: Path, line: int) -> tuple[list[Q
 
 
 def _span_question(
-    entry: dataset_formats.AskedForm | dataset_formats.FlatAskedForm,
+    entry: AskedForm | FlatAskedForm,
     spans: Iterable[tuple[str, int]],
     document: Document,
     path: Path,
@@ -255,11 +837,11 @@ def _span_question(
         offset = _nearest(document.text, words, start)
         if offset is None:
             fault = f"the answer of question {entry.id} is not in document {document.id}"
-            raise dataset_formats.malformed(path, line, fault)
+            raise malformed(path, line, fault)
         gold.append(Gold(document.id, None, words, offset))
     if not gold and not entry.is_impossible:
         fault = f"question {entry.id} has no answer and is not marked is_impossible"
-        raise dataset_formats.malformed(path, line, fault)
+        raise malformed(path, line, fault)
     answer = gold[0].quote if gold else ""
     return Question(entry.id, entry.question, "", bool(gold), answer, tuple(dict.fromkeys(gold)))
 
@@ -274,19 +856,19 @@ def _nearest(text: str, words: str, start: int) -> int | None:
 
 def _beir(folder: Path, split: str) -> EvalSet:
     relevance: dict[str, dict[str, int]] = {}
-    for _, judged in dataset_formats.judgements(folder, split):
+    for _, judged in judgements(folder, split):
         relevance.setdefault(judged.query, {})[judged.document] = judged.grade
     documents: dict[str, Document] = {}
-    for line, text in dataset_formats.validated_entries(dataset_formats.CorpusForm, folder / dataset_formats.CORPUS):
-        _require_unique(documents, text.id, folder / dataset_formats.CORPUS, line)
+    for line, text in validated_entries(CorpusForm, folder / CORPUS):
+        _require_unique(documents, text.id, folder / CORPUS, line)
         documents[text.id] = Document(text.id, (text.title or "").strip(), text.text)
     questions: dict[str, Question] = {}
-    for line, query in dataset_formats.validated_entries(dataset_formats.QueryForm, folder / dataset_formats.QUERIES):
-        _require_unique(questions, query.id, folder / dataset_formats.QUERIES, line)
+    for line, query in validated_entries(QueryForm, folder / QUERIES):
+        _require_unique(questions, query.id, folder / QUERIES, line)
         questions[query.id] = Question(query.id, query.text)
     unknown = [query for query in relevance if query not in questions]
     if unknown or not relevance:
-        judged_of = f"query {unknown[0]}, which is not in {dataset_formats.QUERIES}" if unknown else "no query"
+        judged_of = f"query {unknown[0]}, which is not in {QUERIES}" if unknown else "no query"
         raise UsageError(f"The split {split} of {folder} judges {judged_of}.", "Get both files from the same source.")
     judged_questions = tuple(question for id, question in questions.items() if id in relevance)
     return EvalSet(folder.resolve().name, folder, judged_questions, tuple(documents.values()), relevance)
@@ -294,7 +876,7 @@ def _beir(folder: Path, split: str) -> EvalSet:
 
 def _conversations(folder: Path) -> EvalSet:
     """The follow-ups of a folder of conversations, each passage one document."""
-    conversations = conversation_set.load(folder)
+    conversations = load_conversations(folder)
     turns = conversations.followups
     questions = tuple(Question(turn.id, turn.question, turn.kind, history=turn.history) for turn in turns)
     documents = tuple(Document(passage.id, passage.title, passage.text) for passage in conversations.passages)
@@ -304,4 +886,160 @@ def _conversations(folder: Path) -> EvalSet:
 
 def _require_unique(seen: Container[str], id: str, path: Path, line: int) -> None:
     if id in seen:
-        raise dataset_formats.malformed(path, line, f"the id {id} is used twice")
+        raise malformed(path, line, f"the id {id} is used twice")
+
+
+# Looks up the papers that a set names: by arXiv id, DOI or another identifier, by file name or by title.
+
+
+class PaperLookup:
+    """The papers of one library by all their possible names."""
+
+    def __init__(self, library: Library) -> None:
+        self.files: dict[str, str] = {}  # paper id -> the name of a file
+        self._named: dict[str, list[str]] = {}  # kind and name -> paper ids
+        papers = {paper.id: paper for paper in library.papers()}
+        for file in library.files():
+            self.files.setdefault(file.sha256, file.name)
+            for mark in _file_marks(file.name):
+                self._add(mark, file.sha256)
+        for paper in papers.values():
+            for mark in (*_paper_marks(paper), *_work_marks(library, paper)):
+                self._add(mark, paper.id)
+
+    def _add(self, mark: str, paper: str) -> None:
+        papers = self._named.setdefault(mark, [])
+        if paper not in papers:
+            papers.append(paper)
+
+    def find(self, name: str) -> tuple[str, ...]:
+        """The ids of the papers with a name: several for versions of one work, none if the library has none of them.
+
+        Files come before identifiers, and identifiers before titles. The version of an arXiv id does not matter.
+        """
+        for mark in _marks_of_name(name):
+            if papers := self._named.get(mark):
+                return tuple(sorted(papers))
+        return ()
+
+
+def resolved(evalset: EvalSet, library: Library) -> EvalSet:
+    """The set with its papers named by their files; the set itself if it already names only files.
+
+    Names of papers that are not in the library go to `unknown`. A question none of whose papers is in the library is
+    left out, and counted in `left_out`. Raises UsageError if the library has none of the set's papers.
+    """
+    if not evalset.is_by_name:
+        return evalset
+    lookup = PaperLookup(library)
+    unknown: dict[str, None] = {}
+    questions: list[Question] = []
+    for question in evalset.questions:
+        gold: list[Gold] = []
+        for entry in question.gold:
+            papers = lookup.find(entry.paper)
+            if papers:
+                part = entry.part or lookup.files[papers[0]]
+                gold += [replace(entry, paper=lookup.files[paper], part=part) for paper in papers]
+            else:
+                unknown[entry.paper] = None
+        if gold or not question.gold:
+            parts = {entry.part for entry in gold}
+            questions.append(
+                replace(question, gold=tuple(dict.fromkeys(gold)), every=question.every and len(parts) > 1)
+            )
+    if not any(question.gold for question in questions):
+        raise UsageError(
+            f"None of the papers that {evalset.path.name} asks about is in the index: {_examples(unknown)}.",
+            f"Name their folder: {command(f'evaluate {evalset.path} --papers FOLDER')}.",
+        )
+    left_out = len(evalset.questions) - len(questions)
+    return replace(evalset, questions=tuple(questions), unknown=tuple(unknown), left_out=left_out)
+
+
+def _examples(names: Iterable[str]) -> str:
+    first = [name_line(name, 80) for name in islice(names, 4)]
+    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")
+
+
+def _marks_of_name(name: str) -> Iterator[str]:
+    yield f"file {name.casefold()}"
+    if identifier := find_identifier(name):
+        yield _identifier_mark(identifier.kind, identifier.value)
+    if arxiv := arxiv_id({}, (), name).value:  # "1706.03762v5.pdf", even if the library's file has another name
+        yield _identifier_mark("arxiv", arxiv)
+    if title := fold(name):
+        yield f"title {title}"
+
+
+def _identifier_mark(kind: str, value: str) -> str:
+    return f"{kind} {bare_arxiv(value) if kind == 'arxiv' else value.casefold()}"
+
+
+def _file_marks(name: str) -> Iterator[str]:
+    """The marks of a file: its name with and without folder and suffix, and an arXiv id in the name."""
+    last = PurePath(name)
+    yield from (f"file {each.casefold()}" for each in (name, last.name, last.stem))
+    if arxiv := arxiv_id({}, (), last.name).value:
+        yield _identifier_mark("arxiv", arxiv)
+
+
+def _paper_marks(paper: Paper) -> Iterator[str]:
+    about = paper.metadata
+    if about.arxiv.value:
+        yield _identifier_mark("arxiv", about.arxiv.value)
+    if about.doi.value:
+        yield _identifier_mark("doi", about.doi.value)
+    if title := fold(paper.title):
+        yield f"title {title}"
+
+
+def _work_marks(library: Library, paper: Paper) -> Iterator[str]:
+    """The identifiers of a paper's work, in any version."""
+    for version in works.of_paper(library.database, paper.id):
+        for mark in version.marks():
+            kind, _, value = mark.partition(" ")
+            if kind != "title":
+                yield _identifier_mark(kind, value)
+
+
+# A set of questions from the query log: answers rated good must still be found, and good refusals still refused.
+
+LOGGED = "logged"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedSet:
+    """The questions of a set, oldest first, and the log numbers of rated questions that are not in it."""
+
+    questions: tuple[Question, ...]
+    bad: tuple[int, ...]  # rated bad, so the place of the answer is unknown
+    without_gold: tuple[int, ...]  # rated good, not a refusal, but without a source in a paper of the library
+
+
+def questions_from_log(entries: Iterable[tuple[int, LogEntry]], files: Mapping[str, str]) -> LoggedSet:
+    """The questions whose answers people rated good.
+
+    entries: with their numbers, newest first. files: paper id -> the current name of its file.
+
+    A question has its resolved text, because a set has no conversations. Each citation of its answer is a gold entry,
+    and any of them is enough; a refusal that was rated good makes an unanswerable question. If the same question was
+    rated several times, the newest rating counts.
+    """
+    seen: set[tuple[str, ...]] = set()
+    questions, bad, without_gold = list[Question](), list[int](), list[int]()
+    for number, entry in entries:
+        words = tuple(plain_words(entry.standalone_question))
+        if not entry.feedback or words in seen:
+            continue
+        seen.add(words)
+        cited = [source for source in entry.sources if source.paper in files]
+        gold = tuple(dict.fromkeys(Gold(files[source.paper], source.page, source.quote) for source in cited))
+        if entry.feedback == "bad":
+            bad.append(number)
+        elif not gold and (entry.sources or entry.answer != REFUSAL):
+            without_gold.append(number)
+        else:
+            answer = entry.answer if gold else ""
+            questions.append(Question(f"q{number}", entry.standalone_question, LOGGED, bool(gold), answer, gold))
+    return LoggedSet(tuple(reversed(questions)), tuple(bad), tuple(without_gold))

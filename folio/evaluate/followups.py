@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from folio.answer import followup
 from folio.answer_types import Answer
-from folio.evaluate.conversation_set import Rewrite
-from folio.evaluate.dataset import Question
+from folio.evaluate.dataset import Question, Rewrite
 from folio.evaluate.tables import Table
-from folio.search.question import Question as AskedQuestion
+from folio.question import followup
+from folio.question.question import Question as AskedQuestion
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.text import STOP_WORDS
 

@@ -20,13 +20,13 @@ from folio.answer.fencing import passage_block
 from folio.answer.reply_json import reply_value
 from folio.errors import ModelError, ThoughtAlone, UsageError, command
 from folio.evaluate.dataset import Gold, Question
-from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold_quote, weight
+from folio.evaluate.relevance import MIN_QUOTE_LENGTH, fold_quote, weight
 from folio.ingest import chunking
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
+from folio.papers.model import Paper
 from folio.store.library import Library
 from folio.text import one_line, sentence_spans, tokenize
-from folio.types import Paper
 
 # Called with a system prompt and a prompt; returns the model's reply, which should be JSON
 Ask = Callable[[str, str], str]

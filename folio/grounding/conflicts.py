@@ -9,8 +9,7 @@ from folio.answer_types import Citation
 from folio.grounding.names import identifiers, key, names
 from folio.grounding.negation import DENIALS, denies, opposes
 from folio.grounding.quantities import quantities
-from folio.grounding.sentences import EvidenceSentence, citation
-from folio.grounding.words import content_words, share, tokens_of
+from folio.grounding.sentences import EvidenceSentence, citation, content_words, share, tokens_of
 from folio.text import tokenize
 
 MOST_AGAINST = 2  # most passages shown that disagree with a statement

@@ -5,19 +5,279 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from statistics import fmean
 from typing import Literal
 
 from folio.answer_types import Citation, Evidence
-from folio.grounding.attribution import MOST_SENTENCES, Attribution, attribute, of_sentences
-from folio.grounding.names import key
-from folio.grounding.sentences import EvidenceSentence, citations, is_row, number_sentences
-from folio.grounding.veto import Fault, faults
-from folio.grounding.words import content_words, in_order, matching_words, share, tokens_of, words_of
+from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
+from folio.grounding.negation import is_denied, is_opposed
+from folio.grounding.quantities import Quantity, quantities
+from folio.grounding.sentences import (
+    EvidenceSentence,
+    citations,
+    content_words,
+    in_order,
+    is_row,
+    matching_words,
+    neighbours,
+    number_sentences,
+    share,
+    tokens_of,
+    words_of,
+)
 from folio.text import one_line, tokenize
+
+# Finds the sentences of the evidence that support a statement, and how much of it they cover. Pure.
+
+MOST_SENTENCES = 4  # most sentences that a statement is attributed to
+LEAST_GAIN = 0.2  # the share of the statement's words that each sentence must add, unless it adds a missing number
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The sentences that support a statement, in order; empty if no sentence of the evidence resembles it."""
+
+    sentences: tuple[EvidenceSentence, ...]
+    context: str  # the text of these sentences and their neighbours
+    titles: str  # titles and file names of their papers
+    coverage: float  # the share of the statement's words in context and titles, 0 to 1
+
+    @property
+    def text(self) -> str:
+        return " ".join(sentence.text for sentence in self.sentences)
+
+
+def attribute(
+    statement: str, candidates: Sequence[EvidenceSentence], all_sentences: Sequence[EvidenceSentence]
+) -> Attribution:
+    """The attribution of a statement to some of the candidates. all_sentences: those of the whole evidence.
+
+    Greedy: the next sentence is the one with the highest Dice coefficient to the words that are not covered yet.
+    """
+    chosen = _chosen(content_words(statement), quantities(statement), candidates)
+    return of_sentences(statement, chosen, all_sentences)
+
+
+def of_sentences(
+    statement: str, chosen: Sequence[EvidenceSentence], all_sentences: Sequence[EvidenceSentence]
+) -> Attribution:
+    """The attribution to these sentences."""
+    ordered = tuple(sorted(chosen, key=lambda sentence: sentence.number))
+    papers = dict.fromkeys(sentence.evidence.paper for sentence in ordered)
+    titles = "\n".join(f"{paper.title}\n{paper.file}" for paper in papers)
+    context = "\n".join(sentence.text for sentence in neighbours(ordered, all_sentences))
+    return Attribution(
+        ordered, context, titles, share(content_words(statement), tokens_of(context) | tokens_of(titles))
+    )
+
+
+def _chosen(
+    words: frozenset[str], numbers: Sequence[Quantity], candidates: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    remaining = {sentence: tokens_of(sentence.text) for sentence in candidates}
+    missing, chosen, uncovered = list(numbers), list[EvidenceSentence](), words
+
+    def closeness(sentence: EvidenceSentence) -> float:
+        return 2 * len(matching_words(uncovered, remaining[sentence])) / (len(words) + len(remaining[sentence]) or 1)
+
+    while remaining and len(chosen) < MOST_SENTENCES:
+        best = max(remaining, key=closeness)
+        if len(matching_words(uncovered, remaining[best])) < max(1.0, LEAST_GAIN * len(words)):
+            with_number = [sentence for sentence in remaining if _has_any(missing, sentence)]
+            shared = {sentence: len(matching_words(words, remaining[sentence])) for sentence in with_number}
+            if not any(shared.values()) or not chosen:
+                break
+            best = max(shared, key=shared.__getitem__)
+        uncovered -= matching_words(uncovered, remaining.pop(best))
+        missing = [number for number in missing if not number.is_among(quantities(best.text))]
+        chosen.append(best)
+    return chosen
+
+
+def _has_any(numbers: Sequence[Quantity], sentence: EvidenceSentence) -> bool:
+    return any(number.is_among(quantities(sentence.text)) for number in numbers)
+
+
+# Finds a number in a statement that belongs to another row or column of its table. Pure.
+
+# Two spaces within a line separate table cells (pdf/order.py).
+_GAP = re.compile(r" {2,}")
+# What separates the values of a statement: "2.4 m at Ellis, 1.1 m at Saltness"
+_PARTS = re.compile(r"[,;](?=\s)|\b(?:and|but|while|whereas)\b", re.I)
+# A value of a table begins with its number; a cell that begins with a word, or is a year, names a row or a column.
+_NAME = re.compile(r"\W*[^\W\d]")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_Names = tuple[frozenset[str], ...]  # the words of each row's or column's name that are unique in the table
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table whose rows and columns have names.
+
+    A row with missing or extra values has all its numbers in each column, because their columns are unknown.
+    """
+
+    rows: _Names
+    columns: _Names
+    cells: tuple[tuple[tuple[Quantity, ...], ...], ...]  # the numbers of each value, by row and column
+
+
+def misplaced(statement: str, source: Attribution) -> Quantity | None:
+    """The first number of a statement that the table has in another row or column than the one the statement names.
+
+    Only tables with a header in the cited evidence count, and numbers that its prose does not also have.
+    """
+    texts = {sentence.evidence.text for sentence in source.sentences if is_row(sentence.text)}
+    tables = [table for text in texts for table in _tables(text)]
+    if not tables:
+        return None
+    prose = [number for s in source.sentences if not is_row(s.text) for number in quantities(s.text)]
+    parts = _PARTS.split(statement)
+    for part in parts:
+        for number in quantities(part):
+            if number.is_reference or number.is_spelled or number.is_among(prose):
+                continue
+            verdicts = [verdict for table in tables if (verdict := _belongs(number, part, parts, table)) is not None]
+            if verdicts and not any(verdicts):
+                return number
+    return None
+
+
+def _belongs(number: Quantity, part: str, parts: Sequence[str], table: _Table) -> bool | None:
+    """Whether the table has a number in the row and column that the statement names; None if it has it nowhere.
+
+    parts: those of the statement. part: the one with the number.
+    """
+    if any(tokens_of(number.written) == name for name in table.columns):
+        return None  # it names a column: 2019, or the 1 of "Week 1"
+    places = [
+        (row, column)
+        for row, values in enumerate(table.cells)
+        for column, value in enumerate(values)
+        if number.is_among(value)
+    ]
+    if not places:
+        return None
+    rows, columns = (_intended(names, part, parts) for names in (table.rows, table.columns))
+    return any(row in rows and column in columns for row, column in places)
+
+
+def _intended(names: _Names, part: str, parts: Sequence[str]) -> set[int]:
+    """The rows or columns that a part of a statement gives its numbers for; all if it names none.
+
+    "A and B have 1 and 2" names them separately from the numbers, so each number may belong to any of them.
+    """
+    if any(_named(names, other) and not _has_value(names, other) for other in parts):
+        part = " ".join(parts)
+    named = _named(names, part) or _named(names, " ".join(parts)) or set(range(len(names)))
+    return named | {place for place, name in enumerate(names) if not name}
+
+
+def _has_value(names: _Names, text: str) -> bool:
+    """Whether a text has a number that is not the name of a row or column."""
+    return any(tokens_of(number.written) not in names for number in quantities(text))
+
+
+def _named(names: _Names, text: str) -> set[int]:
+    """The rows or columns whose unique words are all in a text."""
+    words = tokens_of(text)
+    return {place for place, name in enumerate(names) if name and matching_words(name, words) == name}
+
+
+@lru_cache(maxsize=64)
+def _tables(text: str) -> tuple[_Table, ...]:
+    """The tables of a text: consecutive lines with cells below a header."""
+    return tuple(table for lines in _runs(text.splitlines()) if (table := _table(lines)))
+
+
+def _runs(lines: Sequence[str]) -> Iterator[list[list[str]]]:
+    """The cells of each run of consecutive lines with cells."""
+    run: list[list[str]] = []
+    for line in (*lines, ""):
+        if is_row(line.strip()):
+            run.append([cell for cell in _GAP.split(line.strip()) if cell])
+        else:
+            if len(run) > 1:
+                yield run
+            run = []
+
+
+def _table(lines: Sequence[Sequence[str]]) -> _Table | None:
+    header, *rows = lines
+    widths = Counter(len(row) for row in rows if len(row) - len(header) in (0, 1))
+    years = [_YEAR.fullmatch(cell) for cell in header]
+    if not widths or not all(
+        year or _NAME.match(cell) or not quantities(cell) for year, cell in zip(years, header, strict=True)
+    ):
+        return None
+    width = max(widths, key=lambda each: (widths[each], each))
+    if any(years) and any(all(map(_YEAR.fullmatch, row[1:])) for row in rows):
+        return None  # years are the values here
+    names = [tokens_of(row[0]) for row in rows] + [tokens_of(name) for name in header[len(header) - width + 1 :]]
+    uses = Counter(word for words in names for word in words)
+    unique = [frozenset(word for word in words if uses[word] == 1) for words in names]
+    # "Treated (n = 12)" is called "treated", but "Week 1" next to "Week 2" is called "1".
+    short = tuple(frozenset(word for word in words if len(word) > 1 and word.isalpha()) or words for words in unique)
+    return _Table(short[: len(rows)], short[len(rows) :], tuple(_values(row[1:], width - 1) for row in rows))
+
+
+def _values(cells: Sequence[str], columns: int) -> tuple[tuple[Quantity, ...], ...]:
+    """The numbers of a row by column; all of them in each column if there are more or fewer cells than columns."""
+    values = tuple(map(quantities, cells))
+    return values if len(values) == columns else (tuple(chain.from_iterable(values)),) * columns
+
+
+# Finds parts of a statement that its source does not support: numbers, names, quoted words, "not", cells. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a statement: the name of the rule, and the reason in words that a model can act on."""
+
+    rule: str
+    reason: str
+
+
+def faults(statement: str, source: Attribution, evidence_key: str) -> Iterator[Fault]:
+    """The faults of a statement. evidence_key: all evidence and its titles, in the form of names.key.
+
+    Numbers must be in the cited sentences. Names, identifiers and quoted words may be anywhere in the evidence, because
+    a passage may name its subject only once.
+    """
+    source_numbers = quantities(f"{source.text}\n{source.titles}")
+    for number in quantities(statement):
+        # "two parts" is the writer's own count.
+        if not (number.is_among(source_numbers) or (number.is_spelled and not number.unit)):
+            yield Fault("number", f"the number {number.written} cannot be found in it")
+        elif _counts_others(number, source_numbers):
+            yield Fault("count", f"it gives {number.written} for something else")
+    if moved := misplaced(statement, source):
+        yield Fault("cell", f"its table gives {moved.written} in another row or column")
+    for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, evidence_key)):
+        yield Fault("identifier", f"the name {identifier} cannot be found in it")
+    for name in sorted(name for name in names(statement) if not has_name(name, evidence_key)):
+        yield Fault("name", f"the name {name} cannot be found in it")
+    for words in (words for words in quoted(statement) if key(words) not in evidence_key):
+        yield Fault("quoted words", f"the words “{words}” cannot be found in it")
+    sentences = [sentence.text for sentence in source.sentences]
+    if is_denied(statement, sentences):
+        yield Fault("negation", "it says the opposite")
+    elif is_opposed(statement, sentences, tokens_of(evidence_key)):
+        yield Fault("opposite", "it says the opposite")
+
+
+def _counts_others(number: Quantity, source_numbers: Sequence[Quantity]) -> bool:
+    """Whether a number counts something for which its source has another number: 12 notebooks for 17 notebooks."""
+    same = [other for other in source_numbers if number.is_among([other])]
+    if not (number.counted and same) or any(not other.counted or other.counted & number.counted for other in same):
+        return False
+    others = [other.counted for other in source_numbers if other.counted and other not in same]
+    return any(counted <= number.counted or number.counted <= counted for counted in others)
+
 
 # The least coverage of a statement by its source: LEAST_NAMED if the writer named the source, LEAST_FOUND if search
 # found it. The coverage of the earlier statements counts with weight BEFORE, so one weak statement in an answer that

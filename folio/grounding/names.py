@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from folio.identifiers import DOI_START
+from folio.papers.identifiers import DOI_START
 from folio.text import STOP_WORDS
 
 _ADDRESS = re.compile(rf"(?:https?://|www\.|doi:\s?|arxiv:\s?|\b{DOI_START})[^\s<>\"”»]+", re.I)

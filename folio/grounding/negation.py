@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from folio.grounding.words import content_words, matching_words, share, tokens_of
+from folio.grounding.sentences import content_words, matching_words, share, tokens_of
 from folio.text import one_line, tokenize
 
 DENIALS = frozenset(

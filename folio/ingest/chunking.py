@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from folio.background import IMPORTING
-from folio.sections import PaperSection
+from folio.papers.model import NewPaper
+from folio.papers.sections import PaperSection
 from folio.store.fingerprint import Reading
+from folio.system.threads import IMPORTING
 from folio.text import sentence_spans, stripped
-from folio.types import NewPaper
 
 if TYPE_CHECKING:
     from langchain_text_splitters import RecursiveCharacterTextSplitter

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from folio.pdf.page_furniture import without_lines
+from folio.papers.model import Page, PageMap
+from folio.pdf.order import without_lines
 from folio.text import one_line
-from folio.types import Page, PageMap
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 # Some fonts yield U+FFFF for a dash or another sign without a code, so it separates words.

@@ -1,7 +1,7 @@
 """The ingest pipeline: files -> pages -> text -> chunks -> vectors -> library.
 
-Guarded worker processes read the PDFs (workers.py) while a thread embeds their passages. The caller's thread adds each
-paper to the library once all its vectors are there (embedding_queue.py). The FAISS and BM25 indexes are updated at the
+Guarded processes read the PDFs (system/workers.py) while a thread embeds their passages. The caller's thread adds each
+paper to the library once all its vectors are there (ingest/queue.py). The FAISS and BM25 indexes are updated at the
 end (indexes.py).
 """
 
@@ -20,21 +20,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import folio
-from folio import workers
 from folio.errors import PaperBusy, PaperError, PaperLimit
-from folio.ingest import chunking, cleaning, paper_vectors, section_tree
-from folio.ingest.discovery import is_gone
-from folio.ingest.embedding_queue import Added, EmbeddedPaper, EmbeddingQueue
-from folio.ingest.progress import IngestProgress, Outcome, Status
+from folio.ingest import chunking, cleaning
+from folio.ingest import queue as paper_vectors
+from folio.ingest import sections as section_tree
+from folio.ingest.discovery import IngestProgress, Outcome, Status, is_gone
+from folio.ingest.queue import Added, EmbeddedPaper, EmbeddingQueue
 from folio.ingest.scanned_pages import ScannedPages
+from folio.papers.model import Failure, NewPaper, Page, SourceFile
 from folio.pdf import ocr, reader
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
-from folio.pdf.no_text import ENCODED, LIMITED, NO_TIME, NOT_CHECKED, NOT_READ, UNFINISHED
 from folio.pdf.ocr import NotScannedYet, Scan
+from folio.pdf.reader import ENCODED, LIMITED, NO_TIME, NOT_CHECKED, NOT_READ, UNFINISHED
 from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
-from folio.types import Failure, NewPaper, Page, SourceFile
+from folio.system import workers
 
 _MORE_PROBLEMS = "other problems"
 # Problems of pages that a later ingest may be able to read

@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
-from folio.files import discard, no_space, replace
-from folio.ingest import paper_vectors, pipeline
-from folio.ingest.progress import IngestProgress, Outcome
+from folio.ingest import pipeline, queue
+from folio.ingest.discovery import IngestProgress, Outcome
 from folio.ingest.scanned_pages import FOLDER, ScannedPages
+from folio.papers.model import Notice, SourceFile
 from folio.protocols import Embedder
-from folio.store import replacement, user_rows
+from folio.store import check, metadata
+from folio.store.check import LibraryCheck
 from folio.store.database import DAMAGED
 from folio.store.fingerprint import Reading, differences, fingerprint
 from folio.store.library import Library
-from folio.store.library_check import LibraryCheck
 from folio.store.sqlite import SqliteDatabase
-from folio.store.sqlite_address import has_log
-from folio.store.user_file import put_aside, set_aside
-from folio.types import Notice, SourceFile
+from folio.store.user_file import has_log, put_aside, set_aside
+from folio.system.files import discard, no_space, replace
 
 # The new library while it is being built
 UNFINISHED = "rebuild.sqlite"
@@ -50,7 +49,7 @@ def rebuild(path: Path, plan: RebuildPlan, notice: Notice) -> Iterator[Outcome]:
     library stays. The caller holds the writer lock, and updates the indexes afterwards.
     """
     unfinished = path.with_name(UNFINISHED)
-    user_rows.repair(path, notice)
+    check.repair(path, notice)
     try:
         with closing(open_unfinished(unfinished, fingerprint(plan.embedder, plan.reading))) as new:
             yield from read_again(new, plan, path.parent)
@@ -59,7 +58,7 @@ def rebuild(path: Path, plan: RebuildPlan, notice: Notice) -> Iterator[Outcome]:
         raise
     _replace(path, unfinished, notice)
     with closing(Library(path)) as library:  # what people said of papers has come back
-        paper_vectors.refresh(library, lambda: plan.embedder, plan.batch)
+        queue.refresh(library, lambda: plan.embedder, plan.batch)
 
 
 class NoneReadable(StoreError):
@@ -165,7 +164,7 @@ def _replace(path: Path, new: Path, notice: Notice) -> None:
     """
     if read_if_sound(path, sound_files, notice) is not None:
         with closing(SqliteDatabase(path)) as database:
-            replacement.replace_papers(database, new)
+            metadata.replace_papers(database, new)
         for part in _parts(new):
             discard(part)
     elif aside := take_place(path, new):

@@ -19,9 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from folio.files import remove, write_json, write_text
 from folio.pdf.ocr import Scan
-from folio.pdf.reading_order import Box
+from folio.pdf.order import Box
+from folio.system.files import remove, write_json, write_text
 
 # The folder next to the library
 FOLDER = "scans"

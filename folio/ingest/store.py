@@ -1,6 +1,6 @@
 """Where a library is kept: `Store` has the operations on a whole library, `LocalStore` keeps it in a local folder.
 
-Several computers share a library in PostgreSQL (folio/shared/postgres_store.py).
+Several computers share a library in PostgreSQL (folio/shared/store.py).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.citation_label import CitationStyle
+from folio.papers.label import CitationStyle
+from folio.papers.model import Notice, SourceFile
 from folio.store import indexes
+from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
-from folio.store.search_indexes import SearchIndexes
-from folio.types import Notice, SourceFile
 
 if TYPE_CHECKING:
-    from folio.ingest.progress import Outcome
+    from folio.ingest.discovery import Outcome
     from folio.ingest.rebuild import RebuildPlan
     from folio.store.conversations import Conversations
 
@@ -151,7 +151,7 @@ class LocalStore(Store):
 
     def repair(self) -> int:
         """See Store. Also repairs the data that people made."""
-        from folio.store import user_rows
+        from folio.store import check
 
-        user_rows.repair(self.database_path, self.notice)
+        check.repair(self.database_path, self.notice)
         return super().repair()

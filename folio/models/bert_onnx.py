@@ -6,17 +6,26 @@ padding, so a text's hidden states depend on that text alone, and attention need
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from threading import get_ident
+from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from folio.types import Vectors
+from folio.papers.model import Vectors
+from folio.system.files import sha256_file, sync, write_json
 
 if TYPE_CHECKING:
     from onnx import NodeProto
+
 
 # Version of the graphs. A change rebuilds cached graphs, and stored vectors of another version no longer match.
 VERSION = "int8-1"
@@ -197,3 +206,175 @@ def build_graph(tensors: Mapping[str, Vectors], sizes: Sizes, terms: int, *, cla
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     content: bytes = helper.make_model(proto, opset_imports=opsets, ir_version=8).SerializeToString(deterministic=True)
     return content
+
+
+# A folder of ONNX graphs built from model weights, so that the next start only reads them.
+#
+# Next to each graph, a JSON record says how it was built and gives the size, time and SHA-256 of each source file. A
+# source is hashed again only if its size or time has changed; a graph is hashed whenever it is read. A graph that is
+# missing, damaged or built from other sources counts as absent. Files are replaced atomically, so any number of
+# processes may share the folder. If it is not writable, nothing is cached.
+
+# The folder for graphs, in MODELS_DIR.
+GRAPHS = "onnx"
+# A temporary file older than this many seconds was left behind by a killed process.
+_STALE_S = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that a graph was built from, as it was when it was hashed."""
+
+    path: str  # absolute
+    size: int
+    mtime_ns: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxCache:
+    """The cached graph of this name. folder None: nothing is cached."""
+
+    folder: Path | None
+    name: str
+    version: str = ""
+    digest: str = ""  # SHA-256 of the graph; "" if none can be built from these sources
+    sources: tuple[Source, ...] = ()
+
+    @classmethod
+    def read(cls, folder: Path | None, name: str) -> OnnxCache:
+        """Never raises: a record that cannot be read counts as absent."""
+        if folder is None:
+            return cls(None, name)
+        try:
+            record: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+            sources = tuple(Source(**source) for source in record["sources"])
+            return cls(folder, name, str(record["version"]), str(record["graph"]), sources)
+        except (OSError, ValueError, TypeError, KeyError):
+            return cls(folder, name)
+
+    def hash_sources(self, paths: Sequence[Path]) -> tuple[Source, ...]:
+        """These files as they are now. A file with the recorded size and time is not hashed again. Raises OSError."""
+        known = {(source.path, source.size, source.mtime_ns): source for source in self.sources}
+        hashed = []
+        for path in paths:
+            status = path.stat()
+            key = (os.path.abspath(path), status.st_size, status.st_mtime_ns)
+            hashed.append(known.get(key) or Source(*key, sha256_file(path)))
+        return tuple(hashed)
+
+    def matches(self, version: str, sources: Sequence[Source]) -> bool:
+        """Whether the graph was built by this version from files with these contents."""
+        return self.version == version and [s.sha256 for s in self.sources] == [s.sha256 for s in sources]
+
+    def load(self) -> bytes | None:
+        """The graph; None if it is absent or its SHA-256 differs."""
+        if self.folder is None or not self.digest:
+            return None
+        try:
+            content = self._file(self.digest).read_bytes()
+        except OSError:
+            return None
+        return content if hashlib.sha256(content).hexdigest() == self.digest else None
+
+    def save(self, version: str, sources: Sequence[Source], content: bytes) -> None:
+        """Replace the cached graph and its record. Empty content records that none can be built from these sources.
+
+        The record is written last and names the graph by its hash, so the two always match. Never raises OSError.
+        """
+        if self.folder is None:
+            return
+        digest = hashlib.sha256(content).hexdigest() if content else ""
+        entries = [{field: getattr(source, field) for field in Source.__slots__} for source in sources]
+        record = json.dumps({"version": version, "graph": digest, "sources": entries}, indent=1)
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if content:
+                self._replace(self._file(digest), content)
+            self._replace(self.folder / f"{self.name}.json", record.encode())
+            self._remove_stale(self._file(digest))
+
+    def _file(self, digest: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{self.name}.{digest[:16]}.onnx"
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")  # unique to this thread
+        try:
+            temporary.write_bytes(content)
+            sync(temporary)
+            os.replace(temporary, path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+    def _remove_stale(self, current: Path) -> None:
+        """Remove replaced graphs and the temporary files of killed processes."""
+        assert self.folder is not None
+        for path in self.folder.glob(f"{self.name}.*"):
+            is_replaced = path.suffix == ".onnx" and path != current
+            is_abandoned = path.suffix == ".new" and path.stat().st_mtime < time() - _STALE_S
+            if is_replaced or is_abandoned:
+                path.unlink(missing_ok=True)
+
+
+# The files of a model on this computer: where they are, and whether they are as they were downloaded.
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+DIGESTS = "sha256.json"  # of the files as they were downloaded; a folder that somebody else filled has none
+
+
+def find_model(name: str, models: Path) -> Path | None:
+    """The folder of a cross-encoder: `name` as a path, in `models`, or in Hugging Face's cache. None if not found.
+
+    Uses no network, and not Hugging Face's package, which takes a quarter of a second to import. A relative path begins
+    with a dot: the name of a model must not lead into the current folder, which may be one of papers.
+    """
+    is_path = name.startswith(".") or Path(name).is_absolute()
+    folders = [Path(name)] if is_path else [models / name.rpartition("/")[2]]
+    try:
+        cached = _hub_cache() / f"models--{name.replace('/', '--')}"
+        if (cached / "refs" / "main").is_file():
+            folders.append(cached / "snapshots" / (cached / "refs" / "main").read_text(encoding="utf-8").strip())
+        return next((folder for folder in folders if (folder / CONFIG).is_file()), None)
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+
+
+def _hub_cache() -> Path:
+    """As in https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables."""
+    if folder := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(folder).expanduser()
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(home, "hub").expanduser()
+
+
+def record_digests(folder: Path) -> None:
+    """Record the SHA-256 of each file of a model that has just been downloaded, so that a change is noticed."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts)
+    write_json(folder / DIGESTS, {path.relative_to(folder).as_posix(): sha256_file(path) for path in files})
+
+
+def changed_file(folder: Path) -> str:
+    """The name of a file that is not as it was downloaded, as far as that was recorded; "" if there is none."""
+    record = folder / DIGESTS
+    if not record.exists():
+        return ""
+    try:
+        return next((name for name, digest in read_json(record).items() if not _is(folder / name, digest)), "")
+    except (OSError, ValueError, AttributeError):
+        return DIGESTS
+
+
+def _is(path: Path, digest: str) -> bool:
+    return path.is_file() and sha256_file(path) == digest
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Raises OSError, ValueError."""
+    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return value

@@ -1,7 +1,7 @@
 """A cross-encoder from local files: a model that reads two texts together, as a reranker a question and a passage.
 
 A model of BERT's or RoBERTa's type runs on onnxruntime, as a graph that is built once, with the package onnx, and
-cached (bert_onnx.py, onnx_cache.py). A model of another type runs on sentence-transformers, where that is installed.
+cached (models/bert_onnx.py). A model of another type runs on sentence-transformers, where that is installed.
 """
 
 from __future__ import annotations
@@ -9,20 +9,198 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
 from folio.errors import ModelMissing, fetch_command, install_command
-from folio.models.bert_onnx import VERSION, build_graph
-from folio.models.model_files import CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, changed_file
-from folio.models.onnx_cache import OnnxCache
-from folio.models.pair_models import OnnxPairs, Pair, PairModel, TorchPairs, read_model
-from folio.protocols import TermWeights
-from folio.text import one_line
-from folio.types import Hit, Vectors
+from folio.models.bert_onnx import (
+    CONFIG,
+    TABLES,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    VERSION,
+    WEIGHTS,
+    OnnxCache,
+    Sizes,
+    build_graph,
+    changed_file,
+    read_json,
+)
+from folio.models.minilm import Ids, OnnxEncoder, read_tensors
+from folio.papers.model import Hit, Vectors
+from folio.protocols import Claim, Entailment, PromptStart, TermWeights
+from folio.text import one_line, sentence_spans
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+# What runs a cross-encoder: its graph on onnxruntime, or sentence-transformers. Pairs of texts in, logits out.
+
+Pair = tuple[str, str]
+
+# Without one of these files, transformers silently creates a tokenizer with an empty vocabulary.
+TOKENIZERS = (TOKENIZER, "vocab.txt")
+# model_type in config.json -> architecture, and what the names of the encoder's tensors begin with
+_TYPES = {
+    "bert": ("BertForSequenceClassification", "bert."),
+    "roberta": ("RobertaForSequenceClassification", "roberta."),
+    "xlm-roberta": ("XLMRobertaForSequenceClassification", "roberta."),
+}
+# The weights that a graph uses. A model with others is of another type.
+_WEIGHTS = re.compile(
+    r"(embeddings\.((word|position|token_type)_embeddings\.weight|LayerNorm\.(weight|bias))"
+    r"|encoder\.layer\.\d+\.(attention\.self\.(query|key|value)|attention\.output\.(dense|LayerNorm)"
+    r"|intermediate\.dense|output\.(dense|LayerNorm))\.(weight|bias)"
+    r"|pooler\.dense\.(weight|bias)|classifier\.(weight|bias))"
+)
+_POSITIONS = "embeddings.position_embeddings.weight"
+_POSITIONS_BY_DEFAULT = 512  # of a model whose config.json has no number
+_TORCH_BATCH = 8  # pairs; the logits of each batch are there before the next one is run
+
+
+class PairModel(Protocol):
+    """A loaded cross-encoder."""
+
+    max_tokens: int  # of a pair, special tokens included; longer pairs are truncated, the longer text first
+    special_tokens: int  # in a pair
+
+    def logits(self, pairs: Sequence[Pair]) -> Iterator[Vectors]:
+        """Shape (labels,) for each pair, in order, as each is computed. The texts have no lone surrogates."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, without special ones."""
+        ...
+
+
+class OnnxPairs:
+    """A graph of bert_onnx.py, with the model's embedding tables and tokenizer."""
+
+    def __init__(self, folder: Path, graph: bytes, threads: int = 0) -> None:
+        from tokenizers import Tokenizer
+
+        _, tensors = read_model(folder)
+        words, positions, types = (tensors[f"embeddings.{table}_embeddings.weight"] for table in TABLES)
+        self._encoder = OnnxEncoder(graph, words, positions, types, threads)
+        self._has_types = len(types) > 1
+        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        # "[SEP]" in a paper is text: it must not end the text for the model.
+        self._tokenizer.encode_special_tokens = True
+        self._tokenizer.no_padding()
+        self.max_tokens = max_tokens(folder)
+        self.special_tokens = int(self._tokenizer.num_special_tokens_to_add(is_pair=True))
+        self._tokenizer.enable_truncation(self.max_tokens, strategy="longest_first")
+
+    def logits(self, pairs: Sequence[Pair]) -> Iterator[Vectors]:
+        """See PairModel."""
+        encodings = self._tokenizer.encode_batch(list(pairs))
+        rows = [(np.array(one.ids, dtype=np.int32), np.array(one.type_ids, dtype=np.int32)) for one in encodings]
+        return self._encoder.map(self._run, rows)
+
+    def _run(self, row: tuple[Ids, Ids]) -> Vectors:
+        ids, types = row
+        logits: Vectors = self._encoder.run(ids, types if self._has_types else None)[0]
+        return logits
+
+    @cached_property
+    def _counter(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        counter = Tokenizer.from_str(self._tokenizer.to_str())
+        counter.no_truncation()
+        counter.encode_special_tokens = True
+        return counter
+
+    def count_tokens(self, text: str) -> int:
+        """See PairModel."""
+        return len(self._counter.encode(text, add_special_tokens=False).ids)
+
+
+class TorchPairs:
+    """sentence-transformers on the same files: slower to load, but for every type of model.
+
+    Its packages raise errors of their own for files that they cannot read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import torch
+        from sentence_transformers import CrossEncoder
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        logging.set_verbosity(logging.CRITICAL)  # the caller reports errors, in one sentence
+        if not any((folder / name).is_file() for name in TOKENIZERS):
+            raise FileNotFoundError(f"it has none of {', '.join(TOKENIZERS)}")
+        self.max_tokens = max_tokens(folder)
+        self._model = CrossEncoder(
+            str(folder),
+            device="cpu",
+            local_files_only=True,
+            activation_fn=torch.nn.Identity(),
+            max_length=self.max_tokens,
+            processor_kwargs={"split_special_tokens": True},  # as in OnnxPairs
+        )
+        self.special_tokens = int(self._model.tokenizer.num_special_tokens_to_add(pair=True))
+
+    def logits(self, pairs: Sequence[Pair]) -> Iterator[Vectors]:
+        """See PairModel."""
+        for start in range(0, len(pairs), _TORCH_BATCH):
+            batch = list(pairs[start : start + _TORCH_BATCH])
+            logits = self._model.predict(batch, batch_size=_TORCH_BATCH, show_progress_bar=False)
+            yield from np.asarray(logits, dtype=np.float32).reshape(len(batch), -1)
+
+    def count_tokens(self, text: str) -> int:
+        """See PairModel."""
+        return len(self._model.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def read_model(folder: Path) -> tuple[Sizes, dict[str, Vectors]]:
+    """A model's sizes, and its weights under BERT's names. Raises ValueError, KeyError or OSError for another type.
+
+    RoBERTa is BERT with other names in its classifier, one type of token, and positions that are counted from behind
+    that of padding (Liu et al. 2019, https://arxiv.org/abs/1907.11692).
+    """
+    config = read_json(folder / CONFIG)
+    architecture, prefix = _TYPES[config["model_type"]]
+    if config["hidden_act"] != "gelu" or config["architectures"] != [architecture]:
+        raise ValueError("its type is another than BERT's or RoBERTa's")
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise ValueError("its positions are not absolute")
+    sizes = Sizes(
+        config["num_hidden_layers"],
+        config["num_attention_heads"],
+        config["hidden_size"],
+        config["layer_norm_eps"],
+    )
+    tensors = {name.removeprefix(prefix): value for name, value in read_tensors(folder / WEIGHTS).items()}
+    if prefix == "roberta.":
+        for part in ("weight", "bias"):
+            tensors[f"pooler.dense.{part}"] = tensors.pop(f"classifier.dense.{part}")
+            tensors[f"classifier.{part}"] = tensors.pop(f"classifier.out_proj.{part}")
+        tensors[_POSITIONS] = tensors[_POSITIONS][config["pad_token_id"] + 1 :]
+    if others := [name for name in tensors if not _WEIGHTS.fullmatch(name)]:
+        raise ValueError(f"it has weights that BERT has not: {others[0]}")
+    return sizes, tensors
+
+
+def max_tokens(folder: Path) -> int:
+    """The most tokens that a model reads. Raises OSError, ValueError."""
+    config = read_json(folder / CONFIG)
+    positions = int(config.get("max_position_embeddings") or _POSITIONS_BY_DEFAULT)
+    if "roberta" in str(config.get("model_type")):
+        positions -= int(config.get("pad_token_id", 1)) + 1
+    if not (folder / TOKENIZER_CONFIG).is_file():
+        return positions
+    return min(positions, int(read_json(folder / TOKENIZER_CONFIG).get("model_max_length") or positions))
+
 
 # A change rebuilds cached graphs. 3: a model's configuration and the names of its weights decide whether it has one.
 GRAPH_VERSION = f"{VERSION}, cross-encoder 3"
@@ -175,3 +353,161 @@ def encodable(text: str) -> str:
     Each is replaced by one character, so offsets stay.
     """
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+# An NLI or groundedness cross-encoder as a verifier: it reads premise and statement and weighs the labels.
+#
+# It reads what a reranker's files hold (cross_encoder.py). What its labels mean is read from their names in
+# config.json.
+
+# Tokens of a premise that a statement must leave room for. A longer statement is not judged.
+MIN_PREMISE_TOKENS = 32
+_PREMISES = (
+    "Sea otters eat urchins, clams and crabs, which they open with stones.",
+    "The glacier's ice is 120 metres thick at its tongue and melts by two metres a year.",
+    "We thank the reviewers for their comments. Kelp grows in cold water, but not below 20 metres.",
+    "",
+    "Sea otters float in kelp, and where they are hunted the urchins eat it. " * 60,
+)
+_STATEMENTS = (
+    "Otters eat clams.",
+    "Sea otters do not eat urchins.",
+    "The ice is 120 metres thick.",
+    "Kelp is an alga.",
+)
+NLI_CHECK_PAIRS = tuple((premise, statement) for premise in _PREMISES for statement in _STATEMENTS)
+
+_Meaning = Literal["entails", "contradicts", "neither"]
+# What a label's name begins with -> what the label means; the first that fits
+_MEANINGS: tuple[tuple[str, _Meaning], ...] = (
+    (r"(not|non|un|in|no)[_\W]*(entail|support|consistent|grounded|faithful|factual)", "neither"),
+    (r"entail|support|consistent|grounded|faithful|factual", "entails"),
+    (r"contradict|refut", "contradicts"),
+    (r"neutral|hallucinat", "neither"),
+)
+# The two labels of a groundedness model that nobody named, such as MiniCheck
+_UNNAMED = (["0", "1"], ["LABEL_0", "LABEL_1"])
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What the numbers that a model gives for a pair mean."""
+
+    count: int
+    entails: int
+    contradicts: int | None = None  # None for a groundedness model, which cannot tell
+
+
+def read_labels(names: Sequence[str]) -> Labels:
+    """The labels of a model by their names, in any order and case. Raises ValueError if they are not those of NLI.
+
+    With one label, or two without names, the model says whether the statement is supported, the last label being yes.
+    """
+    if len(names) == 1 or list(names) in _UNNAMED:
+        return Labels(len(names), len(names) - 1)
+    meanings = [_meaning(name) for name in names]
+    if meanings.count("entails") != 1 or meanings.count("contradicts") > 1 or None in meanings:
+        raise ValueError(f"its labels are {', '.join(names)}, not entailment, neutral and contradiction")
+    contradicts = meanings.index("contradicts") if "contradicts" in meanings else None
+    return Labels(len(names), meanings.index("entails"), contradicts)
+
+
+def _meaning(name: str) -> _Meaning | None:
+    return next((meaning for pattern, meaning in _MEANINGS if re.match(pattern, name.strip(), re.I)), None)
+
+
+class NliVerifier:
+    """A verifier that needs no server. The first claim loads the model.
+
+    folder, cache, threads: see CrossEncoder.
+    """
+
+    def __init__(self, folder: Path, name: str, cache: Path | None = None, threads: int = 0) -> None:
+        self.name = name
+        self._encoder = CrossEncoder(
+            folder, name, otherwise="VERIFIER=none", check_pairs=NLI_CHECK_PAIRS, cache=cache, threads=threads
+        )
+
+    def load(self) -> None:
+        """Load the model; build and cache its graph if it is not cached. Raises ModelMissing."""
+        self._labels()
+        self._encoder.load()
+
+    def for_answer(self, start: PromptStart) -> NliVerifier:
+        """See protocols.Verifier. It has no prompt."""
+        return self
+
+    def entails(self, claims: Sequence[Claim]) -> Iterator[Entailment]:
+        """See protocols.Verifier. A premise that is too long is read in parts, and the best part counts.
+
+        A claim without words, or whose statement is too long, is not known. The title is not read: a statement that
+        repeats it would seem to follow from any sentence of the paper. Raises ModelMissing.
+        """
+        labels = self._labels()
+        model = self._encoder.load()
+        parts = [_pairs(claim, model) for claim in claims]
+        logits = model.logits([pair for pairs in parts for pair in pairs])
+        for pairs in parts:
+            yield _verdict(np.stack([next(logits) for _ in pairs]), labels) if pairs else Entailment(None)
+
+    def _labels(self) -> Labels:
+        try:
+            names = read_json(self._encoder.folder / CONFIG).get("id2label") or dict(enumerate(_UNNAMED[1]))
+            return read_labels([str(names[key]) for key in sorted(names, key=int)])
+        except (OSError, ValueError, AttributeError, TypeError) as error:
+            raise self._encoder.unusable(one_line(str(error))[:160]) from error
+
+
+def _pairs(claim: Claim, model: PairModel) -> list[Pair]:
+    """What a model reads of a claim: each part of the premise with the whole statement."""
+    premise, statement = encodable(claim.premise).strip(), encodable(claim.statement).strip()
+    room = model.max_tokens - model.special_tokens - model.count_tokens(statement)
+    if not (premise and statement) or room < MIN_PREMISE_TOKENS:
+        return []
+    return [(part, statement) for part in _split(premise, room, model)]
+
+
+def _split(premise: str, room: int, model: PairModel) -> list[str]:
+    """The premise in parts of whole sentences, at most `room` tokens each. Neighbouring parts share a sentence."""
+    if model.count_tokens(premise) <= room:
+        return [premise]
+    spans = [piece for span in sentence_spans(premise) for piece in _pieces(premise, *span, room, model)]
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+
+    def fits(first: int, last: int) -> bool:
+        return model.count_tokens(premise[starts[first] : ends[last]]) <= room
+
+    parts, first, last = [], 0, 0
+    while True:
+        while last + 1 < len(spans) and fits(first, last + 1):
+            last += 1
+        parts.append(premise[starts[first] : ends[last]])
+        if last + 1 == len(spans):
+            return parts
+        first, last = (last, last + 1) if fits(last, last + 1) else (last + 1, last + 1)
+
+
+def _pieces(text: str, start: int, end: int, room: int, model: PairModel) -> list[tuple[int, int]]:
+    """The span of a sentence, or those of its words if it is too long, or of parts of words."""
+    if end - start < 2 or model.count_tokens(text[start:end]) <= room:
+        return [(start, end)]
+    spans = [word.span() for word in _WORD.finditer(text, start, end)]
+    if len(spans) < 2:
+        middle = (start + end) // 2
+        spans = [(start, middle), (middle, end)]
+    return [piece for span in spans for piece in _pieces(text, *span, room, model)]
+
+
+def _verdict(logits: Vectors, labels: Labels) -> Entailment:
+    """What the labels' logits of each part say, shape (parts, labels).
+
+    A contradiction in one part counts as far as no other part entails the statement.
+    """
+    if labels.count == 1:
+        return Entailment(float((1 / (1 + np.exp(-logits.astype(np.float64)))).max()))
+    odds = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    shares = odds / odds.sum(axis=1, keepdims=True)
+    entails = float(shares[:, labels.entails].max())
+    contradicts = 0.0 if labels.contradicts is None else float(shares[:, labels.contradicts].max())
+    return Entailment(entails, min(contradicts, 1 - entails))

@@ -10,26 +10,137 @@ on that text alone.
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import threading
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from folio.background import run_in_background
 from folio.errors import ModelError, ModelMissing
 from folio.models.bert_onnx import VERSION
-from folio.models.onnx_session import Ids, OnnxEncoder
-from folio.models.recent import Recent
-from folio.types import Tokens, Vectors
+from folio.papers.model import Tokens, Vectors
+from folio.system.threads import run_in_background
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+
+# Runs the graphs of bert_onnx.py on onnxruntime: token ids in, numbers out, several texts at once.
+
+Ids = npt.NDArray[np.int32]
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+
+def read_tensors(path: Path) -> dict[str, Vectors]:
+    """The float32 tensors of a safetensors file by name, as read-only views of the memory-mapped file.
+
+    The safetensors package would copy all 90 MB, of which a query needs a few rows. Format: 8 bytes of header length, a
+    JSON header, the data (https://github.com/huggingface/safetensors#format). Raises OSError, ValueError.
+    """
+    mapped = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
+    begin = 8 + int(mapped[:8].view("<u8")[0])
+    header: dict[str, dict[str, Any]] = json.loads(mapped[8:begin].tobytes())
+    tensors = {}
+    for name, entry in header.items():
+        if entry.get("dtype") == "F32":
+            start, end = entry["data_offsets"]
+            tensors[name] = mapped[begin + start : begin + end].view("<f4").reshape(entry["shape"])
+    return tensors
+
+
+class OnnxEncoder:
+    """A loaded graph and its embedding tables. It never changes, so any number of threads may share it.
+
+    Embeddings are looked up here and not in the graph: the word table is half of a model, and only the rows in use
+    are read from disk.
+    """
+
+    def __init__(self, graph: bytes, words: Vectors, positions: Vectors, types: Vectors, threads: int = 0) -> None:
+        """words: (vocabulary, dimension). positions: (positions, dimension). types: (types, dimension).
+
+        threads: how many texts to run at once; 0 for one per core.
+        """
+        # Some builds of onnxruntime report usage to Microsoft unless this is set before the import.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        import onnxruntime as ort  # type: ignore[import-untyped]
+
+        options = ort.SessionOptions()
+        # Texts run in parallel, each on one thread: threads that share one text mostly wait for each other.
+        options.intra_op_num_threads = 1
+        options.enable_mem_pattern = False  # it would plan and keep memory for every new text length
+        # The graph already has the fused operators; a higher level adds a slower fused LayerNormalization.
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        self._session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        self._words = words
+        self._positions = positions
+        self._types = types
+        self._threads = threads or _cores()
+        self._pool = ThreadPoolExecutor(self._threads, "onnx") if self._threads > 1 else None
+
+    def run(self, ids: Ids, types: Ids | None = None) -> Vectors:
+        """The graph's output for one text: (tokens, dimension) or (1, labels). types: 0 or 1 for each token."""
+        type_embeddings = self._types[0] if types is None else self._types[types]
+        embedded = self._words[ids] + self._positions[: len(ids)] + type_embeddings
+        (out,) = self._session.run(["out"], {"embedded": embedded})
+        output: Vectors = out
+        return output
+
+    def map(self, function: Callable[[ItemT], ResultT], items: Sequence[ItemT]) -> Iterator[ResultT]:
+        """The function's results in order, computed in parallel."""
+        if self._pool is None or len(items) < 2:
+            return map(function, items)
+        return self._pool.map(function, items)
+
+
+def _cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# Remembers what a model made of the texts that it saw last.
+
+Key = TypeVar("Key", bound=Hashable)
+Made = TypeVar("Made")
+
+
+class Recent(Generic[Key, Made]):
+    """What was made for the keys that were used last; threads may share it.
+
+    lru_cache cannot do this: what is new is made in one batch, and the limit may be of another size than a number.
+    """
+
+    def __init__(self, most: int, size: Callable[[Made], int] = lambda made: 1) -> None:
+        """most: the sum of the sizes of all that is kept."""
+        self._most = most
+        self._size = size
+        self._kept = OrderedDict[Key, Made]()  # the most recently used last
+        self._lock = threading.Lock()
+
+    def get(self, keys: Sequence[Key], make: Callable[[list[Key]], Sequence[Made]]) -> list[Made]:
+        """What belongs to each key. make: called without the lock, for the keys that are not kept, each once."""
+        with self._lock:
+            known = {key: self._kept[key] for key in keys if key in self._kept}
+        if new := [key for key in dict.fromkeys(keys) if key not in known]:
+            known.update(zip(new, make(new), strict=True))
+        with self._lock:
+            for key in keys:
+                self._kept[key] = known[key]
+                self._kept.move_to_end(key)
+            while sum(map(self._size, self._kept.values())) > self._most:
+                self._kept.popitem(last=False)
+        return [known[key] for key in keys]
+
 
 FOLDER = Path(__file__).with_name("all-MiniLM-L6-v2")
 # words.npy: float16 (vocabulary, DIMENSION). positions.npy: float32 (WINDOW, DIMENSION), the embedding of the one type

@@ -28,8 +28,8 @@ from folio.models.ollama_errors import (
     wrong_model,
 )
 from folio.models.thinking import NO_THINKING, Thinking, ThinkSetting, thinking_of
-from folio.offline import is_loopback
-from folio.types import Progress
+from folio.papers.model import Progress
+from folio.system.network import is_loopback
 
 if TYPE_CHECKING:
     import httpx
@@ -121,7 +121,7 @@ def client_kwargs(
     """
     import httpx
 
-    from folio.models.cancellable_http import CancellableTransport
+    from folio.models.ollama_http import CancellableTransport
 
     return {
         "timeout": httpx.Timeout(timeout_s, connect=min(connect_s, timeout_s)),

@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from folio.background import run_in_background
 from folio.models import minilm
-from folio.models.minilm import CLS, SEP, token_ids
-from folio.models.onnx_session import Ids, OnnxEncoder
-from folio.models.recent import Recent
-from folio.types import Passage, Reading, Vectors
+from folio.models.minilm import CLS, SEP, Ids, OnnxEncoder, Recent, token_ids
+from folio.papers.model import Passage, Reading, Vectors
+from folio.system.threads import run_in_background
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

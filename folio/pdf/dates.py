@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from folio.paper_metadata import Field
+from folio.papers.metadata import Field
 from folio.pdf import limits
 
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"

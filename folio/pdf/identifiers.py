@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
-from folio.identifiers import (
+from folio.papers.identifiers import (
     ARXIV_ADDRESS,
     ARXIV_DOI,
     ARXIV_NEW,
@@ -17,7 +17,7 @@ from folio.identifiers import (
     DOI_START,
     without_version,
 )
-from folio.paper_metadata import Field
+from folio.papers.metadata import Field
 from folio.pdf import limits
 from folio.pdf.dates import MONTH, REFERENCES
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from folio.pdf.mupdf import layout_parser
-from folio.pdf.raster import Rect
-from folio.pdf.reading_order import Box, join_paragraphs, page_text
+from folio.pdf.order import Box, join_paragraphs, page_text
+from folio.pdf.visible import Rect
 from folio.text import one_line
 
 # A line belongs to a region that covers at least this share of it.

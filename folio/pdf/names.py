@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from folio.people import PARTICLES, is_particle
+from folio.papers.people import PARTICLES, is_particle
 from folio.text import one_line
 
 # Replaces superscripts in a line's text: the marks of affiliations and footnotes.

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from folio.pdf.mupdf import pymupdf
-from folio.pdf.reading_order import Box
+from folio.pdf.order import Box
 from folio.text import reason_of
 
 HOW_TO_INSTALL = "install Tesseract (`apt install tesseract-ocr`, `brew install tesseract`) or `pip install rapidocr`"

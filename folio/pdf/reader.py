@@ -6,38 +6,169 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from folio.errors import PaperBusy, PaperError, PaperLimit
-from folio.files import open_regular
-from folio.pdf import layout_model, legibility, limits, ocr, page_furniture, split_words
-from folio.pdf.drawn_signs import raw_blocks
-from folio.pdf.heading_lines import HeadingCollector
-from folio.pdf.metadata import PageText, read_front_matter
+from folio.errors import PaperBusy, PaperError, PaperLimit, command
+from folio.papers.model import Page, ParsedPdf
+from folio.pdf import layout_model, legible, limits, ocr, order
+from folio.pdf.front_matter import PageText, read_front_matter
+from folio.pdf.headings import HeadingCollector
 from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
-from folio.pdf.no_text import (
-    ENCODED,
-    LIMITED,
-    NO_TIME,
-    NOT_CHECKED,
-    NOT_READ,
-    TOO_MANY,
-    UNFINISHED,
-    Obstacles,
-    damaged,
-    is_nearly_empty,
-)
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
-from folio.pdf.page_labels import page_labels
-from folio.pdf.reading_order import Box, page_text
-from folio.pdf.visible_text import SearchWork, VisibleText, images, line_text, visible_text
-from folio.text import reason_of
-from folio.types import Page, ParsedPdf
-from folio.workers import separate_cpu_limit
+from folio.pdf.order import Box, page_text
+from folio.pdf.visible import SearchWork, VisibleText, images, line_text, raw_blocks, visible_text
+from folio.system.files import open_regular
+from folio.system.workers import separate_cpu_limit
+from folio.text import one_line, reason_of
+
+# The labels that a PDF gives its pages: "iv", "12", "A-3".
+
+
+def page_labels(document: Any, count: int) -> list[str]:
+    """The printed label of each page, "" if the file has none or it is too long to be one."""
+    try:
+        rules = sorted(document.get_page_labels(), key=lambda rule: rule["startpage"])
+    except Exception:  # broken labels, or too many to fit in memory, are ignored
+        return [""] * count
+    labels = [""] * count
+    for number, rule in enumerate(rules):
+        end = rules[number + 1]["startpage"] if number + 1 < len(rules) else count
+        prefix = rule.get("prefix", "")
+        if len(prefix) > limits.LABEL:
+            continue
+        for index in range(max(0, rule["startpage"]), min(end, count)):
+            value = rule.get("firstpagenum", 1) + index - rule["startpage"]
+            label = _printable(prefix + _numeral(value, rule.get("style", "")))
+            labels[index] = label if len(label) <= limits.LABEL else ""
+    return labels
+
+
+def _numeral(value: int, style: str) -> str:
+    """A page number in a PDF page label style (ISO 32000-1, 12.4.2): D, R, r, A, a, or "" for no number."""
+    if style == "D":
+        return str(value)
+    if not style or not 0 < value < 4000:
+        return ""
+    if style in "Aa":
+        # z is followed by aa, then bb
+        text = chr(ord("A") + (value - 1) % 26) * ((value - 1) // 26 + 1)
+    else:
+        text = ""
+        for size, sign in zip(
+            (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+            ("M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"),
+            strict=True,
+        ):
+            text += sign * (value // size)
+            value %= size
+    return text.lower() if style in "ra" else text
+
+
+def _printable(text: str) -> str:
+    return one_line("".join(c if c.isprintable() else " " for c in text))
+
+
+# What kept the pages of a file from being read, and what a person can do about it.
+
+# Problems of pages that a later ingest may be able to read
+NOT_READ, NO_TIME = "no text (image only)", "no time was left"
+NOT_CHECKED = "not checked for hidden text"
+ENCODED = "the text is encoded so that no program can read it"
+TOO_MANY = f"and {limits.OCR_PAGES:,} pages of the file were read by OCR already"
+# Appended to the reason why OCR stopped on a page, if the next ingest tries again by itself
+UNFINISHED = "; tried again by the next ingest"
+# The same if OCR would stop again
+LIMITED = "; tried again with other limits or another OCR engine"
+# A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
+_STRAY_CHARACTERS = 16
+_DAMAGED = "Open it in a PDF reader and save or print it to a new PDF, or download the file again."
+_LIMITS = "PARSE_TIMEOUT_S or PARSE_MEMORY_MB"
+_INGEST = f"`{command('ingest')}`"
+_AGAIN = f"then run {_INGEST} with its path"
+
+
+def damaged() -> PaperError:
+    return PaperError("The file is damaged or cut short: no page of it can be read.", _DAMAGED)
+
+
+@dataclass(slots=True)
+class Obstacles:
+    """What went wrong while the pages of a file were read."""
+
+    ocr: bool  # whether OCR may be used
+    images: int = 0  # pages with an image and hardly any text
+    encoded: int = 0  # pages whose text is illegible, see pdf/legible.py
+    hidden: str = ""  # the first message about hidden text
+    no_engine: bool = False  # OCR was needed, but no engine is installed
+    no_time: bool = False  # the layout model had no time left
+    unfinished: bool = False  # OCR did not finish some pages, and may finish them under the same limits
+    limited: bool = False  # OCR did not finish some pages, and needs other limits for them
+    too_many: bool = False  # more pages need OCR than limits.OCR_PAGES
+    unchecked: bool = False  # not all pages were searched for hidden text
+
+    def problems(self) -> Iterator[str]:
+        """The problems of the whole file."""
+        if self.unchecked:
+            yield "its pages are slow to draw, so not all of them were searched for hidden text"
+        if self.no_engine and self.images:
+            yield f"to read its pages without text, {ocr.HOW_TO_INSTALL}, {_AGAIN}"
+        if self.unfinished:
+            yield f"to read the pages that OCR did not finish, run {_INGEST} again, or raise PARSE_TIMEOUT_S"
+        elif self.limited:
+            yield f"to read the pages that OCR did not finish, raise {_LIMITS}, and run {_INGEST} again"
+        if self.too_many:
+            yield f"to read all of its pages, split the file: OCR reads {limits.OCR_PAGES:,} pages of one"
+        if self.no_time:
+            yield f"to read all of its pages, raise PARSE_TIMEOUT_S, {_AGAIN}"
+
+    def check_text(self, pages: Sequence[Page], failed: int) -> None:
+        """Raises PaperError with the most likely reason if there is nothing to index.
+
+        failed: how many pages could not be read.
+        """
+        if failed == len(pages):
+            raise damaged()
+        with_text = sum(bool(page.text) for page in pages)
+        worth_reading = sum(not is_nearly_empty(page.text) for page in pages)
+        if self.encoded and not worth_reading:
+            raise self._not_read("The text of the file is encoded so that no program can read it", "--force-ocr ")
+        if self.images and not worth_reading and with_text <= self.images:
+            raise self._not_read("The file is scanned: no text layer", "")
+        if not with_text:
+            all_hidden = f"The file has no visible text; {self.hidden}."
+            raise PaperError(
+                all_hidden if self.hidden else "The file has no text on any page.",
+                "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; or leave it out.",
+            )
+
+    def _not_read(self, happened: str, option: str) -> PaperError:
+        """The error for a file that only OCR can read: PaperLimit if a later ingest may do so."""
+        ocrmypdf = f"`ocrmypdf {option}in.pdf out.pdf`"
+        if not self.ocr:
+            remedy = f"Set OCR=auto, or run OCR, for example {ocrmypdf}, and put the result in the folder."
+            return PaperLimit(f"{happened}.", remedy)
+        if self.no_engine:
+            how = ocr.HOW_TO_INSTALL[0].upper() + ocr.HOW_TO_INSTALL[1:]
+            remedy = f"{how}, and run {_INGEST} again; or run {ocrmypdf}."
+            return PaperLimit(f"{happened}, and no OCR engine is installed.", remedy)
+        if self.unfinished:
+            remedy = f"Run {_INGEST} again when less is running, raise PARSE_TIMEOUT_S, or run {ocrmypdf}."
+            return PaperBusy(f"{happened}, and OCR did not finish.", remedy)
+        if self.limited:
+            remedy = f"Raise {_LIMITS}, and run {_INGEST} again; or run {ocrmypdf}."
+            return PaperLimit(f"{happened}, and OCR did not finish.", remedy)
+        remedy = f"Try another OCR engine, for example {ocrmypdf}, and put the result in the folder; or leave it out."
+        return PaperError(f"{happened}, and OCR finds no text in it.", remedy)
+
+
+def is_nearly_empty(text: str) -> bool:
+    # The beginning is enough: long texts have letters there.
+    return sum(character.isalnum() for character in text[: 4 * _STRAY_CHARACTERS]) < _STRAY_CHARACTERS
+
 
 # What happened and the remedy, for a file whose bytes differ from those that were hashed
 CHANGED = ("The file changed while it was being read.", "Run the command again.")
@@ -191,9 +322,9 @@ class _Reader:
         self.front_pages: list[PageText] = []
         self.headings = HeadingCollector()
         self.margin: list[str] = []
-        self.verdicts: dict[int, legibility.Verdict] = {}
-        self.edges: dict[int, list[page_furniture.EdgeLine]] = {}
-        self.split: dict[int, list[split_words.SplitLine]] = {}
+        self.verdicts: dict[int, legible.Verdict] = {}
+        self.edges: dict[int, list[order.EdgeLine]] = {}
+        self.split: dict[int, list[legible.SplitLine]] = {}
         self.unnumbered: dict[int, str] = {}  # page -> its text without what seem to be line numbers
 
     def read_page(self, index: int) -> tuple[str, str]:
@@ -207,10 +338,10 @@ class _Reader:
         obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
         obstacles.unchecked = obstacles.unchecked or not visible.checked
         boxes = _boxes(visible.blocks)
-        blocks = page_furniture.without_stamp(boxes) if index == 0 else boxes
+        blocks = order.without_stamp(boxes) if index == 0 else boxes
         text, problem = _readable(page_text(blocks)), ""
-        verdict = self.verdicts[index] = legibility.judge(text)
-        is_encoded = verdict is legibility.Verdict.ILLEGIBLE
+        verdict = self.verdicts[index] = legible.judge(text)
+        is_encoded = verdict is legible.Verdict.ILLEGIBLE
         if not is_encoded:
             self.headings.add_page(index + 1, visible.blocks)
         if index == 0:
@@ -236,10 +367,10 @@ class _Reader:
 
     def _note_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
         """Keep what can only be judged with the other pages: lines at the edges, and words that may be split."""
-        self.edges[index] = page_furniture.edge_lines(blocks)
-        if without := page_furniture.without_line_numbers(blocks):
+        self.edges[index] = order.edge_lines(blocks)
+        if without := order.without_line_numbers(blocks):
             self.unnumbered[index] = page_text(without)
-        if split_words.may_be_split(text):
+        if legible.may_be_split(text):
             self.split[index] = _split_lines(page)
 
     def decode_page(self, index: int) -> tuple[str, str]:
@@ -259,9 +390,9 @@ class _Reader:
     def is_encoded(self, index: int) -> bool:
         """Whether a page with too few letters for a verdict counts as illegible, because most other pages are."""
         verdicts = list(self.verdicts.values())
-        broken = verdicts.count(legibility.Verdict.ILLEGIBLE)
-        is_unknown = self.verdicts.get(index) is legibility.Verdict.UNKNOWN
-        return is_unknown and broken > 1 and broken > verdicts.count(legibility.Verdict.LEGIBLE)
+        broken = verdicts.count(legible.Verdict.ILLEGIBLE)
+        is_unknown = self.verdicts.get(index) is legible.Verdict.UNKNOWN
+        return is_unknown and broken > 1 and broken > verdicts.count(legible.Verdict.LEGIBLE)
 
     def _by_ocr(self, page: Any, index: int, rotation: int, text: str, reason: str = NOT_READ) -> tuple[str, str]:
         """The text of a page by OCR, and its problem. text: the text in the file. reason: why OCR is needed."""
@@ -368,14 +499,14 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
     if any(reader.split.values()):  # a font splits words wherever it is used
         for index in reader.edges.keys() - reader.split.keys():
             reader.split[index] = _split_lines(reader.document.load_page(index))
-    for index, text in split_words.join_words([page.text for page in finished], reader.split).items():
+    for index, text in legible.join_words([page.text for page in finished], reader.split).items():
         finished[index] = replace(finished[index], text=text)
-    furniture = page_furniture.repeated([reader.edges.get(index, []) for index in range(len(finished))])
+    furniture = order.repeated([reader.edges.get(index, []) for index in range(len(finished))])
     return [replace(page, furniture=texts) if texts else page for page, texts in zip(finished, furniture, strict=True)]
 
 
-def _split_lines(page: Any) -> list[split_words.SplitLine]:
-    return split_words.split_lines(split_words.glyphs(raw_blocks(page)))
+def _split_lines(page: Any) -> list[legible.SplitLine]:
+    return legible.split_lines(legible.glyphs(raw_blocks(page)))
 
 
 def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:

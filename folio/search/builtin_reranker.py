@@ -2,15 +2,182 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 
-from folio.protocols import TermWeights, TokenEmbedder
-from folio.search.late_interaction import matches
-from folio.text import coverage, sentence_tokens, tokenize
-from folio.types import Hit
+import numpy as np
+import numpy.typing as npt
+
+from folio.papers.model import Hit, Paper, Passage, Tokens, Vectors
+from folio.protocols import PassageReader, Reranker, TermWeights, TokenEmbedder
+from folio.question.question import Question
+from folio.text import coverage, sentence_tokens, tokenize, word_tokens
+
+# Late interaction: each token of the question is matched with the most similar token of the passage.
+#
+# ColBERT's MaxSim (Khattab and Zaharia 2020, https://arxiv.org/abs/2004.12832), with each question token weighted by
+# the IDF of its word. The token states come from a sentence embedder that was not trained for this; with the IDF
+# weights it works without further training.
+
+# Tokens in a window, and between the starts of two windows. 64 tokens are about two sentences; few answers are longer.
+WINDOW, STEP = 64, 16
+# Weight of the whole passage in a sentence's score, because a sentence depends on its context.
+CONTEXT_WEIGHT = 0.3
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question's token states and the weight of each token."""
+
+    states: Vectors  # (tokens, dimension), rows of unit length
+    shares: Vectors  # (tokens,), proportional to the IDF of the token's word; they add up to 1
+    squared_shares: Vectors  # (tokens,), proportional to IDF squared, so that common words cannot offset a rare one
+
+    @classmethod
+    def of(cls, question: str, tokens: Tokens, weights: TermWeights) -> Query:
+        """weights: the IDF of each term. A word's weight is divided evenly among the tokens it is split into.
+
+        A compound such as "ML-KEM" has the largest weight of its terms.
+        """
+        words = list(_WORD.finditer(question))
+        word_weights = [max((weights.get(term, 0.0) for term in own), default=0.0) for own in word_tokens(question)]
+        ends = [word.end() for word in words]
+        owners = [bisect_right(ends, start) for start, _ in tokens.spans]  # the word of each token
+        tokens_of = Counter(owners)
+        idf = np.array([word_weights[owner] for owner in owners], dtype=np.float32)
+        count = np.array([tokens_of[owner] for owner in owners], dtype=np.float32)
+        return cls(tokens.states, _normalized(idf / count), _normalized(idf**2 / count))
+
+
+def _normalized(weights: Vectors) -> Vectors:
+    """Weights that add up to 1; equal ones if all are 0."""
+    total = float(weights.sum())
+    even = np.full(len(weights), 1 / max(1, len(weights)), dtype=np.float32)
+    return (weights / total).astype(np.float32) if total > 0 else even
+
+
+@dataclass(frozen=True)
+class Matches:
+    """How well each token of a question is matched by each token of a passage and by its paper's title."""
+
+    query: Query
+    cosines: Vectors  # (the question's tokens, the passage's tokens)
+    titles: Vectors  # (the question's tokens,), the best match in the title, at least 0
+    spans: Sequence[tuple[int, int]]  # where the passage's tokens are in its text, [start, end)
+    best: Vectors  # (the question's tokens,), the best match in the passage or its title
+
+    @classmethod
+    def of(cls, query: Query, passage: Tokens, title: Tokens) -> Matches:
+        cosines = query.states @ passage.states.T
+        titles = (query.states @ title.states.T).max(axis=1, initial=0.0)
+        return cls(query, cosines, titles, passage.spans, _best(cosines, titles))
+
+    @property
+    def whole(self) -> float:
+        """MaxSim, weighted: the sum over question tokens q of share(q) * max(0, cos(q, t)), best t in passage or title.
+
+        1 if the passage and its title match every token exactly.
+        """
+        return float(self.query.shares @ self.best)
+
+    @property
+    def window(self) -> float:
+        """The score of the best window of WINDOW tokens: it rewards passages where the matches are close together."""
+        starts = range(0, max(1, self.cosines.shape[1] - WINDOW + STEP), STEP)
+        return max(self._score(slice(at, at + WINDOW)) for at in starts)
+
+    def sentence(self, start: int, end: int) -> float:
+        """The score of the characters [start, end) of the passage, in their context."""
+        return float(self.query.shares @ self._in_context(start, end))
+
+    def coverage(self, start: int, end: int) -> float:
+        """How much of the question the characters [start, end) cover, in their context, by squared IDF; 0 to 1."""
+        return float(np.clip(self.query.squared_shares @ self._in_context(start, end), 0.0, 1.0))
+
+    def inside(self, start: int, end: int) -> Vectors:
+        """Each of the question's tokens: its best match in the characters [start, end), or in the title."""
+        return _best(self.cosines[:, (start <= self._begins) & (self._begins < end)], self.titles)
+
+    def score(self, inside: Vectors) -> float:
+        """The score of a part of the passage that matches each token so well (see `inside`), in its context."""
+        return float(self.query.shares @ self._with_context(inside))
+
+    @cached_property
+    def _begins(self) -> npt.NDArray[np.int64]:
+        return np.array([begin for begin, _ in self.spans], dtype=np.int64)
+
+    def _in_context(self, start: int, end: int) -> Vectors:
+        """Each token's best match in [start, end), averaged with its best match in the passage by CONTEXT_WEIGHT."""
+        return self._with_context(self.inside(start, end))
+
+    def _with_context(self, inside: Vectors) -> Vectors:
+        best: Vectors = (1 - CONTEXT_WEIGHT) * inside + CONTEXT_WEIGHT * self.best
+        return best
+
+    def _score(self, places: slice) -> float:
+        """`whole`, for these tokens of the passage."""
+        return float(self.query.shares @ _best(self.cosines[:, places], self.titles))
+
+
+def _best(cosines: Vectors, titles: Vectors) -> Vectors:
+    best: Vectors = np.maximum(cosines.max(axis=1, initial=0.0), titles)
+    return best
+
+
+def matches(
+    embedder: TokenEmbedder, question: str, passages: Sequence[tuple[str, str]], weights: TermWeights
+) -> list[Matches]:
+    """A question's matches in each passage, given as (title of its paper, text). Raises ModelError."""
+    if not passages:
+        return []
+    titles = list(dict.fromkeys(title for title, _ in passages))
+    question_tokens, *others = embedder.tokens([question, *titles, *(text for _, text in passages)])
+    query = Query.of(question, question_tokens, weights)
+    title_tokens = dict(zip(titles, others, strict=False))
+    texts = others[len(titles) :]
+    return [Matches.of(query, text, title_tokens[title]) for (title, _), text in zip(passages, texts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """How well a question is matched by a text that was read by itself."""
+
+    best: Vectors  # (the question's tokens,), the best match in the text, at least 0
+    cosine: float  # of the two as a whole, each the mean of its tokens
+
+
+def read_alone(embedder: TokenEmbedder, query: Query, texts: Sequence[str]) -> list[TextMatch]:
+    """A question's match with each text. Raises ModelError."""
+    asked = _unit(query.states.sum(axis=0))
+    found = []
+    for tokens in embedder.tokens(texts):
+        best: Vectors = (query.states @ tokens.states.T).max(axis=1, initial=0.0)
+        found.append(TextMatch(best, float(asked @ _unit(tokens.states.sum(axis=0)))))
+    return found
+
+
+def _unit(vector: Vectors) -> Vectors:
+    return (vector / max(float(np.linalg.norm(vector)), 1e-9)).astype(np.float32)
+
+
+def evidence_coverage(found: Sequence[Matches]) -> float:
+    """How much of a question these passages cover together, 0 to 1; 0 without passages.
+
+    Each token's best match in any of them, weighted by squared IDF. A question that the papers do not answer, though it
+    is on their subject, usually has a rare word that nothing matches.
+    """
+    if not found:
+        return 0.0
+    best = np.max([match.best for match in found], axis=0)
+    return float(np.clip(found[0].query.squared_shares @ best, 0.0, 1.0))
+
 
 # Passages scored by late interaction. 20 gain a little more and take longer.
 LATE_INTERACTION_TOP_N = 12
@@ -50,7 +217,7 @@ class BuiltinReranker:
     """Reranks with the built-in embedder alone, without a trained cross-encoder.
 
     A first stage scores every candidate from its retrieval scores and its words. The best LATE_INTERACTION_TOP_N are
-    then scored by late interaction (late_interaction.py). `RerankWeights` lists the features of both stages. Both add
+    then scored by late interaction. `RerankWeights` lists the features of both stages. Both add
     the fused score, with a weight that follows the candidates (FUSED_WEIGHT): this reranker was not trained, and alone
     it ranks whole documents worse than the fused score does. LOG.md has the figures.
     """
@@ -140,3 +307,57 @@ def _apart(hits: Sequence[Hit]) -> float:
 
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
+
+
+# The order of another reranker, and a small reader's opinion of its best passages.
+
+# How many passages are read; how much their score, divided by the largest, counts beside the reader's log-odds; and
+# what these are kept within. Between 16 and 32 the weight changes little (LOG.md).
+READ, SCORE_WEIGHT, MOST_ODDS = 8, 24.0, 12.0
+# What is taken from the log-odds of a text without any number of the question: to a small model one number is much like
+# another.
+WITHOUT_NUMBERS = 4.0
+
+
+class ReaderReranker:
+    """Reads the best passages of another reranker together with the question, which is slow and sees more."""
+
+    name = "built in"
+
+    def __init__(self, first: Reranker, reader: PassageReader) -> None:
+        self.reads = first.reads
+        self._first = first
+        self._reader = reader
+
+    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        """See protocols.Reranker. Raises ModelError."""
+        first = self._first.scores(question, hits, weights)
+        order = sorted(range(len(hits)), key=lambda place: -first[place])
+        top, rest = order[:READ], order[READ:]
+        read = self._reader.read(question, [passage_of(hits[place]) for place in top])
+        numbers = Question(question).numbers
+        scores = [0.0] * len(hits)
+        for place, reading in zip(top, read, strict=True):
+            matched = first[place] / first[top[0]] if first[top[0]] > 0 else 0.0
+            own = SCORE_WEIGHT * matched + odds(reading.answers, numbers, hits[place].text) + MOST_ODDS
+            scores[place] = own / (SCORE_WEIGHT + 2 * MOST_ODDS)
+        lowest = min((scores[place] for place in top), default=0.0)
+        for place in rest:  # behind those that were read, in their order
+            scores[place] = 0.99 * lowest * (first[place] / first[rest[0]] if first[rest[0]] > 0 else 0.0)
+        return scores
+
+
+def odds(read: float, numbers: frozenset[str], text: str) -> float:
+    """A reader's log-odds within MOST_ODDS, less what the text lacks of the question's numbers."""
+    missing = len(numbers.difference(tokenize(text))) / len(numbers) if numbers else 0.0
+    return max(-MOST_ODDS, min(MOST_ODDS, read - WITHOUT_NUMBERS * missing))
+
+
+def passage_of(hit: Hit) -> Passage:
+    """What the reader reads of a hit."""
+    return Passage(above(hit.paper, hit.chunk.start, hit.chunk.end), hit.text)
+
+
+def above(paper: Paper, start: int, end: int) -> str:
+    """What is read above the characters [start, end) of a paper: its title and the section."""
+    return " · ".join(part for part in (paper.title, paper.sections.shown(start, end)) if part)

@@ -16,10 +16,10 @@ from functools import partial
 from typing import Protocol
 
 from folio.errors import IndexDamaged
-from folio.search.candidate_filter import CandidateFilter, deep_enough, first_depth
+from folio.papers.model import Vectors
+from folio.search.filters import CandidateFilter, deep_enough, first_depth
+from folio.store.indexes import DenseIndex, SearchIndexes
 from folio.store.library import Library
-from folio.store.search_indexes import DenseIndex, SearchIndexes
-from folio.types import Vectors
 
 # Passage -> spans of its paper: its best fine passages, best first
 Highlights = dict[int, tuple[tuple[int, int], ...]]

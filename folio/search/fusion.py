@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from folio.types import Candidate
+from folio.papers.model import Candidate
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Scored = Sequence[tuple[int, float]]  # (chunk id, score)

@@ -19,10 +19,10 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field
 
+from folio.papers.model import Hit
 from folio.protocols import Embedder
-from folio.store.faiss_segment import full_precision_index
 from folio.store.library import Library
-from folio.types import Hit
+from folio.store.vectors import full_precision_index
 
 # A question -> its hits, best first
 Search = Callable[[str], Sequence[Hit]]

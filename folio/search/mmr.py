@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from folio.types import Vectors
+from folio.papers.model import Vectors
 
 
 def mmr(relevance: Sequence[float], vectors: Vectors, weight: float, count: int) -> list[int]:

@@ -6,44 +6,80 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TypeVar
 
 import numpy as np
 
 from folio.errors import IndexDamaged
+from folio.papers.model import Candidate, Chunk, Hit, Paper, PaperHit, Vectors
 from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker, TermWeights, Written
-from folio.search import acronyms
-from folio.search.aliases import indexed_aliases, papers_with
-from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough, first_depth
+from folio.question import parts
+from folio.question.question import Question
+from folio.question.spelling import Respelling, respelled, surface_of
 from folio.search.coarse_fine import Highlights, dense_search
+from folio.search.filters import (
+    CandidateFilter,
+    PaperFilter,
+    SectionFilter,
+    Selection,
+    deep_enough,
+    first_depth,
+    select,
+)
 from folio.search.fusion import FusionSettings, Mode, Scored, fuse_in
 from folio.search.mmr import mmr
-from folio.search.paper_filter import PaperFilter, Selection
-from folio.search.paper_names import PaperNames
-from folio.search.paper_ranking import (
+from folio.search.names import SAMPLE_ID, PaperNames, indexed_aliases, names_sample, papers_with
+from folio.search.papers import (
     MOST_BY_WORDS,
     PASSAGES,
+    PaperIndex,
     PaperScores,
     PaperWeights,
     best_places,
     by_passages,
     paper_hit,
 )
-from folio.search.paper_selection import select
-from folio.search.question import Question
-from folio.search.readings import fuse_readings
-from folio.search.reranking import reranked
-from folio.search.sample_paper import SAMPLE_ID, names_sample
-from folio.search.spelling import Respelling, respelled, surface_of
-from folio.search.stopwatch import Stopwatch
-from folio.store.citations import cited_papers
+from folio.store.indexes import SearchIndexes, Trust
 from folio.store.library import Library
-from folio.store.paper_index import PaperIndex
 from folio.store.rows import Stamp
-from folio.store.search_indexes import SearchIndexes, Trust
+from folio.store.works import cited_papers
+from folio.system.threads import Stopwatch
 from folio.text import plain_words, tokenize
-from folio.types import Candidate, Chunk, Hit, Paper, PaperHit, Vectors
+
+# Hits in the order of a reranker.
+
+
+def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:
+    """The hits with the reranker's scores, best first; ties keep their order."""
+    scores = reranker.scores(question, hits, weights)
+    scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(scored, key=lambda hit: -hit.score)
+
+
+# Searches with several readings of one question, and fuses what they find: passages that readings agree on come first.
+#
+# A follow-up can be read as typed, with its references filled in, and together with the questions before it. Each
+# reading alone fails on some follow-ups, and they fail on different ones.
+
+
+def fuse_readings(rankings: Sequence[Sequence[Candidate]]) -> list[Candidate]:
+    """The candidates of all readings with the mean of their fused scores, best first, ties by id.
+
+    CombSUM (Fox and Shaw 1994, "Combination of multiple searches"), over the number of readings; a candidate that a
+    reading does not have gets 0 from it. A candidate keeps the cosine and the BM25 score of the first reading that has
+    it. Raises ValueError without a reading.
+    """
+    if not rankings:
+        raise ValueError("no reading")
+    scores: dict[int, float] = {}
+    first: dict[int, Candidate] = {}
+    for candidate in chain.from_iterable(rankings):
+        scores[candidate.chunk_id] = scores.get(candidate.chunk_id, 0.0) + candidate.score
+        first.setdefault(candidate.chunk_id, candidate)
+    merged = [replace(candidate, score=scores[id] / len(rankings)) for id, candidate in first.items()]
+    return sorted(merged, key=lambda candidate: (-candidate.score, candidate.chunk_id))
+
 
 T = TypeVar("T")
 
@@ -60,7 +96,7 @@ class SearchRequest:
     papers: Sequence[Paper] | None = None  # search only these
     sections: SectionFilter | None = None  # and only these sections
     also: Sequence[int] = ()  # chunk ids to add to the candidates, such as the evidence of earlier turns
-    # Other readings of the question, searched too (readings.py), in place of what a model writes
+    # Other readings of the question, searched too (search/retriever.py), in place of what a model writes
     readings: Sequence[str] = ()
     rerank: bool = True  # False keeps the order of the fused scores
     written: bool = True  # whether a model may write what else is searched (QueryWriter)
@@ -173,7 +209,7 @@ class Retriever:
     def find(self, request: SearchRequest) -> SearchResult:
         """The passages for a question: candidates of both indexes, fused, reranked, and the best of them selected.
 
-        The best `candidates` (FusionSettings) of each index that may be found (candidate_filter.py) are fused
+        The best `candidates` (FusionSettings) of each index that may be found (search/filters.py) are fused
         (fusion.py) and then reranked, and with FusionSettings.mmr_lambda ordered by what each adds to those before it.
         Raises ModelError and StoreDamaged.
         """
@@ -200,7 +236,7 @@ class Retriever:
         *,
         sections: SectionFilter | None = None,
     ) -> list[PaperHit]:
-        """Papers ranked for a query (paper_ranking.py), the best first: at most `limit` of them, from `offset` on.
+        """Papers ranked for a query (search/papers.py), the best first: at most `limit` of them, from `offset` on.
 
         papers: rank only these. sections: take passages only from these. Raises ModelError and StoreDamaged.
         """
@@ -273,7 +309,7 @@ class Retriever:
     def _long_form(self, indexes: SearchIndexes, acronym: str) -> str:
         """Those of the passages that use it most; see acronyms.long_form."""
         found = [id for token in tokenize(acronym)[:1] for id in indexes.lexical.passages_of(token, SURFACE_PASSAGES)]
-        return acronyms.long_form(acronym, [text for _, _, text in self._library.read_chunks(found)])
+        return parts.long_form(acronym, [text for _, _, text in self._library.read_chunks(found)])
 
     def _surface(self, indexes: SearchIndexes, stem: str, typed: str) -> str:
         """The word with this stem in the passages that use it most; see spelling.surface_of."""

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from folio.errors import StoreError, StoreMissing, UsageError
-from folio.files import discard, no_space
 from folio.ingest.store import LocalStore, Store
+from folio.papers.model import Progress
 from folio.shared.postgres import USER_SCHEMA, PostgresDatabase
-from folio.shared.postgres_store import PostgresStore
-from folio.store.database import Database
+from folio.shared.store import PostgresStore
+from folio.store.database import COLUMNS, FIRST, NAMES, ROW_KEYS, Database
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
-from folio.store.tables import COLUMNS, FIRST, NAMES, ROW_KEYS
 from folio.store.user_file import place_both
-from folio.types import Progress
+from folio.system.files import discard, no_space
 
 _AGAIN = "Run the same command again."
 # Rows that are read at a time; fewer for tables with long rows

@@ -31,14 +31,27 @@ from folio.errors import (
     StoreMissing,
     StoreRefused,
 )
-from folio.store.database import BUSY_TIMEOUT_S, DAMAGED, INGEST, Database, Part, clause, findable
-from folio.store.tables import FIRST, NAMES, TABLES, USER_VERSION, first_rows, statements
+from folio.store.database import (
+    BUSY_TIMEOUT_S,
+    DAMAGED,
+    FIRST,
+    INGEST,
+    NAMES,
+    TABLES,
+    USER_VERSION,
+    Database,
+    Part,
+    clause,
+    findable,
+    first_rows,
+    statements,
+)
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # its errors repeat the warnings
 T = TypeVar("T")
 USER_SCHEMA = "folio"
 _TYPES = {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "real": "DOUBLE PRECISION", "bytes": "BYTEA", "keyed": ""}
-# The tables that only a shared library has (shared/library.py, published.py)
+# The tables that only a shared library has (shared/store.py, published.py)
 _SHARED = """
 CREATE TABLE writers (id {text} PRIMARY KEY);
 CREATE TABLE jobs (paper {text} PRIMARY KEY, writer {text} NOT NULL);

@@ -14,16 +14,16 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from folio.errors import StoreError
-from folio.files import discard, no_space, replace
-from folio.store import bm25_index, vector_index
+from folio.store import bm25, vectors
 from folio.store.database import Database
 from folio.store.indexes import FINE, LEXICAL
 from folio.store.rows import Stamp
+from folio.system.files import discard, no_space, replace
 
 # Bytes of a part
 _PART = 2**23
 # The versions of FAISS's and tantivy's file formats
-KIND = f"faiss 1, tantivy {bm25_index.FORMAT}"
+KIND = f"faiss 1, tantivy {bm25.FORMAT}"
 _FOLDERS = ("", FINE, LEXICAL)
 # Index files are published again when the library has grown by this share; until then, others add what is missing.
 _GROWN = 0.1
@@ -94,7 +94,7 @@ def _packed(folder: Path) -> bytes:
 def _is_index(folder: str, name: str) -> bool:
     if folder == LEXICAL:
         return not name.endswith((".lock", ".new"))
-    return name == vector_index.MANIFEST or (name.startswith("vectors-") and name.endswith(".faiss"))
+    return name == vectors.MANIFEST or (name.startswith("vectors-") and name.endswith(".faiss"))
 
 
 def _unpack(content: bytes, folder: Path) -> None:
@@ -119,7 +119,7 @@ def _unpack(content: bytes, folder: Path) -> None:
                         shutil.copyfileobj(source, target)
             discard(folder / LEXICAL)
             names = [PurePosixPath(member.name) for member in members]
-            manifests = (vector_index.MANIFEST, bm25_index.MANIFEST)
+            manifests = (vectors.MANIFEST, bm25.MANIFEST)
             for path in sorted(names, key=lambda path: path.name in manifests):
                 (folder / path).parent.mkdir(exist_ok=True)
                 replace(fresh / path, folder / path)

@@ -10,28 +10,41 @@ that were removed since, and miss those that were added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from folio.errors import IndexDamaged
+from folio.papers.model import Grain, Vectors
 from folio.shared.postgres import PostgresDatabase
-from folio.shared.postings import NONE, Bm25, Numbers, Postings, damaged, joined, key, unpack
-from folio.shared.server_index import State, ids_of, read_state
-from folio.store import bm25_index
-from folio.store.bm25_index import MOST_TERMS, tied, vocabulary_of
-from folio.store.engine_errors import Hits, require_possible
-from folio.store.faiss_segment import ERROR as ROUNDING
+from folio.shared.server_index import (
+    NONE,
+    Bm25,
+    Numbers,
+    Postings,
+    State,
+    damaged,
+    ids_of,
+    joined,
+    key,
+    read_state,
+    unpack,
+)
+from folio.store import bm25
+from folio.store.bm25 import MOST_TERMS, tied, vocabulary_of
+from folio.store.index_files import Hits, require_possible
+from folio.store.indexes import Trust
 from folio.store.library import Library
 from folio.store.rows import Stamp
-from folio.store.search_indexes import Trust
+from folio.store.vectors import ERROR as ROUNDING
 from folio.text import tokenize
-from folio.types import Grain, Vectors
 
 NAME = "vector"
 # The largest error of a score; here the question is in half precision too
-ERROR = 2 * ROUNDING + ROUNDING**2
+SCORE_ERROR = 2 * ROUNDING + ROUNDING**2
 # Up to this many vectors, all are compared: 60,000 of 768 numbers take up to 120 ms. More use the graph.
 EXACT_UP_TO, EXACT_AMONG_UP_TO = 10_000, 60_000
 # Candidates that a search of the graph keeps (ef_search): pgvector allows at most MOST_KEPT, and then scans iteratively
@@ -181,14 +194,14 @@ class ServerVectors:
             permitted = allowed(self._papers.present({chunk for chunk, _ in hits}))
             near = [(chunk, score) for chunk, score in hits if chunk in permitted]
             # Every other chunk is at most as near as the last hit, within ERROR.
-            least = near[min(k, len(near)) - 1][1] - 2 * ERROR if near else 0.0
+            least = near[min(k, len(near)) - 1][1] - 2 * SCORE_ERROR if near else 0.0
             if len(hits) < limit or (len(near) >= k and hits[-1][1] < least):
                 break
             limit *= 4
         near = [(chunk, score) for chunk, score in near if score >= least]
         chunks = [chunk for chunk, _ in near]
         exact = list(zip(chunks, self.cosines(chunks, query), strict=True))
-        if any(not abs(cosine - score) < 2 * ERROR for (_, cosine), (_, score) in zip(exact, near, strict=True)):
+        if any(not abs(cosine - score) < 2 * SCORE_ERROR for (_, cosine), (_, score) in zip(exact, near, strict=True)):
             raise IndexDamaged("the vector index on the server holds a vector that is not the library's")
         return sorted(exact, key=lambda pair: (-pair[1], pair[0]))[:k]
 
@@ -237,7 +250,7 @@ class ServerPostings:
 
     def rarity(self, token: str) -> float:
         """See LexicalIndex."""
-        return bm25_index.rarity(self.passages_with(token), self._state.passages)
+        return bm25.rarity(self.passages_with(token), self._state.passages)
 
     def passages_with(self, token: str) -> int:
         """See LexicalIndex."""
@@ -288,7 +301,7 @@ class ServerPostings:
             hits = [(chunk, float(scores[number])) for chunk, number in zip(chunks, numbers, strict=True)]
             hits = [pair for pair in hits if pair[0] in present]
             if len(hits) >= k or count >= matching:
-                return tied(require_possible(bm25_index.NAME, hits, self._state.passages), rounding)[:k]
+                return tied(require_possible(bm25.NAME, hits, self._state.passages), rounding)[:k]
             count *= 4
 
     def _scores(self, tokens: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -317,3 +330,71 @@ class ServerPostings:
         all_postings = [self._cache[key(token)] for token in tokens]
         self._counts |= {token: len(postings) for token, postings in zip(tokens, all_postings, strict=True)}
         return all_postings
+
+
+# Checks the indexes on the server (server_index.py) against the library; a rebuild corrects all faults.
+
+_PAGE = 4000
+# The smallest positive number in half precision; smaller ones are rounded to it or to 0.
+_SMALLEST = 2.0**-24
+
+
+def faults(database: PostgresDatabase, library: Library) -> list[str]:
+    """The faults of the indexes on the server, one sentence each; reads all of them."""
+    with library.reading() as stamp:
+        state = read_state(database)
+        if state is None or state.epoch != stamp.epoch:
+            return ["The server has no indexes of this library."]
+        if state.stamp != stamp:
+            return ["The indexes on the server are not up to date with the library."]
+        of_vectors = [fault for grain in state.grains for fault in _vector_faults(database, library, state, grain)]
+        try:
+            return [*of_vectors, *_posting_faults(database, library, state)]
+        except IndexDamaged as error:
+            return [*of_vectors, f"{error.happened[0].upper()}{error.happened[1:]}."]
+
+
+def _vector_faults(database: PostgresDatabase, library: Library, state: State, grain: Grain) -> Iterator[str]:
+    sql = (
+        f"SELECT chunk, {state.extension}.halfvec_send(data) FROM {state.vectors(grain)} WHERE chunk > :last"
+        f" ORDER BY chunk LIMIT {_PAGE}"
+    )
+    expected_ids, seen, wrong, last = library.chunk_ids(grain=grain), 0, 0, -1
+    while rows := database.query_binary(sql, last=last):
+        ids, last = [chunk for chunk, _ in rows], rows[-1][0]
+        if not expected_ids.issuperset(ids):
+            break
+        stored = np.frombuffer(b"".join(data[4:] for _, data in rows), dtype=">f2").astype(np.float32)
+        expected = library.vectors_of(ids)
+        near = abs(stored.reshape(expected.shape) - expected) <= ROUNDING * abs(expected) + _SMALLEST
+        wrong, seen = wrong + int((~near.all(axis=1)).sum()), seen + len(ids)
+    name = "vector" if grain == "passage" else "fine vector"
+    if seen != len(expected_ids):
+        yield f"The {name} index on the server and the library hold different passages."
+    if wrong:
+        yield f"{wrong} vectors in the {name} index on the server differ from the library's."
+
+
+def _posting_faults(database: PostgresDatabase, library: Library, state: State) -> Iterator[str]:
+    """Raises IndexDamaged for a row that has changed since it was written."""
+    papers = database.query_binary(f"SELECT first, passages, tokens, ids FROM {state.papers} ORDER BY first")
+    ids = [chunk for first, passages, _, stored in papers for chunk in ids_of(first, passages, stored)]
+    spans = [(first, first + passages) for first, passages, _, _ in papers]
+    if len(ids) != len(set(ids)) or set(ids) != library.chunk_ids():
+        yield "The BM25 index on the server and the library hold different passages."
+    if any(end > start for (_, end), (start, _) in pairwise([*spans, (state.numbers, 0)])):
+        yield "The BM25 index on the server gives a number to two passages."
+    tokens = sum(int(unpack(*row).counts.sum()) for row in _posting_rows(database, state))
+    if not tokens == state.tokens == sum(tokens for _, _, tokens, _ in papers):
+        yield "The BM25 index on the server lacks words of the library, or has others."
+
+
+def _posting_rows(database: PostgresDatabase, state: State) -> Iterator[tuple[Any, ...]]:
+    sql = (
+        f"SELECT term, block, count, data FROM {state.postings} WHERE (term, block) > (:term, :block)"
+        f" ORDER BY term, block LIMIT {_PAGE}"
+    )
+    term, block = "", -1
+    while rows := database.query_binary(sql, term=term, block=block):
+        yield from rows
+        term, block = rows[-1][:2]

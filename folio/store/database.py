@@ -6,14 +6,221 @@ passed as one parameter: `IN (SELECT value FROM json_each(:ids))`.
 
 from __future__ import annotations
 
+import re
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from folio.errors import FolioError, StoreDamaged, StoreError, command
-from folio.store.tables import KEYS
 from folio.text import one_line
+
+# The tables of a library, in the SQL that SQLite and PostgreSQL have in common.
+#
+# There are two parts. The data made from PDFs can be made again at any time. The data that people and services added
+# (the user data) cannot, and is stored separately: in SQLite in another file, in PostgreSQL in another schema.
+#
+# Each engine replaces the words in braces by its own type names. Text is ordered by its bytes in UTF-8, without
+# U+0000.
+
+# The data made from PDFs. Increment the version with every change: a library of another version is rebuilt, or
+# converted (store/sqlite.py).
+LIBRARY_VERSION = 16
+LIBRARY = """
+CREATE TABLE meta (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
+CREATE TABLE papers (
+    id {text} PRIMARY KEY,              -- SHA-256 of the file
+    length {integer} NOT NULL,          -- characters of text
+    starts {text} NOT NULL,             -- JSON: the offset of each physical page in the text
+    labels {text} NOT NULL,             -- JSON: the label printed on each page
+    problems {text} NOT NULL,           -- JSON: the problems of reading it
+    sections {text} NOT NULL,           -- JSON: start, end, level, number, title and kind of each
+    metadata {text} NOT NULL,           -- JSON: from the PDF (papers/metadata.py)
+    added {text} NOT NULL,              -- ISO time in UTC
+    passages {integer} NOT NULL,        -- their number
+    text_crc {integer} NOT NULL,        -- CRC-32 of the text
+    digest {bytes} NOT NULL,            -- of all columns above
+    generation {integer} NOT NULL,
+    -- Search keys from the metadata, for papers with the same label and versions of a paper (store/library.py)
+    family {text}, title_start {text}, arxiv {text}, doi {text}, year {integer}
+);
+CREATE INDEX papers_generation ON papers(generation);
+CREATE INDEX papers_family ON papers(family);
+CREATE INDEX papers_title ON papers(title_start);
+CREATE INDEX papers_arxiv ON papers(arxiv);
+CREATE INDEX papers_doi ON papers(doi);
+-- In a table of its own, because a list of papers does not need the long text
+CREATE TABLE texts (paper {text} PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE, text {text} NOT NULL);
+CREATE TABLE files (
+    path {text} PRIMARY KEY, name {text} NOT NULL,
+    paper {text} NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    place {integer} NOT NULL            -- in the order of adding
+);
+CREATE INDEX files_paper ON files(paper);
+CREATE INDEX files_place ON files(place);
+CREATE TABLE failures (
+    path {text} PRIMARY KEY, name {text} NOT NULL, sha256 {text} NOT NULL, happened {text} NOT NULL,
+    remedy {text} NOT NULL
+);
+CREATE TABLE chunks (
+    id {integer} PRIMARY KEY,           -- chunk.chunk_id: the same number in FAISS and BM25
+    paper {text} NOT NULL REFERENCES papers(id) ON DELETE CASCADE,
+    start {integer} NOT NULL, "end" {integer} NOT NULL,
+    text_hash {text} NOT NULL,          -- in hex
+    generation {integer} NOT NULL,
+    parent {integer} REFERENCES chunks(id) ON DELETE CASCADE -- of a fine passage: the passage that contains it
+);
+CREATE INDEX chunks_paper ON chunks(paper);
+CREATE INDEX chunks_hash ON chunks(text_hash);
+CREATE INDEX chunks_generation ON chunks(generation);
+CREATE INDEX chunks_parent ON chunks(parent) WHERE parent IS NOT NULL;
+CREATE TABLE vectors (
+    chunk {integer} PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
+    data {bytes} NOT NULL               -- with a checksum (store/rows.py)
+);
+CREATE TABLE removed (chunk {integer} NOT NULL, generation {integer} NOT NULL);
+CREATE INDEX removed_generation ON removed(generation);
+-- Vectors of a paper that is still being embedded, so that a kill does not cost them
+CREATE TABLE pending (text_hash {text} PRIMARY KEY, data {bytes} NOT NULL){keyed};
+-- The vector of a whole paper (papers/metadata.py), and the hash of its text
+CREATE TABLE paper_vectors (
+    paper {text} PRIMARY KEY REFERENCES papers(id) ON DELETE CASCADE,
+    text_hash {text} NOT NULL, data {bytes} NOT NULL
+);
+CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
+"""
+
+# The user data. A change needs a migration that keeps all of it; there has been none yet.
+USER_VERSION = 1
+USER = """
+CREATE TABLE kept (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
+-- Metadata of papers (papers/metadata.py) from sources other than their PDFs; a paper need not be in the library
+CREATE TABLE metadata (
+    paper {text} NOT NULL,              -- SHA-256 of its file
+    source {text} NOT NULL,
+    fields {text} NOT NULL,             -- JSON: field -> value, origin, whether it is certain
+    updated {text} NOT NULL,            -- ISO time in UTC
+    family {text}, title_start {text}, arxiv {text}, doi {text}, year {integer}, -- as in papers
+    PRIMARY KEY (paper, source)
+);
+CREATE INDEX metadata_family ON metadata(family) WHERE family IS NOT NULL;
+CREATE INDEX metadata_title ON metadata(title_start) WHERE title_start IS NOT NULL;
+CREATE INDEX metadata_arxiv ON metadata(arxiv) WHERE arxiv IS NOT NULL;
+CREATE INDEX metadata_doi ON metadata(doi) WHERE doi IS NOT NULL;
+CREATE TABLE queries (                  -- the log of questions; no index depends on it
+    id {integer} PRIMARY KEY,
+    asked {text} NOT NULL,              -- ISO time in UTC
+    question {text} NOT NULL, standalone_question {text} NOT NULL,
+    chunks {text} NOT NULL,             -- JSON: ids of the chunks that the answer was made from
+    answer {text} NOT NULL,
+    sources {text} NOT NULL,            -- JSON: paper, file, page and quote of each citation
+    timings_ms {text} NOT NULL,         -- JSON: milliseconds of each stage
+    model {text} NOT NULL,
+    feedback {text} NOT NULL,           -- "good", "bad" or ""
+    confidence {real},                  -- from 0 to 1, NULL if the answerer gives none
+    trace {text},                       -- JSON: the steps of a deep answer, NULL for others
+    crc {integer} NOT NULL              -- CRC-32 of what was shown, which contains quotes
+);
+CREATE TABLE conversations (
+    id {text} PRIMARY KEY, title {text} NOT NULL,
+    begun {text} NOT NULL, updated {text} NOT NULL -- ISO times in UTC
+);
+CREATE TABLE turns (
+    id {integer} PRIMARY KEY,
+    conversation {text} NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+    place {integer} NOT NULL,           -- in the conversation, from 1
+    asked {text} NOT NULL,              -- ISO time in UTC
+    reply {text} NOT NULL,              -- JSON: the reply that was shown
+    memory {text} NOT NULL,             -- JSON: the answer, for follow-ups (store/conversations.py)
+    query {integer} REFERENCES queries(id) ON DELETE SET NULL,
+    crc {integer} NOT NULL,             -- CRC-32 of reply and memory, which contain quotes
+    UNIQUE (conversation, place)
+);
+CREATE INDEX turns_query ON turns(query);
+-- Works that services describe (works.py): papers of the library and others
+CREATE TABLE works (
+    id {text} PRIMARY KEY,              -- a hash of its first mark
+    version_of {text} NOT NULL,         -- the preferred version of it, '' for none
+    said {text} NOT NULL                -- JSON: source -> time and description (papers/work.py)
+);
+CREATE INDEX works_version ON works(version_of) WHERE version_of != '';
+-- The marks by which works are recognised (Work.marks), from their descriptions
+CREATE TABLE work_marks (mark {text} NOT NULL, work {text} NOT NULL, PRIMARY KEY (mark, work)){keyed};
+CREATE INDEX work_marks_work ON work_marks(work);
+CREATE TABLE citations (
+    citing {text} NOT NULL,             -- a work
+    cited {text} NOT NULL,              -- a mark, of a work in `works` or of an unknown one
+    source {text} NOT NULL, said_at {text} NOT NULL, -- ISO time in UTC
+    place {integer} NOT NULL,           -- in the order of storing
+    PRIMARY KEY (citing, cited)
+);
+CREATE INDEX citations_cited ON citations(cited);
+CREATE INDEX citations_place ON citations(place);
+CREATE TABLE paper_works (
+    paper {text} PRIMARY KEY,           -- SHA-256 of its file
+    work {text} NOT NULL,
+    found_by {text} NOT NULL,           -- the kind of mark that matched
+    score {integer} NOT NULL            -- the quality of the match, 0 to 1000
+);
+CREATE INDEX paper_works_work ON paper_works(work);
+CREATE TABLE notices (                  -- retractions, corrections and newer versions of works
+    work {text} NOT NULL,
+    kind {text} NOT NULL,
+    dated {text} NOT NULL,              -- YYYY-MM-DD or less, '' if not known
+    link {text} NOT NULL,               -- a DOI, an address or an arXiv id with its version, '' if not known
+    source {text} NOT NULL, said_at {text} NOT NULL, -- ISO time in UTC
+    PRIMARY KEY (work, kind, link, source)
+);
+"""
+
+# Table -> the columns whose values identify the row that an insert replaces
+KEYS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("meta", "kept"), ("key",)),
+    "failures": ("path",),
+    "pending": ("text_hash",),
+    "works": ("id",),
+    **dict.fromkeys(("paper_vectors", "paper_works"), ("paper",)),
+    "metadata": ("paper", "source"),
+    "citations": ("citing", "cited"),
+    "notices": ("work", "kind", "link", "source"),
+    "conversations": ("id",),
+}
+TABLES = {"library": LIBRARY, "user": USER}
+NAMES = {part: re.findall(r"CREATE TABLE (\w+)", text) for part, text in TABLES.items()}
+COLUMNS = {
+    table: re.findall(r'"?(\w+)"? \{(?:text|integer|real|bytes)\}', re.sub(r"--[^\n]*", "", body))
+    for table, body in re.findall(r"CREATE TABLE (\w+) (\(.*?)\)(?:\{keyed\})?;", LIBRARY + USER, re.S)
+}
+# Table -> the columns that identify each row
+ROW_KEYS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("papers", "chunks", "queries", "turns"), ("id",)),
+    "texts": ("paper",),
+    "files": ("path",),
+    "vectors": ("chunk",),
+    "removed": ("chunk", "generation"),
+    "work_marks": ("mark", "work"),
+    **KEYS,
+}
+# Part -> its table with values about the whole part
+FIRST = {"library": "meta", "user": "kept"}
+
+
+def statements(text: str, types: Mapping[str, str], schema: str = "") -> list[str]:
+    """The statements that create tables. types: the engine's type names. schema: the schema to create them in."""
+    text = re.sub(r"--[^\n]*", "", text)
+    if schema:
+        text = re.sub(r"CREATE (TABLE|INDEX) ", rf"CREATE \1 {schema}.", text)
+    return [statement.strip().format_map(types) for statement in text.split(";") if statement.strip()]
+
+
+def first_rows(part: Literal["library", "user"]) -> dict[str, str]:
+    """The content of the table `meta` or `kept` of a new library."""
+    if part == "user":
+        return {"version": str(USER_VERSION), "said": "0"}
+    counts = dict.fromkeys(("generation", "chunks", "fine", "described"), "0")
+    return {"version": str(LIBRARY_VERSION), "epoch": uuid.uuid4().hex, **counts}
+
 
 T = TypeVar("T")
 # "library": the data made from the PDFs. "user": the data that people and services added, here called user data.
@@ -172,3 +379,20 @@ def findable(values: Mapping[str, object]) -> dict[str, object]:
         return storable(value) if isinstance(value, str) else value
 
     return {name: stored(value) for name, value in values.items()}
+
+
+# Closes a resource if the code that opens it fails.
+
+
+class _Closeable(Protocol):
+    def close(self) -> None: ...
+
+
+@contextmanager
+def closed_on_error(opened: _Closeable) -> Iterator[None]:
+    """Closes `opened` if the block raises; otherwise it stays open."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise

@@ -11,9 +11,9 @@ from typing import Literal
 
 from folio.protocols import Embedder
 
-# Increment when reader.py, section_tree.py, cleaning.py or layout_model.py gives different output for the same file.
+# Increment when reader.py, ingest/sections.py, cleaning.py or layout_model.py gives different output for the same file.
 PARSER, CLEANER, LAYOUT = 5, 3, 1
-# Increment when chunking.py splits the same text differently, or headings.py and section_tree.py find other sections.
+# Increment when chunking.py splits the same text differently, or ingest/sections.py finds other sections.
 CHUNKER = 2
 
 Parser = Literal["fast", "layout"]

@@ -2,36 +2,123 @@
 
 An index that is outdated, missing or damaged is updated from the library without embedding anything again: on disk, or
 only in memory while another process is writing. Damage is found when the indexes are opened, by checksums
-(checksums.py), in the background (`check_in_background`), or by what an engine does with a damaged file (`reopen`).
+(index_files.py), in the background (`check_in_background`), or by what an engine does with a damaged file (`reopen`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Literal
+from typing import Literal, Protocol
 
 from filelock import FileLock, Timeout
 
 from folio.errors import DiskFull, FolioError, IndexDamaged, StoreBusy, StoreMismatch, command
-from folio.files import discard, no_space
-from folio.store import bm25_index, checksums, vector_index
-from folio.store.bm25_index import MANIFEST as LEXICAL_MANIFEST
-from folio.store.bm25_index import OkapiIndex, TantivyIndex
-from folio.store.checksums import any_damaged
+from folio.papers.model import Grain, Notice, Vectors
+from folio.protocols import LexicalIndex
+from folio.store import bm25, index_files, vectors
+from folio.store.bm25 import MANIFEST as LEXICAL_MANIFEST
+from folio.store.bm25 import OkapiIndex, TantivyIndex
 from folio.store.fingerprint import differences
-from folio.store.grain_vectors import GrainVectors
+from folio.store.index_files import any_damaged
 from folio.store.library import Library
 from folio.store.rows import Stamp
-from folio.store.search_indexes import Trust
-from folio.store.vector_index import MANIFEST as VECTORS_MANIFEST
-from folio.store.vector_index import VectorIndex
-from folio.types import Grain, Notice
+from folio.store.vectors import MANIFEST as VECTORS_MANIFEST
+from folio.store.vectors import VectorIndex
+from folio.system.files import discard, no_space
+
+# The interface of a library's search indexes, whether they are local files or on a server.
+
+# How to open indexes. "sample": check files up to a limit. "checked": check them completely. "none": rebuild them.
+Trust = Literal["sample", "checked", "none"]
+
+
+class DenseIndex(Protocol):
+    """The vectors of the chunks of one grain."""
+
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """At most k (chunk id, cosine), best first, ties by id. papers: search only these. Raises IndexDamaged."""
+        ...
+
+    def search_all(
+        self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
+    ) -> list[tuple[int, float]] | None:
+        """Exact search among the chunks that `allowed` returns; None if `search` misses nothing anyway.
+
+        An approximate search may otherwise find only chunks that are not allowed.
+        """
+        ...
+
+    def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
+        """The exact cosine of each chunk with a unit vector. Raises IndexDamaged for an unknown id."""
+        ...
+
+
+class SearchIndexes(Protocol):
+    """The indexes of a library at one generation."""
+
+    @property
+    def stamp(self) -> Stamp: ...
+
+    @property
+    def passages(self) -> DenseIndex: ...
+
+    @property
+    def fine_passages(self) -> DenseIndex | None:
+        """The vectors of fine passages; None if the library has no fine passages."""
+        ...
+
+    @property
+    def lexical(self) -> LexicalIndex: ...
+
+    def found_damaged(self) -> bool:
+        """Whether a check in the background has found damage."""
+        ...
+
+    @property
+    def reopen(self) -> Callable[[Trust], SearchIndexes]:
+        """Opens the indexes again after IndexDamaged, and repairs them."""
+        ...
+
+
+# Dense search in a vector index of the library, limited to papers: implements `DenseIndex` (store/indexes.py).
+
+
+class GrainVectors:
+    """The vectors of one grain, in an index at the library's generation. Use it inside `Library.reading`."""
+
+    def __init__(self, library: Library, index: VectorIndex, grain: Grain) -> None:
+        self._library, self._index, self._grain = library, index, grain
+        self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # the papers searched last, and their chunk ids
+
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        """See DenseIndex.search."""
+        return self._index.search(query, k, None if papers is None else self._ids_of(papers))
+
+    def search_all(
+        self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
+    ) -> list[tuple[int, float]] | None:
+        """See DenseIndex.search_all."""
+        if k >= len(self._index):
+            return None
+        # A large index reads only some of its vectors, but all of them if it is given ids.
+        return self._index.search(query, k, sorted(allowed(self._index.ids())))
+
+    def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
+        """See DenseIndex.cosines."""
+        return self._index.cosines(ids, query)
+
+    def _ids_of(self, papers: frozenset[str]) -> list[int]:
+        if self._ids[0] != papers:
+            passages = self._library.chunk_ids_of(papers)
+            self._ids = papers, passages if self._grain == "passage" else self._library.fine_ids_in(passages)
+        return self._ids[1]
+
 
 LIBRARY = "library.sqlite"
 LEXICAL = "lexical"
@@ -181,10 +268,10 @@ def check_in_background(folder: Path, engine: Engine) -> list[Thread]:
     threads = []
     for place in (folder, folder / FINE):
         with suppress(IndexDamaged, OSError):
-            threads.append(checksums.check_in_background(place, vector_index.listed_files(place)))
+            threads.append(index_files.check_in_background(place, vectors.listed_files(place)))
     with suppress(IndexDamaged, OSError):
         if engine == "tantivy":
-            threads.append(checksums.check_in_background(folder / LEXICAL, bm25_index.listed_files(folder / LEXICAL)))
+            threads.append(index_files.check_in_background(folder / LEXICAL, bm25.listed_files(folder / LEXICAL)))
     return threads
 
 

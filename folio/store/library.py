@@ -8,6 +8,7 @@ statements, however many passages it reads, because each statement may be a roun
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,27 +17,126 @@ from typing import Literal
 
 import numpy as np
 
-from folio.citation_label import CitationStyle
 from folio.errors import IndexDamaged
-from folio.paper_metadata import NO_METADATA, Metadata, Source, merged
-from folio.store import (
-    citation_labels,
-    fine_passages,
-    metadata_layers,
-    notices,
-    paper_rows,
-    paper_vectors,
-    rows,
-    vector_rows,
-)
+from folio.papers.identifiers import bare_arxiv
+from folio.papers.label import CitationStyle, citation_label, order, with_letter, with_version
+from folio.papers.metadata import NO_METADATA, Metadata, Source, merged
+from folio.papers.model import Chunk, Failure, Grain, NewPaper, Notice, Paper, SourceFile, Vectors
+from folio.papers.versions import version_keys, with_versions
+from folio.store import metadata as metadata_layers
+from folio.store import rows, works
+from folio.store.check import LibraryCheck
 from folio.store.database import Database, storable
-from folio.store.digests import text_hash
-from folio.store.fine_passages import COUNTED, ONLY
-from folio.store.library_check import LibraryCheck
-from folio.store.paper_vectors import PaperVector
-from folio.store.rows import Passage, Stamp
+from folio.store.rows import COUNTED, ONLY, PaperVector, Passage, Stamp, text_hash
 from folio.store.sqlite import SqliteDatabase
-from folio.types import Chunk, Failure, Grain, NewPaper, Notice, Paper, SourceFile, Vectors
+
+# Citation labels of papers. Papers with the same label get letters, whatever an answer cites.
+#
+# The letters follow the order of the titles, so they depend only on the papers in the library. They are not stored, so
+# they are never out of date. Papers that may have the same label are looked up by columns with their first author,
+# title and identifiers (tables.py), in time that hardly depends on the size of the library.
+
+# The search keys of some papers from all sources, and the papers that may have the same label or be versions of them.
+# One source may give the family name and another the year. Each part uses an index.
+_OWN = """
+    own AS (
+        SELECT family, title_start, arxiv, doi, year FROM papers WHERE id IN (SELECT value FROM json_each(:ids))
+        UNION SELECT family, title_start, arxiv, doi, year FROM metadata
+            WHERE paper IN (SELECT value FROM json_each(:ids))
+    )"""
+_SAME_YEAR = "(o.year IS NULL OR p.year IS NULL OR p.year = o.year OR EXISTS ({}))".format(
+    "SELECT 1 FROM metadata m WHERE m.paper = p.id AND (m.year = o.year OR m.year IS NULL)"
+)
+_SAME = ("title_start", "arxiv", "doi")
+_LIKE = "WITH {}, alike AS ({})".format(
+    _OWN,
+    " UNION ".join(
+        (
+            f"SELECT p.id FROM own o JOIN papers p ON p.family = o.family WHERE {_SAME_YEAR}",
+            *(f"SELECT p.id FROM own o JOIN papers p ON p.{name} = o.{name}" for name in _SAME),
+            *(f"SELECT m.paper FROM own o JOIN metadata m ON m.{name} = o.{name}" for name in ("family", *_SAME)),
+        )
+    ),
+)
+# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library
+_LAYERS = f"""
+    {_LIKE}
+    SELECT id, 'pdf', metadata FROM papers WHERE id IN (SELECT id FROM alike)
+    UNION ALL SELECT paper, source, fields FROM metadata
+        WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))"""
+
+
+def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
+    """All papers of a library with their labels in this style, and with a notice if the library has other versions."""
+    return _named(papers, {paper.id: paper.metadata for paper in papers}, style)
+
+
+def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
+    """Some papers of a library with the metadata of all sources, and the labels that `name_all` would give them.
+
+    papers: with the metadata of their PDFs. Raises StoreDamaged.
+    """
+    if not papers:
+        return []
+    ids = [paper.id for paper in papers]
+    known = _known(database, ids)
+    labels = {citation_label(known[id]) for id in ids if id in known}
+    alike = [
+        id for id, other in known.items() if id not in ids and other.arxiv.value and citation_label(other) in labels
+    ]
+    if alike:  # the labels of these papers depend on their versions in turn
+        known = {**_known(database, alike), **known}
+    papers = [replace(paper, metadata=known.get(paper.id, paper.metadata)) for paper in papers]
+    return _named(papers, {**known, **{paper.id: paper.metadata for paper in papers}}, style)
+
+
+def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
+    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them."""
+    layers: dict[str, dict[Source, Metadata]] = defaultdict(dict)
+    for paper, source, metadata in database.read(rows.metadata_layer, _LAYERS, ids=list(ids)):
+        layers[paper][source] = metadata
+    return {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
+
+
+def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: CitationStyle) -> list[Paper]:
+    """The papers with labels. known: from `_known`."""
+    same: dict[str, list[str]] = defaultdict(list)
+    for id, metadata in known.items():
+        for key in version_keys(metadata):
+            same[key].append(id)
+
+    def versions(id: str) -> list[Metadata]:
+        return [known[other] for key in version_keys(known[id]) for other in same[key] if other != id]
+
+    papers = [_versioned(paper, versions(paper.id)) for paper in papers]
+    if style != "author-year":
+        return [replace(paper, by_file=style == "file") for paper in papers]
+    labels: dict[str, str] = {}
+    alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for id, metadata in known.items():
+        label = citation_label(metadata)
+        labels[id] = with_version(label, metadata.arxiv.value) if _has_versions(metadata, versions(id)) else label
+        alike[labels[id]].append((metadata.title.value, id))
+    places = {id: place for each in alike.values() for place, id in enumerate(order(each))}
+
+    def lettered(id: str) -> str:
+        label = labels[id]
+        return with_letter(label, places[id]) if label and len(alike[label]) > 1 else label
+
+    return [replace(paper, label=lettered(paper.id)) for paper in papers]
+
+
+def _versioned(paper: Paper, versions: Sequence[Metadata]) -> Paper:
+    """The paper with what follows from other papers that share an identifier with it."""
+    return with_versions(replace(paper, has_versions=_has_versions(paper.metadata, versions)), versions)
+
+
+def _has_versions(metadata: Metadata, versions: Sequence[Metadata]) -> bool:
+    """Whether one of these other versions has the same arXiv id with another version number."""
+    arxiv = metadata.arxiv.value.casefold()
+    other_ids = (other.arxiv.value.casefold() for other in versions)
+    return bool(arxiv) and any(bare_arxiv(other) == bare_arxiv(arxiv) and other != arxiv for other in other_ids)
+
 
 # Characters of checked text that are cached; a longer text is cached alone
 _TEXTS_KEPT = 2**22
@@ -104,7 +204,7 @@ class Library:
         """A transaction for changes to works and citations."""
         with self.database.transaction("user"):
             yield self.database
-            fine_passages.increase(self.database, "said", table="kept")
+            rows.increase(self.database, "said", table="kept")
 
     def identity(self) -> Hashable:
         """A value that changes when another library replaces this one; None while there is none."""
@@ -145,7 +245,7 @@ class Library:
             yield self._next_generation()
 
     def _next_generation(self) -> int:
-        fine_passages.increase(self.database, "generation")
+        rows.increase(self.database, "generation")
         return self._stamp().generation
 
     # The fingerprint
@@ -173,7 +273,7 @@ class Library:
         with self.reading():
             papers = self._described(self._read(rows.paper, rows.SELECT_PAPERS), metadata_layers.read(self.database))
             papers = sorted(papers, key=lambda paper: (paper.file, paper.id))
-            papers = notices.attached(self.database, citation_labels.name_all(papers, self._citation_style))
+            papers = works.attached(self.database, name_all(papers, self._citation_style))
             self._cache.papers |= {paper.id: paper for paper in papers}
             return papers
 
@@ -189,7 +289,7 @@ class Library:
     def _papers_of(self, ids: list[str]) -> list[Paper]:
         """The papers with these ids, read from the database, in any order."""
         papers = self._read(rows.paper, f"{rows.SELECT_PAPERS} WHERE id {_AMONG}", ids=ids) if ids else []
-        return notices.attached(self.database, citation_labels.name(self.database, papers, self._citation_style))
+        return works.attached(self.database, name(self.database, papers, self._citation_style))
 
     def _described(self, papers: Sequence[Paper], layers: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
         """Papers with the metadata of all sources. layers: paper id -> the metadata of sources other than its PDF."""
@@ -223,7 +323,7 @@ class Library:
                 cached.clear()
                 missing = list(dict.fromkeys(ids))
             sql = f"SELECT {rows.CHUNK_COLUMNS} FROM chunks WHERE id {_AMONG}"
-            cached |= {chunk.id: (chunk, digest) for chunk, digest in self._read(rows.chunk, sql, ids=missing)}
+            cached |= {chunk.id: (chunk, digest) for chunk, digest in self._read(rows.chunk_of_row, sql, ids=missing)}
         return {id: cached[id] for id in ids if id in cached}
 
     def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
@@ -272,7 +372,7 @@ class Library:
         """The fine passages in each of these passages, see fine_passages.read_in; unknown ids are skipped."""
         with self.reading():
             chunks = self.chunks(passages)
-            return fine_passages.read_in(self.database, chunks) if chunks else {}
+            return rows.read_in(self.database, chunks) if chunks else {}
 
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
@@ -310,7 +410,7 @@ class Library:
 
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
         """Every passage's id and vector, shape (n, dimension), in batches."""
-        return vector_rows.read_passages(self.database, self._dimension(), batch)
+        return rows.read_passages(self.database, self._dimension(), batch)
 
     def vectors_of(self, ids: Sequence[int]) -> Vectors:
         """The vectors of one or more chunks, in this order: shape (len(ids), dimension), rows of unit length.
@@ -324,7 +424,7 @@ class Library:
                     cached.clear()
                 missing = {*ids, *self._cache.expected}.difference(cached)
                 self._cache.expected.clear()
-                cached |= vector_rows.read_of(self.database, missing, self._dimension())
+                cached |= rows.read_of(self.database, missing, self._dimension())
             if unknown := set(ids) - cached.keys():
                 raise IndexDamaged(f"The index names a passage that is not in the library: {min(unknown)}.")
             return np.stack([cached[id] for id in ids])
@@ -347,7 +447,7 @@ class Library:
             titles = {paper.id: paper.title for paper in self.papers_by_id(papers)}
             if len(titles) < len(papers):
                 raise self.database.damaged("the record of a paper is missing")
-            chunks, texts = self._read(rows.chunk, sql, ids=papers), self._texts(papers)
+            chunks, texts = self._read(rows.chunk_of_row, sql, ids=papers), self._texts(papers)
             return [
                 Passage(chunk.id, chunk.paper_id, titles[chunk.paper_id], self._checked(chunk, digest, texts))
                 for chunk, digest in chunks
@@ -399,12 +499,12 @@ class Library:
             for old in released - {paper.id}:
                 self._inherit(old, paper)
             self._drop_orphans(released, generation)
-            paper_rows.insert(self.database, paper, generation, added)
+            rows.insert(self.database, paper, generation, added)
             self._insert_files([(file.path, file.name, paper.id)])
-            hashes = paper_rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
-            fine_passages.change_counts(self.database, paper.id, 1)
+            hashes = rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
+            rows.change_counts(self.database, paper.id, 1)
             if paper_vector is not None:
-                paper_vectors.write(self.database, {paper.id: paper_vector})
+                rows.write(self.database, {paper.id: paper_vector})
                 hashes.append(paper_vector.text_hash)
             self._execute(f"DELETE FROM pending WHERE text_hash {_AMONG}", ids=hashes)
 
@@ -463,9 +563,9 @@ class Library:
         for paper in papers:
             if not self._query("SELECT 1 FROM files WHERE paper = :paper", paper=paper):
                 self._mark_removed(paper, generation)
-                fine_passages.change_counts(self.database, paper, -1)
+                rows.change_counts(self.database, paper, -1)
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
-                paper_vectors.count_change(self.database)
+                rows.count_change(self.database)
 
     def _mark_removed(self, paper: str, generation: int) -> None:
         gone = "SELECT id, CAST(:generation AS BIGINT) FROM chunks WHERE paper = :paper"
@@ -475,12 +575,12 @@ class Library:
 
     def paper_vectors(self) -> dict[str, PaperVector]:
         """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
-        return paper_vectors.read(self.database)
+        return rows.read(self.database)
 
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
         """Write the vectors of papers, in one transaction; the passages' indexes stay current."""
         with self.database.transaction("library"):
-            paper_vectors.write(self.database, vectors)
+            rows.write(self.database, vectors)
 
     def papers_stamp(self) -> tuple[Stamp, int]:
         """A value that changes with the text by which whole papers are searched."""
@@ -549,12 +649,12 @@ class Library:
 
     def recall(self, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
-        return vector_rows.recall(self.database, hashes, self._dimension()) if hashes else {}
+        return rows.recall(self.database, hashes, self._dimension()) if hashes else {}
 
     def remember(self, hashes: Sequence[str], vectors: Vectors) -> None:
         """Keep vectors until their paper is added."""
         with self.database.transaction("library"):
-            vector_rows.keep(self.database, hashes, vectors)
+            rows.keep(self.database, hashes, vectors)
 
     def forget_pending(self) -> None:
         """Delete the vectors of papers that were never added. Call this when no paper is being embedded."""

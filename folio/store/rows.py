@@ -6,18 +6,59 @@ clause that completes "The library is damaged: ...". `Database.read` turns any e
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from folio.identifiers import bare_arxiv
-from folio.paper_metadata import SOURCES, Metadata, Source, from_json
-from folio.sections import KINDS, PaperSection, SectionMap
-from folio.store.database import UserDataChanged, storable
-from folio.store.digests import row_digest, text_crc, vector_bytes
-from folio.types import Chunk, Failure, PageMap, Paper, SourceFile
+import numpy as np
+
+from folio.papers.identifiers import bare_arxiv
+from folio.papers.metadata import SOURCES, Metadata, Source, from_json, to_json
+from folio.papers.model import Chunk, Failure, Grain, NewPaper, PageMap, Paper, SourceFile, Vectors
+from folio.papers.sections import KINDS, PaperSection, SectionMap
+from folio.store.database import Database, UserDataChanged, storable
+
+# Digests of stored values, so that a flipped bit on the disk is an error and never a wrong quote or page. Pure.
+
+DIGEST_BYTES = 16
+# A stored vector consists of its numbers (float32, little-endian), this mark, and the numbers' CRC-32.
+_MARK, _CRC_BYTES = b"c", 4
+
+
+def text_hash(text: str) -> str:
+    """A 16-byte hash of a text, in hex, to embed equal texts once and to notice changes."""
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def text_crc(text: str) -> int:
+    """The CRC-32 of a paper's text in UTF-8. Nearly every question checks it, and a CRC is five times as fast."""
+    return zlib.crc32(text.encode())
+
+
+def row_digest(table: str, *values: object) -> bytes:
+    """A 16-byte hash of a row: its table and its values (None, numbers, strings)."""
+    serialized = json.dumps([table, *values])
+    return hashlib.blake2b(serialized.encode(), digest_size=DIGEST_BYTES).digest()
+
+
+def pack_vector(vector: Vectors) -> bytes:
+    """A vector in its stored form: numbers, mark, CRC-32."""
+    numbers = vector.astype("<f4").tobytes()
+    return numbers + _MARK + zlib.crc32(numbers).to_bytes(_CRC_BYTES, "little")
+
+
+def vector_bytes(blob: bytes) -> bytes:
+    """The numbers of a stored vector. Raises ValueError if they have changed since they were stored."""
+    numbers_end = len(blob) - _CRC_BYTES
+    if blob[-_CRC_BYTES:] != zlib.crc32(memoryview(blob)[: numbers_end - 1]).to_bytes(_CRC_BYTES, "little"):
+        raise ValueError("a vector has changed since it was stored")
+    return blob[: numbers_end - 1]
+
 
 T = TypeVar("T")
 # Characters of a title, and of a name or an identifier, in the columns for look-ups: PostgreSQL cannot index more
@@ -145,7 +186,7 @@ def failure(path: object, name: object, sha256: object, happened: object, remedy
     return Failure(source_file(path, name, sha256), string(happened), string(remedy))
 
 
-def chunk(*row: Any) -> tuple[Chunk, str]:
+def chunk_of_row(*row: Any) -> tuple[Chunk, str]:
     """From CHUNK_COLUMNS: a chunk and the hash of its text."""
     id, paper, start, end, text_hash, parent = row
     parent = None if parent is None else number(parent)
@@ -217,9 +258,201 @@ def query(*row: Any) -> LoggedFields:
 
 
 def turn(*row: Any) -> tuple[str, int, str, dict[str, Any], str, int | None]:
-    """From TURN_COLUMNS: conversation, place, time, reply, memory (answer_snapshot.py), row in the query log."""
+    """From TURN_COLUMNS: conversation, place, time, reply, memory (store/conversations.py), row in the query log."""
     conversation, place, asked, reply, memory, query, crc = row
     label = "a turn of a conversation"
     if crc != shown_crc(reply, memory):
         raise UserDataChanged(f"{label} has changed since it was written")
     return conversation, place, asked, mapped(reply, label), string(memory), None if query is None else number(query)
+
+
+# Writes a paper into the tables of the library.
+
+
+def insert(database: Database, paper: NewPaper, generation: int, added: str) -> None:
+    """Insert a paper with its text; the caller adds its file, chunks and vectors.
+
+    added: when it was first added (ISO, UTC); "" for now. Raises ValueError for sections outside the text.
+    """
+    require_tree(paper.sections, len(paper.text), "the list of sections")
+    columns: dict[str, object] = {
+        "id": paper.id,
+        "length": len(paper.text),
+        "starts": json.dumps(paper.pages.starts),
+        "labels": json.dumps(paper.pages.labels),
+        "problems": json.dumps(paper.problems),
+        "sections": json.dumps([astuple(section) for section in paper.sections]),
+        "metadata": json.dumps(to_json(paper.metadata), ensure_ascii=False),
+        "added": added or datetime.now(UTC).isoformat(timespec="seconds"),
+        "passages": len(paper.spans),
+        "text_crc": text_crc(storable(paper.text)),
+    }
+    keys = {"generation": generation, **search_keys(paper.metadata)}
+    database.insert("papers", [{**columns, "digest": row_digest("papers", *columns.values()), **keys}])
+    database.insert("texts", [{"paper": paper.id, "text": storable(paper.text)}])
+
+
+def insert_chunks(
+    database: Database, paper: NewPaper, ids: Sequence[int], vectors: Vectors, generation: int
+) -> list[str]:
+    """Insert a paper's chunks and their vectors, passages first; returns the hashes of their texts.
+
+    ids, vectors: in the order of chunk_spans.
+    """
+    hashes = [text_hash(paper.text[start:end]) for start, end in paper.chunk_spans]
+    database.insert(
+        "chunks",
+        [
+            {
+                "id": id,
+                "paper": paper.id,
+                "start": start,
+                "end": end,
+                "text_hash": digest,
+                "generation": generation,
+                "parent": None if parent is None else ids[parent],
+            }
+            for id, (start, end), digest, parent in zip(ids, paper.chunk_spans, hashes, paper.parents, strict=True)
+        ],
+    )
+    packed = [{"chunk": id, "data": pack_vector(vector)} for id, vector in zip(ids, vectors, strict=True)]
+    database.insert("vectors", packed)
+    return hashes
+
+
+# The chunks of a library by grain: passages, and the fine passages within them (INDEX=dual).
+
+# Grain -> the condition on its chunks, and the key in the table meta of their number
+ONLY: dict[Grain, str] = {"passage": "parent IS NULL", "fine": "parent IS NOT NULL"}
+COUNTED: dict[Grain, str] = {"passage": "chunks", "fine": "fine"}
+
+
+def increase(database: Database, key: str, change: int = 1, table: str = "meta") -> None:
+    """Add to a number in the table `meta` or `kept`. The caller has a transaction."""
+    number = "CAST(CAST(value AS BIGINT) + :change AS TEXT)"
+    database.execute(f"UPDATE {table} SET value = {number} WHERE key = :key", change=change, key=key)
+
+
+def change_counts(database: Database, paper: str, sign: int) -> None:
+    """Add the numbers of a paper's chunks, times `sign`, to the recorded counts."""
+    for grain, key in COUNTED.items():
+        sql = f"SELECT count(*) FROM chunks WHERE paper = :paper AND {ONLY[grain]}"
+        increase(database, key, sign * database.query(sql, paper=paper)[0][0])
+
+
+def read_in(database: Database, passages: Mapping[int, Chunk]) -> dict[int, list[Chunk]]:
+    """The fine passages in each of these passages, in the order of the text.
+
+    Raises StoreDamaged if one is not within its passage.
+    """
+    fine: dict[int, list[Chunk]] = {id: [] for id in passages}
+    among = "parent IN (SELECT value FROM json_each(:ids))"
+    sql = f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE {among} ORDER BY start, id"
+    for chunk, _ in database.read(chunk_of_row, sql, ids=list(passages)):
+        assert chunk.parent is not None
+        passage = passages[chunk.parent]
+        if chunk.paper_id != passage.paper_id or not passage.start <= chunk.start <= chunk.end <= passage.end:
+            raise database.damaged("a fine passage lies outside its passage")
+        fine[chunk.parent].append(chunk)
+    return fine
+
+
+# The vectors of a library's passages, and those of papers that are still being embedded.
+
+
+def read_passages(database: Database, size: int | None, batch: int) -> Iterator[tuple[list[int], Vectors]]:
+    """Every passage's id and vector, shape (n, dimension), in batches. size: see matrix. Raises StoreDamaged."""
+    last = -1
+    sql = (
+        f"SELECT chunk, data FROM vectors JOIN chunks ON id = chunk WHERE chunk > :last AND {ONLY['passage']}"
+        " ORDER BY chunk LIMIT :batch"
+    )
+    while pairs := database.read(vector, sql, last=last, batch=batch):
+        ids = [chunk for chunk, _ in pairs]
+        if any(first >= second for first, second in pairwise([last, *ids])):
+            raise database.damaged("the vectors are not in order")
+        last = ids[-1]
+        yield ids, matrix(database, [numbers for _, numbers in pairs], size)
+
+
+def read_of(database: Database, ids: Iterable[int], size: int | None) -> dict[int, Vectors]:
+    """The vectors of these chunks; unknown ids are skipped. size: see matrix."""
+    sql = "SELECT chunk, data FROM vectors WHERE chunk IN (SELECT value FROM json_each(:ids))"
+    pairs = database.read(vector, sql, ids=list(ids))
+    vectors = matrix(database, [numbers for _, numbers in pairs], size) if pairs else ()
+    return dict(zip((id for id, _ in pairs), vectors, strict=True))
+
+
+def recall(database: Database, hashes: Sequence[str], size: int | None) -> dict[str, Vectors]:
+    """The vectors already computed for texts with these hashes: of passages, of papers, and pending ones."""
+    among = "text_hash IN (SELECT value FROM json_each(:hashes))"
+    sql = (
+        f"SELECT text_hash, data FROM pending WHERE {among}"
+        f" UNION ALL SELECT c.text_hash, v.data FROM vectors v JOIN"
+        f" (SELECT text_hash, min(id) AS id FROM chunks WHERE {among} GROUP BY text_hash) c ON v.chunk = c.id"
+        f" UNION ALL SELECT text_hash, data FROM paper_vectors WHERE {among}"
+    )
+    pairs = database.read(_hashed, sql, hashes=list(dict.fromkeys(hashes)))
+    return {key: matrix(database, [numbers], size)[0] for key, numbers in pairs}
+
+
+def _hashed(text_hash: object, blob: object) -> tuple[str, bytes]:
+    return string(text_hash), vector(0, blob)[1]
+
+
+def keep(database: Database, hashes: Sequence[str], vectors: Vectors) -> None:
+    """Keep vectors until their paper is added."""
+    packed = {key: pack_vector(vector) for key, vector in zip(hashes, vectors, strict=True)}
+    database.insert("pending", [{"text_hash": key, "data": data} for key, data in packed.items()], replace=True)
+
+
+def matrix(database: Database, numbers: Sequence[bytes], size: int | None) -> Vectors:
+    """Vectors as the rows of a matrix, shape (len(numbers), dimension).
+
+    numbers: the bytes of each vector. size: the dimension of the store; None if unknown. Raises StoreDamaged if a
+    vector has another dimension.
+    """
+    expected = 4 * size if size else len(numbers[0])
+    if any(len(vector) != expected for vector in numbers):
+        raise database.damaged("a vector has another dimension than the store")
+    return np.frombuffer(b"".join(numbers), dtype="<f4").astype(np.float32, copy=False).reshape(len(numbers), -1)
+
+
+# The vectors of whole papers, in the library's table `paper_vectors`: at most one for each paper.
+#
+# Each is stored with the hash of its text (papers/metadata.py). When a paper's metadata changes, the hash shows that
+# its vector is outdated; it is used until an ingest replaces it.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaperVector:
+    """The vector of a whole paper."""
+
+    text_hash: str  # of the text that it was made from
+    vector: Vectors  # (dimension,), of unit length
+
+
+def read(database: Database) -> dict[str, PaperVector]:
+    """Paper id -> its vector. Raises StoreDamaged."""
+    return dict(database.read(row, "SELECT paper, text_hash, data FROM paper_vectors ORDER BY paper"))
+
+
+def write(database: Database, vectors: Mapping[str, PaperVector]) -> None:
+    """Insert or replace the vectors of papers that are in the library. The caller has a transaction."""
+    packed = [
+        {"paper": paper, "text_hash": each.text_hash, "data": pack_vector(each.vector)}
+        for paper, each in vectors.items()
+    ]
+    database.insert("paper_vectors", packed, replace=True)
+    count_change(database)
+
+
+def row(paper: object, text_hash: object, data: object) -> tuple[str, PaperVector]:
+    """A paper's id and vector. Raises ValueError if the vector has changed since it was written."""
+    numbers = np.frombuffer(vector_bytes(typed(bytes, data, "the vector of a paper")), dtype="<f4")
+    return string(paper), PaperVector(string(text_hash), numbers.astype(np.float32, copy=False))
+
+
+def count_change(database: Database) -> None:
+    """Record that the text by which whole papers are searched has changed."""
+    increase(database, "described")

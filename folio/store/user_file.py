@@ -18,9 +18,75 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from folio.files import discard, no_space, replace, sha256_file, sync, sync_folder
-from folio.store import sqlite_schema
-from folio.store.sqlite_address import has_log, immutable_uri, read_only_uri
+from folio.store.database import TABLES, Part, statements
+from folio.system.files import discard, no_space, replace, sha256_file, sync, sync_folder
+
+# SQLite's addresses of files that cannot or must not be written, and the file states that show a change.
+
+# Inode, bytes, and time of the last change in ns
+FileState = tuple[int, int, int]
+
+
+def uri(path: Path) -> str:
+    """The URI of a file, in ASCII: in the locale C, a path may contain characters that SQLite does not accept."""
+    return Path(os.path.abspath(path)).as_uri()
+
+
+def immutable_uri(path: Path) -> str:
+    """The URI of a file that nobody writes: https://www.sqlite.org/uri.html#uriimmutable"""
+    return f"{uri(path)}?mode=ro&immutable=1"
+
+
+def read_only_uri(path: Path) -> str:
+    """The URI for reading a file that others may write: https://www.sqlite.org/uri.html#urimode"""
+    return f"{uri(path)}?mode=ro"
+
+
+def has_log(path: Path) -> bool:
+    """Whether a write-ahead log holds a part of this database."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def file_state(path: Path) -> FileState:
+    """A value that changes when a file is written or replaced; zeros if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+# Compares the schema of a SQLite file with the tables of a library.
+#
+# A flipped bit in the name of a column leaves a file sound to SQLite, but every statement about that column fails.
+
+TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB", "keyed": " WITHOUT ROWID"}
+# Reads the schema of a file; as bytes, because damaged names may no longer be text
+SELECT = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM {}.sqlite_master"
+_NAME = re.compile(r"CREATE (TABLE|INDEX) (\w+)")
+
+
+def is_of(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> bool:
+    """Whether a file has exactly the tables and indexes of a part. schema_rows: the rows of SELECT."""
+    expected = {statement.encode() for statement in statements(TABLES[part], TYPES)}
+    return {statement for _, statement in schema_rows if statement is not None} == expected
+
+
+def faults(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> list[str]:
+    """The missing or changed tables and indexes, one sentence each. schema_rows: the rows of SELECT."""
+    statement_of = dict(schema_rows)
+    problems = []
+    for statement in statements(TABLES[part], TYPES):
+        kind, name = _NAME.findall(statement)[0]
+        if name.encode() not in statement_of:
+            problems.append(f"The {kind.lower()} {name} is missing.")
+        elif statement_of[name.encode()] != statement.encode():
+            problems.append(f"The {kind.lower()} {name} has changed since it was made.")
+    return problems
+
 
 NAME = "user.sqlite"
 COPIES = 3
@@ -33,7 +99,7 @@ _CORRUPT, _SHORT_READ = 11, 522  # SQLITE_CORRUPT and its kin, SQLITE_IOERR_SHOR
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def user_file(library: Path) -> Path:
+def user_file_of(library: Path) -> Path:
     """The file that belongs to a library."""
     return library.with_name(NAME)
 
@@ -86,7 +152,7 @@ def place_both(folder: Path, library: Path) -> None:
 
     user.sqlite is moved first: after a kill in between, the old library is still there, and the caller starts again.
     """
-    files = (user_file(library), library)
+    files = (user_file_of(library), library)
     for file in files:
         sync(folder / file.name)
     for file in files:
@@ -94,7 +160,7 @@ def place_both(folder: Path, library: Path) -> None:
             file.with_name(file.name + log).unlink(missing_ok=True)
         replace(folder / file.name, file)
     sync_folder(library.parent)
-    copy_now(user_file(library))
+    copy_now(user_file_of(library))
     discard(folder)
 
 
@@ -249,12 +315,12 @@ def _check(address: str, path: Path) -> list[str]:
         try:
             lines = [str(line) for (line,) in connection.execute("PRAGMA integrity_check").fetchall()]
             ((page_size,),) = connection.execute("PRAGMA page_size").fetchall()
-            schema_rows = connection.execute(sqlite_schema.SELECT.format("main")).fetchall()
+            schema_rows = connection.execute(SELECT.format("main")).fetchall()
         except UnicodeDecodeError as error:  # SQLite's errors also quote damaged text
             return [str(error)]
     if path.stat().st_size % page_size:
         return ["the last page is cut short"]
-    changed = sqlite_schema.faults("user", schema_rows) if schema_rows else []  # a new file has no tables yet
+    changed = faults("user", schema_rows) if schema_rows else []  # a new file has no tables yet
     return changed if lines == ["ok"] and changed else lines
 
 

@@ -2,53 +2,403 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
 from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from folio.app import App
-from folio.schema_parts import Sha256
-from folio.web.bibliography_routes import bibliography_routes
-from folio.web.error_responses import handle_errors
-from folio.web.fetch_routes import fetch_routes
-from folio.web.ingest_events import Stage, StageProgress
-from folio.web.openapi_responses import content, event_stream
-from folio.web.paper_fetcher import Online
-from folio.web.request_guard import ALIVE, AccessRules, RequestGuard
-from folio.web.schema import (
+from folio.bibliography.export import library_bibtex, library_csl_json
+from folio.errors import (
+    DiskFull,
+    FolioError,
+    ModelError,
+    NetworkOff,
+    NotKnown,
+    PaperError,
+    SourceError,
+    StoreBusy,
+    StoreMismatch,
+    StoreMissing,
+    UsageError,
+)
+from folio.papers.model import Paper
+from folio.schema.papers import SHA256, Sha256
+from folio.schema.web import (
+    CONVERSATION,
+    NOT_BLANK,
+    UPLOAD,
+    YEARS_PATTERN,
     AddedEvent,
+    CancelledUploads,
     ChatReply,
     ChatRequest,
     CitationsEvent,
     Conversation,
     ConversationId,
     ConversationList,
+    DiscoverQuery,
+    DiscoverReply,
     ErrorBody,
     FeedbackRequest,
+    FetchRequest,
+    FilterRequest,
     Health,
+    LibraryCitations,
+    PaperCitations,
     PaperDetails,
     PaperEdits,
     PaperList,
     PaperQuery,
     ProgressEvent,
     RemovedJson,
+    RetriedUploads,
     SavedEvent,
     SearchReply,
     SearchRequest,
+    UploadId,
+    UploadJson,
+    UploadName,
+    UploadsJson,
+    error_body,
+    event,
+    paper_filter,
 )
+from folio.store import works
+from folio.system.files import disk_full, is_full, unusable
+from folio.web.fetcher import Online, PaperFetcher
+from folio.web.guard import ALIVE, AccessRules, RequestGuard
+from folio.web.papers import fitting_papers, library_citations, paper_citations, require_papers
+from folio.web.questions import Busy
 from folio.web.service import Service
-from folio.web.sse import EventStream, RequestCancelled, RequestThreads, finishing_response, reply_unless_left
-from folio.web.upload_routes import upload_routes
+from folio.web.stream import (
+    EventStream,
+    RequestCancelled,
+    RequestThreads,
+    Stage,
+    StageProgress,
+    finishing_response,
+    reply_unless_left,
+)
+from folio.web.uploads import UploadQueue
+
+# How errors become HTTP responses: every one has the same JSON form.
+
+# Status by error class; subclasses come before their base classes.
+STATUSES: tuple[tuple[type[FolioError], int], ...] = (
+    (NotKnown, 404),
+    (NetworkOff, 403),
+    (Busy, 409),
+    (UsageError, 400),
+    (StoreMissing, 409),
+    (StoreMismatch, 409),
+    (StoreBusy, 409),
+    (DiskFull, 507),
+    (SourceError, 502),
+    (PaperError, 422),
+    (ModelError, 503),
+)
+
+
+def handle_errors(web: FastAPI) -> None:
+    """Give every error the same JSON form."""
+
+    def respond(status: int, body: ErrorBody) -> JSONResponse:
+        return JSONResponse(body.model_dump(), status)
+
+    def respond_to(error: FolioError) -> JSONResponse:
+        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+        return respond(status, error_body(error))
+
+    @web.exception_handler(FolioError)
+    async def handle_folio_error(_: Request, error: FolioError) -> Response:
+        return respond_to(error)
+
+    @web.exception_handler(OSError)
+    async def handle_os_error(_: Request, error: OSError) -> Response:
+        return respond_to(unusable(error))
+
+    @web.exception_handler(RequestValidationError)
+    async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        return respond(422, ErrorBody(error=f"{place}: {_invalid(first)}.", remedy="/docs describes every field."))
+
+    @web.exception_handler(HTTPException)
+    async def handle_http_error(request: Request, error: HTTPException) -> Response:
+        if isinstance(cause := error.__cause__, OSError):  # large bodies are buffered in the temporary folder
+            return respond_to(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
+        if error.status_code == 400 and request.url.path == "/papers":
+            return respond(400, _NO_UPLOAD)
+        message = _HTTP.get(error.status_code, str(error.detail))
+        response = respond(error.status_code, ErrorBody(error=message, remedy="/docs lists every address."))
+        response.headers.update(error.headers or {})
+        return response
+
+    @web.exception_handler(RequestCancelled)
+    async def handle_cancelled(_: Request, error: RequestCancelled) -> Response:
+        return Response(status_code=499)  # nobody reads it
+
+
+# What a value is not, by the pattern that it does not have: nobody reads a regular expression
+PATTERNS = {
+    NOT_BLANK: "must not be empty",
+    YEARS_PATTERN: "is not a year or a range of years, such as 2014, 2010-2015, 2020- or -1999",
+    CONVERSATION: "is not the id of a conversation",
+    SHA256: "is not the id of a paper",
+    UPLOAD: "is not the id of an upload",
+}
+
+
+def _invalid(error: Mapping[str, Any]) -> str:
+    """What is wrong with a field of a request, in words."""
+    if error["type"] != "string_pattern_mismatch":
+        return str(error["msg"])
+    return PATTERNS.get(error["ctx"]["pattern"], "has not the form that it needs")
+
+
+_HTTP = {
+    400: "The request could not be read.",
+    404: "There is nothing at this address.",
+    405: "This address does not support that method.",
+}
+_NO_UPLOAD = ErrorBody(
+    error="The form could not be read.", remedy="Send one PDF in the field `file`, and no other field or file."
+)
+
+
+# The library, or the papers that are wanted, as a bibliography: /papers.bib and /papers.csl.json.
+
+
+def bibliography_routes(app: App) -> APIRouter:
+    routes = APIRouter(tags=["Papers"])
+
+    def read(wanted: FilterRequest) -> tuple[list[Paper], dict[str, str]]:
+        """The papers that are wanted, and their publishers' BibTeX. Raises NotKnown."""
+        with suppress(StoreMissing), closing(app.open_library()) as library, library.reading():
+            require_papers(library, wanted.papers)
+            papers = fitting_papers(library, replace(paper_filter(wanted), ids=frozenset(wanted.papers)))
+            return papers, works.publishers_bibtex(library.database, [paper.id for paper in papers])
+        return [], {}
+
+    def download(text: str, media_type: str, name: str) -> Response:
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text, media_type=media_type, headers=headers)
+
+    def content(media_type: str, description: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+        return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
+
+    bibtex = content("application/x-bibtex", "The BibTeX file.", {"type": "string"})
+    csl_json = content(
+        "application/vnd.citationstyles.csl+json",
+        "The CSL-JSON file.",
+        {"type": "array", "items": {"type": "object"}},
+    )
+
+    @routes.get("/papers.bib", response_class=Response, responses=bibtex, summary="Export BibTeX")
+    def export_bibtex(wanted: Annotated[FilterRequest, Query()]) -> Response:
+        """The papers that are wanted, or all, as BibTeX, the publisher's where it is known. Fields that are not sure
+        are left out, with a note that says so."""
+        return download(library_bibtex(*read(wanted)), "application/x-bibtex", "folio.bib")
+
+    @routes.post("/papers.bib", response_class=Response, responses=bibtex, summary="Export many as BibTeX")
+    def export_chosen_bibtex(wanted: FilterRequest) -> Response:
+        """The same, for more papers than an address can hold."""
+        return export_bibtex(wanted)
+
+    @routes.get("/papers.csl.json", response_class=Response, responses=csl_json, summary="Export CSL-JSON")
+    def export_csl_json(wanted: Annotated[FilterRequest, Query()]) -> Response:
+        """The papers that are wanted, or all, as CSL-JSON. Fields that are not sure are left out, with a note that says
+        so."""
+        text = library_csl_json(read(wanted)[0])
+        return download(text, "application/vnd.citationstyles.csl+json", "folio.json")
+
+    @routes.post("/papers.csl.json", response_class=Response, responses=csl_json, summary="Export many as CSL-JSON")
+    def export_chosen_csl_json(wanted: FilterRequest) -> Response:
+        """The same, for more papers than an address can hold."""
+        return export_csl_json(wanted)
+
+    return routes
+
+
+# The parts of the OpenAPI document that are not JSON: event streams, files, and the errors that stand beside them.
+
+_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"description": "What happened and what to do.", "content": _ERROR} for status in ("4XX", "5XX")
+}
+
+
+def event_stream(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that streams events of these kinds, each with a JSON object as data."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "enum": [*kinds, "error"]},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        },
+        "required": ["event", "data"],
+    }
+    return {
+        200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": schema}}},
+        **_ERRORS,
+    }
+
+
+def content(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that returns this media type."""
+    found = {media_type: {"schema": {"type": "string"}}}
+    return {200: {"description": description, "content": found}, **_ERRORS}
+
+
+# Searching for papers on the internet and fetching them, and who cites whom: GET /discover, POST /papers/fetch, ...
+
+MAX_CONCURRENT_SEARCHES = 4
+
+
+def fetch_routes(app: App, fetcher: PaperFetcher, threads: RequestThreads) -> APIRouter:
+    routes = APIRouter(tags=["Papers from the internet"])
+    searches, one_at_a_time = CapacityLimiter(MAX_CONCURRENT_SEARCHES), CapacityLimiter(1)
+
+    @routes.get("/discover")
+    async def discover_works(request: Request, query: Annotated[DiscoverQuery, Query()]) -> DiscoverReply:
+        """Search services on the internet for works, and say which of them are here. Needs ONLINE or `--online`."""
+        stream = EventStream(threads)  # its events are not read: only the reply counts
+        running = threads.start(fetcher.discover, query, stream.check_cancelled, slots=searches)
+        return await reply_unless_left(request, running, stream)
+
+    responses = event_stream("notice", "progress", "added", "failed", "done")
+
+    @routes.post("/papers/fetch", response_class=EventSourceResponse, responses=responses)
+    async def fetch_papers(request: FetchRequest) -> EventSourceResponse:
+        """Download works and add them, one after the other. Sends `progress` and, for each, `added` or `failed`; then
+        `done`. If the client disconnects, no other download begins, and a file that is whole is added. Needs ONLINE or
+        `--online`."""
+        wanted = await to_thread.run_sync(fetcher.require_fetchable, request.ids)
+        stream = EventStream(threads)
+
+        def fetch() -> None:
+            stream.send("done", fetcher.fetch(wanted, stream.send, stream.check_cancelled, threads.check_cancelled))
+
+        return finishing_response(stream.run(fetch, one_at_a_time))
+
+    @routes.get("/citations")
+    def list_citations() -> LibraryCitations:
+        """Which paper of the library cites which, as far as that is kept. Nobody is asked."""
+        return library_citations(app)
+
+    @routes.get("/papers/{paper}/citations")
+    def list_paper_citations(paper: Sha256) -> PaperCitations:
+        """What a paper cites and what cites it, as far as that is kept. Nobody is asked."""
+        return paper_citations(app, paper)
+
+    @routes.post("/papers/{paper}/citations")
+    async def look_up_citations(request: Request, paper: Sha256) -> PaperCitations:
+        """Ask services what a paper cites and what cites it, keep that, and list it. Needs ONLINE or `--online`."""
+
+        def look_up() -> PaperCitations:
+            fetcher.look_up_citations(paper, stream.check_cancelled)
+            return paper_citations(app, paper)
+
+        stream = EventStream(threads)  # its events are not read: only the reply counts
+        return await reply_unless_left(request, threads.start(look_up, slots=searches), stream)
+
+    return routes
+
+
+# The queue of uploads: POST /uploads queues a PDF, GET /uploads/events tells how far the queue is, ...
+
+# Seconds between looks whether the queue has changed
+_LOOK_S = 0.25
+_BODY = {"required": True, "content": {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+def upload_routes(queue: UploadQueue) -> APIRouter:
+    routes = APIRouter(tags=["Uploads"])
+
+    @routes.post("/uploads", status_code=202, openapi_extra={"requestBody": _BODY})
+    async def queue_upload(request: Request, name: Annotated[UploadName, Query()] = "") -> UploadJson:
+        """Queue a PDF, sent as the body. It is kept when this replies, and added when those before it are done: the
+        client may leave. A body that ends too early is not queued."""
+        incoming = await to_thread.run_sync(queue.receive, name)
+        refused: FolioError | OSError | None = None
+        try:
+            async for block in request.stream():
+                if refused is None:
+                    try:
+                        await to_thread.run_sync(incoming.write, block)
+                    except (FolioError, OSError) as error:
+                        refused = error  # told when all has come: a connection that is cut has no reply
+            if refused is not None:
+                raise refused
+            return await to_thread.run_sync(incoming.commit)
+        except ClientDisconnect:
+            raise RequestCancelled from None
+        finally:
+            incoming.discard()
+
+    @routes.get("/uploads")
+    def list_uploads() -> UploadsJson:
+        """The queue: what waits, is being added, or failed. What was added is listed until a client was told."""
+        return queue.state()
+
+    @routes.get("/uploads/events", response_class=EventSourceResponse, responses=event_stream("uploads", "done"))
+    async def follow_uploads() -> EventSourceResponse:
+        """The queue each time it changes, as `uploads`; as `done`, the last event, when nothing waits any more."""
+        return EventSourceResponse(_follow(queue))
+
+    @routes.delete("/uploads")
+    def cancel_uploads(failed: bool = False) -> CancelledUploads:
+        """Cancel all that wait or are being added; with `failed`, forget all that failed."""
+        return CancelledUploads(cancelled=queue.cancel_all(failed=failed))
+
+    @routes.delete("/uploads/{upload}", status_code=204)
+    def cancel_upload(upload: UploadId) -> None:
+        """Take one from the queue. One that is being added is stopped at its next step."""
+        queue.cancel(upload)
+
+    @routes.post("/uploads/retry")
+    def retry_uploads() -> RetriedUploads:
+        """Queue all that failed again."""
+        return RetriedUploads(retried=queue.retry_all())
+
+    @routes.post("/uploads/{upload}/retry")
+    def retry_upload(upload: UploadId) -> UploadJson:
+        """Queue one that failed again."""
+        return queue.retry(upload)
+
+    return routes
+
+
+async def _follow(queue: UploadQueue) -> AsyncIterator[dict[str, str]]:
+    version: object = None
+    sent = None
+    while True:
+        if version != queue.version:
+            version = queue.version
+            state = await to_thread.run_sync(queue.state)
+            if state != sent:
+                yield event("uploads" if state.active else "done", state)
+            if not state.active:
+                return
+            sent = state
+        await asyncio.sleep(_LOOK_S)
+
 
 STATIC = Path(__file__).resolve().parent / "static"
 # Further questions wait. Other requests have their own threads and never wait for an answer.

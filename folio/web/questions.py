@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry
-from folio.answer_types import Answer, Checking, Thinking
+from folio.answer_types import Answer, Checking, Thinking, warnings
 from folio.app import App
-from folio.deep_schema import EventJson, deep_answer_json, event_json, logged_trace
 from folio.errors import StoreError, UsageError
-from folio.files import unusable
-from folio.schema import AnswerJson, HitJson, SentenceJson, answer_json
-from folio.search.paper_filter import PaperFilter, Selection
-from folio.search.paper_selection import select
-from folio.search.question import Question
-from folio.search.retriever import SearchRequest as PassageRequest
-from folio.search.retriever_pool import Reader, RetrieverPool
-from folio.store.conversations import ID_LENGTH, Conversations, Summary
-from folio.store.library import Library
-from folio.store.query_log import Feedback, LogEntry
-from folio.types import Hit
-from folio.web.paper_files import require_papers
-from folio.web.schema import (
+from folio.papers.model import Hit, Paper
+from folio.question.question import Question
+from folio.schema.answers import (
+    AnswerJson,
+    EventJson,
+    HitJson,
+    SentenceJson,
+    answer_json,
+    cited_as,
+    deep_answer_json,
+    event_json,
+    logged_trace,
+)
+from folio.schema.papers import NoticeJson
+from folio.schema.web import (
     ChatReply,
     ChatRequest,
     CheckingEvent,
@@ -41,11 +42,19 @@ from folio.web.schema import (
     paper_filter,
     scope_json,
 )
+from folio.search.filters import PaperFilter, Selection, select
+from folio.search.pool import Reader, RetrieverPool
+from folio.search.retriever import SearchRequest as PassageRequest
+from folio.store.conversations import ID_LENGTH, Conversations, Summary
+from folio.store.library import Library
+from folio.store.query_log import Feedback, LogEntry
+from folio.system.files import unusable
+from folio.web.papers import NOTHING_KNOWN, require_papers
 
 if TYPE_CHECKING:
-    from folio.agent.deep_search import DeepSearch
+    from folio.deep.search import DeepSearch
 
-NOTHING_KNOWN = "None of these words is in your papers."
+
 NO_WORDS = "No passage has these words. These are the nearest in meaning."
 # The end of the id of a conversation that a program began by a question: it is listed from the second one on
 _ONCE = "-once"
@@ -264,3 +273,52 @@ def _busy() -> Busy:
 
 def _milliseconds(began: float) -> float:
     return round((perf_counter() - began) * 1000, 2)
+
+
+# Replies as they were kept, with what the library says of their papers now: names, labels, notices. Pure.
+
+
+def papers_of_replies(replies: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The ids of the papers that these replies name anywhere. replies: ChatReply objects as dictionaries."""
+    return {part["paper"] for reply in replies for part in _parts_of_papers(reply)}
+
+
+def as_known_now(reply: Mapping[str, Any], papers: Mapping[str, Paper]) -> dict[str, Any]:
+    """A reply that calls its papers what the library calls them now. What was said of a paper that is gone stays.
+
+    papers: those that are in the library, by id.
+    """
+    cited = [citation["paper"] for citation in reply["citations"]]
+    now = _renewed(reply, papers)
+    return {
+        **now,
+        "sources_used": list(dict.fromkeys(citation["file"] for citation in now["citations"])),
+        "warnings": list(warnings(papers[paper] for paper in cited if paper in papers).values()),
+    }
+
+
+def _parts_of_papers(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Everything in a reply that is about a paper: citations, passages, steps of a search, what was asked."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("paper"), str):
+            yield value
+        value = value.values()
+    elif not isinstance(value, list):
+        return
+    for item in value:
+        yield from _parts_of_papers(item)
+
+
+def _renewed(value: Any, papers: Mapping[str, Paper]) -> Any:
+    """The value, in which all that has a paper says what that is called now, in the fields that it has."""
+    if isinstance(value, list):
+        return [_renewed(item, papers) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    renewed = {name: _renewed(item, papers) for name, item in value.items()}
+    paper = papers.get(value["paper"]) if isinstance(value.get("paper"), str) else None
+    if paper is None:
+        return renewed
+    current = cited_as(paper, value.get("page", 1))
+    current["notice"] = NoticeJson.model_validate(paper.flag).model_dump() if paper.flag else None
+    return renewed | {name: current[name] for name in current if name in value}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-    from folio.web.request_guard import ASGIApp
+    from folio.web.guard import ASGIApp
 
 # Seconds that running answers get after Ctrl-C; and after SIGTERM, by which a system replaces a server while others
 # answer in its place

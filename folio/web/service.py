@@ -11,25 +11,13 @@ from typing import Any
 
 from folio.answer.chat import warm_up
 from folio.app import App
-from folio.background import run_in_background
 from folio.console import say
-from folio.edits import edited
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing
-from folio.paper_schema import PaperJson, paper_json
+from folio.papers.edits import edited
+from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
-from folio.schema_parts import With
-from folio.search.retriever_pool import RetrieverPool
-from folio.store import indexes
-from folio.store.works import publishers_bibtex
-from folio.types import Paper
-from folio.web.kept_replies import as_known_now, papers_of_replies
-from folio.web.markdown_export import markdown
-from folio.web.page_images import PageImages, PageView
-from folio.web.paper_fetcher import Online, PaperFetcher
-from folio.web.paper_files import PaperFiles, Removed, require_papers
-from folio.web.paper_list import list_papers
-from folio.web.questions import Questions, is_listed
-from folio.web.schema import (
+from folio.schema.papers import PaperJson, With, paper_json
+from folio.schema.web import (
     ChatReply,
     Conversation,
     ConversationList,
@@ -43,8 +31,15 @@ from folio.web.schema import (
     paper_details,
     paper_edits,
 )
-from folio.web.upload_queue import UploadQueue
-from folio.web.zotero_note import zotero_note
+from folio.search.pool import RetrieverPool
+from folio.store import indexes
+from folio.store.works import publishers_bibtex
+from folio.system.threads import run_in_background
+from folio.web.export import markdown, zotero_note
+from folio.web.fetcher import Online, PaperFetcher
+from folio.web.papers import PageImages, PageView, PaperFiles, Removed, list_papers, require_papers
+from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
+from folio.web.uploads import UploadQueue
 
 _ALL = PaperQuery()
 DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel

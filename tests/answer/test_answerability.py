@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from folio.answer.answerability import (
+from folio.answer.extractive import (
     LENGTH_WEIGHT,
     LONG_QUESTION,
     MOST_ODDS,
@@ -15,11 +15,11 @@ from folio.answer.answerability import (
     READ_WEIGHT,
     confidence,
 )
-from folio.answer.question_type import ASKING
 from folio.answer_types import Evidence
 from folio.protocols import TermWeights
-from folio.search.late_interaction import Matches, evidence_coverage, matches
-from folio.search.question import Question
+from folio.question.kind import ASKING
+from folio.question.question import Question
+from folio.search.builtin_reranker import Matches, evidence_coverage, matches
 from folio.text import sentence_spans
 from tests.helpers.factories import even_weights, evidence_on
 from tests.helpers.fakes import HashingEmbedder

@@ -13,16 +13,15 @@ from typing import Any
 import pytest
 
 from config import Settings
-from folio import workers
-from folio.answer.answerability import LEAST_CONFIDENCE
 from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
-from folio.answer.extractive import WITHOUT_MODEL
+from folio.answer.extractive import LEAST_CONFIDENCE, WITHOUT_MODEL
 from folio.answer_types import REFUSAL, Evidence, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
 from folio.models.ollama_chat import TRIES
-from folio.search.paper_filter import PaperFilter
+from folio.search.filters import PaperFilter
 from folio.store.query_log import LogEntry, LoggedSource
+from folio.system import workers
 from tests.helpers.answers import ANSWER, HITS, REFUSED, TIMINGS
 from tests.helpers.factories import shelf, write_pdf
 from tests.helpers.fakes import CoverageReranker, HashingApp, HashingEmbedder, hashing_app, read_here

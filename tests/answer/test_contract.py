@@ -1,4 +1,4 @@
-"""The contract of an answer: what types.py refuses, what check keeps for any text, and that answers do not vary."""
+"""The contract of an answer: what its classes refuse, what check keeps for any text, and that answers do not vary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from folio.answer.layout import AnswerFormat
 from folio.answer.validation import ValidationResult
 from folio.answer_types import REFUSAL, Answer, Citation, Evidence, RejectedSentence, Sentence, Style
-from folio.types import Hit, PageMap
+from folio.papers.model import Hit, PageMap
 from tests.helpers.cli_runner import LIMIT_S, CliRunner
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.factories import evidence_of, hit_on, to_the_end
@@ -180,7 +180,7 @@ def test_a_sentence_over_two_pages_is_quoted_on_both() -> None:
     ]
 
 
-# What types.py refuses
+# What papers/model.py refuses
 
 PAGES = ("The fur is dense. It is warm.", "It has hairs.")
 (SOURCE,) = evidence_of([hit_on(*PAGES)])

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from folio.answer.evidence import HEADER_TOKENS, MAX_GROWTH, GatheredEvidence, gather
 from folio.answer_types import Evidence
-from folio.paper_metadata import NO_METADATA
-from folio.sections import PaperSection, SectionMap
+from folio.papers.metadata import NO_METADATA
+from folio.papers.model import Chunk, Hit, PageMap, Paper
+from folio.papers.sections import PaperSection, SectionMap
 from folio.text import estimate_tokens
-from folio.types import Chunk, Hit, PageMap, Paper
 from tests.helpers.factories import hits_on
 
 pytestmark = pytest.mark.fast

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from folio.answer.excerpt_ranking import (
+from folio.answer.excerpts import blocks, leans
+from folio.answer.ranking import (
     LEAST_WORDS,
     MOST_POINTERS,
     MOST_WORDS,
@@ -20,12 +21,11 @@ from folio.answer.excerpt_ranking import (
     read_blocks,
     scored_excerpts,
 )
-from folio.answer.excerpts import blocks, leans
 from folio.answer_types import Evidence, Sentence
-from folio.search.late_interaction import matches
-from folio.search.question import Question
-from folio.sections import Kind, PaperSection, SectionMap
-from folio.types import Tokens
+from folio.papers.model import Tokens
+from folio.papers.sections import Kind, PaperSection, SectionMap
+from folio.question.question import Question
+from folio.search.builtin_reranker import matches
 from tests.helpers.factories import even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
 from tests.helpers.known_papers import extractive

@@ -8,24 +8,25 @@ from statistics import mean
 
 import pytest
 
-from folio.answer import followup
-from folio.answer.answerability import (
+from folio.answer.chat import Returning
+from folio.answer.extractive import (
     FOLLOWUP_MARGIN,
     LEAST_CONFIDENCE,
     LENGTH_WEIGHT,
     LONG_QUESTION,
     NAMES_WEIGHT,
     READ_WEIGHT,
+    WITHOUT_MODEL,
+    ExtractiveAnswerer,
 )
-from folio.answer.chat import Returning
-from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
 from folio.answer_types import Answer, Evidence, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
+from folio.papers.model import PageMap
+from folio.papers.sections import Kind, PaperSection, SectionMap
 from folio.protocols import Answerer, TermWeights
-from folio.search.question import Question
-from folio.sections import Kind, PaperSection, SectionMap
+from folio.question import followup
+from folio.question.question import Question
 from folio.text import sentence_spans
-from folio.types import PageMap
 from tests.helpers.factories import GLACIERS, OTTERS, even_weights, evidence_of, evidence_on, hit_on, hits_on
 from tests.helpers.fakes import HashingEmbedder, WordReader
 from tests.helpers.known_papers import extractive

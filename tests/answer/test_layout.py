@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from folio.answer import prompts
 from folio.answer.layout import AnswerFormat, Layout
-from folio.answer.output_parser import OutputParser
-from folio.answer.structured_output import StatementParser, schema
+from folio.answer.parser import OutputParser, StatementParser, schema
 from folio.answer_types import REFUSAL, Evidence, Sentence, Style
 from folio.grounding.sentences import number_sentences
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on, one_page_hits

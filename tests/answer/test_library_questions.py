@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from folio.answer.facts_question import papers_described
-from folio.answer.library_questions import answer
+from folio.answer.library_questions import answer, papers_described
 from folio.answer_types import Answer, Evidence
-from folio.paper_metadata import Field, Metadata, Origin, PersonName, simple_metadata
-from folio.search.library_question import FactsQuestion, LibraryQuestion, library_question, wanted_papers
-from folio.search.paper_names import PaperNames
-from folio.search.question import Question
-from folio.types import Paper
+from folio.papers.metadata import Field, Metadata, Origin, PersonName, simple_metadata
+from folio.papers.model import Paper
+from folio.question.library import FactsQuestion, LibraryQuestion, library_question, wanted_papers
+from folio.question.question import Question
+from folio.search.names import PaperNames
 from tests.helpers.factories import hits_on
 
 

@@ -11,11 +11,11 @@ from typing import Literal
 
 import pytest
 
-from folio.answer.llm_query_writer import MOST_WORDINGS, LlmQueryWriter
+from folio.answer.query_writer import MOST_WORDINGS, LlmQueryWriter
 from folio.errors import ModelMissing
 from folio.models.ollama import OllamaServer
 from folio.protocols import NOTHING_WRITTEN, Written
-from folio.search.question import Question
+from folio.question.question import Question
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingEmbedder

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from folio.answer import prompts
-from folio.answer.llm_verifier import LlmVerifier
+from folio.answer.verifier import LlmVerifier
 from folio.errors import CloudModel, ModelMissing, OllamaError
 from folio.models.ollama import OllamaServer
 from folio.protocols import Claim, Entailment, PromptStart, Verifier

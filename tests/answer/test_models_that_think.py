@@ -12,14 +12,14 @@ import pytest
 
 from folio.answer import prompts
 from folio.answer.generative import OllamaAnswerer
-from folio.answer.llm_assessor import LlmAssessor
-from folio.answer.llm_query_writer import LlmQueryWriter
-from folio.answer.llm_verifier import LlmVerifier
+from folio.answer.query_writer import LlmQueryWriter
 from folio.answer.reply_json import reply_value
+from folio.answer.verifier import LlmVerifier
 from folio.answer_types import RejectedSentence, Sentence, Thinking
-from folio.deep_types import Budget
+from folio.deep.llm import LlmAssessor
+from folio.deep.types import Budget
 from folio.errors import ThoughtAlone
-from folio.evaluate.answer_judge import Grade, judge_with
+from folio.evaluate.judge import Grade, judge_with
 from folio.evaluate.question_writer import ModelReply, ask_with
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import MOST_THOUGHTS

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.citation_markers import take_markers
-from folio.answer.output_parser import LONGEST_SENTENCE, Heading, OutputParser, ParsedSentence, parse_sentences
+from folio.answer.markers import take_markers
+from folio.answer.parser import LONGEST_SENTENCE, Heading, OutputParser, ParsedSentence, parse_sentences
 from tests.helpers.cpu_time import assert_linear
 
 pytestmark = pytest.mark.fast

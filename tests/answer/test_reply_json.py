@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.llm_claims import claims_schema
-from folio.answer.llm_json import list_shape
-from folio.answer.reply_json import reply_value
-from folio.evaluate.answer_judge import Grade
+from folio.answer.reply_json import list_shape, reply_value
+from folio.deep.llm import claims_schema
+from folio.evaluate.judge import Grade
 
 LIST = list_shape("queries", 1, 3, 200)
 SCORE: dict[str, Any] = {

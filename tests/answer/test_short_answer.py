@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from folio.answer.short_answer import has_type, meets_conditions, short_answer
-from folio.search.question import Question
+from folio.answer.ranking import has_type, meets_conditions, short_answer
+from folio.question.question import Question
 from folio.text import tokenize
 
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from folio.answer.output_parser import Heading, ParsedSentence
-from folio.answer.structured_output import MOST_STATEMENTS, MOST_SUPPORT, StatementParser, schema
+from folio.answer.parser import MOST_STATEMENTS, MOST_SUPPORT, Heading, ParsedSentence, StatementParser, schema
 from folio.answer_types import REFUSAL, Style
 
 pytestmark = pytest.mark.fast

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from folio.answer.unread_files import unread_notice
+from folio.answer.chat import unread_notice
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, Evidence, Section, Sentence
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import write_pdf

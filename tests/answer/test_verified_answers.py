@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from folio.answer.generative import OllamaAnswerer
 from folio.answer.layout import AnswerFormat, Layout
-from folio.answer.llm_verifier import LlmVerifier
 from folio.answer.validation import CONTRADICTED, NOT_ENTAILED, NOT_QUOTED, Part, ValidationResult, Validator, parts_of
+from folio.answer.verifier import LlmVerifier
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import TRIES

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import curve, speed, synthetic
+from folio.papers.model import Chunk, Paper
 from folio.search.fusion import FusionSettings
 from folio.search.retriever import Retriever
 from folio.store import indexes
 from folio.store.library import Library
-from folio.types import Chunk, Paper
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -8,8 +8,8 @@ import re
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from folio.outcome_text import PROFILE_HEADINGS
-from folio.schema import json_schema
+from folio.schema.answers import json_schema
+from folio.shown_text import PROFILE_HEADINGS
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import write_pdf
 from tests.helpers.ollama_models import Json, answer_from_evidence

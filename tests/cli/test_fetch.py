@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from folio.paper_metadata import Field, Metadata, PersonName
-from folio.sources import unpaywall
-from folio.sources.clock import SystemClock
+from folio.papers.metadata import Field, Metadata, PersonName
+from folio.services import arxiv
+from folio.services.cache import SystemClock
 from folio.store.indexes import LIBRARY
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.desk_library import describe, opened, papers_of
@@ -253,7 +253,7 @@ def test_ctrl_c_keeps_whole_files_for_the_next_run(
     online: CliRunner, offers: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(unpaywall, "find_pdfs", interrupted)
+        patch.setattr(arxiv, "find_pdfs", interrupted)
         offers.add("/openalex/works/doi:10.1234/second", json_answer(openalex_work(9, "Second", doi="10.1234/second")))
         online.settings["CONTACT_EMAIL"] = "me@example.org"
         ran = online.fetch("--yes", "2101.00001", "10.1234/second")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from folio.commands import papers
-from folio.identifiers import without_version
-from folio.paper_metadata import Field, Metadata, PersonName
-from folio.store import citations, notices, works
-from folio.work import Work
+from folio.cli import papers
+from folio.papers.identifiers import without_version
+from folio.papers.metadata import Field, Metadata, PersonName
+from folio.papers.work import Work
+from folio.store import works
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.desk_library import describe, opened, papers_of
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
@@ -95,12 +95,12 @@ def test_citations_are_kept(online: CliRunner, graph: SourceServer) -> None:
         ids = {file: paper.id for file, paper in papers_of(online).items()}
         otters, ice = (works.of_paper(database, ids[file])[0] for file in ("otters.pdf", "glaciers.pdf"))
         assert (otters.work.doi, otters.work.openalex) == (OTTER_DOI, "W1")
-        assert citations.references_of(database, otters.id) == ["openalex W2", "openalex W3", "openalex W4"]
-        assert citations.citing(database, ice.id) == [otters.id]
-        assert citations.library_edges(database) == [(ids["otters.pdf"], ids["glaciers.pdf"])]
+        assert works.references_of(database, otters.id) == ["openalex W2", "openalex W3", "openalex W4"]
+        assert works.citing(database, ice.id) == [otters.id]
+        assert works.library_edges(database) == [(ids["otters.pdf"], ids["glaciers.pdf"])]
         assert [kept.work.title for kept in works.with_mark(database, "openalex W4")] == ["Four Kinds of Water"]
         (four,) = works.with_mark(database, "openalex W4")
-        assert set(citations.citing(database, four.id)) == {otters.id, ice.id}
+        assert set(works.citing(database, four.id)) == {otters.id, ice.id}
         assert works.papers_of(database, ice.id) == [ids["glaciers.pdf"]]
     assert online.ingest("--verify").code == 0
 
@@ -125,7 +125,7 @@ def test_what_cites_the_papers(online: CliRunner, graph: SourceServer) -> None:
     with opened(online) as library:
         (otters,) = works.with_mark(library.database, "openalex W1")
         (six,) = works.with_mark(library.database, "openalex W6")
-        assert citations.citing(library.database, otters.id) == [six.id]
+        assert works.citing(library.database, otters.id) == [six.id]
 
 
 def test_found_works_are_fetched_and_then_here(online: CliRunner, graph: SourceServer) -> None:
@@ -142,7 +142,7 @@ def test_found_works_are_fetched_and_then_here(online: CliRunner, graph: SourceS
     with opened(online) as library:
         ids = {file: paper.id for file, paper in papers_of(online).items()}
         edges = {(ids["glaciers.pdf"], ids["W4 Four Kinds of Water.pdf"])}
-        assert edges <= set(citations.library_edges(library.database))
+        assert edges <= set(works.library_edges(library.database))
 
 
 def test_other_services_are_asked_where_openalex_fails(online: CliRunner, server: SourceServer) -> None:
@@ -222,7 +222,7 @@ def test_an_identifier_that_is_here_is_described_again(online: CliRunner, graph:
     assert metadata(online, "otters.pdf").authors == Field((PersonName("Otter", "Cy"),), "openalex", True)
     assert [view.openalex for view in kept(online, "otters.pdf")] == ["W1"]
     with opened(online) as library:
-        found = notices.of_papers(library.database, [paper.id for paper in library.papers()])
+        found = works.notices_of_papers(library.database, [paper.id for paper in library.papers()])
         assert [[each.kind for each in of_one] for of_one in found.values()] == [["retraction"]]
     assert online.ingest("--verify").code == 0
     assert "otters.pdf" in online.query("--sources", "otter").out
@@ -282,7 +282,7 @@ def test_ctrl_c_stores_nothing(online: CliRunner, graph: SourceServer, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("folio.sources.openalex.by_ids", interrupted)
+        patch.setattr("folio.services.openalex.by_ids", interrupted)
         ran = online.fetch("--expand", "cites", "--yes")
     assert ran.code == 130
     assert "Stopped. Nothing was stored; the answers so far are kept for a day." in ran.err

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from folio.commands import ingest as ingest_command
-from folio.commands import papers as papers_command
-from folio.paper_metadata import Field, Metadata
-from folio.sources import versions
+from folio.cli import ingest as ingest_command
+from folio.cli import papers as papers_command
+from folio.papers.metadata import Field, Metadata
+from folio.services import updates
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.desk_library import describe, opened, papers_of
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf
@@ -358,7 +358,7 @@ def test_ctrl_c_leaves_one_version_whole(
 ) -> None:
     before = contents(first.papers)
     with monkeypatch.context() as patch:
-        patch.setattr(versions, "download_pdf", interrupted)
+        patch.setattr(updates, "download_pdf", interrupted)
         ran = first.fetch("--updates", "--yes")
     assert (ran.code, "Nothing was replaced." in ran.err) == (130, True)
     assert contents(first.papers) == before
@@ -389,7 +389,7 @@ def test_a_stop_at_any_step_leaves_the_file_whole(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", stop)
-        patch.setattr(versions, "download_pdf", as_downloaded(first.folder / "made" / "v2.pdf"))
+        patch.setattr(updates, "download_pdf", as_downloaded(first.folder / "made" / "v2.pdf"))
         assert first.fetch("--updates", "--yes").code == 130
     assert replaced == step
     assert contents(first.papers)[FILE] == before

@@ -11,7 +11,7 @@ import pytest
 
 import config
 from config import PERSONAL, Settings, SettingsError, load_settings
-from folio.models.model_files import find_model
+from folio.models.bert_onnx import find_model
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_server import OllamaStandIn

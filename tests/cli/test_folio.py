@@ -14,7 +14,7 @@ import ingest
 import query
 import serve
 from folio import __version__
-from folio.commands import main as folio
+from folio.cli import main as folio
 from folio.errors import command, fetch_command
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from folio.commands import main as folio
-from folio.sources.bibliography_file import read_bibliography
+from folio.bibliography.imports import read_bibliography
+from folio.cli import main as folio
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, small_papers, write_pdf
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.commands import log
+from folio.cli import log
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.ollama_models import Json

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from folio.answer_types import Checking, Evidence, RejectedSentence
-from folio.cli import waiting_status
-from folio.cli.waiting_status import WaitingStatus
+from folio.cli import session
+from folio.cli.session import WaitingStatus
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.live_server import until
 from tests.helpers.scripted_answerer import (
@@ -134,7 +134,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     """Standard error in a terminal."""
     sent = Screen()
     console = Console(file=sent, force_terminal=True, width=80, color_system=None)
-    monkeypatch.setattr(waiting_status, "errors", lambda: console)
+    monkeypatch.setattr(session, "errors", lambda: console)
     return sent
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from folio.commands import papers
+from folio.cli import papers
 from tests.helpers.cli_runner import CliResult, CliRunner
 
 

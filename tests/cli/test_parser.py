@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.commands import ask, evaluate, fetch, ingest, main, papers, serve
+from folio.cli import ask, evaluate, fetch, ingest, main, papers, serve
 
 
 def refusal(run: object, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:

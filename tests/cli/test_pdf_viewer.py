@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from folio import console, workers
-from folio.answer.bibliography import CitedPage
-from folio.cli import pdf_viewer
+from folio import console
+from folio.bibliography.export import CitedPage
+from folio.cli import viewer as pdf_viewer
 from folio.errors import UsageError
 from folio.ingest.pipeline import Limits
+from folio.papers.model import SourceFile
 from folio.pdf.render import page_png
-from folio.types import SourceFile
+from folio.system import workers
 from tests.helpers.answers import endless
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.fakes import read_here

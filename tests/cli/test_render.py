@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from folio.answer_types import SUMMARY, Answer, Section, Sentence
-from folio.cli import render
-from folio.paper_metadata import Field
-from folio.schema import StatsJson
+from folio.cli import show as render
+from folio.papers.metadata import Field
+from folio.schema.answers import StatsJson
 from tests.helpers.answers import (
     ANSWER,
     MELT_EVIDENCE,

@@ -79,7 +79,7 @@ def test_sources_with_ollama_import_no_model_and_no_langchain(desk: CliRunner, o
 def test_a_program_waits_at_its_end_for_background_loading() -> None:
     # onnxruntime, torn down while it loads a model, ends the program with "terminate called".
     program = (
-        "import time; from folio.background import run_in_background as run; "
+        "import time; from folio.system.threads import run_in_background as run; "
         "run(lambda: (time.sleep(0.3), print('loaded')))"
     )
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)

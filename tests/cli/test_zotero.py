@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from folio.commands import papers
-from folio.paper_metadata import Metadata
-from folio.sources import zotero_sync
+from folio.cli import papers
+from folio.papers.metadata import Metadata
 from folio.store.library import Library
+from folio.zotero import sync
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.zotero_library import MadeZotero, state_of
@@ -238,7 +238,7 @@ def test_a_stopped_ingest_continues(shelf: Shelf, monkeypatch: pytest.MonkeyPatc
     shelf.zotero.save()
     with monkeypatch.context() as patched:
         stopped = KeyboardInterrupt()
-        patched.setattr(zotero_sync, "remove", lambda *_: (_ for _ in ()).throw(stopped))
+        patched.setattr(sync, "remove", lambda *_: (_ for _ in ()).throw(stopped))
         assert shelf.desk.ingest("--zotero", str(shelf.zotero.folder)).code == 130
     assert shelf.titles() == BOTH
     assert "Nothing new" in shelf.ingest().out

@@ -6,15 +6,7 @@ import json
 
 import pytest
 
-from folio.evaluate.answer_judge import (
-    Agreement,
-    Grade,
-    JudgedAnswer,
-    MarkedAnswer,
-    agreement,
-    agreement_tables,
-    judge_with,
-)
+from folio.evaluate.judge import Agreement, Grade, JudgedAnswer, MarkedAnswer, agreement, agreement_tables, judge_with
 
 pytestmark = pytest.mark.fast
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from folio.errors import UsageError
-from folio.evaluate import conversation_set, dataset
-from folio.evaluate.conversation_set import FollowUp, Passage, Rewrite
-from folio.evaluate.dataset import Document, Question
+from folio.evaluate import dataset
+from folio.evaluate.dataset import Document, FollowUp, Passage, Question, Rewrite
 from tests.helpers.paths import ROOT
 
 SHARED = ROOT.parent / "shared" / "mtrag"
@@ -47,7 +46,7 @@ def folder_of(folder: Path, **files: list[Any]) -> Path:
 
 
 def test_a_folder_of_conversations(tmp_path: Path) -> None:
-    found = conversation_set.load(folder_of(tmp_path))
+    found = dataset.load_conversations(folder_of(tmp_path))
     assert found.passages == (Passage("ice", "Ice", PASSAGES[0]["text"]), Passage("thick", "", PASSAGES[1]["text"]))
     assert found.followups == (FollowUp("c<::>2", "Follow-up", (LENGTH,), "How thick is it?", ("thick", "ice")),)
     assert found.rewrites == (Rewrite("r<::>2", (LENGTH,), "And how thick?", "How thick is Aletsch?"),)
@@ -67,7 +66,7 @@ def test_a_folder_of_conversations(tmp_path: Path) -> None:
 )
 def test_answered_follow_ups_are_asked(tmp_path: Path, change: dict[str, Any], asked: bool) -> None:
     turns = [{**TURN, "id": "always"}, {**TURN, **change}]
-    found = conversation_set.load(folder_of(tmp_path, turns=turns))
+    found = dataset.load_conversations(folder_of(tmp_path, turns=turns))
     assert ["c<::>2" in one.id for one in found.followups] == [False, True][: 1 + asked]
 
 

@@ -13,8 +13,7 @@ import pytest
 from folio.answer_types import REFUSAL
 from folio.errors import UsageError
 from folio.evaluate import dataset
-from folio.evaluate.dataset import Document, EvalSet, Gold, Question
-from folio.evaluate.log_set import questions_from_log
+from folio.evaluate.dataset import Document, EvalSet, Gold, Question, questions_from_log
 from folio.store.query_log import LogEntry, LoggedSource
 from tests.helpers.paths import ROOT, SAMPLE
 

@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 
 from folio.errors import UsageError
-from folio.evaluate import dataset, dataset_formats
-from folio.evaluate.dataset import Gold, Question
-from folio.evaluate.paper_lookup import PaperLookup, resolved
+from folio.evaluate import dataset
+from folio.evaluate.dataset import Gold, PaperLookup, Question, resolved
 from folio.evaluate.relevance import RelevanceJudge
 from folio.evaluate.runner import load
-from folio.paper_metadata import Field, Metadata
+from folio.papers.metadata import Field, Metadata
+from folio.papers.model import NewPaper, PageMap, SourceFile
+from folio.papers.work import Work
 from folio.store import works
 from folio.store.library import Library
-from folio.types import NewPaper, PageMap, SourceFile
-from folio.work import Work
 from tests.helpers.cli_runner import CliRunner
 
 pytestmark = pytest.mark.fast
@@ -212,7 +211,7 @@ def test_hostile_files_are_refused(tmp_path: Path, content: str, fault: str) -> 
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset_formats, "LARGEST_MB", 0)
+    monkeypatch.setattr(dataset, "LARGEST_MB", 0)
     with pytest.raises(UsageError, match=r"eval_set\.json has more than 0 MB"):
         read(tmp_path, [ATTENTION])
 

@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from folio.answer import followup
 from folio.answer_types import Answer
 from folio.evaluate import followups
-from folio.evaluate.conversation_set import Rewrite
-from folio.evaluate.dataset import Document, EvalSet, Question
+from folio.evaluate.dataset import Document, EvalSet, Question, Rewrite
 from folio.evaluate.followups import AFTER_PREVIOUS, RESOLVED, TYPED, Resolution
 from folio.evaluate.report import tables
-from folio.evaluate.runner import Runner
-from folio.evaluate.stores import OpenedStore, open_text_store
+from folio.evaluate.runner import OpenedStore, Runner, open_text_store
 from folio.evaluate.tables import Table
+from folio.question import followup
 from tests.helpers.fakes import hashing_app
 from tests.helpers.scripted_answerer import ScriptedAnswerer
 

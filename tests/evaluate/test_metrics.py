@@ -14,16 +14,18 @@ from folio.evaluate.metrics import (
     CitationResult,
     Figure,
     QuestionResult,
+    Threshold,
     difference,
     figures,
     interval,
     latencies,
     ndcg,
+    parse_threshold,
     recall,
     reciprocal_rank,
     refusal_curve,
+    violations,
 )
-from folio.evaluate.thresholds import Threshold, parse_threshold, violations
 
 pytestmark = pytest.mark.fast
 

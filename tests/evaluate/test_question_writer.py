@@ -12,12 +12,12 @@ from folio.answer import prompts
 from folio.errors import CloudModel, ContextTooSmall, ModelError, ModelMissing, OllamaError, UsageError
 from folio.evaluate import dataset, question_writer
 from folio.evaluate.dataset import Question
-from folio.ingest import chunking, embedding_queue
+from folio.ingest import chunking, queue
 from folio.models.ollama import OllamaServer
-from folio.paper_metadata import NO_METADATA, simple_metadata
+from folio.papers.metadata import NO_METADATA, simple_metadata
+from folio.papers.model import NewPaper, PageMap, Paper, SourceFile
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
-from folio.types import NewPaper, PageMap, Paper, SourceFile
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.ollama_models import LLAMA, Json
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
@@ -54,7 +54,7 @@ def library_of(folder: Path, **papers: tuple[str, ...]) -> Library:
             text += f"{page}\n\n"
         spans = chunking.split(text, 300, 50)
         new = NewPaper(name, simple_metadata(f"On {name}"), text, PageMap(tuple(starts), ("",) * len(pages)), spans)
-        list(embedding_queue.embed_and_add(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
+        list(queue.embed_and_add(library, [(SourceFile(name, f"{name}.pdf", name), new)], embedder, 8))
     return library
 
 

@@ -10,13 +10,23 @@ import pytest
 
 from folio.answer_types import Citation
 from folio.evaluate.dataset import Document, EvalSet, Gold, Question
-from folio.evaluate.quote_match import MIN_QUOTE_LENGTH, fold_quote, holds, is_verbatim, pages_with, stands_on, weight
-from folio.evaluate.relevance import GoldProblem, RelevanceJudge, Targets
-from folio.files import sha256_file
+from folio.evaluate.relevance import (
+    MIN_QUOTE_LENGTH,
+    GoldProblem,
+    RelevanceJudge,
+    Targets,
+    fold_quote,
+    holds,
+    is_verbatim,
+    pages_with,
+    stands_on,
+    weight,
+)
 from folio.ingest import chunking
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import NewPaper, PageMap, SourceFile
 from folio.store.library import Library
-from folio.types import NewPaper, PageMap, SourceFile
+from folio.system.files import sha256_file
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 
 pytestmark = pytest.mark.fast

@@ -17,9 +17,8 @@ from rich.console import Console
 
 from folio.errors import UsageError
 from folio.evaluate.metrics import AnswerResult, CitationResult, QuestionResult
-from folio.evaluate.plot import DPI, HEIGHT, WIDTH, picture
 from folio.evaluate.relevance import GoldProblem
-from folio.evaluate.report import changes, comparison, tables, write
+from folio.evaluate.report import DPI, HEIGHT, WIDTH, changes, comparison, picture, tables, write
 from folio.evaluate.runner import FailedQuestion, Run
 from folio.evaluate.tables import Table, as_markdown, print_tables
 from tests.helpers.screens import check_golden

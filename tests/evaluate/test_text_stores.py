@@ -7,14 +7,14 @@ import pytest
 
 from folio.errors import ModelError
 from folio.evaluate.dataset import Document
-from folio.evaluate.stores import build_text_store
+from folio.evaluate.runner import build_text_store
 from folio.ingest import chunking
+from folio.papers.model import Vectors
 from folio.search.fusion import FusionSettings
 from folio.search.retriever import Retriever
 from folio.store import indexes
 from folio.store.fingerprint import Reading
 from folio.store.library import Library
-from folio.types import Vectors
 from tests.helpers.fakes import HashingEmbedder
 
 READING = Reading(80, 10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from folio.grounding.negation import denies, is_denied, is_opposed, opposes
-from folio.grounding.words import tokens_of
+from folio.grounding.sentences import tokens_of
 
 pytestmark = pytest.mark.fast
 

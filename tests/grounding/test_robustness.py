@@ -13,7 +13,7 @@ from folio.grounding.grounder import Grounder
 from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
 from folio.grounding.negation import denies, opposes
 from folio.grounding.quantities import quantities
-from folio.grounding.words import content_words, in_order, words_of
+from folio.grounding.sentences import content_words, in_order, words_of
 from tests.helpers.cpu_time import assert_linear
 from tests.helpers.factories import evidence_on
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from folio.answer_types import Evidence
 from folio.grounding.sentences import citation, citations, neighbours, number_sentences
-from folio.types import PageMap
+from folio.papers.model import PageMap
 from tests.helpers.factories import evidence_of, evidence_on, hit_on, hits_on
 
 pytestmark = pytest.mark.fast

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from folio.grounding.attribution import attribute
+from folio.grounding.grounder import attribute, misplaced
 from folio.grounding.sentences import number_sentences
-from folio.grounding.table_cells import misplaced
 from tests.helpers.factories import evidence_on
 
 GLACIERS = """Glaciers differ. The longest has 86.6 km2.

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 
 from folio.errors import StoreError
-from folio.shared.library import SharedLibrary
 from folio.shared.postgres import PostgresDatabase
+from folio.shared.store import SharedLibrary
 from folio.store.library import Library
 from tests.helpers.engines import TEXT, add, paper
 

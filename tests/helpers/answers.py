@@ -10,8 +10,8 @@ from typing import Any
 import pymupdf
 
 from folio.answer_types import ANALYSIS, SUMMARY, Answer, Citation, Evidence, RejectedSentence, Section, Sentence
-from folio.paper_metadata import simple_metadata
-from folio.types import Chunk, Hit, PageMap, Paper
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import Chunk, Hit, PageMap, Paper
 
 ICE = (
     "The Aletsch glacier has a length of 23 kilometres.\nIt lies in the Bernese Alps.",

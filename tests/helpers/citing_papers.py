@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from folio.app import App
-from folio.paper_metadata import Field, Metadata
+from folio.papers.metadata import Field, Metadata
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
 from tests.helpers.libraries import set_pdf_metadata
 from tests.helpers.live_server import builtin_app

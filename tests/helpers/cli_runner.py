@@ -22,7 +22,8 @@ import ingest
 import query
 import serve
 from config import Settings
-from folio import console, workers
+from folio import console
+from folio.system import workers
 from tests.helpers.fakes import read_here
 from tests.helpers.ollama_server import closed_url
 from tests.helpers.paths import ROOT, models_folder

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from folio.paper_metadata import Field, Metadata
+from folio.papers.metadata import Field, Metadata
+from folio.papers.model import Paper
 from folio.store.indexes import LIBRARY
 from folio.store.library import Library
-from folio.types import Paper
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.libraries import set_pdf_metadata
 

@@ -12,15 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from folio.ingest.chunking import chunk_id
-from folio.paper_metadata import Metadata, simple_metadata
-from folio.sections import PaperSection
-from folio.store import citations, notices, works
-from folio.store.database import Database
-from folio.store.digests import text_hash
+from folio.papers.metadata import Metadata, simple_metadata
+from folio.papers.model import NewPaper, PageMap, SourceFile, Vectors
+from folio.papers.sections import PaperSection
+from folio.store import works
+from folio.store.database import NAMES, Database
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
-from folio.store.tables import NAMES
-from folio.types import NewPaper, PageMap, SourceFile, Vectors
+from folio.store.rows import text_hash
 
 T = TypeVar("T")
 ADDED = "2026-01-02T03:04:05+00:00"
@@ -117,8 +116,8 @@ def said_of(library: Library) -> dict[str, Any]:
             "described": library.described(),
             "layers": {each.id: library.metadata_layers(each.id) for each in papers},
             "paper vectors": [(id, each.text_hash) for id, each in library.paper_vectors().items()],
-            "edges": citations.library_edges(database),
-            "notices": notices.of_papers(database, [each.id for each in papers]),
+            "edges": works.library_edges(database),
+            "notices": works.notices_of_papers(database, [each.id for each in papers]),
             "works": {each.id: [kept.id for kept in works.of_paper(database, each.id)] for each in papers},
             "log": QueryLog(database).entries(),
             "log counts": QueryLog(database).counts(),

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from folio.answer_types import REFUSAL, Answer
-from folio.schema import answer_json
-from folio.web.schema import ChatReply, ScopeJson, ScopePaperJson, chat_reply
+from folio.schema.answers import answer_json
+from folio.schema.web import ChatReply, ScopeJson, ScopePaperJson, chat_reply
 from tests.helpers.answers import HITS, ICE_PAPER, MODELS, OUTCOMES, REFUSED, TIMINGS
 
 REMARK = "Hello. Ask a question about your papers."

@@ -11,12 +11,12 @@ from config import Settings
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
 from folio.ingest import chunking
-from folio.paper_metadata import simple_metadata
-from folio.search.question import Question
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile
+from folio.question.question import Question
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
-from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile
 from tests.helpers.fakes import HashingApp, HashingEmbedder
 from tests.helpers.paths import models_folder
 from tests.helpers.pdfs import save

@@ -15,16 +15,16 @@ import numpy as np
 import pymupdf
 
 from config import Settings
-from folio import workers
 from folio.app import App
 from folio.errors import PaperError
 from folio.ingest import discovery
-from folio.ingest.progress import Outcome
+from folio.ingest.discovery import Outcome
 from folio.model_choice import ModelChoice
+from folio.papers.model import Hit, Passage, Reading, SourceFile, Tokens, Vectors
 from folio.protocols import Embedder, TermWeights
 from folio.store import indexes
+from folio.system import workers
 from folio.text import coverage, sentence_spans, tokenize
-from folio.types import Hit, Passage, Reading, SourceFile, Tokens, Vectors
 from tests.helpers.pdfs import save
 
 ItemT = TypeVar("ItemT")

@@ -35,8 +35,8 @@ import pymupdf
 import Stemmer
 import tantivy
 
-from folio import workers
 from folio.ingest import discovery, pipeline, rebuild
+from folio.system import workers
 from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, read_once
 
 _PRELOADED = (faiss, langchain_text_splitters, numpy.ma, pymupdf, Stemmer, tantivy, rebuild)

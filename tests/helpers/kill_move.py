@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from folio.app import App
-from folio.files import replace as replace_file
 from folio.shared.postgres import PostgresDatabase
 from folio.store.sqlite import SqliteDatabase
+from folio.system.files import replace as replace_file
 from tests.helpers.fakes import HashingApp, hashing_app
 
 

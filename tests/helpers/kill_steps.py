@@ -13,13 +13,13 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from folio.edits import edited, parse_edits
-from folio.store import takeover
+from folio.papers.edits import edited, parse_edits
+from folio.store import sqlite
 from folio.store.library import Library
 from tests.helpers.fakes import hashing_app
 from tests.helpers.kill_child import Steps
 
-assert takeover.VERSION  # imported before the fork, so that no run pays for it
+assert sqlite.VERSION  # imported before the fork, so that no run pays for it
 
 
 def _take_over(folder: Path) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from folio.answer.extractive import ExtractiveAnswerer
-from folio.paper_metadata import AND_OTHERS, Field, Metadata, Origin, PersonName
-from folio.sections import NO_SECTIONS, SectionMap
-from folio.types import PageMap, Paper
+from folio.papers.metadata import AND_OTHERS, Field, Metadata, Origin, PersonName
+from folio.papers.model import PageMap, Paper
+from folio.papers.sections import NO_SECTIONS, SectionMap
 from tests.helpers.factories import even_weights
 from tests.helpers.fakes import HashingEmbedder, WordReader
 

@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from folio import workers
-from folio.paper_metadata import Metadata, from_json, simple_metadata, to_json
-from folio.store import citations, fine_passages, notices, paper_vectors, rows, works
-from folio.store.database import Database
-from folio.store.digests import row_digest
+from folio.papers.metadata import Metadata, from_json, simple_metadata, to_json
+from folio.papers.work import Work, WorkAuthor
+from folio.store import rows, works
+from folio.store.database import NAMES, Database
 from folio.store.library import Library
 from folio.store.query_log import LogEntry
-from folio.store.tables import NAMES
-from folio.store.work_rows import Notice
-from folio.work import Work, WorkAuthor
+from folio.store.rows import row_digest
+from folio.store.works import Notice
+from folio.system import workers
 from tests.helpers.answers import ANSWER
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_once
@@ -64,9 +63,9 @@ def set_pdf_metadata(library: Library, paper: str, said: Metadata) -> None:
         changed = {"metadata": about["metadata"], "digest": digest, **rows.search_keys(said)}
         columns = ", ".join(f"{name} = :{name}" for name in changed)
         database.execute(f"UPDATE papers SET {columns} WHERE id = :paper", paper=paper, **changed)
-        paper_vectors.count_change(database)
+        rows.count_change(database)
         if before.title.value != said.title.value:
-            fine_passages.increase(database, "generation")
+            rows.increase(database, "generation")
             now = "(SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'generation')"
             database.execute(f"INSERT INTO removed SELECT id, {now} FROM chunks WHERE paper = :paper", paper=paper)
             for table, column in (("chunks", "paper"), ("papers", "id")):
@@ -110,8 +109,8 @@ def fill(app: HashingApp) -> HashingApp:
                 ],
             )
             works.link_paper(database, ids[-1], one, "doi", 1.0)
-            citations.add_citations(database, one, ["doi 10.1/bees", "doi 10.1/unknown"], "openalex", works.now())
-            notices.add(database, Notice(other, "retraction", "2021-05-26", "10.1/gone", "crossref", works.now()))
+            works.add_citations(database, one, ["doi 10.1/bees", "doi 10.1/unknown"], "openalex", works.now())
+            works.add(database, Notice(other, "retraction", "2021-05-26", "10.1/gone", "crossref", works.now()))
         log = app.query_log(library)
         log.add(ENTRY)
         log.add(replace(ENTRY, question="Why?", confidence=None, trace=None, feedback=""))

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from folio.ingest.chunking import chunk_ids, split
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import NewPaper, PageMap, SourceFile
 from folio.shared import server_index
 from folio.shared.postgres import PostgresDatabase
 from folio.shared.server_search import ServerIndexes, open_server_indexes
-from folio.store.bm25_index import TantivyIndex
+from folio.store.bm25 import TantivyIndex
 from folio.store.library import Library
-from folio.store.vector_index import VectorIndex
+from folio.store.vectors import VectorIndex
 from folio.text import sentence_spans
-from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.fakes import HashingEmbedder
 from tests.helpers.paths import ROOT
 

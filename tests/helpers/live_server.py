@@ -14,13 +14,13 @@ import pytest
 import uvicorn
 
 from config import Settings
-from folio import workers
 from folio.app import App
 from folio.ingest import discovery
-from folio.sources.online import OnlineServices
+from folio.services.online import OnlineServices
 from folio.store import indexes
+from folio.system import workers
 from folio.web.api import make_web
-from folio.web.request_guard import AccessRules
+from folio.web.guard import AccessRules
 from folio.web.server import make_config
 from tests.helpers.fakes import RecordedProgress, read_here
 from tests.helpers.paths import models_folder

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from folio.ingest.discovery import find_pdfs, hash_files
-from folio.ingest.embedding_queue import EmbeddedPaper
 from folio.ingest.pipeline import Limits
-from folio.shared import ray_reader
-from folio.shared.paper_worker import Job
+from folio.ingest.queue import EmbeddedPaper
+from folio.shared import ray
+from folio.shared.ray import Job
 from folio.store.fingerprint import Reading
-from folio.workers import Finished
+from folio.system.workers import Finished
 from tests.helpers.fakes import HashingEmbedder, RecordedProgress, make_pdf
 from tests.helpers.paths import ROOT
 
@@ -29,14 +29,14 @@ def main(folder: Path) -> None:
     job = Job(
         Reading(100, 20, "fast", False), Limits(1, 60, 2048, 10), HashingEmbedder().identity(), (HashingEmbedder,), 2
     )
-    os.environ |= {**ray_reader._SETTINGS, "PYTHONPATH": str(ROOT)}
+    os.environ |= {**ray._SETTINGS, "PYTHONPATH": str(ROOT)}
     from ray.cluster_utils import Cluster
 
     cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     other = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
     came = []
-    for each in ray_reader.RayReader(cluster.address, 2, lambda: job)(iter(files), list):
+    for each in ray.RayReader(cluster.address, 2, lambda: job)(iter(files), list):
         if isinstance(each, Finished):
             came.append(each.result)
             if len(came) == 2:

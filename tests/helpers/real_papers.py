@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from folio.papers.model import ParsedPdf
 from folio.pdf.reader import read_pdf
-from folio.types import ParsedPdf
 
 
 @cache

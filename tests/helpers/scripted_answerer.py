@@ -9,7 +9,7 @@ import pytest
 
 from folio.answer_types import Answer, Checking, Citation, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.model_choice import ModelChoice
-from folio.search.question import Question
+from folio.question.question import Question
 
 Part = Sentence | RejectedSentence | Checking | Thinking
 Script = Callable[[Sequence[Evidence]], Iterator[Part]]

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from folio import workers
 from folio.ingest import discovery
-from folio.paper_metadata import Field, Metadata, simple_metadata
+from folio.papers.metadata import Field, Metadata, simple_metadata
+from folio.papers.model import Vectors
 from folio.store import indexes
-from folio.types import Vectors
+from folio.system import workers
 from tests.helpers.answers import ANSWER
 from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, read_here
 from tests.helpers.forks import Run, forks_of

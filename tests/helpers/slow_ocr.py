@@ -18,7 +18,7 @@ from typing import Any
 
 import ingest
 from folio.pdf import ocr
-from folio.pdf.reading_order import Box
+from folio.pdf.order import Box
 
 _WORDS = ("curlew", "snipe", "plover", "godwit", "dunlin", "ruff", "knot")
 

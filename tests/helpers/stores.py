@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 
 from folio.ingest.chunking import chunk_id, split
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import NewPaper, PageMap, SourceFile
 from folio.store.indexes import LIBRARY, Engine, update_indexes, writing
 from folio.store.library import Library
-from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.fakes import HashingEmbedder
 
 FINGERPRINT = {"embedder": "hashing", "dimension": "64", "chunk_size": "80"}

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from folio import workers
 from folio.app import App
+from folio.system import workers
 from folio.web.api import make_web
-from folio.web.request_guard import AccessRules
+from folio.web.guard import AccessRules
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import pytest
 
-from folio import files
+from folio.system import files
 from tests.helpers.paths import ROOT
 
 _FOLIO, _TESTS = f"{ROOT / 'folio'}{os.sep}", (f"{ROOT / 'tests'}{os.sep}", f"{ROOT / 'campaign'}{os.sep}")

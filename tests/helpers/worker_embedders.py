@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from folio.errors import OllamaError
-from folio.types import Vectors
+from folio.papers.model import Vectors
 from tests.helpers.fakes import HashingEmbedder
 
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from folio.errors import PaperError
-from folio.workers import separate_cpu_limit
+from folio.system.workers import separate_cpu_limit
 
 
 def work(item: str) -> str:

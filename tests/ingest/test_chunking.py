@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from folio.ingest.chunking import SHORT, chunk_id, fine_spans, split
-from folio.sections import Kind, PaperSection, SectionMap
+from folio.papers.model import PageMap
+from folio.papers.sections import Kind, PaperSection, SectionMap
 from folio.store.rows import require_tree
-from folio.types import PageMap
 
 pytestmark = pytest.mark.fast
 

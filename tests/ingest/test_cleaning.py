@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folio.ingest.cleaning import clean
-from folio.types import Page
+from folio.papers.model import Page
 
 pytestmark = pytest.mark.fast
 

@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from folio import workers
 from folio.cli.doctor import examine
 from folio.errors import FolioError, StoreDamaged
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
 from folio.store.conversations import Conversations
+from folio.store.database import NAMES
 from folio.store.query_log import LogEntry, QueryLog
-from folio.store.tables import NAMES
-from folio.store.user_file import copies, copy_now, set_aside, user_file
+from folio.store.user_file import copies, copy_now, set_aside, user_file_of
+from folio.system import workers
 from folio.web.service import Service
 from tests.helpers import libraries
 from tests.helpers.damage import tamper
@@ -71,7 +71,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         trees = next(paper.id for paper in library.papers() if paper.file == "trees.pdf")
         library.set_metadata(trees, "person", simple_metadata(year=1999, origin="person"))
     app.finish_edit(is_renamed=False)
-    copy_now(user_file(app.library_path))
+    copy_now(user_file_of(app.library_path))
     return folder
 
 
@@ -83,7 +83,7 @@ class Desk:
         self.notices: list[str] = []
         made = hashing_app(folder, LLM="builtin")
         self.app = HashingApp(made.settings, self.notices.append, HashingEmbedder())
-        self.library, self.user = self.app.library_path, user_file(self.app.library_path)
+        self.library, self.user = self.app.library_path, user_file_of(self.app.library_path)
 
     def papers(self) -> Any:
         with closing(self.app.open_library()) as library:

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from folio import workers
 from folio.errors import DiskFull
 from folio.store import indexes
 from folio.store.library import Library
+from folio.system import workers
 from folio.web.api import make_web
-from folio.web.request_guard import AccessRules
+from folio.web.guard import AccessRules
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from folio import workers
-from folio.edits import edited, parse_edits
 from folio.errors import StoreDamaged
-from folio.paper_metadata import Field, Metadata
-from folio.store import citations, indexes, notices, user_file, works
-from folio.store.tables import NAMES
+from folio.papers.edits import edited, parse_edits
+from folio.papers.metadata import Field, Metadata
+from folio.papers.work import Work
+from folio.store import indexes, user_file, works
+from folio.store.database import NAMES
 from folio.store.user_file import set_aside
-from folio.work import Work
+from folio.system import workers
 from tests.helpers.damage import at_once
 from tests.helpers.exhaustive import sample
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, overwrite, read_once
@@ -208,7 +208,7 @@ def test_a_rebuild_changes_no_row_of_what_people_and_services_said(tmp_path: Pat
 
 def test_an_unreadable_edit_is_restored_or_lost_alone(app: HashingApp) -> None:
     edit(app, "trees.pdf", "year=1999")
-    user = user_file.user_file(app.library_path)
+    user = user_file.user_file_of(app.library_path)
     user_file.copy_now(user)
     for copies in (1, 0):
         with closing(sqlite3.connect(user)) as connection, connection:
@@ -328,8 +328,10 @@ def test_works_outlive_rebuilds_removal_newer_versions_and_damage(app: HashingAp
             assert [paper == first for paper in ids] == ([] if not path.exists() else [not changed])
             for paper in [first, *ids]:
                 assert [kept.id for kept in works.of_paper(library.database, paper)] == [id]
-                assert [each.kind for each in notices.of_papers(library.database, [paper])[paper]] == ["retraction"]
-            assert citations.references_of(library.database, id) == ["openalex W2"]
+                assert [each.kind for each in works.notices_of_papers(library.database, [paper])[paper]] == [
+                    "retraction"
+                ]
+            assert works.references_of(library.database, id) == ["openalex W2"]
             assert works.find(library.database, Work("crossref", openalex="W1")) is not None
         assert app.verify() == []
 

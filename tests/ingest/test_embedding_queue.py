@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from folio.errors import ModelError, PaperError
-from folio.ingest import embedding_queue
-from folio.ingest.embedding_queue import Added, EmbeddingQueue, PaperFile, embed_and_add
-from folio.paper_metadata import NO_METADATA, simple_metadata
-from folio.store.digests import text_hash
+from folio.ingest import queue as embedding_queue
+from folio.ingest.queue import Added, EmbeddingQueue, PaperFile, embed_and_add
+from folio.papers.metadata import NO_METADATA, simple_metadata
+from folio.papers.model import NewPaper, PageMap, SourceFile, Vectors
 from folio.store.library import Library
-from folio.types import NewPaper, PageMap, SourceFile, Vectors
+from folio.store.rows import text_hash
 from tests.helpers.fakes import HashingEmbedder
 
 pytestmark = pytest.mark.fast

@@ -9,12 +9,11 @@ import pymupdf
 import pytest
 
 from folio.ingest.cleaning import clean
-from folio.ingest.headings import find_headings
-from folio.ingest.section_tree import sections
+from folio.ingest.sections import find_headings, sections
+from folio.papers.model import PageMap
+from folio.papers.sections import HeadingLine, HeadingLines, OutlineEntry, PaperSection, SectionMap, Style
 from folio.pdf import limits
 from folio.pdf.reader import read_pdf
-from folio.sections import HeadingLine, HeadingLines, OutlineEntry, PaperSection, SectionMap, Style
-from folio.types import PageMap
 
 BODY = Style(10, "Times", False, False, False)
 BOLD, SMALL_BOLD = Style(12, "Times-Bold", True, False, False), Style(10, "Times-Bold", True, False, False)

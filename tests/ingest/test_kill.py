@@ -21,14 +21,14 @@ from typing import Any
 
 import pytest
 
-from folio import workers
 from folio.errors import StoreMissing
-from folio.paper_metadata import simple_metadata
-from folio.store.digests import text_hash
+from folio.papers.metadata import simple_metadata
 from folio.store.indexes import open_indexes
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
+from folio.store.rows import text_hash
 from folio.store.user_file import set_aside
+from folio.system import workers
 from tests.helpers.exhaustive import EXHAUSTIVE, sample
 from tests.helpers.fakes import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_once
 from tests.helpers.libraries import ENTRY

@@ -15,17 +15,17 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio import workers
 from folio.errors import ModelError, PaperBusy, PaperError, PaperLimit, StoreError, StoreMismatch, UsageError
-from folio.files import sha256_file
 from folio.ingest import discovery, pipeline
-from folio.ingest.progress import Outcome
+from folio.ingest.discovery import Outcome
+from folio.papers.model import Vectors
 from folio.pdf import ocr
 from folio.store import indexes
 from folio.store.fingerprint import fingerprint
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
-from folio.types import Vectors
+from folio.system import workers
+from folio.system.files import sha256_file
 from tests.helpers.fakes import (
     LINES,
     HashingApp,

@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio import workers
 from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch
 from folio.ingest import rebuild
+from folio.papers.model import Vectors
 from folio.store import sqlite
+from folio.store.check import LibraryCheck
+from folio.store.database import LIBRARY_VERSION
 from folio.store.library import Library
-from folio.store.library_check import LibraryCheck
 from folio.store.query_log import QueryLog
-from folio.store.tables import LIBRARY_VERSION
-from folio.store.user_file import set_aside, user_file
-from folio.types import Vectors
+from folio.store.user_file import set_aside, user_file_of
+from folio.system import workers
 from tests.helpers.damage import tamper
 from tests.helpers.exhaustive import EXHAUSTIVE, sample
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, overwrite, read_once
@@ -91,7 +91,7 @@ class Place:
 
     def require_sound(self) -> None:
         """No file was set aside; the library answers, has all that was in it, and verifies."""
-        assert set_aside(self.library) == set_aside(user_file(self.library)) == []
+        assert set_aside(self.library) == set_aside(user_file_of(self.library)) == []
         assert not [said for said in self.notices if "damaged" in said]
         with closing(Library(self.library)) as library:
             assert len(library.papers()) == PAPERS

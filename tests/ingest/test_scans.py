@@ -16,7 +16,7 @@ import pytest
 
 from folio.ingest.scanned_pages import ScannedPages
 from folio.pdf.ocr import Scan
-from folio.pdf.reading_order import Box
+from folio.pdf.order import Box
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import image_page

@@ -9,12 +9,11 @@ import pymupdf
 import pytest
 
 from folio.ingest.cleaning import clean
-from folio.ingest.section_tree import sections
-from folio.ingest.text_blocks import blocks
+from folio.ingest.sections import blocks, sections
+from folio.papers.model import PageMap
+from folio.papers.sections import NO_HEADINGS, Kind, PaperSection, SectionMap
 from folio.pdf.reader import read_pdf
-from folio.sections import NO_HEADINGS, Kind, PaperSection, SectionMap
 from folio.store.rows import require_tree
-from folio.types import PageMap
 
 TITLE = "On Otters"
 PROSE = "We measured the otters at forty stations for ten years, and they slept on all of them."

@@ -13,10 +13,10 @@ import ollama
 import pytest
 
 from folio.errors import ModelError, OllamaError
-from folio.models.cancellable_http import MAX_BODY, MAX_LINE, MAX_STREAM, POLL_S, CancellableTransport
 from folio.models.ollama import OllamaServer, client_kwargs
 from folio.models.ollama_chat import ChatModel
 from folio.models.ollama_errors import translate
+from folio.models.ollama_http import MAX_BODY, MAX_LINE, MAX_STREAM, POLL_S, CancellableTransport
 from tests.helpers.endless_server import endless_server
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn, closed_url

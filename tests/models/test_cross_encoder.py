@@ -18,12 +18,10 @@ from config import Settings
 from folio.errors import ModelMissing
 from folio.model_choice import ModelChoice
 from folio.models import cross_encoder as module
-from folio.models.bert_onnx import build_graph
-from folio.models.cross_encoder import CrossEncoder, CrossEncoderReranker
-from folio.models.model_files import find_model, record_digests
-from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs, read_model
+from folio.models.bert_onnx import build_graph, find_model, record_digests
+from folio.models.cross_encoder import CrossEncoder, CrossEncoderReranker, OnnxPairs, PairModel, TorchPairs, read_model
 from folio.protocols import Reranker
-from folio.search.reranking import reranked
+from folio.search.retriever import reranked
 from tests.helpers.cross_encoders import Kind, save_cross_encoder
 from tests.helpers.factories import one_page_hits
 from tests.helpers.paths import ROOT

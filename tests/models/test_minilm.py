@@ -28,13 +28,14 @@ from folio.models.minilm import (
     WINDOW,
     WORDS,
     BuiltinEmbedder,
+    Ids,
+    OnnxEncoder,
     _Model,
     token_ids,
     windows,
 )
-from folio.models.onnx_session import Ids, OnnxEncoder
+from folio.papers.model import Vectors
 from folio.protocols import Embedder, TokenEmbedder
-from folio.types import Vectors
 from scripts.make_minilm import make_files, publishers_folder
 from tests.helpers.cross_encoders import require_torch
 from tests.helpers.paths import ROOT

@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 
 from folio.errors import ModelMissing
-from folio.models.cross_encoder import CrossEncoder
-from folio.models.model_files import record_digests
-from folio.models.nli_cross_encoder import CHECK_PAIRS, Labels, NliVerifier, _split, read_labels
-from folio.models.pair_models import OnnxPairs, PairModel, TorchPairs
+from folio.models.bert_onnx import record_digests
+from folio.models.cross_encoder import (
+    NLI_CHECK_PAIRS,
+    CrossEncoder,
+    Labels,
+    NliVerifier,
+    OnnxPairs,
+    PairModel,
+    TorchPairs,
+    _split,
+    read_labels,
+)
 from folio.protocols import Claim, Entailment, PromptStart, Verifier
 from tests.helpers.cross_encoders import Kind, save_cross_encoder
 
@@ -142,7 +150,7 @@ def test_a_model_of_something_else_is_refused(tmp_path: Path, names: tuple[str, 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_part_of_a_long_premise_counts(models: dict[str, Path], kind: str) -> None:
-    model = CrossEncoder(models[kind], NAME, otherwise="", check_pairs=CHECK_PAIRS).load()
+    model = CrossEncoder(models[kind], NAME, otherwise="", check_pairs=NLI_CHECK_PAIRS).load()
     assert isinstance(model, OnnxPairs)
     statement = "otter c eats kelp."
     room = model.max_tokens - model.special_tokens - model.count_tokens(statement)

@@ -10,7 +10,7 @@ from threading import get_ident
 
 import pytest
 
-from folio.models.onnx_cache import OnnxCache
+from folio.models.bert_onnx import OnnxCache
 
 CONTENT = b"a graph" * 1000
 

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from folio.errors import ModelError, ModelMissing
-from folio.models.minilm import CLS, SEP, load_tokenizer, token_ids
-from folio.models.onnx_session import Ids, OnnxEncoder
+from folio.models.minilm import CLS, SEP, Ids, OnnxEncoder, load_tokenizer, token_ids
 from folio.models.reader import FOLDER, HEADS, MOST_ABOVE, MOST_QUESTION, WINDOW, Reader
-from folio.types import Passage, Vectors
+from folio.papers.model import Passage, Vectors
 
 QUESTION = "How long do sea otters live?"
 PASSAGES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.paper_metadata import Field
+from folio.papers.metadata import Field
 from folio.pdf.dates import find_year
 
 pytestmark = pytest.mark.fast

@@ -10,8 +10,8 @@ import pymupdf
 import pytest
 
 from benchmarks.front_matter import Verdict, compare
-from folio.paper_metadata import Field, Metadata, PersonName
-from folio.pdf.front_text import find_abstract
+from folio.papers.metadata import Field, Metadata, PersonName
+from folio.pdf.front_matter import find_abstract
 from folio.pdf.identifiers import paper_doi
 from folio.pdf.reader import read_pdf
 from tests.helpers.exhaustive import sample

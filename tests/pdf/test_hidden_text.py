@@ -8,8 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from folio.pdf.hidden_text import find_hidden, summarise_hidden
-from folio.pdf.raster import Colour, Picture, Rect, Span, bands, find_doubtful, frame_pixels, not_clearly_visible
+from folio.pdf.visible import (
+    Colour,
+    Picture,
+    Rect,
+    Span,
+    bands,
+    find_doubtful,
+    find_hidden,
+    frame_pixels,
+    not_clearly_visible,
+    summarise_hidden,
+)
 
 _WHITE, _BLACK, _BLUE, _YELLOW = (255, 255, 255), (0, 0, 0), (0, 0, 200), (220, 220, 0)
 _PLACE = (20.0, 20.0, 180.0, 32.0)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from folio.files import sha256_file
 from folio.ingest.pipeline import read_paper
+from folio.papers.model import SourceFile
 from folio.pdf.identifiers import arxiv_id
 from folio.pdf.reader import read_pdf
 from folio.store.fingerprint import Reading
-from folio.types import SourceFile
+from folio.system.files import sha256_file
 from tests.helpers.pdfs import LEADING, column, save
 
 pytestmark = pytest.mark.fast

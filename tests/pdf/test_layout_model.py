@@ -11,17 +11,17 @@ from typing import Any
 import pymupdf
 import pytest
 
-from folio import workers
 from folio.answer.evidence import gather
 from folio.errors import StoreMismatch
-from folio.paper_metadata import NO_METADATA
+from folio.papers.metadata import NO_METADATA
+from folio.papers.model import Chunk, Hit, PageMap, Paper, ParsedPdf
 from folio.pdf import layout_model
 from folio.pdf.layout_model import Letter, Region, page_text_by_region
+from folio.pdf.order import Box
 from folio.pdf.reader import read_pdf
-from folio.pdf.reading_order import Box
 from folio.store.fingerprint import LAYOUT, PARSER
 from folio.store.library import Library
-from folio.types import Chunk, Hit, PageMap, Paper, ParsedPdf
+from folio.system import workers
 from tests.helpers.fakes import hashing_app, read_here
 
 WITH_LAYOUT = f"{PARSER} with layout {LAYOUT}"

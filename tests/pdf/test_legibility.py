@@ -10,9 +10,9 @@ import pytest
 
 from folio.errors import PaperLimit
 from folio.pdf import ocr
-from folio.pdf.legibility import Verdict, judge
+from folio.pdf.legible import Verdict, judge
+from folio.pdf.order import Box
 from folio.pdf.reader import read_pdf
-from folio.pdf.reading_order import Box
 from tests.helpers.exhaustive import sample
 from tests.helpers.paths import ROOT, SHARED
 from tests.helpers.pdfs import encoded_page

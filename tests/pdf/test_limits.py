@@ -14,9 +14,9 @@ import pymupdf
 import pytest
 
 from folio.errors import PaperError
-from folio.pdf import layout_model, limits, no_text, visible_text
+from folio.papers.model import ParsedPdf
+from folio.pdf import layout_model, limits, reader, visible
 from folio.pdf.reader import read_pdf
-from folio.types import ParsedPdf
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import save, scan
 
@@ -144,10 +144,10 @@ def test_a_page_over_the_drawing_limit_keeps_its_text(
 ) -> None:
     path = scanned_with_layer(tmp_path / "a.pdf", 3)
     whole = read_pdf(path)
-    monkeypatch.setattr(visible_text, "_FILE_PIXELS", pixels)
+    monkeypatch.setattr(visible, "_FILE_PIXELS", pixels)
     parsed = read_pdf(path)
     assert _texts(parsed) == _texts(whole)
-    unchecked = [no_text.NOT_CHECKED in page.problem for page in parsed.pages]
+    unchecked = [reader.NOT_CHECKED in page.problem for page in parsed.pages]
     assert unchecked == sorted(unchecked)
     assert unchecked[-1]
     assert not any(page.problem for page in whole.pages)

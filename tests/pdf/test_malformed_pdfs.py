@@ -10,9 +10,9 @@ import pytest
 
 from folio.errors import PaperError
 from folio.ingest.cleaning import clean
+from folio.papers.model import ParsedPdf
 from folio.pdf.reader import read_pdf
-from folio.types import ParsedPdf
-from folio.workers import run_guarded
+from folio.system.workers import run_guarded
 from tests.helpers.paths import SHARED
 from tests.helpers.real_papers import read_real
 from tests.helpers.workers import made_once

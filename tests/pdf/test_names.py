@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from folio.paper_metadata import PersonName
+from folio.papers.metadata import PersonName
+from folio.papers.people import split_name
 from folio.pdf.names import MARK, clean_name, compose_accents, join_lines, names_in
-from folio.people import split_name
 
 pytestmark = pytest.mark.fast
 

@@ -12,8 +12,8 @@ import pytest
 
 from folio.errors import PaperBusy, PaperError, PaperLimit
 from folio.pdf import limits, ocr, reader
+from folio.pdf.order import Box, page_text
 from folio.pdf.reader import read_pdf
-from folio.pdf.reading_order import Box, page_text
 from folio.store.fingerprint import reading_fingerprint
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.fakes import hashing_app

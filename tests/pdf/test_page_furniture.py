@@ -8,8 +8,8 @@ import pymupdf
 import pytest
 
 from folio.ingest.cleaning import clean
+from folio.pdf.order import Box
 from folio.pdf.reader import read_pdf
-from folio.pdf.reading_order import Box
 from tests.helpers.exhaustive import sample
 from tests.helpers.paths import SHARED
 from tests.helpers.pdfs import Spot, column, save
@@ -99,7 +99,7 @@ def test_the_numbers_of_one_listing_stay(tmp_path: Path) -> None:
 
 
 def test_pages_without_any_of_it_stay_as_they_are() -> None:
-    from folio.pdf.page_furniture import edge_lines, repeated, without_line_numbers, without_lines, without_stamp
+    from folio.pdf.order import edge_lines, repeated, without_line_numbers, without_lines, without_stamp
 
     blocks = [[Box(90, 120 + 12 * n, 300, 130 + 12 * n, f"Line {n} of a page of text")] for n in range(30)]
     assert without_stamp(blocks) == blocks

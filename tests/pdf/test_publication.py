@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from folio.answer.bibliography_entries import bibtex_type
-from folio.paper_metadata import Field
-from folio.pdf.publication import find_publication
+from folio.bibliography.export import bibtex_type
+from folio.papers.metadata import Field
+from folio.pdf.front_matter import find_publication
 from folio.pdf.reader import read_pdf
 from tests.helpers.pdfs import Set, body, front
 

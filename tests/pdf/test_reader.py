@@ -13,7 +13,7 @@ import pymupdf
 import pytest
 
 from folio.errors import PaperError
-from folio.pdf import visible_text
+from folio.pdf import visible
 from folio.pdf.reader import read_pdf
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import column, image_page, row_by_row, save
@@ -472,15 +472,15 @@ def _with_groups(path: Path, count: int) -> Path:
 def test_a_busy_page_drawn_in_strips_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _with_groups(tmp_path / "a.pdf", 1)
     whole = read_pdf(path)
-    monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
+    monkeypatch.setattr(visible, "_BUSY_S", 0.0)
     assert read_pdf(path) == whole
     assert (whole.pages[0].text, whole.problems) == (_BODY, ())
     assert "(white on white)" in whole.pages[0].problem
 
 
 def test_a_page_too_slow_to_draw_keeps_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible_text, "_BUSY_S", 0.0)
-    monkeypatch.setattr(visible_text, "_DRAW_CPU_S", 0.5)
+    monkeypatch.setattr(visible, "_BUSY_S", 0.0)
+    monkeypatch.setattr(visible, "_DRAW_CPU_S", 0.5)
     started = time.thread_time()
     parsed = read_pdf(_with_groups(tmp_path / "a.pdf", 10_000))
     assert time.thread_time() - started < 3

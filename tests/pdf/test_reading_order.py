@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from folio.pdf.reading_order import Box, gutters, join_paragraphs, page_text
+from folio.pdf.order import Box, gutters, join_paragraphs, page_text
 
 pytestmark = pytest.mark.fast
 

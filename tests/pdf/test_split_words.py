@@ -8,7 +8,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from folio.pdf import split_words
+from folio.pdf import legible
 from folio.pdf.reader import read_pdf
 from tests.helpers.exhaustive import sample
 from tests.helpers.paths import SHARED
@@ -87,7 +87,7 @@ def test_code_stays_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_page_is_looked_at_if_many_letters_stand_alone(text: str, expected: bool) -> None:
-    assert split_words.may_be_split(text) is expected
+    assert legible.may_be_split(text) is expected
 
 
 def test_no_word_of_real_papers_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +96,6 @@ def test_no_word_of_real_papers_changes(monkeypatch: pytest.MonkeyPatch) -> None
         pytest.skip("the papers ../shared/papers are not here")
     for path in sample(papers, every=8):
         with monkeypatch.context() as without:
-            without.setattr(split_words, "may_be_split", lambda _: False)
+            without.setattr(legible, "may_be_split", lambda _: False)
             expected = read_pdf(path).pages
         assert read_real(path).pages == expected, path.name

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from folio.paper_metadata import simple_metadata
-from folio.search.aliases import Aliases
-from folio.types import Paper
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import Paper
+from folio.search.names import Aliases
 from tests.helpers.factories import hit_on
 
 pytestmark = pytest.mark.fast

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from folio.models.minilm import BuiltinEmbedder
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import Hit, Tokens
 from folio.protocols import Reranker
 from folio.search.builtin_reranker import FUSED_WEIGHT, LATE_INTERACTION_TOP_N, LEAST_FUSED_WEIGHT, BuiltinReranker
-from folio.search.reranking import reranked
-from folio.types import Hit, Tokens
+from folio.search.retriever import reranked
 from tests.helpers.factories import even_weights, one_page_hits
 from tests.helpers.fakes import HashingEmbedder
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from folio.search.candidate_filter import CandidateFilter, SectionFilter, deep_enough, first_depth
+from folio.papers.model import NewPaper, PageMap, SourceFile
+from folio.papers.sections import Kind, PaperSection
+from folio.question.question import Question
+from folio.search.filters import CandidateFilter, SectionFilter, deep_enough, first_depth
 from folio.search.fusion import FusionSettings
-from folio.search.question import Question
 from folio.search.retriever import Retriever, SearchRequest
-from folio.sections import Kind, PaperSection
 from folio.store import indexes
 from folio.store.library import Library
-from folio.types import NewPaper, PageMap, SourceFile
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp, HashingEmbedder
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from folio import workers
 from folio.errors import StoreMismatch
-from folio.search.candidate_filter import CandidateFilter
+from folio.question.question import Question
 from folio.search.coarse_fine import COARSE_WEIGHT, HIGHLIGHTS, dense_search
-from folio.search.question import Question
+from folio.search.filters import CandidateFilter
 from folio.store.indexes import FINE, Indexes, open_indexes
 from folio.store.library import Library
+from folio.system import workers
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from folio.papers.model import Candidate
 from folio.search.fusion import FusionSettings, fuse, fuse_in, fuse_ranks
-from folio.types import Candidate
 
 pytestmark = pytest.mark.fast
 

@@ -10,8 +10,8 @@ import pytest
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
+from folio.papers.model import Hit
 from folio.search.langchain import FolioEmbeddings
-from folio.types import Hit
 from tests.helpers.factories import GLACIERS, shelf
 from tests.helpers.fakes import HashingApp
 

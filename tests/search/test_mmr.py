@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from folio.papers.model import Vectors
 from folio.search.mmr import mmr
-from folio.types import Vectors
 
 pytestmark = pytest.mark.fast
 

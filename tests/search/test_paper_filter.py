@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from folio.errors import NotKnown, UsageError
-from folio.paper_metadata import Field, PersonName
-from folio.search.paper_filter import YEARS, PaperFilter, YearRange
-from folio.sections import PaperSection, SectionMap
-from folio.types import Paper, SourceFile
+from folio.papers.metadata import Field, PersonName
+from folio.papers.model import Paper, SourceFile
+from folio.papers.sections import PaperSection, SectionMap
+from folio.search.filters import YEARS, PaperFilter, YearRange
 from tests.helpers.known_papers import known_paper
 
 pytestmark = pytest.mark.fast

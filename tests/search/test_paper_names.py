@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from folio.errors import NotKnown, UsageError
-from folio.paper_metadata import simple_metadata
-from folio.search.paper_names import PaperNames, papers_named, the_paper
-from folio.types import Paper
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import Paper
+from folio.search.names import PaperNames, papers_named, the_paper
 from tests.helpers.factories import hit_on
 from tests.helpers.known_papers import known_paper
 

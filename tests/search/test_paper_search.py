@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio import workers
-from folio.edits import edited, parse_edits
 from folio.errors import ModelError, StoreDamaged
-from folio.search.candidate_filter import SectionFilter
-from folio.search.paper_ranking import PaperScores, PaperWeights
+from folio.papers.edits import edited, parse_edits
+from folio.papers.model import PaperHit, Vectors
+from folio.search.filters import SectionFilter
+from folio.search.papers import PaperScores, PaperWeights
 from folio.search.retriever import Retriever
-from folio.store.digests import text_hash
-from folio.types import PaperHit, Vectors
+from folio.store.rows import text_hash
+from folio.system import workers
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, read_once
 
 pytestmark = pytest.mark.fast

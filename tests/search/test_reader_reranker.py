@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from folio.papers.model import Hit, Passage, Reading
 from folio.protocols import Reranker
-from folio.search.reader_reranker import MOST_ODDS, READ, SCORE_WEIGHT, ReaderReranker
-from folio.search.reranking import reranked
-from folio.types import Hit, Passage, Reading
+from folio.search.builtin_reranker import MOST_ODDS, READ, SCORE_WEIGHT, ReaderReranker
+from folio.search.retriever import reranked
 from tests.helpers.factories import even_weights, one_page_hits
 from tests.helpers.fakes import CoverageReranker
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from folio.search.readings import fuse_readings
-from folio.types import Candidate
+from folio.papers.model import Candidate
+from folio.search.retriever import fuse_readings
 
 pytestmark = pytest.mark.fast
 

@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from folio import workers
 from folio.errors import UsageError
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
+from folio.papers.model import Hit, Paper
 from folio.protocols import Embedder, Reranker, TermWeights
+from folio.question.question import Question
+from folio.search.filters import PaperFilter
 from folio.search.fusion import FusionSettings
-from folio.search.paper_filter import PaperFilter
-from folio.search.question import Question
-from folio.search.reranking import reranked
-from folio.search.retriever import Retriever, SearchRequest
-from folio.types import Hit, Paper
+from folio.search.retriever import Retriever, SearchRequest, reranked
+from folio.system import workers
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, hashing_app, read_here
 from tests.helpers.paths import SAMPLE

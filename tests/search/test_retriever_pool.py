@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from folio.errors import StoreBusy, StoreError, StoreMismatch, StoreMissing
-from folio.search.retriever_pool import MAX_IDLE, RetrieverPool
+from folio.search.pool import MAX_IDLE, RetrieverPool
 from folio.store.library import Library
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp

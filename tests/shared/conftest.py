@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from folio.shared.ray_reader import RayReader
+from folio.shared.ray import RayReader
 from tests.helpers.postgres import PostgresServer, running_server
 
 

@@ -24,18 +24,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from folio.errors import FolioError, IndexDamaged, StoreBusy, StoreError, StoreMissing, StoreRefused, UsageError
-from folio.paper_metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
-from folio.sections import SectionMap
-from folio.store import citations, metadata_layers, notices, works
+from folio.papers.metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
+from folio.papers.model import Chunk, Failure
+from folio.papers.sections import SectionMap
+from folio.papers.work import SourceName, Work, WorkAuthor
+from folio.store import metadata, works
 from folio.store.conversations import Conversations
 from folio.store.database import Database
-from folio.store.digests import text_hash
 from folio.store.library import Library
-from folio.store.paper_vectors import PaperVector
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
-from folio.store.work_rows import Notice
-from folio.types import Chunk, Failure
-from folio.work import SourceName, Work, WorkAuthor
+from folio.store.rows import PaperVector, text_hash
+from folio.store.works import Notice
 from tests.helpers import postgres
 from tests.helpers.answers import ANSWER
 from tests.helpers.engines import (
@@ -443,7 +442,7 @@ def test_a_change_of_metadata_that_fails_changes_nothing(both: Both) -> None:
 
     def fail(library: Library) -> None:
         with library.database.transaction():
-            metadata_layers.write(library.database, "a" * 64, "person", Metadata(title=_said("Never Said")))
+            metadata.write(library.database, "a" * 64, "person", Metadata(title=_said("Never Said")))
             assert library.papers_by_id(["a" * 64])[0].title == "Never Said"
             raise ZeroDivisionError
 
@@ -481,8 +480,8 @@ def test_papers_are_named_for_citations(both: Both) -> None:
     }
     for letter in said:
         both(lambda library, letter=letter: add(library, f"{letter}.pdf", paper(letter, TEXT + letter, NO_METADATA)))  # type: ignore[misc]
-    for letter, metadata in said.items():
-        both(lambda library, id=letter * 64, it=metadata: library.set_metadata(id, "bibliography", it))  # type: ignore[misc]
+    for letter, fields in said.items():
+        both(lambda library, id=letter * 64, it=fields: library.set_metadata(id, "bibliography", it))  # type: ignore[misc]
     both(lambda library: library.set_metadata("1" * 64, "online", about("Other", 2020, "Sleep")))
     labels = {one.id[0]: one.label for one in both(lambda library: library.papers())}
     assert labels == {
@@ -533,12 +532,12 @@ def test_works_citations_and_notices(both: Both) -> None:
     preprint, journal, citing, other = both(lambda library: _put(library, *given))
     for letter, id in zip("abc", (preprint, citing, other), strict=True):
         both(lambda library, letter=letter, id=id: _link(library, letter, id))  # type: ignore[misc]
-    assert both(lambda library: citations.library_edges(library.database)) == [
+    assert both(lambda library: works.library_edges(library.database)) == [
         ("b" * 64, "a" * 64), ("b" * 64, "c" * 64), ("c" * 64, "a" * 64), ("c" * 64, "b" * 64)
     ]  # fmt: skip
-    assert both(lambda library: citations.cited_papers(library.database, "b" * 64)) == {"a" * 64, "c" * 64}
-    assert both(lambda library: citations.cited_papers(library.database, "a" * 64)) is None
-    assert both(lambda library: citations.citing(library.database, preprint)) == [citing, other]
+    assert both(lambda library: works.cited_papers(library.database, "b" * 64)) == {"a" * 64, "c" * 64}
+    assert both(lambda library: works.cited_papers(library.database, "a" * 64)) is None
+    assert both(lambda library: works.citing(library.database, preprint)) == [citing, other]
     assert both(lambda library: [kept.id for kept in works.versions(library.database, preprint)]) == [journal, preprint]
     for kind, dated, link in (("correction", "2021", "10.1/b"), ("correction", "2021", "10.1/B"), ("erratum", "", "")):
         if kind == "erratum":
@@ -547,10 +546,10 @@ def test_works_citations_and_notices(both: Both) -> None:
 
         def say(library: Library, notice: Notice = notice) -> None:
             with library.changing_works() as database:
-                notices.add(database, notice)
+                works.add(database, notice)
 
         both(say)
-    assert [one.link for one in both(lambda library: notices.of_works(library.database, [journal]))] == [
+    assert [one.link for one in both(lambda library: works.of_works(library.database, [journal]))] == [
         "10.1/B", "10.1/b", ""
     ]  # fmt: skip
     assert (
@@ -560,7 +559,7 @@ def test_works_citations_and_notices(both: Both) -> None:
     assert both(lambda library: _put(library, joined)) == [journal]  # two works turn out to be one
     assert both(lambda library: works.get(library.database, [other])) == {}
     assert both(lambda library: works.papers_of(library.database, journal)) == ["c" * 64, "a" * 64]
-    assert both(lambda library: citations.references_of(library.database, journal)) == [
+    assert both(lambda library: works.references_of(library.database, journal)) == [
         "openalex W5",
         "arxiv 2101.00001",
     ]

@@ -14,11 +14,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from folio import workers
-from folio.app_settings import Place
+from folio.app import Place
 from folio.errors import StoreMissing, UsageError
-from folio.shared.library import SharedLibrary
+from folio.shared.store import SharedLibrary
 from folio.store.conversations import Turn
+from folio.system import workers
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.engines import rows_of
 from tests.helpers.fakes import HashingApp, read_once

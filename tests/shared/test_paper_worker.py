@@ -20,16 +20,16 @@ import pytest
 import folio
 from folio.app import App
 from folio.errors import FolioError, OllamaError, PaperError, PaperLimit, StoreMismatch, UsageError
-from folio.ingest.embedding_queue import EmbeddedPaper
 from folio.ingest.pipeline import Limits
+from folio.ingest.queue import EmbeddedPaper
 from folio.models.minilm import BuiltinEmbedder
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_embedder import OllamaEmbedder
-from folio.shared import paper_worker
-from folio.shared.paper_worker import Job, PaperWorker
-from folio.store.digests import text_hash
+from folio.papers.model import SourceFile
+from folio.shared import ray
+from folio.shared.ray import Job, PaperWorker
 from folio.store.fingerprint import Reading
-from folio.types import SourceFile
+from folio.store.rows import text_hash
 from tests.helpers import worker_embedders
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingEmbedder, hashing_app
@@ -104,13 +104,13 @@ def test_workers_of_another_version_or_model_are_refused(tmp_path: Path) -> None
 
 
 def test_a_process_keeps_its_worker_for_the_papers_of_one_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(paper_worker, "_worker", None)
+    monkeypatch.setattr(ray, "_worker", None)
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     file, content = SourceFile("a.pdf", "a.pdf", "a" * 64), b"%PDF-1.7"
     used = []
     for job in (JOB, pickle.loads(pickle.dumps(JOB)), replace(JOB, id="another")):
-        assert isinstance(paper_worker.read_in_worker(job, file, content), PaperError)
-        used.append(paper_worker._worker)
+        assert isinstance(ray.read_in_worker(job, file, content), PaperError)
+        used.append(ray._worker)
     assert used[0] is used[1] is not used[2]
     assert used[2] is not None
     used[2].close()

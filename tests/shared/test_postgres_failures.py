@@ -14,11 +14,11 @@ import psycopg
 import pytest
 
 from config import PERSONAL
-from folio import workers
 from folio.errors import DiskFull, StoreError, StoreMissing
 from folio.shared.postgres import PostgresDatabase, place_of
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
+from folio.system import workers
 from tests.helpers.adder import Adder, add_numbered, number_of, open_library
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.engines import add, file, paper, rows_of

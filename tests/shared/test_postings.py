@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folio.errors import IndexDamaged
-from folio.shared.postings import BLOCK, FIELD_NORMS, NONE, Postings, joined, key, pack, postings_of, unpack
+from folio.shared.server_index import BLOCK, FIELD_NORMS, NONE, Postings, joined, key, pack, postings_of, unpack
 
 PLACES = st.dictionaries(st.integers(0, BLOCK - 1), st.tuples(st.integers(1, 70_000), st.integers(0, 255)), min_size=1)
 

@@ -21,18 +21,17 @@ import pytest
 if find_spec("ray") is None:  # not imported here: its settings must be there first
     pytest.skip("ray is not installed (requirements/ray.txt)", allow_module_level=True)
 
-from folio import workers
-from folio.commands import ingest
+from folio.cli import ingest
 from folio.errors import OllamaError, PaperLimit, UsageError
 from folio.ingest.discovery import find_pdfs, hash_files
-from folio.ingest.embedding_queue import EmbeddedPaper
 from folio.ingest.pipeline import Limits
-from folio.shared import ray_reader
-from folio.shared.paper_worker import Job
-from folio.shared.ray_reader import RayReader
+from folio.ingest.queue import EmbeddedPaper
+from folio.papers.model import SourceFile
+from folio.shared import ray as ray_reader
+from folio.shared.ray import Job, RayReader
 from folio.store.fingerprint import Reading
 from folio.store.library import Library
-from folio.types import SourceFile
+from folio.system import workers
 from tests.helpers import worker_embedders
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, make_pdf, read_once

@@ -15,15 +15,14 @@ import pytest
 from folio import errors
 from folio.errors import ClusterError, FolioError, OllamaError, PackagesMissing, PaperBusy, PaperError
 from folio.ingest.discovery import find_pdfs, hash_files
-from folio.ingest.embedding_queue import EmbeddedPaper
 from folio.ingest.pipeline import Limits
-from folio.paper_metadata import NO_METADATA
-from folio.shared import ray_reader
-from folio.shared.paper_worker import Job
-from folio.shared.ray_reader import RayReader
+from folio.ingest.queue import EmbeddedPaper
+from folio.papers.metadata import NO_METADATA
+from folio.papers.model import NewPaper, PageMap, SourceFile
+from folio.shared import ray as ray_reader
+from folio.shared.ray import Job, RayReader
 from folio.store.fingerprint import Reading
-from folio.types import NewPaper, PageMap, SourceFile
-from folio.workers import Finished
+from folio.system.workers import Finished
 from tests.helpers.fakes import HashingEmbedder, RecordedProgress
 from tests.helpers.ray_stand_in import RayStandIn, WorkerEnded
 

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from folio.errors import IndexDamaged, StoreBusy, StoreError
-from folio.shared import server_check, server_index, server_search
+from folio.shared import server_index, server_search
 from folio.shared.postgres import PostgresDatabase
 from folio.shared.server_search import ServerIndexes, open_server_indexes
 from folio.store.library import Library
@@ -229,7 +229,7 @@ def test_an_empty_library(pair: LibraryPair) -> None:
 
 
 def test_updates_leave_no_history(pair: LibraryPair, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (server_index, sys.modules["folio.shared.postings"]):
+    for module in (server_index, sys.modules["folio.shared.server_index"]):
         monkeypatch.setattr(module, "BLOCK", 32)  # so that papers lie in several blocks
     texts = made_up_texts(14, 4000)
     questions = made_up_questions(texts, 25)
@@ -422,11 +422,11 @@ def test_a_check_finds_what_is_wrong(pair: LibraryPair, damage: str, fault: str)
     pair.add_all(made_up_texts(3, 3000))
     pair.drop("1.pdf")
     pair.update()
-    assert server_check.faults(pair.database, pair.shared) == []
+    assert server_search.faults(pair.database, pair.shared) == []
     pair.database.execute(damage)
-    assert any(fault in found for found in server_check.faults(pair.database, pair.shared))
+    assert any(fault in found for found in server_search.faults(pair.database, pair.shared))
     server_index.update(pair.database, pair.shared, rebuild=True)
-    assert server_check.faults(pair.database, pair.shared) == []
+    assert server_search.faults(pair.database, pair.shared) == []
 
 
 def test_an_update_makes_damaged_rows_anew(pair: LibraryPair) -> None:

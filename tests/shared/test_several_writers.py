@@ -18,15 +18,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from folio import workers
 from folio.errors import StoreBusy, StoreMissing
 from folio.ingest import discovery
-from folio.ingest.progress import Outcome
+from folio.ingest.discovery import Outcome
+from folio.papers.model import SourceFile
 from folio.shared import published
 from folio.shared.postgres import PostgresDatabase
-from folio.shared.postgres_store import PostgresStore
+from folio.shared.store import PostgresStore
 from folio.store.query_log import QueryLog
-from folio.types import SourceFile
+from folio.system import workers
 from tests.helpers.factories import write_pdf
 from tests.helpers.fakes import HashingApp, RecordedProgress, read_once
 from tests.helpers.postgres import PostgresServer

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio import workers
 from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence, Style
-from folio.store.answer_snapshot import restore, snapshot_of
+from folio.papers.model import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile, Vectors
+from folio.store.conversations import restore, snapshot_of
 from folio.store.library import Library
-from folio.types import Chunk, Hit, NewPaper, PageMap, Paper, SourceFile, Vectors
+from folio.system import workers
 from tests.helpers.answers import ANSWER, ICE_PAPER, ICE_TEXT, MELT_PAPER, MELT_TEXT, REFUSED, REPORT
 from tests.helpers.fakes import hashing_app, make_pdf, read_here
 

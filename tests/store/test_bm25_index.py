@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from folio.errors import IndexDamaged
-from folio.store import bm25_index
-from folio.store.bm25_index import MANIFEST, OkapiIndex, TantivyIndex, rarity
-from folio.store.checksums import read_manifest, write_manifest
+from folio.store import bm25
+from folio.store.bm25 import MANIFEST, OkapiIndex, TantivyIndex, rarity
+from folio.store.index_files import read_manifest, write_manifest
 from folio.store.rows import Passage, Stamp
 from tests.helpers.damage import cut, flip
 
@@ -204,8 +204,8 @@ def test_passages_added_one_by_one_score_as_those_added_at_once(folder: Path, tm
 
 def test_scores_that_differ_by_rounding_are_ties() -> None:
     below = 1 - 2.0**-23
-    assert bm25_index.tied([(7, 1.0), (3, below), (5, 0.5)], 2.0**-22) == [(3, 1.0), (7, 1.0), (5, 0.5)]
-    assert bm25_index.tied([(7, 1.0), (3, below)], 2.0**-24) == [(7, 1.0), (3, below)]
+    assert bm25.tied([(7, 1.0), (3, below), (5, 0.5)], 2.0**-22) == [(3, 1.0), (7, 1.0), (5, 0.5)]
+    assert bm25.tied([(7, 1.0), (3, below)], 2.0**-24) == [(7, 1.0), (3, below)]
 
 
 def test_a_reader_keeps_the_state_it_opened(folder: Path) -> None:

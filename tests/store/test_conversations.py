@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from folio import workers
 from folio.answer_types import Answer
 from folio.errors import NotKnown, StoreBusy, StoreDamaged, StoreMissing
 from folio.store.conversations import Conversations, Turn
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
 from folio.store.sqlite import SqliteDatabase
-from folio.store.user_file import user_file
+from folio.store.user_file import user_file_of
+from folio.system import workers
 from tests.helpers.answers import ANSWER, REFUSED, REPORT
 from tests.helpers.damage import at_once, tamper
 from tests.helpers.fakes import hashing_app, make_pdf, read_here
@@ -276,7 +276,7 @@ def test_a_long_transaction_of_another_program_is_not_waited_for(
         lambda: log.mark("good"),
         log.clear,
     ]
-    with closing(sqlite3.connect(user_file(path), isolation_level=None)) as other:
+    with closing(sqlite3.connect(user_file_of(path), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         for write in writes:
@@ -347,7 +347,7 @@ def test_a_changed_turn_is_an_error_and_can_be_deleted(written: Conversations, p
     ids = [written.begin(), written.begin()]
     for id in ids:
         written.add(id, {"answer": "It is 23 km long."}, ANSWER, ENTRY)
-    tamper(user_file(path), f"UPDATE turns SET {changed} WHERE conversation = '{ids[0]}'")
+    tamper(user_file_of(path), f"UPDATE turns SET {changed} WHERE conversation = '{ids[0]}'")
     for read in (
         lambda: written.turns(ids[0]),
         lambda: written.query(ids[0], 1),
@@ -359,5 +359,5 @@ def test_a_changed_turn_is_an_error_and_can_be_deleted(written: Conversations, p
     assert len(written.turns(ids[1])) == 1
     written.remove(ids[0])
     assert [found.id for found in written.summaries()] == [ids[1]]
-    with closing(SqliteDatabase(user_file(path), "user")) as database:
+    with closing(SqliteDatabase(user_file_of(path), "user")) as database:
         assert database.faults("user") == []

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from folio.store.daily_notice import is_first_today
-from folio.store.permissions import make_private
+from folio.model_choice import is_first_today
+from folio.system.files import make_private
 from tests.helpers.permissions import read_only_tree
 
 MONDAY, TUESDAY = date(2026, 11, 23), date(2026, 11, 24)

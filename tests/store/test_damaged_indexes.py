@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from folio.errors import IndexDamaged
+from folio.papers.model import Vectors
 from folio.search.fusion import FusionSettings
 from folio.search.retriever import Retriever, SearchResult
-from folio.store import checksums
-from folio.store.bm25_index import MANIFEST as BM25_MANIFEST
-from folio.store.bm25_index import TantivyIndex
-from folio.store.checksums import BLOCK, Checksums, check
+from folio.store import index_files
+from folio.store.bm25 import MANIFEST as BM25_MANIFEST
+from folio.store.bm25 import TantivyIndex
+from folio.store.index_files import BLOCK, Checksums, check
 from folio.store.indexes import LEXICAL, LIBRARY, check_in_background, open_indexes, update_indexes, verify, writing
 from folio.store.library import Library
-from folio.store.vector_index import VectorIndex
-from folio.types import Vectors
+from folio.store.vectors import VectorIndex
 from tests.helpers.damage import flip
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.fakes import HashingEmbedder, overwrite
@@ -192,7 +192,7 @@ def test_a_wrong_vector_is_noticed_when_searched(folder: Path, asked: Asked, exp
 def _large(folder: Path, blocks: int) -> dict[str, Checksums]:
     path = folder / "large"
     path.write_bytes(random.Random(1).randbytes(blocks * BLOCK - 5))
-    return {"large": checksums.checksums(path)}
+    return {"large": index_files.checksums(path)}
 
 
 def test_a_large_file_is_sampled_at_opening(tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_a_large_file_is_sampled_at_opening(tmp_path: Path) -> None:
 def test_a_background_check_has_damage_repaired_before_the_next_question(
     folder: Path, asked: Asked, expected: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folio.store.vector_index.CHECKED_BYTES", 0)
-    monkeypatch.setattr("folio.store.checksums._sample", lambda files, blocks, count: [])  # nothing at opening
+    monkeypatch.setattr("folio.store.vectors.CHECKED_BYTES", 0)
+    monkeypatch.setattr("folio.store.index_files._sample", lambda files, blocks, count: [])  # nothing at opening
     (path,) = folder.glob("*.faiss")
     flip(path, 200, 16)  # inside a vector
     asked.retriever.search("nothing of this", 1)

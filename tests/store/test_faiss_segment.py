@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from folio.errors import IndexDamaged
-from folio.store.checksums import checksums
-from folio.store.faiss_segment import BEST, ERROR, RECALL, Ids, Segment, build, build_flat, full_precision_index
-from folio.types import Vectors
+from folio.papers.model import Vectors
+from folio.store.index_files import checksums
+from folio.store.vectors import BEST, ERROR, RECALL, Ids, Segment, build, build_flat, full_precision_index
 from tests.helpers.damage import cut
 from tests.helpers.fakes import overwrite
 from tests.helpers.windows import SHARING_VIOLATION, refusal

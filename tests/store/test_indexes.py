@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from folio.errors import StoreBusy, StoreMismatch
-from folio.store.bm25_index import TantivyIndex
-from folio.store.checksums import read_manifest, write_manifest
-from folio.store.digests import pack_vector
+from folio.papers.model import Vectors
+from folio.store.bm25 import TantivyIndex
+from folio.store.index_files import read_manifest, write_manifest
 from folio.store.indexes import (
     LEXICAL,
     LIBRARY,
@@ -30,8 +30,8 @@ from folio.store.indexes import (
     writing,
 )
 from folio.store.library import Library
-from folio.store.vector_index import VectorIndex
-from folio.types import Vectors
+from folio.store.rows import pack_vector
+from folio.store.vectors import VectorIndex
 from tests.helpers.damage import cut, flip, tamper
 from tests.helpers.fakes import HashingEmbedder, overwrite
 from tests.helpers.paths import ROOT

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from folio.errors import StoreDamaged, StoreMismatch, StoreMissing
-from folio.sections import PaperSection
-from folio.store.digests import text_hash
+from folio.papers.model import Failure
+from folio.papers.sections import PaperSection
+from folio.store.database import LIBRARY_VERSION, NAMES
 from folio.store.library import Library
-from folio.store.replacement import replace_papers
+from folio.store.metadata import replace_papers
+from folio.store.rows import text_hash
 from folio.store.sqlite import SqliteDatabase
-from folio.store.tables import LIBRARY_VERSION, NAMES
-from folio.types import Failure
 from tests.helpers.damage import at_once, tamper
 from tests.helpers.engines import SPANS, TEXT, add, file, ids, paper
 

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from folio import workers
-from folio.files import unusable
 from folio.ingest import discovery
-from folio.store import bm25_index
-from folio.store.faiss_segment import Segment
+from folio.store import bm25
 from folio.store.indexes import LEXICAL, Indexes
 from folio.store.library import Library
 from folio.store.query_log import LogEntry, QueryLog
 from folio.store.user_file import set_aside
-from folio.web.upload_queue import UploadQueue
+from folio.store.vectors import Segment
+from folio.system import workers
+from folio.system.files import unusable
+from folio.web.uploads import UploadQueue
 from tests.helpers import windows
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.fakes import HashingApp, HashingEmbedder, RecordedProgress, hashing_app, make_pdf, read_once
@@ -134,9 +134,9 @@ def test_indexes_change_while_a_reader_has_them_open(app: HashingApp, change: Ca
     assert _old_files(app) == []
     assert app.verify() == []
     lexical = app.store_folder / LEXICAL
-    left = {path.name for path in lexical.iterdir()} - bm25_index.listed_files(lexical).keys()
-    assert {name for name in left if not name.endswith(".lock")} == {bm25_index.MANIFEST}
-    segments = {name.partition(".")[0] for name in bm25_index.listed_files(lexical) if not name.endswith(".json")}
+    left = {path.name for path in lexical.iterdir()} - bm25.listed_files(lexical).keys()
+    assert {name for name in left if not name.endswith(".lock")} == {bm25.MANIFEST}
+    segments = {name.partition(".")[0] for name in bm25.listed_files(lexical) if not name.endswith(".json")}
     assert len(segments) == 1
 
 

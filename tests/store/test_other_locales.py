@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from folio import workers
+from folio.system import workers
 from tests.helpers.fakes import hashing_app, make_pdf, read_here
 from tests.helpers.paths import ROOT
 

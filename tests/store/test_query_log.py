@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, UsageError
+from folio.papers.model import Failure
 from folio.store import indexes
 from folio.store.conversations import Conversations
-from folio.store.digests import text_hash
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
-from folio.store.user_file import user_file
-from folio.types import Failure
+from folio.store.rows import text_hash
+from folio.store.user_file import user_file_of
 from tests.helpers import libraries
 from tests.helpers.answers import ANSWER
 from tests.helpers.engines import add, file, paper, vectors
@@ -35,7 +35,7 @@ def log(library: Library) -> QueryLog:
 
 def _questions(path: Path) -> list[tuple[str, str]]:
     """Each question with its feedback, in the file that belongs to a library."""
-    with closing(sqlite3.connect(user_file(path))) as connection:
+    with closing(sqlite3.connect(user_file_of(path))) as connection:
         return connection.execute("SELECT question, feedback FROM queries ORDER BY id").fetchall()
 
 
@@ -111,7 +111,7 @@ def test_questions_and_conversations_change_nothing_about_the_papers(
 
 def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryLog, path: Path) -> None:
     committed: list[float] = []
-    with closing(sqlite3.connect(user_file(path), isolation_level=None, check_same_thread=False)) as other:
+    with closing(sqlite3.connect(user_file_of(path), isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN IMMEDIATE")
         other.execute("INSERT INTO work_marks VALUES ('doi 10.1/x', '0')")
 

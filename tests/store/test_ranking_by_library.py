@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from folio.papers.model import SourceFile
 from folio.search.fusion import FusionSettings
 from folio.search.retriever import Retriever
-from folio.store.bm25_index import MANIFEST
+from folio.store.bm25 import MANIFEST
 from folio.store.indexes import LEXICAL, LIBRARY, Engine, open_indexes
 from folio.store.library import Library
 from folio.text import tokenize
-from folio.types import SourceFile
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.stores import Notices, Store
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from folio.paper_metadata import simple_metadata
-from folio.search import spelling
-from folio.store import citations, notices, sqlite, works
+from folio.papers.metadata import simple_metadata
+from folio.papers.work import Work, WorkAuthor
+from folio.question import spelling
+from folio.store import sqlite, works
 from folio.store.query_log import LogEntry
-from folio.store.work_rows import Notice
-from folio.work import Work, WorkAuthor
+from folio.store.works import Notice
 from tests.helpers.factories import shelf
 from tests.helpers.fakes import HashingApp
 
@@ -35,8 +35,8 @@ def app(tmp_path: Path) -> HashingApp:
             author = (WorkAuthor("Byte", "Ada"),)
             (one,) = works.put(database, [Work("crossref", title="Alike", authors=author, year=2021, doi="10.1/a")])
             works.link_paper(database, ids[0], one, "doi", 1.0)
-            citations.add_citations(database, one, ["doi 10.1/b"], "crossref", works.now())
-            notices.add(database, Notice(one, "retraction", "2021-05-26", "10.1/r", "crossref", works.now()))
+            works.add_citations(database, one, ["doi 10.1/b"], "crossref", works.now())
+            works.add(database, Notice(one, "retraction", "2021-05-26", "10.1/r", "crossref", works.now()))
         app.backend.update_indexes(library)
     return app
 

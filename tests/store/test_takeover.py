@@ -18,13 +18,13 @@ import pytest
 
 from folio.errors import DiskFull, StoreBusy, StoreDamaged, StoreError, StoreMismatch
 from folio.ingest import rebuild
-from folio.store import takeover, works
+from folio.store import sqlite, works
 from folio.store.conversations import Conversations
-from folio.store.digests import row_digest, text_hash
+from folio.store.database import LIBRARY_VERSION
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
-from folio.store.tables import LIBRARY_VERSION
-from folio.store.user_file import copies, user_file
+from folio.store.rows import row_digest, text_hash
+from folio.store.user_file import copies, user_file_of
 from tests.helpers.answers import ANSWER
 from tests.helpers.damage import at_once, tamper, zero_pages
 from tests.helpers.exhaustive import sample
@@ -102,7 +102,7 @@ def _version(path: Path) -> int:
 
 def _assert_taken_over(path: Path, said: Rows, made: Rows) -> None:
     assert _version(path) == LIBRARY_VERSION
-    assert _said(user_file(path), old=False) == said
+    assert _said(user_file_of(path), old=False) == said
     assert _made(path, old=False) == made
     with closing(Library(path)) as library:
         assert library.check() == []
@@ -118,7 +118,7 @@ def test_every_row_is_taken_over(path: Path) -> None:
     Library(path).close()
     _assert_taken_over(path, said, made)
     assert not path.with_name("takeover").exists()
-    (day,) = copies(user_file(path))
+    (day,) = copies(user_file_of(path))
     assert _said(day, old=False) == said
 
 
@@ -217,7 +217,7 @@ def test_vectors_of_folio_0_3_get_a_checksum(path: Path) -> None:
 def test_the_mode_of_the_file_is_kept(path: Path) -> None:
     path.chmod(0o600)
     Library(path).close()
-    assert {file.stat().st_mode & 0o777 for file in (path, user_file(path), *copies(user_file(path)))} == {0o600}
+    assert {file.stat().st_mode & 0o777 for file in (path, user_file_of(path), *copies(user_file_of(path)))} == {0o600}
 
 
 # Kills, and others at the same time
@@ -237,11 +237,11 @@ def test_a_kill_leaves_the_old_library_or_the_new_one(path: Path, tmp_path: Path
     steps = [step for step, name in enumerate(names, 1) if step == 1 or name != names[step - 2]]
     for step in sorted({*sample(steps, 24), *steps[-3:]}):
         own = killed(step) / "library.sqlite"
-        if _version(own) == takeover.VERSION:
+        if _version(own) == sqlite.VERSION:
             assert (_said(own, old=True), _made(own, old=True)) == (said, made)
         Library(own).close()
         _assert_taken_over(own, said, made)
-        assert _said(copies(user_file(own))[-1], old=False) == said
+        assert _said(copies(user_file_of(own))[-1], old=False) == said
 
 
 def test_many_open_it_at_once(path: Path) -> None:
@@ -278,7 +278,7 @@ def test_conversations_that_were_open_before_have_all(path: Path) -> None:
 
 def test_a_program_of_the_previous_release_is_not_cut_off(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said, made = _said(path, old=True), _made(path, old=True)
-    monkeypatch.setattr(takeover, "BUSY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.1)
     with closing(sqlite3.connect(path, isolation_level=None)) as server:
         for statements in (
             ("BEGIN", "SELECT count(*) FROM papers"),
@@ -291,7 +291,7 @@ def test_a_program_of_the_previous_release_is_not_cut_off(path: Path, monkeypatc
             with pytest.raises(StoreBusy):
                 Library(path)
             server.execute("ROLLBACK")
-            assert (_version(path), _made(path, old=True)) == (takeover.VERSION, made)
+            assert (_version(path), _made(path, old=True)) == (sqlite.VERSION, made)
     Library(path).close()
     _assert_taken_over(path, said, made)
 
@@ -313,7 +313,7 @@ def test_a_file_that_cannot_be_written(path: Path) -> None:
     made = _made(path, old=True)
     with read_only(path), pytest.raises(StoreError, match="cannot be used now"):
         Library(path)
-    assert (_version(path), _made(path, old=True)) == (takeover.VERSION, made)
+    assert (_version(path), _made(path, old=True)) == (sqlite.VERSION, made)
 
 
 def _error_of_opening(path: Path) -> StoreError | None:
@@ -337,7 +337,7 @@ def test_a_disk_that_is_full_or_fails_leaves_the_old_library(path: Path, kind: s
         with sqlite_faults(kind, first, failing=10**6):
             error = _error_of_opening(path)
         errors += [] if error is None else [error]
-        if _version(path) == takeover.VERSION:
+        if _version(path) == sqlite.VERSION:
             assert (_said(path, old=True), _made(path, old=True)) == (said, made)
             assert not path.with_name("takeover").exists()
         assert _error_of_opening(path) is None
@@ -357,17 +357,17 @@ def test_an_older_library_is_refused_and_unchanged(path: Path, version: int) -> 
             Library(path, create=create)
         assert "Open it once with that version" in caught.value.remedy
     assert path.read_bytes() == before
-    assert not user_file(path).exists()
+    assert not user_file_of(path).exists()
 
 
-@pytest.mark.parametrize("version", [3, takeover.VERSION])
+@pytest.mark.parametrize("version", [3, sqlite.VERSION])
 def test_a_library_with_a_false_older_version_is_damaged(path: Path, version: int) -> None:
     Library(path).close()
-    said = _said(user_file(path), old=False)
+    said = _said(user_file_of(path), old=False)
     tamper(path, f"PRAGMA user_version = {version}")
     with pytest.raises(StoreDamaged, match=f"its version is said to be {version}, but its tables are those of"):
         Library(path)
-    assert _said(user_file(path), old=False) == said
+    assert _said(user_file_of(path), old=False) == said
 
 
 # Damage
@@ -389,7 +389,7 @@ def _require_damaged(path: Path) -> None:
         with pytest.raises(StoreDamaged) as caught:
             Library(path)
         assert "--rebuild" in caught.value.remedy
-    assert _version(path) == takeover.VERSION
+    assert _version(path) == sqlite.VERSION
     assert not path.with_name("takeover").exists()
 
 
@@ -415,7 +415,7 @@ def test_what_people_said_is_kept_where_papers_are_damaged(path: Path, damage: D
     _do(path, damage)
     before = path.read_bytes()
     _require_damaged(path)
-    assert _said(user_file(path), old=False) == said
+    assert _said(user_file_of(path), old=False) == said
     assert path.read_bytes() == before
     assert rebuild.read_if_sound(path, Library.papers) is None
     new = path.with_name(rebuild.UNFINISHED)
@@ -426,7 +426,7 @@ def test_what_people_said_is_kept_where_papers_are_damaged(path: Path, damage: D
     with closing(Library(path)) as library:
         assert library.papers() == []
         assert QueryLog(library.database).counts().questions == 3
-    assert _said(user_file(path), old=False) == said
+    assert _said(user_file_of(path), old=False) == said
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_all_readable_rows_of_what_people_said_are_kept(path: Path, damage: Dama
     said = _said(path, old=True)
     _do(path, damage)
     _require_damaged(path)
-    kept = _said(user_file(path), old=False)
+    kept = _said(user_file_of(path), old=False)
     assert {table: len(said[table]) - len(kept[table]) for table in said if said[table] != kept[table]} in (
         lost,
         {**lost, "turns": 0},  # they no longer name their question
@@ -463,10 +463,10 @@ def test_what_was_said_since_is_not_overwritten(path: Path) -> None:
     with closing(Library(path)) as library:
         QueryLog(library.database).mark_row(2, "bad")
         library.set_metadata("1" * 64, "person", library.metadata_layers("0" * 64)["bibliography"])
-    said = _said(user_file(path), old=False)
+    said = _said(user_file_of(path), old=False)
     path.write_bytes(old)  # a backup is put back
     Library(path).close()
-    assert _said(user_file(path), old=False) == said
+    assert _said(user_file_of(path), old=False) == said
     assert _version(path) == LIBRARY_VERSION
 
 
@@ -477,4 +477,4 @@ def test_an_interrupted_rebuild_of_the_release_before_takes_nothing_away(path: P
     said = _said(path, old=True)
     Library(path).close()
     Library(unfinished).close()
-    assert _said(user_file(path), old=False) == said
+    assert _said(user_file_of(path), old=False) == said

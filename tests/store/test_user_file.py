@@ -21,14 +21,14 @@ from filelock import FileLock
 
 from folio.errors import DiskFull, StoreDamaged, StoreError
 from folio.ingest import rebuild
-from folio.paper_metadata import simple_metadata
+from folio.papers.metadata import simple_metadata
 from folio.store import user_file
 from folio.store.conversations import Conversations
+from folio.store.database import LIBRARY_VERSION
 from folio.store.library import Library
-from folio.store.permissions import make_private
 from folio.store.query_log import QueryLog
-from folio.store.tables import LIBRARY_VERSION
 from folio.store.user_file import copies, copy_daily, copy_now, restored, set_aside
+from folio.system.files import make_private
 from tests.helpers.answers import ANSWER
 from tests.helpers.damage import PAGE, at_once, flip, page_of, tamper, zero_pages
 from tests.helpers.exhaustive import sample
@@ -85,7 +85,7 @@ def path(pristine: Path, tmp_path: Path, clock: Clock) -> Path:
 
 @pytest.fixture
 def user(path: Path) -> Path:
-    return user_file.user_file(path)
+    return user_file.user_file_of(path)
 
 
 def _count(path: Path) -> int:

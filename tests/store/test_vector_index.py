@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from folio.errors import IndexDamaged
-from folio.store.checksums import checksums, read_manifest, to_json, write_manifest
+from folio.papers.model import Vectors
+from folio.store.index_files import checksums, read_manifest, to_json, write_manifest
 from folio.store.rows import Stamp
-from folio.store.vector_index import MANIFEST, VectorIndex
-from folio.types import Vectors
+from folio.store.vectors import MANIFEST, VectorIndex
 from tests.helpers.damage import cut, flip
 
 STAMP = Stamp("0123456789abcdef", 3)

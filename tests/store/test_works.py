@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folio.errors import StoreDamaged
-from folio.store import citations, notices, works
+from folio.papers.work import SourceName, Work, WorkAuthor, from_json, reference_mark, to_json
+from folio.store import works
 from folio.store.library import Library
 from folio.store.sqlite import MEMORY
-from folio.store.work_rows import Notice
-from folio.work import SourceName, Work, WorkAuthor, from_json, reference_mark, to_json
+from folio.store.works import Notice
 
 TITLE = "On the Sleep of Otters"
 TIME = "2026-01-02T03:04:05+00:00"
@@ -68,13 +68,13 @@ def test_a_description_shows_that_two_works_are_one(library: Library) -> None:
     assert len({first, second, other}) == 3
     with library.database.transaction():
         works.link_paper(library.database, "p" * 64, second, "title", 0.97)
-        notices.add(library.database, Notice(second, "correction", "2024-05", "10.1/c", "crossref", TIME))
+        works.add(library.database, Notice(second, "correction", "2024-05", "10.1/c", "crossref", TIME))
     assert put(library, work("semanticscholar", title="D", doi="10.1/x", openalex="W2")) == [first]
     assert works.get(library.database, [second]) == {}
     assert works.of_papers(library.database, ["p" * 64])["p" * 64].work == first
-    assert citations.references_of(library.database, first) == ["openalex W9", "doi 10.1/y"]
-    assert citations.citing(library.database, first) == [other]
-    assert [each.work for each in notices.of_works(library.database, [first, second])] == [first]
+    assert works.references_of(library.database, first) == ["openalex W9", "doi 10.1/y"]
+    assert works.citing(library.database, first) == [other]
+    assert [each.work for each in works.of_works(library.database, [first, second])] == [first]
     assert library.check() == []
 
 
@@ -98,12 +98,12 @@ def test_of_preprint_and_publication_the_publication_is_preferred(library: Libra
     assert {kept.id for kept in works.versions(database, copy)} == {preprint, journal, copy}
     with database.transaction():
         works.link_paper(database, "p" * 64, preprint, "arxiv", 1.0)
-        notices.add(database, Notice(journal, "retraction", "2024-05-06", "10.1/r", "crossref", TIME))
+        works.add(database, Notice(journal, "retraction", "2024-05-06", "10.1/r", "crossref", TIME))
     assert [kept.id for kept in works.of_paper(database, "p" * 64)][:2] == [
         preprint,
         works.versions(database, copy)[0].id,
     ]
-    assert [each.work for each in notices.of_papers(database, ["p" * 64, "q" * 64])["p" * 64]] == [journal]
+    assert [each.work for each in works.notices_of_papers(database, ["p" * 64, "q" * 64])["p" * 64]] == [journal]
     assert library.check() == []
 
 
@@ -120,21 +120,21 @@ def test_a_publications_notices_are_its_preprints_but_not_vice_versa(library: Li
     with database.transaction():
         for paper, id in zip("pqr", (preprint, journal, other), strict=True):
             works.link_paper(database, paper * 64, id, "doi", 1.0)
-        notices.add(database, withdrawn)
-        notices.add(database, retracted)
-    found = notices.of_papers(database, [paper * 64 for paper in "pqr"])
+        works.add(database, withdrawn)
+        works.add(database, retracted)
+    found = works.notices_of_papers(database, [paper * 64 for paper in "pqr"])
     assert found == {"p" * 64: [retracted, withdrawn], "q" * 64: [retracted]}
     assert library.check() == []
 
 
 def test_a_retraction_is_a_notice_until_the_source_takes_it_back(library: Library) -> None:
     (id,) = put(library, work(openalex="W1", is_retracted=True))
-    (notice,) = notices.of_works(library.database, [id])
+    (notice,) = works.of_works(library.database, [id])
     assert (notice.kind, notice.source, notice.link) == ("retraction", "openalex", "")
     put(library, work("crossref", is_retracted=False))
-    assert notices.of_works(library.database, [id]) == [notice]
+    assert works.of_works(library.database, [id]) == [notice]
     put(library, work(openalex="W1"))
-    assert notices.of_works(library.database, [id]) == []
+    assert works.of_works(library.database, [id]) == []
 
 
 def test_citations_between_papers_go_by_any_mark_and_any_version(library: Library) -> None:
@@ -146,10 +146,10 @@ def test_citations_between_papers_go_by_any_mark_and_any_version(library: Librar
         work("semanticscholar", title="Other", semanticscholar="b" * 40, references=("W5",)),
     )
     database = library.database
-    assert citations.citing(database, preprint) == [citing]
-    assert citations.citing(database, journal) == [citing]
-    assert citations.citing(database, unknown) == []
-    assert citations.library_edges(database) == []  # no paper of these is in the library
+    assert works.citing(database, preprint) == [citing]
+    assert works.citing(database, journal) == [citing]
+    assert works.citing(database, unknown) == []
+    assert works.library_edges(database) == []  # no paper of these is in the library
     assert works.papers_of(database, citing) == []
 
 
@@ -213,7 +213,7 @@ def test_an_invalid_work_is_refused(written: dict[str, Any]) -> None:
 def test_references_that_could_not_be_read_again_are_not_kept(library: Library) -> None:
     odd = ("", "10.1234/" + "x" * 600, "10.1234/a\nb")
     (id,) = put(library, work(openalex="W1", references=("W2", *odd)))
-    assert citations.references_of(library.database, id) == ["openalex W2"]
+    assert works.references_of(library.database, id) == ["openalex W2"]
     assert library.check() == []
 
 
@@ -221,8 +221,8 @@ def test_no_work_cites_itself_and_circles_end(library: Library) -> None:
     one = work(openalex="W1", doi="10.1234/one", references=("W1", "10.1234/ONE", "W2"))
     other = work(title="Sleeping Otters", openalex="W2", references=("W2", "W1"))
     ids = put(library, one, other)
-    assert [citations.references_of(library.database, id) for id in ids] == [["openalex W2"], ["openalex W1"]]
-    assert [citations.citing(library.database, id) for id in ids] == [[ids[1]], [ids[0]]]
+    assert [works.references_of(library.database, id) for id in ids] == [["openalex W2"], ["openalex W1"]]
+    assert [works.citing(library.database, id) for id in ids] == [[ids[1]], [ids[0]]]
 
 
 def test_references_are_known_by_their_form() -> None:
@@ -257,9 +257,9 @@ def test_an_invalid_row_is_an_error(library: Library, damage: str, read: str) ->
     reads: dict[str, Callable[[], object]] = {
         "get": lambda: works.get(database, [id]),
         "find": lambda: works.with_mark(database, "doi 10.1/y"),
-        "references": lambda: citations.references_of(database, id),
+        "references": lambda: works.references_of(database, id),
         "paper": lambda: works.of_papers(database, ["p" * 64]),
-        "notices": lambda: notices.of_works(database, [id]),
+        "notices": lambda: works.of_works(database, [id]),
     }
     with pytest.raises(StoreDamaged):
         reads[read]()
@@ -274,4 +274,4 @@ def test_an_invalid_row_is_an_error(library: Library, damage: str, read: str) ->
 def test_an_invalid_notice_is_refused(library: Library, wrong: dict[str, Any]) -> None:
     values = {"work": "0" * 16, "kind": "retraction", "dated": "", "link": "", "source": "crossref", "said_at": TIME}
     with pytest.raises(ValueError, match="a notice about a work"):
-        notices.add(library.database, Notice(**{**values, **wrong}))
+        works.add(library.database, Notice(**{**values, **wrong}))

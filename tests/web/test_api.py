@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from folio import workers
 from folio.answer_types import REFUSAL
-from folio.store.bm25_index import TantivyIndex
+from folio.store.bm25 import TantivyIndex
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import LogCounts, QueryLog
+from folio.system import workers
 from tests.helpers import fakes
 from tests.helpers.answers import REFUSED
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from folio.app import App
-from folio.paper_metadata import Field, Metadata
+from folio.papers.metadata import Field, Metadata
 from folio.pdf.render import Rect, quote_boxes
 from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, drop, yellow
 from tests.helpers.factories import small_papers

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 import pytest
 import uvicorn
 
-from folio.web.request_guard import Receive, Scope, Send
+from folio.web.guard import Receive, Scope, Send
 from folio.web.server import CONNECTIONS, make_config
 from tests.helpers.live_server import LIMIT_S, until
 

@@ -13,12 +13,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio.app import App
-from folio.deep_schema import TraceJson, from_log
+from folio.papers.work import WorkNotice
+from folio.schema.answers import TraceJson, from_log
 from folio.store.query_log import QueryLog
 from folio.web import server
 from folio.web.api import MAX_CONCURRENT_DEEP_ANSWERS
-from folio.web.kept_replies import as_known_now, papers_of_replies
-from folio.work_notices import WorkNotice
+from folio.web.questions import as_known_now, papers_of_replies
 from tests.helpers.factories import hit_on, small_papers, write_pdf
 from tests.helpers.live_server import LIMIT_S, Live, until
 from tests.helpers.ollama_models import Json, answer_from_evidence

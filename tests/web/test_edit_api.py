@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from folio.paper_metadata import FIELDS, Field, Metadata
+from folio.papers.metadata import FIELDS, Field, Metadata
+from folio.papers.work import Work
 from folio.store import indexes, works
-from folio.work import Work
 from tests.helpers.fakes import HashingApp
 from tests.helpers.web_client import NOBODY, TOKEN, client_of, json_of, papers_by_file, refusal, small_app
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from folio.paper_metadata import Field, Metadata
+from folio.papers.metadata import Field, Metadata
 from folio.store.library import Library
 from tests.helpers.browser import PHONE, WIDE, Tab, sizes
 from tests.helpers.factories import small_papers

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route, expect
 
-from folio.web.schema import Conversation
+from folio.schema.web import Conversation
 from tests.helpers.browser import PHONE, Tab
 from tests.helpers.faces import ADDED, CONVERSATION, FIELDS, REPLIES
 from tests.helpers.live_server import Live, builtin_app

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from folio import workers
 from folio.app import App
-from folio.ingest.progress import Outcome
-from folio.web.paper_files import PaperFiles, Upload
+from folio.ingest.discovery import Outcome
+from folio.system import workers
+from folio.web.papers import PaperFiles, Upload
 from tests.helpers import offline_guard
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, SONGS, UNNAMED, WATER, citing_papers, stand_in_app
 from tests.helpers.cli_runner import CliRunner

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from folio import workers
+from folio.system import workers
 from tests.helpers.browser import PHONE, WIDE, Tab, sizes
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
 from tests.helpers.fakes import read_here

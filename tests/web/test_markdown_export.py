@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from folio.answer_types import SUMMARY, Answer, Section, Sentence
-from folio.schema import answer_json
+from folio.schema.answers import answer_json
 from folio.shown_text import COMMAND, plain_line, statement_lines
-from folio.web.markdown_export import markdown
+from folio.web.export import markdown
 from tests.helpers.answers import (
     ANSWER,
     HITS,

@@ -12,12 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from folio.answer_types import SUMMARY, Checking, Evidence, RejectedSentence, Sentence, Thinking
-from folio.store import notices, works
+from folio.papers.work import NoticeKind, Work
+from folio.store import works
 from folio.store.indexes import LIBRARY
 from folio.store.library import Library
-from folio.store.work_rows import Notice
-from folio.work import Work
-from folio.work_notices import NoticeKind
+from folio.store.works import Notice
 from tests.helpers.browser import PHONE, Tab, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
@@ -235,7 +234,7 @@ def note(library: Path, file: str, kind: NoticeKind) -> None:
             (id,) = works.put(opened.database, [Work("crossref", title=paper.title, doi=f"10.1234/{kind}")])
             works.link_paper(opened.database, paper.id, id, "doi", 1.0)
             said = Notice(id, kind, "2021-03-04", "10.1234/notice", "crossref", works.now())
-            notices.add(opened.database, said)
+            works.add(opened.database, said)
 
 
 def test_an_answer_from_a_retracted_paper_says_so(opened: Callable[..., Tab], noted: Live) -> None:

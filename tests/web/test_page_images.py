@@ -10,7 +10,7 @@ import pytest
 
 from folio.errors import PaperError, PaperLimit
 from folio.pdf.render import page_png
-from folio.web.page_images import PageImages, PageView
+from folio.web.papers import PageImages, PageView
 from tests.helpers.factories import OTTERS, write_pdf
 
 FUR = "No other mammal has a denser fur."

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from folio import workers
 from folio.errors import NotKnown, PaperError, StoreBusy
+from folio.papers.model import SourceFile
 from folio.store import indexes
 from folio.store.library import Library
-from folio.types import SourceFile
-from folio.web.paper_files import STALE_S, PaperFiles, safe_name
+from folio.system import workers
+from folio.web.papers import STALE_S, PaperFiles, safe_name
 from tests.helpers.factories import GLACIERS, OTTERS
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
 from tests.helpers.paths import ROOT
@@ -138,7 +138,7 @@ def test_a_body_that_is_no_pdf_or_interrupted_leaves_nothing(
 WATCHED = """
 import io, os, sys
 from pathlib import Path
-from folio.web.paper_files import PaperFiles
+from folio.web.papers import PaperFiles
 folder = Path(sys.argv[1])
 def look(event, _):
     if event.startswith(("open", "os.")) and not event.startswith(("os.listdir", "os.scandir")):

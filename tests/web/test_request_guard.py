@@ -10,8 +10,8 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from folio.offline import is_loopback
-from folio.web.request_guard import (
+from folio.system.network import is_loopback
+from folio.web.guard import (
     ALWAYS,
     MAX_HEAD_BYTES,
     MAX_HEADERS,

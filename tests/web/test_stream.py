@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 from anyio import CapacityLimiter
 
-from folio.web.schema import SavedEvent
-from folio.web.sse import EventStream, RequestThreads
+from folio.schema.web import SavedEvent
+from folio.web.stream import EventStream, RequestThreads
 
 
 def events_of(work: Callable[[EventStream], None]) -> list[str]:
@@ -44,6 +44,6 @@ def fails(_: EventStream) -> None:
 def test_a_failed_request_is_logged_with_its_reason(
     caplog: pytest.LogCaptureFixture, work: Callable[[EventStream], None], sent: list[str], logged: list[str]
 ) -> None:
-    with caplog.at_level(logging.ERROR, "folio.web.sse"):
+    with caplog.at_level(logging.ERROR, "folio.web.stream"):
         assert events_of(work) == sent
     assert [record.getMessage() for record in caplog.records] == logged

@@ -12,9 +12,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio.errors import NotKnown
-from folio.schema import SentenceJson
-from folio.web.error_responses import PATTERNS
-from folio.web.schema import ChatRequest
+from folio.schema.answers import SentenceJson
+from folio.schema.web import ChatRequest
+from folio.web.api import PATTERNS
 from folio.web.service import Service
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import builtin_app

@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from folio import workers
 from folio.errors import ModelMissing, OllamaError, StoreBusy, StoreMismatch
+from folio.papers.model import Vectors
 from folio.store import indexes
-from folio.types import Vectors
-from folio.web import upload_queue
-from folio.web.paper_files import STALE_S, PaperFiles, Placed
-from folio.web.upload_queue import MAX_TRIES, SHOWN_S, UploadQueue
+from folio.system import workers
+from folio.web import uploads as upload_queue
+from folio.web.papers import STALE_S, PaperFiles, Placed
+from folio.web.uploads import MAX_TRIES, SHOWN_S, UploadQueue
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, read_here

@@ -12,11 +12,11 @@ from threading import Event
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
-from folio import workers
 from folio.app import App
+from folio.schema.web import UploadJson
 from folio.store import indexes
-from folio.web.upload_queue import Record, UploadQueue
-from folio.web.upload_schema import UploadJson
+from folio.system import workers
+from folio.web.uploads import Record, UploadQueue
 from tests.helpers.browser import PHONE, WIDE, Tab, drop
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, small_papers, write_pdf

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from folio.answer_types import Answer
-from folio.paper_metadata import Field
-from folio.schema import answer_json
-from folio.web.markdown_export import markdown
-from folio.web.zotero_note import zotero_note
+from folio.papers.metadata import Field
+from folio.schema.answers import answer_json
+from folio.web.export import markdown, zotero_note
 from tests.helpers.answers import ANSWER, HITS, MODELS, OUTCOMES, REFUSED, REPORT, TIMINGS
 from tests.helpers.paths import ROOT
 

@@ -1,0 +1,110 @@
+"""A chat model writes what a question is searched with besides: other wordings, or a passage that would answer it.
+
+What it writes finds passages, and is never shown or quoted.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache, partial
+from time import monotonic
+from typing import Any, Literal
+
+from folio.answer import prompts
+from folio.answer.reply_json import JsonModel, StoppedError, lines_of, list_shape, printable_line
+from folio.errors import ModelError
+from folio.models.ollama import OllamaServer
+from folio.papers.model import Notice
+from folio.protocols import NOTHING_WRITTEN, Written
+from folio.text import tokenize
+
+MOST_WORDINGS = 3
+LONGEST_WORDING, LONGEST_PASSAGE = 200, 1200  # characters
+LEAST_WORDS = 5  # of a passage
+REPLY_TOKENS = 400
+REMEMBERED = 64  # questions
+
+_WORDINGS = list_shape("queries", 1, MOST_WORDINGS, LONGEST_WORDING)
+_PASSAGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"passage": {"type": "string", "maxLength": LONGEST_PASSAGE}},
+    "required": ["passage"],
+}
+
+
+class LlmQueryWriter:
+    """See protocols.QueryWriter. People are told once that there was no usable reply in time."""
+
+    def __init__(
+        self,
+        server: OllamaServer,
+        model: str,
+        how: Literal["llm", "hyde"],
+        tokens: int,
+        seconds: float,
+        notice: Notice,
+    ) -> None:
+        """Nothing is sent to the server yet.
+
+        how: "llm" writes other wordings; "hyde" writes a passage, as Gao et al. 2022, "Precise zero-shot dense
+        retrieval without relevance labels". tokens: as for JsonModel. seconds: for one question. notice: is told once
+        that nothing could be used.
+        """
+        self._open = partial(JsonModel, server, model, tokens=tokens)
+        self._model: JsonModel | None = None
+        self._how = how
+        self._seconds = seconds
+        self._notice = notice
+        self._told = False
+        self.write = lru_cache(REMEMBERED)(self._write)
+
+    def _write(self, question: str) -> Written:
+        """What to search with besides the question. Raises ModelError if the server does not have the model."""
+        self._model = self._model or self._open()
+        end = monotonic() + self._seconds
+
+        def check() -> None:
+            if monotonic() >= end:
+                raise StoppedError
+
+        is_passage = self._how == "hyde"
+        found: Written | None = None
+        with suppress(ModelError):  # an answer that is asked for says what to do about it
+            found = self._model.ask(
+                (prompts.PASSAGE if is_passage else prompts.WORDINGS).format(question=question),
+                _PASSAGE if is_passage else _WORDINGS,
+                _passage if is_passage else lambda reply: _wordings(reply, question),
+                reply_tokens=REPLY_TOKENS,
+                take_call=lambda: monotonic() < end,
+                check=check,
+            )
+        if found is None:
+            self._tell()
+        return found or NOTHING_WRITTEN
+
+    def _tell(self) -> None:
+        if not self._told:
+            self._told = True
+            self._notice(
+                f"QUERY_VARIANTS={self._how}: {self._name} wrote nothing usable in {self._seconds:g} s, so questions"
+                " are searched as they are. Set QUERY_VARIANTS=off, or more VARIANTS_SECONDS."
+            )
+
+    @property
+    def _name(self) -> str:
+        return self._model.name if self._model else "the model"
+
+
+def _wordings(found: Any, question: str) -> Written | None:
+    lines = lines_of(found, "queries", MOST_WORDINGS, LONGEST_WORDING) or []
+    others = {tuple(tokenize(line)): line for line in lines}
+    others.pop(tuple(tokenize(question)), None)
+    return Written(wordings=tuple(others.values())) if others else None
+
+
+def _passage(found: Any) -> Written | None:
+    text = found.get("passage") if isinstance(found, dict) else None
+    if not isinstance(text, str):
+        return None
+    line = printable_line(text, LONGEST_PASSAGE)
+    return Written(passage=line) if len(tokenize(line)) >= LEAST_WORDS else None

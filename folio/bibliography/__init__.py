@@ -1,0 +1,1 @@
+"""BibTeX and CSL-JSON, read and written."""

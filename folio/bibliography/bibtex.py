@@ -1,0 +1,319 @@
+"""Reads BibTeX and BibLaTeX. bibtexparser finds the fields of an entry; what they mean is told here. Pure.
+
+A file is cut into entries first, wherever a line begins with "@type{": so a broken entry costs no other one, every
+problem has its line, and no entry is longer than LONGEST_ENTRY.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import islice, pairwise
+from typing import Any
+
+from folio.bibliography.entries import (
+    BIBTEX_TYPES,
+    OF_AN_INSTITUTION,
+    Entry,
+    Problem,
+    described,
+    find_url,
+    find_year,
+    is_arxiv,
+)
+from folio.bibliography.latex import to_text
+from folio.papers.identifiers import find_arxiv, find_doi
+from folio.papers.metadata import AND_OTHERS, MASTER, PHD, TECHNICAL, Metadata, PersonName
+from folio.text import one_line
+
+LONGEST_ENTRY = 10**6  # characters
+MOST_ENTRIES = 100_000
+_LONGEST_STRING = 10_000  # characters of an @string: they may be put together of others
+_MOST_AUTHORS = 5_000
+_BRACE_OR_AND = re.compile(r"[{}]|(?<=\s)and(?=\s|\Z)", re.I)
+_START = re.compile(r"^[ \t]*@\w*[ \t]*(?=[{(])", re.M)
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_GENRES = {
+    "phdthesis": PHD, "mastersthesis": MASTER, "mathesis": MASTER, "bathesis": "Bachelor's thesis",
+    "techreport": TECHNICAL, "resreport": "Research report",
+}  # fmt: skip
+# A field that a child of a crossref takes from its parent under another name
+_RENAMED = {"title": "booktitle", "subtitle": "booksubtitle", "journaltitle": "journaltitle"}
+_NOT_INHERITED = frozenset(("crossref", "xdata", "file", "doi", "abstract", "keywords", "pages", "url", "author"))
+
+
+def read(text: str) -> tuple[list[Entry], list[Problem]]:
+    """The entries of a BibTeX file in order, and what could not be read."""
+    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # what it logs are the problems, which are reported
+    raw: list[tuple[str, str, int, dict[str, str]]] = []
+    problems: list[Problem] = []
+    strings = dict(zip(_MONTHS, _MONTHS, strict=True))
+    for line, block in _blocks(text, problems):
+        _read_block(line, block, strings, raw, problems)
+    by_key = {key: fields for _, key, _, fields in reversed(raw)}
+    entries = []
+    for kind, key, line, fields in raw:
+        if kind != "xdata":
+            entries.append(_entry(kind, key, line, _inherited(kind, fields, by_key)))
+    if not entries and not problems:
+        why = "It has no entry: one begins with @ and its kind, such as @article{." if text.strip() else "It is empty."
+        problems.append(Problem(0, why))
+    return entries, problems
+
+
+def _blocks(text: str, problems: list[Problem]) -> Iterator[tuple[int, str]]:
+    """Each block that begins with "@", with the line that it begins in."""
+    starts = [found.start() for found in _START.finditer(text)]
+    line, last = 1, 0
+    for number, (start, end) in enumerate(pairwise([*starts, len(text)])):
+        line += text.count("\n", last, start)
+        last = start
+        if number >= MOST_ENTRIES:
+            problems.append(Problem(line, f"Only the first {MOST_ENTRIES:,} entries are read."))
+            return
+        if end - start > LONGEST_ENTRY:
+            problems.append(Problem(line, f"The entry has more than {LONGEST_ENTRY:,} characters."))
+        else:
+            yield line, text[start:end]
+
+
+def _read_block(
+    first_line: int,
+    text: str,
+    strings: dict[str, str],
+    raw: list[tuple[str, str, int, dict[str, str]]],
+    problems: list[Problem],
+) -> None:
+    from bibtexparser.entrypoint import parse_string
+    from bibtexparser.model import Entry as ParsedEntry
+    from bibtexparser.model import ParsingFailedBlock, String
+
+    for found in parse_string(text, parse_stack=[]).blocks:
+        line = first_line + max(0, found.start_line or 0)
+        block: Any = found
+        if isinstance(found, ParsingFailedBlock) and isinstance(found.ignore_error_block, ParsedEntry):
+            block = found.ignore_error_block  # a field or a key twice: the entry can be read all the same
+        if isinstance(block, String):
+            strings[block.key.casefold()] = _value(block.value, strings)[:_LONGEST_STRING]
+        elif isinstance(block, ParsedEntry):
+            fields: dict[str, str] = {}
+            for field in block.fields:
+                fields.setdefault(field.key.casefold(), _value(field.value, strings))
+            raw.append((block.entry_type.casefold(), block.key, line, fields))
+        elif isinstance(block, ParsingFailedBlock):
+            reason = getattr(block.error, "abort_reason", "") or "it is not BibTeX."
+            problems.append(Problem(line, f"The entry cannot be read: {one_line(str(reason))}"))
+
+
+def _value(written: str, strings: Mapping[str, str]) -> str:
+    """A field's value, {..}, "..", a number or the name of a string, or several of them with # between."""
+    parts = []
+    for part in _pieces(written):
+        if part[:1] + part[-1:] in ("{}", '""') and len(part) > 1:
+            parts.append(part[1:-1])
+        else:
+            parts.append(strings.get(part.casefold(), part))
+    return "".join(parts)
+
+
+def _pieces(written: str) -> list[str]:
+    """What stands between the # of a value."""
+    if "#" not in written:
+        return [written.strip()]
+    pieces, depth, quoted, begins = [], 0, False, 0
+    for place, char in enumerate(written):
+        if char == '"' and not depth:
+            quoted = not quoted
+        elif char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+        elif char == "#" and not depth and not quoted:
+            pieces.append(written[begins:place].strip())
+            begins = place + 1
+    return [*pieces, written[begins:].strip()]
+
+
+def _inherited(kind: str, fields: dict[str, str], by_key: Mapping[str, dict[str, str]]) -> dict[str, str]:
+    """An entry's fields with those of the entry that it refers to. One step: what that refers to itself is left out."""
+    found = dict(fields)
+    for key in fields.get("xdata", "").split(",")[:20]:
+        found = {**by_key.get(key.strip(), {}), **found}
+    parent = by_key.get(fields.get("crossref", "").strip(), {})
+    is_part = BIBTEX_TYPES.get(kind) in ("paper-conference", "chapter")
+    for name, value in parent.items():
+        if name not in _NOT_INHERITED:
+            found.setdefault(_RENAMED.get(name, name) if is_part else name, value)
+    return found
+
+
+def _entry(kind: str, key: str, line: int, fields: dict[str, str]) -> Entry:
+    authors = fields.get("author", "")
+    first = _names(authors, 1)
+    doi, arxiv = _identifiers(fields)
+    return Entry(
+        key=one_line(key)[:200],
+        line=line,
+        title=_title(fields),
+        first_author=first[0].family if first else "",
+        year=_year(fields),
+        doi=doi,
+        arxiv=arxiv,
+        files=attached(fields.get("file", "")),
+        describe=partial(_describe, kind, key, fields),
+    )
+
+
+def _title(fields: Mapping[str, str]) -> str:
+    title, subtitle = to_text(fields.get("title", "")), to_text(fields.get("subtitle", ""))
+    return f"{title}{' ' if title.endswith(('?', '!', ':')) else ': '}{subtitle}" if title and subtitle else title
+
+
+def _year(fields: Mapping[str, str]) -> int | None:
+    return find_year(to_text(fields.get("date", ""))) or find_year(to_text(fields.get("year", "")))
+
+
+def _identifiers(fields: Mapping[str, str]) -> tuple[str, str]:
+    """The DOI and the arXiv identifier."""
+    url = _verbatim(fields.get("url", ""))
+    doi = find_doi(_verbatim(fields.get("doi", ""))) or (find_doi(url) if "doi.org/" in url else "")
+    archive = fields.get("archiveprefix", "") or fields.get("eprinttype", "") or "arxiv"
+    eprint = fields.get("eprint", "") if archive.strip().casefold() == "arxiv" else ""
+    said_in = (fields.get(name, "") for name in ("url", "journal", "journaltitle", "howpublished", "note", "number"))
+    return doi, find_arxiv(doi, to_text(eprint), *map(to_text, said_in))
+
+
+def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
+    doi, arxiv = _identifiers(fields)
+    csl, genre = _kind(kind, fields)
+    venue = _venue(csl, fields)
+    if arxiv and is_arxiv(venue):
+        csl, venue = ("article" if csl == "article-journal" else csl), ""
+    if arxiv and not csl:
+        csl = "article"
+
+    def field(*options: str) -> str:
+        return next((text for name in options if (text := to_text(fields.get(name, "")))), "")
+
+    return described(
+        title=_title(fields),
+        authors=_names(fields.get("author", ""), _MOST_AUTHORS),
+        year=_year(fields),
+        venue=venue,
+        doi=doi,
+        arxiv=arxiv,
+        abstract=field("abstract"),
+        kind=csl,
+        genre=genre,
+        volume=field("volume"),
+        issue=field("number", "issue"),
+        pages=to_text(fields.get("pages", "")),
+        publisher=field("publisher"),
+        url=find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", ""))),
+        citation_key=one_line(key)[:200],
+        tags=to_text(fields.get("keywords", "")),
+        collections=to_text(fields.get("groups", "")),
+    )
+
+
+def _kind(entry_type: str, fields: Mapping[str, str]) -> tuple[str, str]:
+    """The CSL type and the genre."""
+    csl = BIBTEX_TYPES.get(entry_type, "")
+    if csl not in OF_AN_INSTITUTION:
+        return csl, ""
+    stated = to_text(fields.get("type", ""))
+    genre = _GENRES.get(stated.casefold(), stated) or _GENRES.get(entry_type, "")
+    return csl, genre
+
+
+def _venue(csl: str, fields: Mapping[str, str]) -> str:
+    """What a paper appeared in: a journal, proceedings, a book; of a thesis or a report, who gave it out."""
+    names: tuple[str, ...] = ("journal", "journaltitle", "booktitle", "maintitle")
+    if csl in OF_AN_INSTITUTION:
+        names = ("school", "institution", "organization", "publisher")
+    if not csl and not find_url(_verbatim(fields.get("howpublished", ""))):
+        names = (*names, "howpublished")
+    return next((venue for name in names if (venue := to_text(fields.get(name, "")))), "")
+
+
+def _verbatim(value: str) -> str:
+    """An address or an identifier, in which LaTeX's special characters may be escaped or not."""
+    return re.sub(r"\\([&%#_$~{}])", r"\1", value[:10_000])
+
+
+def _names(written: str, most: int) -> tuple[PersonName, ...]:
+    """The people in a field of names, at most so many."""
+    found = []
+    for name in islice(_separated(written), most):
+        if name.strip().casefold() == "others":
+            found.append(AND_OTHERS)
+        elif person := _person(name):
+            found.append(person)
+    return tuple(found)
+
+
+def _separated(written: str) -> Iterator[str]:
+    """The names in a field: between them is "and", outside of braces. bibtexparser loses accents that begin one."""
+    depth = begins = 0
+    for found in _BRACE_OR_AND.finditer(written):
+        mark = found.group()
+        if mark in "{}":
+            depth = max(0, depth + (1 if mark == "{" else -1))
+        elif not depth:
+            yield written[begins : found.start()]
+            begins = found.end()
+    yield written[begins:]
+
+
+def _person(name: str) -> PersonName | None:
+    from bibtexparser.middlewares.names import parse_single_name_into_parts
+
+    name = name.strip()
+    if not name or len(name) > 1_000:
+        return None
+    extended = dict(re.findall(r"(family|given|prefix|suffix)\s*=\s*([^,]*)", name)) if "=" in name else {}
+    if "family" in extended:  # BibLaTeX: family=Berg, given=Jan, prefix=van der
+        parts: Any = {name: to_text(value) for name, value in extended.items()}
+        family = f"{parts.get('prefix', '')} {parts['family']}".strip()
+        return PersonName(family, f"{parts.get('given', '')} {parts.get('suffix', '')}".strip())
+    if name.startswith("{") and name.endswith("}") and _is_one_group(name):
+        whole = to_text(name)
+        return PersonName(whole) if whole else None
+    parts = parse_single_name_into_parts(name, strict=False)
+    family, given = (to_text(" ".join(words)) for words in (parts.von + parts.last, parts.first + parts.jr))
+    if not family:
+        family, given = given, ""
+    return PersonName(family, given) if family else None
+
+
+def _is_one_group(name: str) -> bool:
+    """Whether the first brace is closed by the last one: "{World Health Organization}", not "{A} and {B}"."""
+    depth = 0
+    for place, char in enumerate(name):
+        depth += (char == "{") - (char == "}")
+        if not depth:
+            return place == len(name) - 1
+    return False
+
+
+_ESCAPED = re.compile(r"\\(.)", re.S)
+
+
+def attached(field: str) -> tuple[str, ...]:
+    r"""The PDFs in a field `file`, as it is written by Zotero, JabRef, Mendeley or by hand.
+
+    {Full Text:files/1/x.pdf:application/pdf}, {:x.pdf:PDF}, {/home/me/x.pdf}; several are separated by semicolons; a
+    colon, a semicolon and a backslash in a name have a backslash before them.
+    """
+    found: dict[str, None] = {}
+    whole = _ESCAPED.sub(r"\1", field).strip()
+    if whole.casefold().endswith(".pdf"):  # nothing escaped, nothing described
+        found[whole] = None
+    for one in re.split(r"(?<!\\);", field[:10_000])[:100]:
+        parts = [_ESCAPED.sub(r"\1", part).strip() for part in re.split(r"(?<!\\):", one)]
+        for path in (":".join(parts[1:-1]), *parts):
+            if path.casefold().endswith(".pdf"):
+                found.setdefault(path)
+    return tuple(path for path in found if "\x00" not in path and len(path) < 4_000)

@@ -1,0 +1,83 @@
+"""An entry of a bibliography, and what is common to all formats: fields, years, addresses. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from folio.papers.metadata import Field, Metadata
+
+# BibTeX's types of entries -> CSL's, https://docs.citationstyles.org/en/stable/specification.html#appendix-iii-types
+BIBTEX_TYPES = {
+    "article": "article-journal", "periodical": "article-journal", "suppperiodical": "article-journal",
+    "inproceedings": "paper-conference", "conference": "paper-conference",
+    "book": "book", "mvbook": "book", "collection": "book", "mvcollection": "book", "proceedings": "book",
+    "mvproceedings": "book", "reference": "book", "booklet": "book",
+    "incollection": "chapter", "inbook": "chapter", "bookinbook": "chapter", "suppbook": "chapter",
+    "incollections": "chapter", "inreference": "chapter",
+    "phdthesis": "thesis", "mastersthesis": "thesis", "thesis": "thesis",
+    "techreport": "report", "report": "report", "manual": "report",
+    "online": "webpage", "electronic": "webpage", "www": "webpage",
+    "software": "software", "dataset": "dataset", "patent": "patent", "unpublished": "manuscript",
+}  # fmt: skip
+# CSL's types -> BibTeX's: of those that mean the same, the first
+FROM_CSL = {csl: bibtex for bibtex, csl in reversed(BIBTEX_TYPES.items())} | {
+    "article-magazine": "article",
+    "article-newspaper": "article",
+}
+OF_AN_INSTITUTION = ("thesis", "report")  # CSL's types of works whose venue is who gave them out
+_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_DASHES = re.compile(r"\s*[-–—‐‑−]+\s*")
+_URL = re.compile(r"https?://[^\s\"<>{}|\\^`\[\]]{1,2000}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry: what papers are recognised by, and on demand all that it says."""
+
+    key: str  # its citation key
+    line: int  # in its file, from 1
+    title: str
+    first_author: str  # family name
+    year: int | None
+    doi: str
+    arxiv: str
+    files: tuple[str, ...]  # paths as they are written there, the likely ones first
+    describe: Callable[[], Metadata]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a bibliography that could not be read."""
+
+    line: int  # from 1; 0 if it is not known
+    happened: str
+
+
+def described(*, pages: str = "", tags: str = "", collections: str = "", **values: Any) -> Metadata:
+    """What an entry says. pages, tags, collections: as they are written there; values: of the other fields, by name."""
+    values["pages"] = _DASHES.sub("–", pages)
+    values |= {"tags": _listed(tags, "[,;]"), "collections": _listed(collections, ",")}
+    return Metadata(**{name: Field(value, "bibliography", True) for name, value in values.items() if value})
+
+
+def _listed(text: str, separator: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(str.strip, re.split(separator, text)))))
+
+
+def is_arxiv(venue: str) -> bool:
+    """Whether a journal is none: "arXiv preprint arXiv:1706.03762", "CoRR"."""
+    return bool(re.match(r"arxiv\b|corr\b", venue, re.I))
+
+
+def find_year(text: str) -> int | None:
+    """The first year in a date: "2014-06-19", "May 2014"."""
+    found = _YEAR.search(text)
+    return int(found.group()) if found else None
+
+
+def find_url(text: str) -> str:
+    found = _URL.search(text)
+    return found.group() if found else ""

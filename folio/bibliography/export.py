@@ -1,0 +1,361 @@
+"""Lists what an answer cites: pages with their quotes, references. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from folio.answer.markers import printable
+from folio.answer_types import Citation, Quote
+from folio.bibliography.entries import BIBTEX_TYPES, FROM_CSL, OF_AN_INSTITUTION
+from folio.bibliography.latex import to_latex
+from folio.papers.label import letters, published_in, sure_venue, sure_year
+from folio.papers.metadata import AND_OTHERS, FIELDS, MASTER, PHD, TECHNICAL, Metadata, PersonName
+from folio.papers.model import Paper
+from folio.shown_text import name_line, plain_line
+from folio.text import STOP_WORDS, fold, one_line, without_accents
+
+MAX_LABEL = 40  # characters of a printed page label
+MAX_AUTHORS = 3  # named in a reference; more become "et al."
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPage:
+    """A cited page with its quotes."""
+
+    paper: str  # SHA-256 of its file
+    file: str
+    title: str
+    page: int
+    label: str
+    quotes: tuple[tuple[str, float], ...]  # each with its support
+    sections: tuple[str, ...] = ()  # of the quotes, in words
+    zotero: str = ""  # the link that opens the page in Zotero, if the paper is there
+    published: str = ""  # venue and year, as far as they are sure
+    notice: str = ""  # that the paper was retracted or corrected, in words
+
+    @property
+    def where(self) -> str:
+        """The page as people write it: "p. 7", "p. 7 (printed iv)"."""
+        return _where(self.page, self.label)
+
+
+def cited_pages(citations: Iterable[Quote]) -> tuple[CitedPage, ...]:
+    """Every cited page once, in the order of the answer."""
+    return merge_by_page(
+        CitedPage(
+            cited.paper.id,
+            cited.paper.file,
+            cited.paper.title,
+            cited.page,
+            cited.label,
+            ((cited.quote, cited.support if isinstance(cited, Citation) else 1.0),),
+            tuple(filter(None, [cited.section])),
+            published=published_in(sure_venue(cited.paper.metadata), sure_year(cited.paper.metadata)),
+            notice=cited.paper.flag.text if cited.paper.flag else "",
+        )
+        for cited in citations
+    )
+
+
+def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
+    """Every page once, in order of first occurrence, with all its quotes."""
+    pages: dict[tuple[str, int], CitedPage] = {}
+    for part in parts:
+        known = pages.setdefault((part.paper, part.page), part)
+        quotes = tuple({**dict(known.quotes), **dict(part.quotes)}.items())
+        sections = tuple(dict.fromkeys((*known.sections, *part.sections)))
+        pages[part.paper, part.page] = replace(known, quotes=quotes, sections=sections)
+    return tuple(pages.values())
+
+
+def stands_in(quote: str, texts: Iterable[str]) -> bool:
+    """Whether one of these texts, which are shown, has this quote word for word: it need not be shown again."""
+    line = one_line(quote)
+    return any(line in one_line(text) for text in texts)
+
+
+def reference(paper: Paper, pages: Sequence[int]) -> str:
+    """One line: "A. Otter and B. Seal (2021). On Sea Otters. Sea Life. otters.pdf, pp. 1, 3". pages: physical."""
+    *others, last = map(name_line, paper.authors) if paper.authors else ("",)
+    who = f"{', '.join(others)} and {last}" if others else last
+    if len(paper.authors) > MAX_AUTHORS:
+        who = f"{others[0]} et al."
+    when = f"({paper.year})" if paper.year else ""
+    place = f"arXiv:{paper.arxiv}" if paper.arxiv else name_line(paper.file)
+    names = " ".join(filter(None, [who, when]))
+    line = reference_line(names, name_line(paper.title), place, pages, name_line(sure_venue(paper.metadata)))
+    return f"{line}. {paper.flag.text}" if paper.flag else line
+
+
+def reference_line(who: str, title: str, place: str, pages: Sequence[int], venue: str = "") -> str:
+    """A reference from its parts. All but the place may be empty."""
+    names = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title, venue) if part.strip())
+    listed = ", ".join(map(str, pages))
+    on_pages = f", {'p.' if len(pages) == 1 else 'pp.'} {listed}" if pages else ""
+    return one_line(f"{names}{place}{on_pages}")
+
+
+def _where(page: int, label: str) -> str:
+    return f"p. {page}" if label in ("", str(page)) else f"p. {page} (printed {name_line(label, MAX_LABEL)})"
+
+
+# Papers as entries of a bibliography, BibTeX or CSL-JSON. What is not sure is left out, and said to be. Pure.
+#
+# Text is UTF-8; keys are ASCII unless a person chose another. Fields for arXiv follow
+# https://info.arxiv.org/help/hypertex/bibstyles/index.html.
+
+_OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
+_LONGEST = 1_000  # characters of a value
+_LONGEST_ABSTRACT = 20_000
+# Words that BibTeX would split or rearrange, as in the name of an organisation
+_SPLITTABLE = re.compile(r",|\band\b", re.I)
+_KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
+_VENUES = {
+    "article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school",
+    "mastersthesis": "school", "techreport": "institution",
+}  # fmt: skip
+_ROUND = str.maketrans("{}", "()")  # braces would end a field
+_IN_FILE, _BACKSLASHED = re.compile(r"[\\:;]"), r"\\\g<0>"
+_LESS_THAN_PHD = re.compile(r"master|bachelor|diplom|licen[cs]", re.I)
+_CONFERENCE = re.compile(r"\b(?:proceedings|conference|symposium|workshop)\b", re.I)
+# Where a field was read, in words
+_READ = {
+    "page": "from the first page", "pdf metadata": "from the PDF's metadata", "identifier": "from its identifier",
+    "file date": "from the file's date", "cited works": "from the works it cites", "file name": "from the file's name",
+}  # fmt: skip
+
+
+def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = "") -> str:
+    """A paper as a BibTeX entry, with a comment on each field that is not sure.
+
+    key: another than its own. full: with its abstract, its tags and its file, for another program's library. published:
+    the publisher's entry, which stands unless a person has said something else (works.publishers_bibtex).
+    """
+    entry_type = bibtex_type(paper.metadata)
+    about = _sure(paper.metadata)
+    kind_of_report = about["genre"] not in ("", PHD, MASTER, TECHNICAL)
+    title = _latex(about["title"])
+    flag = _latex(paper.flag.note) if paper.flag else ""
+    fields = {
+        "author": plain_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
+        "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
+        _VENUES.get(entry_type, "howpublished"): _latex(about["venue"]),
+        "year": str(about["year"] or ""),
+        "type": _latex(about["genre"]) if kind_of_report and entry_type in _OWN_TYPE else "",
+        "volume": _latex(about["volume"]),
+        "number": _latex(about["issue"]),
+        "pages": _latex(about["pages"]).replace("–", "--"),
+        "publisher": _latex(about["publisher"]),
+        "doi": _verbatim(about["doi"]),
+        "eprint": _latex(about["arxiv"]),
+        "archivePrefix": "arXiv" if about["arxiv"] else "",
+        "url": _verbatim(about["url"]),
+        "note": ". ".join(filter(None, [flag, "" if any(map(about.__getitem__, _PLACES)) else _latex(paper.file)])),
+    }
+    if full:
+        fields |= {
+            "abstract": _latex(about["abstract"], _LONGEST_ABSTRACT),
+            "keywords": _latex(", ".join(about["tags"]), _LONGEST_ABSTRACT),
+            "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
+        }
+    flags = [paper.flag.text] if paper.flag else []  # a publisher's entry may have a note of its own
+    comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in [*flags, *_doubts(paper)])
+    before = ""
+    if entry := _publishers(paper, published):
+        entry_type, before = entry
+        fields = {name: value for name, value in fields.items() if name in _OURS_TOO and f"{name}=" not in before}
+    lines = before + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    return f"{comments}@{entry_type}{{{key or own_key(paper)},\n{lines}}}\n"
+
+
+_ENTRY = re.compile(r"@([A-Za-z]{1,40})\s*\{[^,{}\s]*,(.*)\}", re.S)
+# What a publisher's entry gets besides
+_OURS_TOO = ("eprint", "archivePrefix", "note", "abstract", "keywords", "file")
+_PEOPLE = ("person", "zotero", "bibliography")  # origins of what counts more than what a publisher says
+
+
+def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
+    """The type and the fields of a publisher's entry; None if it does not say what is shown of the paper."""
+    about = paper.metadata
+    found = _ENTRY.fullmatch(published.strip())
+    if not found or about.title.origin != "crossref" or any(getattr(about, name).origin in _PEOPLE for name in _NAMED):
+        return None
+    fields = plain_line(printable(found[2])).strip().rstrip(",")
+    return (found[1].lower(), f"  {fields},\n") if _is_balanced(fields) else None
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether every brace has its other one: none ends the entry."""
+    depth = 0
+    for char in text:
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+_OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
+# One of these says where to find it
+_PLACES = ("venue", "doi", "arxiv", "url", "publisher")
+
+
+def library_bibtex(papers: Sequence[Paper], published: Mapping[str, str] | None = None) -> str:
+    """All papers as one BibTeX file. published: paper id -> the publisher's entry (works.publishers_bibtex)."""
+    keys, known = unique_keys(papers), published or {}
+    return "\n".join(bibtex(paper, keys[paper.id], full=True, published=known.get(paper.id, "")) for paper in papers)
+
+
+def library_csl_json(papers: Sequence[Paper]) -> str:
+    """All papers as one CSL-JSON file."""
+    keys = unique_keys(papers)
+    return json.dumps([csl_item(paper, keys[paper.id]) for paper in papers], ensure_ascii=False, indent=1) + "\n"
+
+
+def csl_item(paper: Paper, key: str) -> dict[str, Any]:
+    """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
+    about = _sure(paper.metadata)
+    kind = about["kind"] or BIBTEX_TYPES.get(bibtex_type(paper.metadata))
+    venue = "publisher" if kind in OF_AN_INSTITUTION else "container-title"
+    names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
+    doubts = _doubts(paper)
+    item = {
+        "id": key,
+        "citation-key": key,
+        "type": kind or "document",
+        "title": _text(about["title"]),
+        "author": names,
+        "issued": {"date-parts": [[about["year"]]]} if about["year"] else None,
+        "publisher": _text(about["publisher"]),
+        venue: _text(about["venue"]) or (_text(about["publisher"]) if venue == "publisher" else ""),
+        "genre": _text(about["genre"]),
+        "volume": _text(about["volume"]),
+        "number" if kind == "report" else "issue": _text(about["issue"]),
+        "page": _text(about["pages"]),
+        "DOI": _text(about["doi"]),
+        "archive": "arXiv" if about["arxiv"] else "",
+        "archive_location": _text(about["arxiv"]),
+        "URL": _text(about["url"]),
+        "abstract": _text(about["abstract"], _LONGEST_ABSTRACT),
+        "keyword": _text(", ".join(about["tags"]), _LONGEST_ABSTRACT),
+        "note": ". ".join([*([paper.flag.note] if paper.flag else []), *doubts]),
+    }
+    return {name: value for name, value in item.items() if value}
+
+
+def _csl_name(name: PersonName) -> dict[str, str]:
+    if not name.given:
+        return {"literal": _text(name.family)}
+    return {"family": _text(name.family), "given": _text(name.given)}
+
+
+def _sure(metadata: Metadata) -> dict[str, Any]:
+    """The value of every field that is sure; of the others, the empty one."""
+    found = {name: getattr(metadata, name) for name in FIELDS}
+    return {name: field.value if field.sure else _EMPTY.get(name, "") for name, field in found.items()}
+
+
+_EMPTY: Mapping[str, Any] = {"authors": (), "year": None, "tags": (), "collections": ()}
+_NAMED = ("title", "authors", "year", "venue", "doi", "arxiv", "volume", "issue", "pages", "publisher", "url")
+
+
+def _doubts(paper: Paper) -> list[str]:
+    """A line on each field that is left out: "year not sure: 1998 (from the file's date)"."""
+    lines = []
+    for name in _NAMED:
+        field = getattr(paper.metadata, name)
+        value = ", ".join(map(str, field.value)) if isinstance(field.value, tuple) else str(field.value or "")
+        if value.strip() and not field.sure:
+            said = {"doi": "DOI", "arxiv": "arXiv"}.get(name, name)
+            read = f" ({_READ[field.origin]})" if field.origin in _READ else ""
+            lines.append(f"{said} not sure: {name_line(printable(value))}{read}")
+    return lines
+
+
+def bibtex_type(metadata: Metadata) -> str:
+    """The type of a paper's BibTeX entry: of its kind, or else of its venue; "misc" where neither is sure."""
+    about = _sure(metadata)
+    if about["kind"] == "thesis" and _LESS_THAN_PHD.search(about["genre"]):
+        return "mastersthesis"
+    if not about["kind"] and about["venue"]:
+        if _CONFERENCE.search(about["venue"]):
+            return "inproceedings"
+        return "article" if about["volume"] or about["issue"] else "misc"
+    return FROM_CSL.get(about["kind"], "misc")
+
+
+# Keys
+
+
+def unique_keys(papers: Sequence[Paper]) -> dict[str, str]:
+    """The key of each paper by its id. Equal ones get letters, by title; one that a person chose stays."""
+    wanted: dict[str, list[Paper]] = defaultdict(list)
+    for paper in sorted(papers, key=lambda paper: (not _chosen_key(paper), paper.title, paper.id)):
+        wanted[own_key(paper).casefold()].append(paper)
+    taken = set(wanted)
+    keys: dict[str, str] = {}
+    for same in wanted.values():
+        keep_first = bool(_chosen_key(same[0])) or len(same) == 1
+        added = map(letters, count())
+        for place, paper in enumerate(same):
+            key = own_key(paper)
+            if place or not keep_first:
+                key = next(made for letter in added if (made := f"{key}{letter}").casefold() not in taken)
+                taken.add(key.casefold())
+            keys[paper.id] = key
+    return keys
+
+
+def own_key(paper: Paper) -> str:
+    """The key in a person's own bibliography; else author, year and first content word of the title: "otter2021sea"."""
+    if chosen := _chosen_key(paper):
+        return chosen
+    about = _sure(paper.metadata)
+    family = _ascii(_OTHERS.sub("", about["authors"][0].family)) if about["authors"] else ""
+    words = (word for word in re.findall(r"\w+", about["title"]) if word.lower() not in STOP_WORDS)
+    first = next((plain for word in words if (plain := _ascii(word))), "")
+    if family or first:
+        return f"{family}{about['year'] or ''}{first}"
+    return _ascii(paper.key) or f"paper{paper.id[:8]}"
+
+
+def _chosen_key(paper: Paper) -> str:
+    chosen = paper.metadata.citation_key.value
+    return chosen if _KEY.fullmatch(chosen) and chosen.isprintable() else ""
+
+
+def _ascii(text: str) -> str:
+    """The letters and digits of a text, in lower case, without diacritics."""
+    return "".join(filter(str.isascii, fold(without_accents(text))))[:100]
+
+
+# Text
+
+
+def _text(text: str, longest: int = _LONGEST) -> str:
+    return name_line(printable(text), longest)
+
+
+def _latex(text: str, longest: int = _LONGEST) -> str:
+    """Text on one line, escaped for LaTeX."""
+    return to_latex(_text(text, longest))
+
+
+def _bibtex_name(name: PersonName) -> str:
+    """A name as BibTeX splits it: family first. What it would split in another place is in braces."""
+    family, given = _latex(_OTHERS.sub("", name.family)), _latex(_OTHERS.sub("", name.given))
+    if name == AND_OTHERS or not (family or given):
+        return "others"
+    if not given or _SPLITTABLE.search(given):
+        return f"{{{f'{given} {family}'.strip()}}}"
+    return f"{{{family}}}, {given}" if _SPLITTABLE.search(family) else f"{family}, {given}"
+
+
+def _verbatim(text: str) -> str:
+    """An address or an identifier, which LaTeX prints as it is, without what would end the field."""
+    return re.sub(r"[{}\\\s\"]", lambda found: f"%{ord(found.group()) % 256:02X}", _text(text))

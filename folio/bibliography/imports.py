@@ -1,0 +1,220 @@
+"""Reads a bibliography from disk, and finds the PDFs that it names."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from folio.bibliography import bibtex, csl
+from folio.bibliography.entries import Entry, Problem
+from folio.errors import UsageError
+from folio.papers.identifiers import bare_arxiv
+from folio.papers.metadata import NO_METADATA, Field, Metadata, merged
+from folio.papers.model import Paper
+from folio.papers.people import is_same_family
+from folio.store.library import Library
+from folio.system.files import open_regular
+from folio.text import fold
+
+LARGEST_MB = 100
+_READERS = {".bib": bibtex.read, ".bibtex": bibtex.read, ".biblatex": bibtex.read, ".json": csl.read}
+# UTF-32's begins with UTF-16's, and so comes first.
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Bibliography:
+    """A bibliography as it was read."""
+
+    path: Path  # absolute
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...] = ()
+    # Entry's place in `entries` -> the PDFs that it names and that exist, absolute
+    pdfs: dict[int, tuple[Path, ...]] = field(default_factory=dict)
+
+    def named_pdfs(self) -> list[Path]:
+        """Every PDF that an entry names, once."""
+        return list(dict.fromkeys(path for paths in self.pdfs.values() for path in paths))
+
+
+def read_bibliography(path: Path) -> Bibliography:
+    """Read a .bib file (BibTeX, BibLaTeX) or a .json file (CSL-JSON). Raises UsageError if it is none or too large."""
+    absolute = Path(os.path.abspath(path))
+    reader = _READERS.get(absolute.suffix.casefold())
+    if reader is None:
+        raise UsageError(f"{path} is no bibliography that can be read.", "Name a .bib or a CSL-JSON .json file.")
+    try:
+        with open_regular(absolute) as file:
+            data = file.read(LARGEST_MB * 10**6 + 1)
+    except OSError as error:
+        remedy = "Check the path and its permissions."
+        raise UsageError(f"The bibliography {path} cannot be read: {error.strerror}.", remedy) from error
+    if len(data) > LARGEST_MB * 10**6:
+        raise UsageError(f"The bibliography {path} is larger than {LARGEST_MB} MB.", "Export a smaller one.")
+    entries, problems = reader(_decoded(data))
+    places = {place: _existing_pdfs(entry, absolute.parent) for place, entry in enumerate(entries) if entry.files}
+    pdfs = {place: found for place, found in places.items() if found}
+    return Bibliography(absolute, tuple(entries), tuple(problems), pdfs)
+
+
+def _decoded(data: bytes) -> str:
+    """UTF-8; UTF-16 or UTF-32 that says so at its beginning; or Windows-1252, which old programs wrote."""
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _existing_pdfs(entry: Entry, folder: Path) -> tuple[Path, ...]:
+    """The files that an entry names, if they are PDFs by name, regular files and there. Nothing is opened."""
+    found: dict[Path, None] = {}
+    for written in entry.files:
+        # Mendeley leaves out the slash at the beginning of an absolute path.
+        for path in (os.path.join(folder, written), os.path.join(os.sep, written)):
+            if path.casefold().endswith(".pdf") and _is_file(path):
+                found[Path(os.path.abspath(path))] = None
+                break
+    return tuple(found)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return os.path.isfile(path)
+    except ValueError:  # a null byte, half of a surrogate pair
+        return False
+
+
+# Gives papers the metadata that bibliographies have of them.
+#
+# An entry belongs to a paper by the file that it names; else by DOI; else by arXiv identifier; else by title, with the
+# year or the first author. The first of these by which there is any paper decides, and two papers are one too many: an
+# entry that could be of either is of none.
+
+# Words of a title that say enough without a year or an author
+_TELLING_TITLE = 4
+# Years by which a preprint and its article may differ
+_YEARS_APART = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What came of one bibliography."""
+
+    path: Path
+    matched: int  # papers that it has an entry of
+    changed: int  # of these, the ones that it now says something else of
+    withdrawn: int  # papers that it had an entry of before
+    unmatched: tuple[Entry, ...]  # of no paper
+    ambiguous: tuple[tuple[Entry, str], ...]  # each with what it could be
+
+
+def import_bibliography(library: Library, bibliography: Bibliography) -> Imported:
+    """Make what a bibliography says of its papers the library's, and forget what it no longer says.
+
+    The caller holds the writer lock, and has added the PDFs that it names.
+    """
+    papers = library.papers()
+    layers = {paper.id: library.metadata_layers(paper.id) for paper in papers}
+    # Whatever an earlier run took from a bibliography tells nothing about this one.
+    papers = [replace(paper, metadata=merged({**layers[paper.id], "bibliography": NO_METADATA})) for paper in papers]
+    index = _Index(papers, {file.path: file.sha256 for file in library.files()})
+    found: dict[str, list[tuple[int, Entry]]] = defaultdict(list)
+    unmatched: list[Entry] = []
+    ambiguous: list[tuple[Entry, str]] = []
+    for place, entry in enumerate(bibliography.entries):
+        rank, candidates = index.papers_of(entry, bibliography.pdfs.get(place, ()))
+        if len(candidates) == 1:
+            found[candidates[0].id].append((rank, entry))
+        elif candidates:
+            ambiguous.append((entry, "it could be " + " or ".join(paper.file for paper in candidates[:3])))
+        else:
+            unmatched.append(entry)
+    said_of: dict[str, Metadata] = {}
+    files = {paper.id: paper.file for paper in papers}
+    for id, entries in found.items():
+        best = min(rank for rank, _ in entries)
+        nearest = [entry for rank, entry in entries if rank == best]
+        if len({replace(entry.describe(), citation_key=Field("")) for entry in nearest}) == 1:
+            path = Field(str(bibliography.path), "bibliography", True)
+            said_of[id] = replace(nearest[0].describe(), bibliography=path)
+        else:
+            keys = " and ".join(entry.key for entry in nearest[:3])
+            ambiguous.append((nearest[0], f"{keys} are both of {files[id]}"))
+    is_read = bool(bibliography.entries) or not bibliography.problems  # else it says nothing of what it still has
+    changed = withdrawn = 0
+    for id, each in layers.items():
+        known = each.get("bibliography", NO_METADATA)
+        now = said_of.get(id)
+        if now is not None and now != known:
+            library.set_metadata(id, "bibliography", now)
+            changed += 1
+        elif now is None and is_read and known.bibliography.value == str(bibliography.path):
+            library.set_metadata(id, "bibliography", NO_METADATA)
+            withdrawn += 1
+    return Imported(bibliography.path, len(said_of), changed, withdrawn, tuple(unmatched), tuple(ambiguous))
+
+
+class _Index:
+    """Finds papers by what an entry can have in common with them."""
+
+    def __init__(self, papers: Sequence[Paper], files: dict[str, str]) -> None:
+        """files: path -> paper."""
+        self._papers = {paper.id: paper for paper in papers}
+        self._by_path = {os.path.realpath(path): paper for path, paper in files.items()}
+        self._by_name: dict[str, set[str]] = defaultdict(set)
+        for path, id in files.items():
+            self._by_name[_file_name(path)].add(id)
+        self._by_doi: dict[str, set[str]] = defaultdict(set)
+        self._by_arxiv: dict[str, set[str]] = defaultdict(set)
+        self._by_title: dict[str, set[str]] = defaultdict(set)
+        for paper in papers:
+            about = paper.metadata
+            for ways, value in (
+                (self._by_doi, about.doi.value.casefold()),
+                (self._by_arxiv, bare_arxiv(about.arxiv.value)),
+                (self._by_title, fold(about.title.value)),
+            ):
+                if value:
+                    ways[value].add(paper.id)
+
+    def papers_of(self, entry: Entry, pdfs: Iterable[Path]) -> tuple[int, list[Paper]]:
+        """The papers that an entry may be of, and the rank of what they were found by: 0 is the surest."""
+        for rank, ids in enumerate(self._ways(entry, pdfs)):
+            if known := sorted(ids & self._papers.keys()):
+                return rank, [self._papers[id] for id in known]
+        return 0, []
+
+    def _ways(self, entry: Entry, pdfs: Iterable[Path]) -> Iterator[set[str]]:
+        yield {self._by_path.get(os.path.realpath(path), "") for path in pdfs}
+        yield {paper for path in entry.files for paper in self._by_name.get(_file_name(path), ())}
+        yield self._by_doi.get(entry.doi.casefold(), set()) if entry.doi else set()
+        yield self._by_arxiv.get(bare_arxiv(entry.arxiv), set()) if entry.arxiv else set()
+        same_title = self._by_title.get(fold(entry.title), set())
+        yield {id for id in same_title if _fits(entry, self._papers[id].metadata)}
+
+
+def _file_name(path: str) -> str:
+    return unicodedata.normalize("NFC", PurePath(path.replace("\\", "/")).name).casefold()
+
+
+def _fits(entry: Entry, paper: Metadata) -> bool:
+    """Whether a paper with an entry's title is its work: year or first author agree, and nothing sure contradicts."""
+    agree: list[bool] = []
+    contradict: list[bool] = []
+    if entry.year and paper.year.value:
+        same = abs(entry.year - paper.year.value) <= _YEARS_APART
+        (agree if same else contradict).append(same or paper.year.sure)
+    if entry.first_author and paper.authors.value:
+        same = is_same_family(entry.first_author, paper.authors.value[0].family)
+        (agree if same else contradict).append(same or paper.authors.sure)
+    return not any(contradict) and (any(agree) or (paper.title.sure and len(entry.title.split()) >= _TELLING_TITLE))

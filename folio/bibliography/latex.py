@@ -1,0 +1,77 @@
+"""LaTeX in a bibliography to letters, "{\'E}douard" is "Édouard", and letters to LaTeX. Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from folio.text import one_line
+
+LONGEST = 20_000  # characters of a value; the rest is left out
+# Deeper than this, braces are dropped before LaTeX is read: its parser calls itself for each.
+_DEEPEST = 20
+_COMMAND = re.compile(r"\\(?:[A-Za-z]+\s?|.|\Z)", re.S)
+_PUNCTUATION = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"), ("~", " "))
+# Commands for characters that are special to LaTeX, or printed differently in its OT1 font encoding. Braces need them:
+# BibTeX counts even escaped ones, so an unpaired brace would end the field in the wrong place.
+_COMMANDS = {
+    "\\": "textbackslash", "{": "textbraceleft", "}": "textbraceright", "~": "textasciitilde", "^": "textasciicircum",
+    "<": "textless", ">": "textgreater", "|": "textbar",
+}  # fmt: skip
+_ESCAPES = str.maketrans(
+    {char: f"\\{char}" for char in "$&#_%"} | {char: f"\\{name}{{}}" for char, name in _COMMANDS.items()}
+)
+# Two of these in a row are one character in LaTeX: "--" is a dash.
+_LIGATURE = re.compile(r"([-`'])(?=\1)|([?!])(?=`)")
+# Commands that the parser does not know, or knows as something else
+_SYMBOLS = {name: f"\\{char}" if char in "{}" else char for char, name in _COMMANDS.items() if char not in "\\~"}
+_SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])(?:\{{\}}|\s)?")
+_BARE_PERCENT = re.compile(r"(?<!\\)%")  # begins a comment in LaTeX, but not in BibTeX
+
+
+def to_text(value: str) -> str:
+    """A value without its LaTeX, on one line. What cannot be read as LaTeX loses its commands and braces."""
+    value = value[:LONGEST]
+    if "\\" in value or "$" in value:
+        if _depth(value) > _DEEPEST:
+            value = _without_braces(value)
+        try:
+            value = _SYMBOL.sub(lambda found: _SYMBOLS[found[1]], _BARE_PERCENT.sub(r"\%", value))
+            value = _converter().latex_to_text(value)
+        except (
+            Exception
+        ):  # its parser raises IndexError, TypeError, RecursionError and others for text that is no LaTeX
+            value = _without_braces(_COMMAND.sub("", value))
+    else:
+        for written, shown in _PUNCTUATION:
+            value = value.replace(written, shown)
+        value = _without_braces(value)
+    return one_line(value.replace("\x00", " "))
+
+
+def to_latex(text: str) -> str:
+    """Text escaped for LaTeX."""
+    return _LIGATURE.sub(r"\g<0>{}", text.translate(_ESCAPES))
+
+
+def _without_braces(value: str) -> str:
+    return value.replace("{", "").replace("}", "")
+
+
+def _depth(value: str) -> int:
+    deepest = depth = 0
+    for char in value:
+        if char == "{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char == "}":
+            depth -= 1
+    return deepest
+
+
+@lru_cache(maxsize=1)
+def _converter() -> Any:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return LatexNodes2Text(math_mode="text")

@@ -1,0 +1,380 @@
+"""`folio ask` and query.py: one question, several, or a chat; passages only; the question log; the doctor."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from folio.cli.command import BY, FILTERS, Parser, add_paper_options, paper_filter, run_command, up_to
+from folio.errors import command
+
+if TYPE_CHECKING:
+    from folio.answer.chat import Chat, Reply
+    from folio.app import App
+    from folio.cli.session import ChatSession
+    from folio.deep.checkpoint import CheckpointFile
+    from folio.papers.lists import By
+    from folio.store.library import Library
+
+
+MOST_PASSAGES = 10_000  # of --top-k: the search makes room for all of them
+# What says how an answer is made and shown
+_ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log", "model", "verbose")
+# Option -> the options that it can be combined with. "question" is the question itself.
+COMBINES_WITH = {
+    "doctor": (),
+    "forget": (),
+    "feedback": (),
+    "stats": ("by", "json"),
+    "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log", "verbose"),
+    "papers": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
+    "deep": ("question", "batch", "resume", "verify", "json", *_ANSWERING),
+    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "no_log", "model", "verbose"),
+    "verify": ("question", "deep", "resume", *_ANSWERING),
+    "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
+}
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=prog,
+        description="Ask the papers in the index. Without a question, a chat begins.",
+        epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
+    )
+    parser.add_argument("question", nargs="*", help="what you want to know; it needs no quotes")
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="search in rounds: papers first, then passages, again if too little is found",
+    )
+    parser.add_argument("--resume", action="store_true", help="continue the deep search that was stopped")
+    parser.add_argument("--style", choices=["plain", "report"], help="sentences, or a report with headings")
+    parser.add_argument("--show-evidence", action="store_true", help="also show the text that the answer was made from")
+    parser.add_argument(
+        "--show-dropped", action="store_true", help="also show the statements that were left out, and why"
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="open or render the cited pages; without a question, those of the last answer",
+    )
+    parser.add_argument("--sources", action="store_true", help="only rank passages, without a language model")
+    parser.add_argument("--papers", action="store_true", help="only rank papers, without a language model")
+    parser.add_argument(
+        "--top-k",
+        type=up_to(MOST_PASSAGES),
+        metavar="K",
+        help="number of passages to find and answer from, or of papers (default: TOP_K)",
+    )
+    model = "the model on Ollama that answers, for this run: LLM_MODEL with LLM=ollama; or builtin, which quotes"
+    parser.add_argument("--model", metavar="NAME", help=model)
+    add_paper_options(parser, "ask")
+    parser.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
+    parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+    verbose = "also say, on standard error, which models are used, how passages score and how long each stage takes"
+    parser.add_argument("-v", "--verbose", action="store_true", help=verbose)
+    parser.add_argument("--no-log", action="store_true", help="do not write the question to the log")
+    parser.add_argument("--feedback", choices=["good", "bad"], help="rate the last logged answer")
+    parser.add_argument(
+        "--forget", action="store_true", help="delete all logged questions, conversations and chat history"
+    )
+    parser.add_argument("--stats", action="store_true", help="show the size of the index and statistics on questions")
+    parser.add_argument("--by", choices=BY, help="with --stats: count the papers by what they have")
+    parser.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
+    arguments = parser(prog).parse_intermixed_args(argv)  # options may stand between the question's words
+    arguments.question = " ".join(arguments.question) if arguments.question else None
+    return run_command(lambda app: _run(app, arguments))
+
+
+def _run(app: App, arguments: argparse.Namespace) -> int:
+    _check_options(arguments)
+    if arguments.doctor:
+        from folio.cli.doctor import show_doctor
+
+        return show_doctor(app)
+    questions = _questions(arguments)
+    if arguments.model is not None:
+        app = app.with_model(arguments.model)
+    library = app.open_library()
+    try:
+        if arguments.stats:
+            if arguments.by:
+                return _count_papers(library, arguments.by, as_json=arguments.json)
+            return _stats(app, library, as_json=arguments.json)
+        if arguments.feedback:
+            from folio.cli.session import mark
+
+            mark(app.query_log(library), arguments.feedback)
+            return 0
+        if arguments.forget:
+            from folio.cli.session import forget
+
+            forget(app, library)
+            return 0
+        if arguments.sources:
+            return _search(app, library, questions or [], arguments)
+        if arguments.papers:
+            return _rank_papers(app, library, questions or [], arguments)
+        if arguments.resume:
+            return _resume(app, library, arguments)
+        if questions is None and arguments.verify:
+            from folio.cli.session import verify_logged
+
+            return verify_logged(app, library)
+        return _ask(app, library, questions, arguments)
+    finally:
+        library.close()
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that cannot be combined or that need a question."""
+    from folio.errors import UsageError
+
+    given = [name for name, value in vars(arguments).items() if value not in (None, False)]
+    for name, allowed in COMBINES_WITH.items():
+        for other in given if name in given else ():
+            if other not in (name, *allowed):
+                raise UsageError(f"{_named(other)} and {_named(name)} cannot be combined.", "Use one of them.")
+    asks = arguments.question is not None or arguments.batch is not None or arguments.resume
+    if arguments.by and not arguments.stats:
+        raise UsageError("--by needs --stats.", f"Count papers like this: {command('ask --stats --by year')}.")
+    if (arguments.json or arguments.sources) and not asks and not arguments.stats:
+        raise UsageError("--json and --sources need a question.", "Give one: " + command('ask --json "What is ...?"'))
+    if arguments.papers and not asks:
+        raise UsageError("--papers needs words to look for.", "Give some: " + command('ask --papers "dense retrieval"'))
+    if arguments.verify and not asks and len(given) > 1:
+        option = next(_named(name) for name in given if name != "verify")
+        raise UsageError(
+            f"--verify with {option} needs a question.",
+            "Give one; --verify alone opens the last answer.",
+        )
+
+
+def _named(name: str) -> str:
+    return "a question" if name == "question" else f"--{name.replace('_', '-')}"
+
+
+def _questions(arguments: argparse.Namespace) -> list[str] | None:
+    """The questions to ask; None for a chat. Raises UsageError for an empty question or an unreadable file."""
+    from folio.errors import UsageError
+
+    if arguments.batch is not None:
+        try:
+            with open(0 if arguments.batch == "-" else arguments.batch, encoding="utf-8-sig") as file:
+                questions = [line.strip() for line in file if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+            raise UsageError(f"{arguments.batch} cannot be read: {reason}.", "Give a text file.") from error
+        if not questions:
+            raise UsageError(f"There is no question in {arguments.batch}.", "Put one on each line.")
+        return questions
+    if arguments.question is None:
+        return None
+    if not arguments.question.strip():
+        raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
+    return [arguments.question.strip()]
+
+
+def _resume(app: App, library: Library, arguments: argparse.Namespace) -> int:
+    """Go on with the deep search that was stopped, as it was asked."""
+    from folio.deep.checkpoint import checkpoint_path, damaged, read
+
+    checkpoint = read(checkpoint_path(app.store_folder))
+    options = checkpoint.head.options
+    if len(options.filters) != len(FILTERS):
+        raise damaged()
+    arguments.style, arguments.top_k = options.style, options.evidence
+    for name, values in zip(FILTERS, options.filters, strict=True):
+        setattr(arguments, name, list(values))
+    session, _ = _session(app, library, arguments)
+    return _shown(session, session.resume(checkpoint), arguments)
+
+
+def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
+    """Answer one question or several, or start a chat."""
+    session, chat = _session(app, library, arguments)
+    if questions is None:
+        app.check_indexes_in_background()
+        return session.converse()
+    if len(questions) > 1:
+        return _ask_each(session, chat, questions, as_json=arguments.json)
+    return _shown(session, session.ask(questions[0]), arguments)
+
+
+def _shown(session: ChatSession, reply: Reply, arguments: argparse.Namespace) -> int:
+    """What is done with an answer that was shown; returns the exit code."""
+    code = session.verify(reply) if arguments.verify else 0
+    return 1 if reply.answer.model_failed else code
+
+
+def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple[ChatSession, Chat]:
+    from folio.cli.session import ChatSession
+
+    chat = app.chat(
+        library,
+        top_k=arguments.top_k or app.top_k,
+        wanted=paper_filter(arguments),
+        style=arguments.style or "plain",
+    )
+    logged = app.logs_questions and not arguments.no_log
+    # What is not logged is not kept either; of a batch, only the last question could be resumed.
+    keeps = logged and arguments.batch is None and not library.is_read_only
+    session = ChatSession(
+        app,
+        library,
+        chat,
+        as_json=arguments.json,
+        evidence=arguments.show_evidence,
+        dropped=arguments.show_dropped,
+        logged=logged,
+        verbose=arguments.verbose,
+        deep=arguments.deep,
+        checkpoints=partial(_checkpoint_file, app, arguments, writes=keeps),
+    )
+    return session, chat
+
+
+def _checkpoint_file(app: App, arguments: argparse.Namespace, *, writes: bool) -> CheckpointFile:
+    """Where a deep search is kept until it is done."""
+    from folio.console import say
+    from folio.deep.checkpoint import CheckpointFile, SearchOptions, checkpoint_path
+
+    filters = tuple(tuple(getattr(arguments, name) or ()) for name in FILTERS)
+    options = SearchOptions(arguments.style or "plain", arguments.top_k, filters)
+    return CheckpointFile(checkpoint_path(app.store_folder), options, writes=writes, notice=say)
+
+
+def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
+    """Answer unrelated questions; returns 1 if a model failed on one. The next is asked all the same."""
+    from folio.cli.session import write_json
+    from folio.cli.show import show_question
+    from folio.console import complain, output
+    from folio.errors import ModelError
+
+    code = 0
+    for number, question in enumerate(questions):
+        if not as_json:
+            print("\n" * bool(number), end="")
+            show_question(output(), question)
+        chat.reset()
+        try:
+            code = 1 if session.ask(question).answer.model_failed else code
+        except ModelError as error:
+            code = complain(error.happened, error.remedy, error.exit_code)
+            if as_json:
+                from folio.schema.answers import ErrorJson
+
+                write_json(ErrorJson(question=question, error=error.happened, remedy=error.remedy))
+    return code
+
+
+def _search(app: App, library: Library, questions: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Show passages, without an answer."""
+    from folio.cli import show
+    from folio.cli.session import say_details, write_json
+    from folio.console import output, say
+    from folio.question.question import Question
+    from folio.search.retriever import SearchRequest
+
+    retriever = app.retriever(library)
+    app.models.announce()
+    chosen = retriever.select(paper_filter(arguments))
+    for question in questions:
+        spelt = retriever.respelled(question)
+        asked = Question(spelt.question, question if spelt.typed else "")
+        found = retriever.find(SearchRequest(asked, arguments.top_k or app.top_k, chosen.papers, chosen.sections))
+        if arguments.json:
+            from folio.schema.answers import passages_json
+
+            write_json(passages_json(question, found.hits, retriever.models, found.timings_ms))
+            if arguments.verbose:
+                say_details(retriever.models, found.hits, found.timings_ms)
+            continue
+        if len(questions) > 1:
+            show.show_question(output(), question)
+        if spelt.typed:
+            say(spelt.note)
+        show.show_hits(output(), found.hits)
+        if not found.hits:
+            output().print("No passages found.")
+        if arguments.verbose:
+            say_details(retriever.models, found.hits, found.timings_ms)
+    return 0
+
+
+def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Show the papers that are best for each query."""
+    from folio.cli import show
+    from folio.cli.session import write_json
+    from folio.console import output, say
+    from folio.schema.papers import PapersFoundJson, found_paper_json, papers_notice
+
+    retriever = app.retriever(library)
+    app.models.announce()
+    chosen = retriever.select(paper_filter(arguments))
+    for query in queries:
+        spelt = retriever.respelled(query)
+        limit = arguments.top_k or app.top_k
+        hits = retriever.search_papers(spelt.question, limit, papers=chosen.papers, sections=chosen.sections)
+        notice = papers_notice(retriever.papers_without_vector())
+        if arguments.json:
+            added = library.added()
+            papers = [found_paper_json(hit, added[hit.paper.id]) for hit in hits]
+            write_json(PapersFoundJson(query=query, papers=papers, notice=notice))
+            continue
+        if len(queries) > 1:
+            show.show_question(output(), query)
+        if spelt.typed:
+            say(spelt.note)
+        if notice:
+            say(notice)
+        show.show_found(output(), hits)
+    return 0
+
+
+def _count_papers(library: Library, by: By, *, as_json: bool) -> int:
+    from folio.cli import show
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.papers.lists import count_by
+    from folio.schema.answers import counts_json
+
+    counts = count_by(library.papers(), by)
+    if as_json:
+        write_json(counts_json(by, counts))
+    else:
+        show.show_counts(output(), by, counts)
+    return 0
+
+
+def _stats(app: App, library: Library, *, as_json: bool) -> int:
+    from folio.cli import show
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.schema.answers import StatsJson
+    from folio.store import indexes
+
+    kept, asked = library.counts(), app.query_log(library).counts()
+    stats = StatsJson(
+        papers=kept["papers"],
+        chunks=library.chunk_count(),
+        bytes=indexes.size(app.store_folder),
+        questions=asked.questions,
+        refused=asked.refused,
+        good=asked.good,
+        bad=asked.bad,
+        median_ms=asked.median_ms,
+        median_confidence=asked.median_confidence,
+    )
+    if as_json:
+        write_json(stats)
+    else:
+        show.show_stats(output(), stats)
+    return 0

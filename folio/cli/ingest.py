@@ -1,0 +1,297 @@
+"""`folio ingest` and ingest.py: read PDFs into the index, check it, repair it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from folio.cli.command import Parser, run_command, up_to
+from folio.errors import command
+
+if TYPE_CHECKING:
+    from folio.app import App
+    from folio.cli.ingest_sources import ZoteroIngest
+    from folio.ingest.discovery import Outcome
+    from folio.papers.model import SourceFile
+
+
+MOST_JOBS = 1024
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=prog,
+        description="Read PDFs into the index. Papers that are already in it are skipped.",
+        epilog="Settings such as PAPERS_DIR and CHUNK_SIZE come from the environment or .env: see docs/settings.md.",
+    )
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
+    jobs = "processes that read PDFs (default: one per core, at most 8; on a cluster, one per free core)"
+    parser.add_argument("--jobs", type=up_to(MOST_JOBS), metavar="N", help=jobs)
+    on = "where PDFs are read and embedded: `ray`, the cluster at RAY_ADDRESS or else workers of Ray on this computer"
+    parser.add_argument("--on", choices=("ray",), help=on)
+    parser.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
+    bib = "a bibliography (BibTeX, BibLaTeX or CSL-JSON) to take titles, authors and years from; its PDFs are read too"
+    parser.add_argument("--bib", type=Path, action="append", default=[], metavar="FILE", help=bib)
+    parser.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
+    zotero = "read the PDFs of a Zotero library where they lie (default: the library that Zotero uses)"
+    parser.add_argument("--zotero", nargs="?", type=Path, const=False, metavar="DATA_FOLDER", help=zotero)
+    collection = "with --zotero: only this collection and those in it, by name or path; repeat it for more"
+    parser.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
+    tag = "with --zotero: only what has this tag; repeat it for more"
+    parser.add_argument("--tag", action="append", default=[], metavar="NAME", help=tag)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
+    what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
+    repair = "rebuild the FAISS and BM25 indexes from the library; repair the log, conversations and edits"
+    what.add_argument("--repair", action="store_true", help=repair)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
+    arguments = parser(prog).parse_args(argv)
+    return run_command(lambda app: run(app, arguments))
+
+
+def run(app: App, arguments: argparse.Namespace) -> int:
+    """Do what the parsed arguments say; returns the exit code."""
+    from folio.errors import UsageError
+    from folio.store import indexes
+
+    adds = arguments.paths or arguments.prune or arguments.bib or arguments.zotero is not None
+    if (arguments.verify or arguments.repair) and adds:
+        remedy = "Run them without PATH, --prune, --bib and --zotero."
+        raise UsageError("--verify and --repair work on the whole index.", remedy)
+    if (arguments.verify or arguments.repair) and arguments.on:
+        raise UsageError("--verify and --repair read no PDFs.", "Run them without --on.")
+    if (arguments.collection or arguments.tag) and arguments.zotero is None:
+        raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
+    if arguments.verify or arguments.repair:
+        app.open_library().close()  # fails here without a store, before the lock would create its folder
+    if arguments.verify:
+        with _lock_if_possible(app):
+            return _verify(app)
+    with indexes.writing(app.store_folder):
+        return _repair(app) if arguments.repair else _ingest(app, arguments)
+
+
+def _ingest(app: App, arguments: argparse.Namespace) -> int:
+    from folio.cli import ingest_sources
+    from folio.cli.show import IngestProgressBar
+    from folio.console import say
+    from folio.errors import ClusterError, ModelError, OllamaError, StoreError, UsageError
+    from folio.ingest import discovery
+
+    began = perf_counter()
+    known = app.known_files(thorough=arguments.rebuild)
+    zotero = _zotero(arguments)
+    bibliographies = ingest_sources.read(arguments.bib)
+    nothing_else = zotero or (bibliographies and not app.papers_folder.exists())
+    found = discovery.find_pdfs(arguments.paths or ([] if nothing_else else [app.papers_folder]))
+    found = ingest_sources.named_pdfs(bibliographies) | found
+    retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
+    # An empty folder is more likely a mistake than a wish to prune everything.
+    if not found and not zotero and (len(known) > 1 or not arguments.prune):
+        where = ", ".join(map(str, arguments.paths)) or app.papers_folder
+        raise UsageError(
+            f"There are no PDFs in {where}.", f"Put PDFs there, or name a folder: {command('ingest FOLDER')}."
+        )
+    if zotero:
+        found = zotero.files | found
+    missing = [path for path in known if not path.exists()]
+    if arguments.rebuild:
+        found = {path: file.name for path, file in known.items() if path not in missing} | found
+    with IngestProgressBar(len(found)) as progress:
+        files, outcomes = discovery.hash_files(found, progress)
+        if arguments.rebuild and not arguments.prune:
+            _refuse_missing([known[path] for path in missing], files)
+        jobs, on_ray = arguments.jobs, arguments.on == "ray"
+        work = (
+            app.rebuild(files, progress, jobs=jobs, on_ray=on_ray)
+            if arguments.rebuild
+            else app.ingest(files, progress, jobs=jobs, retry=retry, on_ray=on_ray)
+        )
+        try:
+            with _finishing(app), closing(work):
+                if zotero and not arguments.rebuild:  # a rebuild may be there to mend the library
+                    zotero.describe(app, files)
+                for outcome in work:
+                    outcomes.append(outcome)
+                    progress.done(outcome)
+                if zotero and arguments.rebuild:
+                    zotero.describe(app, files)
+                if zotero:
+                    outcomes += zotero.remove(app)
+                if arguments.prune:
+                    outcomes += app.prune()
+                imported = ingest_sources.import_all(app, bibliographies)
+        except (KeyboardInterrupt, SystemExit, ModelError, ClusterError) as error:
+            progress.stop()
+            # A model that cannot be used was refused before anything began, and will be again.
+            if progress.added or isinstance(error, KeyboardInterrupt | SystemExit | OllamaError):
+                count = f"Papers read so far: {progress.added}."
+                scan = f" OCR has read {progress.scan}." if progress.scan else ""
+                say(f"Stopped. {count}{scan} They are kept; run the same command again to continue.")
+            raise
+        except StoreError:
+            progress.stop()
+            if any(outcome.status != "unchanged" for outcome in outcomes):
+                _report(app, outcomes, perf_counter() - began, arguments.verbose)
+            raise
+    code = _report(app, outcomes, perf_counter() - began, arguments.verbose) if outcomes else 0
+    _report_versions(app, outcomes)
+    code = max(code, ingest_sources.report(bibliographies, imported, outcomes, arguments.verbose))
+    if zotero:
+        zotero.report(verbose=arguments.verbose)
+    pruned = {outcome.file.path for outcome in outcomes if outcome.status == "pruned"}
+    missing = [path for path in missing if str(path) not in pruned]
+    if missing and not arguments.prune:
+        say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
+    return code
+
+
+def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) -> None:
+    """Raise UsageError if a rebuild would lose a paper. A file that was renamed is among `files` under its new name."""
+    from folio.errors import UsageError
+
+    here = {file.sha256 for file in files}
+    lost = [file for file in missing if file.sha256 not in here]
+    if lost:
+        raise UsageError(
+            f"Indexed files that are missing: {len(lost)}, including {lost[0].name}.",
+            f"Restore them, or rebuild the index without them: {command('ingest --rebuild --prune')}.",
+        )
+
+
+def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:
+    """The Zotero library that is asked for. Raises UsageError."""
+    if arguments.zotero is None:
+        return None
+    from folio.cli.ingest_sources import ZoteroIngest
+
+    return ZoteroIngest(arguments.zotero or None, arguments.collection, arguments.tag)
+
+
+@contextmanager
+def _finishing(app: App) -> Iterator[None]:
+    """Afterwards, update the indexes to the library, also when it ends in an error."""
+    from folio.errors import StoreError
+
+    try:
+        yield
+    except BaseException:
+        with suppress(StoreError):  # the first error counts
+            app.finish_ingest()
+        raise
+    app.finish_ingest()
+
+
+def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool) -> int:
+    from rich.table import Table
+    from rich.text import Text
+
+    from folio.console import output
+    from folio.shown_text import plain, plain_line
+
+    counts = Counter(outcome.status for outcome in outcomes)
+    new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
+    skipped = counts["unchanged"] + counts["duplicate"]
+    if not new and not counts["failed"] and not counts["pruned"] and not counts["duplicate"]:
+        papers = len({outcome.file.sha256 for outcome in outcomes})
+        output().print(f"Nothing new: {_papers(papers)} already in the index ({seconds:.1f} s).")
+        return 0
+    table = Table("", "papers", "pages", "passages", box=None, pad_edge=False, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for status in ("added", "replaced"):
+        these = [outcome for outcome in new if outcome.status == status]
+        pages, chunks = sum(o.pages for o in these), sum(o.chunks for o in these)
+        table.add_row(status, str(len(these)), f"{pages:,}", f"{chunks:,}")
+    table.add_row("skipped", str(skipped), "", "")
+    table.add_row("failed", str(counts["failed"]), "", "", style="red" if counts["failed"] else "")
+    if counts["pruned"]:
+        table.add_row("removed", str(counts["pruned"]), "", "")
+    output().print(table)
+    notes = Table(box=None, pad_edge=False, show_header=False)
+    for outcome in outcomes:
+        if outcome.notes or outcome.status == "pruned":
+            text = _note(outcome, verbose) or "Removed from the index, because its file is missing."
+            style = "red" if outcome.status == "failed" else ""
+            notes.add_row(Text(plain_line(outcome.file.name), style=style, overflow="fold"), Text(plain(text)))
+    if notes.row_count:
+        output().print("\nNotes:")
+        output().print(notes)
+    output().print(f"\n{seconds:.1f} s. Contents of the index: {plain(str(app.record_file))}")
+    return 1 if counts["failed"] else 0
+
+
+def _report_versions(app: App, outcomes: Sequence[Outcome]) -> None:
+    """Say which papers are versions of each other, if one of them is new."""
+    from folio.console import output
+    from folio.papers.versions import is_superseded
+    from folio.shown_text import name_line
+
+    new = {outcome.file.sha256 for outcome in outcomes if outcome.status in ("added", "replaced")}
+    found = app.versions_among(new) if new else []
+    for paper in found:
+        if paper.flag:
+            output().print(f"{name_line(paper.file)}: {paper.flag.text}.", markup=False)
+    if any(map(is_superseded, found)):
+        output().print("Questions are answered from the newer one, unless you choose the older with --paper.")
+
+
+def _note(outcome: Outcome, verbose: bool) -> str:
+    """What a person should know about a file: of several odd things about a paper the first, unless all are wanted."""
+    first, *rest = outcome.notes or ("",)
+    if verbose or outcome.status not in ("added", "replaced"):
+        return ("\n" if verbose else " ").join((first, *rest))
+    advice = [note for note in rest if note.startswith("to read ")]
+    more = len(rest) - len(advice)
+    return "; ".join((first, *advice)) + (f" ({more} more with -v)" if more else "")
+
+
+def _papers(count: int) -> str:
+    return "the one paper is" if count == 1 else f"all {count} papers are"
+
+
+@contextmanager
+def _lock_if_possible(app: App) -> Iterator[None]:
+    """Hold the writer lock; where it cannot be made, as on a read-only disk, say that, and go on without."""
+    from folio.console import say
+    from folio.errors import DiskFull
+    from folio.store import indexes
+
+    with ExitStack() as held:
+        try:
+            held.enter_context(indexes.writing(app.store_folder))
+        except (OSError, DiskFull):
+            say(f"{app.store_folder} cannot be written: it is checked as it is, without keeping others from writing.")
+        yield
+
+
+def _verify(app: App) -> int:
+    from folio.console import output
+    from folio.store.database import DAMAGED
+
+    problems = app.verify()
+    for problem in problems:
+        output().print(problem, markup=False)
+    if problems:
+        output().print(f"Run `{command('ingest --repair')}`." if app.backend.is_sound() else DAMAGED)
+        return 1
+    output().print("The index is consistent: library, vectors and BM25 agree.")
+    return 0
+
+
+def _repair(app: App) -> int:
+    from folio.console import output
+
+    chunks = app.repair()
+    output().print(f"Rebuilt FAISS and BM25 from the library: {chunks:,} passages. Nothing was embedded again.")
+    return _verify(app)

@@ -1,0 +1,71 @@
+"""`folio move --to postgres`: copy the library into PostgreSQL, or back, without reading a PDF again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from folio.cli.command import Parser, run_command
+
+if TYPE_CHECKING:
+    from folio.app import App, Place
+    from folio.shared.move import Moved
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=prog,
+        description="Copy the library from the folder VECTORSTORE_DIR into PostgreSQL, or from PostgreSQL into the"
+        " folder, with the log, the conversations and all that was said of papers. No PDF is read and nothing is"
+        " embedded again. The library that is copied stays as it is.",
+        epilog="DATABASE_URL says where in PostgreSQL. Then set STORE to the new place, and the other commands use it:"
+        " see docs/scale.md.",
+    )
+    parser.add_argument(
+        "--to", choices=("postgres", "local"), required=True, help="where to: into PostgreSQL, or into the folder"
+    )
+    yes = "replace the library that is there, its log and its conversations too; it serves until the new one is whole"
+    parser.add_argument("--yes", action="store_true", help=yes)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "folio move") -> int:
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
+    arguments = parser(prog).parse_args(argv)
+    return run_command(lambda app: run(app, arguments))
+
+
+def run(app: App, arguments: argparse.Namespace) -> int:
+    """Do what the parsed arguments say; returns the exit code."""
+    from folio.console import progress_bar
+    from folio.store import indexes
+
+    began = perf_counter()
+    with indexes.writing(app.store_folder), progress_bar() as bar:
+        moved = app.move(arguments.to, bar, replaces=arguments.yes)
+    _report(app, arguments.to, moved, perf_counter() - began)
+    return 0
+
+
+def _report(app: App, to: Place, moved: Moved, seconds: float) -> None:
+    from folio.console import output
+    from folio.shown_text import plain
+
+    print_ = output().print
+    counts = {
+        "papers": moved.papers,
+        "files": moved.files,
+        "pages": moved.pages,
+        "passages": moved.passages,
+        "questions in the log": moved.questions,
+        "conversations": moved.conversations,
+        "works that services describe": moved.works,
+    }
+    print_(f"Moved, and compared row by row: {', '.join(f'{what}: {number:,}' for what, number in counts.items())}.")
+    print_(f"{seconds:.1f} s. The library is now in {plain(app.store_at(to).place)} too.")
+    if to == app.place_in_use:
+        print_(f"STORE={to} is set already: the commands use it.")
+    else:
+        print_(f"To use it, set STORE={to} in the environment or in your settings: docs/settings.md says where.")

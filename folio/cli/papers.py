@@ -1,0 +1,204 @@
+"""`folio papers`: list papers, show what is known about one and where it comes from, correct it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand
+
+if TYPE_CHECKING:
+    from folio.app import App
+    from folio.papers.model import Paper
+    from folio.store.library import Library
+
+
+# `folio papers export`: the whole library as a bibliography, on standard output or in a file.
+
+PURPOSE = "write all papers as BibTeX or CSL-JSON"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("bibtex", "csl-json"), default="bibtex", help="default: bibtex")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+
+
+def run(app: App, arguments: argparse.Namespace) -> int:
+    """Write the bibliography; what is not sure is left out, with a comment or a note that says so."""
+    from folio.bibliography.export import library_bibtex, library_csl_json
+    from folio.console import say
+    from folio.shown_text import plain_line
+    from folio.store import works
+    from folio.system.files import write_text
+
+    with closing(app.open_library()) as library:
+        papers = library.papers()
+        published = works.publishers_bibtex(library.database, [paper.id for paper in papers])
+    text = library_bibtex(papers, published) if arguments.format == "bibtex" else library_csl_json(papers)
+    if arguments.out is None:
+        sys.stdout.write(text)
+        return 0
+    write_text(arguments.out, text)
+    say(f"Papers written to {plain_line(str(arguments.out))}: {len(papers):,}.")
+    return 0
+
+
+# Their modules are imported when they are needed: --help needs none.
+_SORTS = ("file", "title", "author", "year", "venue")
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """One of the commands of `folio papers`."""
+
+    purpose: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[App, argparse.Namespace], int]
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=prog,
+        description="List the papers in the index, show what is known about them, and correct it.",
+        epilog="Without COMMAND, the papers are listed. A PAPER is named by its key, its file, words of its title, the"
+        " name that it uses most, or the beginning of its id.",
+    )
+    listed = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, subcommand in SUBCOMMANDS.items():
+        made = listed.add_parser(name, help=subcommand.purpose, description=_sentence(subcommand.purpose))
+        subcommand.add_arguments(made)
+        made.set_defaults(run=subcommand.run)
+    return parser
+
+
+def _sentence(purpose: str) -> str:
+    return f"{purpose[0].upper()}{purpose[1:]}."
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "folio papers") -> int:
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
+    return run_subcommand(parser(prog), argv, default="list")
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    add_paper_options(parser, "list")
+    parser.add_argument("--warnings", action="store_true", help="only papers with something odd, and what it is")
+    parser.add_argument("--unsure", action="store_true", help="only papers with a field that is not sure")
+    parser.add_argument("--sort", choices=_SORTS, default="file", help="the order (default: file)")
+    parser.add_argument("--by", choices=BY, help="instead, count these papers by what they have")
+    parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+
+
+def _list(app: App, arguments: argparse.Namespace) -> int:
+    from folio.cli import show
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.papers.lists import count_by, sort_papers
+    from folio.schema.answers import counts_json
+    from folio.schema.papers import paper_json
+    from folio.search.names import aliases_in
+    from folio.store.works import cited_papers
+
+    wanted = paper_filter(arguments, warnings=arguments.warnings, unsure=arguments.unsure)
+    with closing(app.open_library()) as library, library.reading():
+        every, added = library.papers(), library.added()
+        cited = partial(cited_papers, library.database)
+        fitting = wanted.matching(every, library.files(), cited, aliases_in(library))
+    papers = sort_papers(fitting, arguments.sort)
+    if arguments.by:
+        counts = count_by(papers, arguments.by)
+        if arguments.json:
+            write_json(counts_json(arguments.by, counts))
+        else:
+            show.show_counts(output(), arguments.by, counts)
+    elif arguments.json:
+        for paper in papers:
+            write_json(paper_json(paper, added[paper.id]))
+    else:
+        show.show_papers(output(), papers, len(every), warnings=arguments.warnings)
+    return 0
+
+
+def _add_paper(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", metavar="PAPER", help="its key, file, words of its title, or how its id begins")
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    _add_paper(parser)
+    parser.add_argument("--json", action="store_true", help="print only JSON")
+
+
+def _show(app: App, arguments: argparse.Namespace) -> int:
+    with closing(app.open_library()) as library:
+        _show_paper(library, _the_paper(library, arguments.paper).id, as_json=arguments.json)
+    return 0
+
+
+def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
+    from folio.cli import show
+    from folio.cli.session import write_json
+    from folio.console import output
+    from folio.schema.papers import paper_details_json
+
+    with library.reading():
+        (paper,) = library.papers_by_id([id])
+        files = [file.name for file in library.files() if file.sha256 == id]
+        added = library.added()[id]
+    if as_json:
+        write_json(paper_details_json(paper, added, files))
+    else:
+        show.show_paper(output(), paper, files)
+
+
+def _add_edit(parser: argparse.ArgumentParser) -> None:
+    _add_paper(parser)
+    parser.add_argument(
+        "changes",
+        nargs="*",
+        metavar="FIELD=VALUE",
+        help='such as year=2014 or authors="Otter, Ann; Seal, Bo"; nothing after the = empties the field',
+    )
+    parser.add_argument(
+        "--reset", action="append", default=[], metavar="FIELD", help="forget your edit of this field, or of all"
+    )
+    parser.add_argument("--json", action="store_true", help="print only JSON")
+
+
+def _edit(app: App, arguments: argparse.Namespace) -> int:
+    from folio.cli import show
+    from folio.console import output
+    from folio.papers.edits import edited, parse_edits
+
+    edits = parse_edits(arguments.changes, arguments.reset)
+    with closing(app.open_library()) as library:
+        before = _the_paper(library, arguments.paper)
+        is_renamed = library.change_metadata(before.id, "person", lambda person: edited(person, edits))
+        app.finish_edit(is_renamed=is_renamed)
+        if arguments.json:
+            _show_paper(library, before.id, as_json=True)
+        else:
+            (after,) = library.papers_by_id([before.id])
+            show.show_edit(output(), before, after, list(edits))
+    return 0
+
+
+def _the_paper(library: Library, name: str) -> Paper:
+    """Raises UsageError unless the name means one paper."""
+    from folio.search.names import aliases_in, file_names, the_paper
+
+    with library.reading():
+        return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
+
+
+SUBCOMMANDS = {
+    "list": Subcommand("list papers, or count them", _add_list, _list),
+    "show": Subcommand("show everything that is known about a paper, and where it comes from", _add_show, _show),
+    "edit": Subcommand("correct what is known about a paper", _add_edit, _edit),
+    "export": Subcommand(PURPOSE, add_arguments, run),
+}

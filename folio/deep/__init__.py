@@ -1,0 +1,1 @@
+"""Search in rounds: its types, steps, checkpoint, and the profile of its evidence."""

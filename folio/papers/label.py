@@ -1,0 +1,99 @@
+"""How a paper is named in citations: "Ongaro & Ousterhout 2014", as its metadata says. Pure.
+
+Only what is sure is used. A label of authors has no quotation marks, no digit but those of the year, and an ampersand
+between two people alone, and no label has the ending of a file: no name can make it look like another paper's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from folio.papers.identifiers import version_number
+from folio.papers.metadata import AND_OTHERS, Metadata
+from folio.papers.people import short_list
+from folio.shown_text import name_line, plain_line
+from folio.text import one_line, whole_words
+
+CitationStyle = Literal["author-year", "arxiv", "file"]
+_LONGEST_NAME = 40  # characters of a name, or of an organisation's
+_LONGEST_TITLE = 50
+_VERSION = re.compile(r" v\d+$")
+_IS_FILE = re.compile(r"\.pdf\W*$", re.I)
+_QUOTES = re.compile('["“”„‟«»]')
+
+
+def citation_label(metadata: Metadata) -> str:
+    """Authors and year, else a short title in quotation marks and the year; "" where neither is sure."""
+    who = _authors(metadata) or _short_title(metadata)
+    return " ".join(filter(None, [who, str(sure_year(metadata) or "") if who else ""]))
+
+
+def sure_venue(metadata: Metadata) -> str:
+    """The journal or conference, if that is sure."""
+    return metadata.venue.value if metadata.venue.sure else ""
+
+
+def sure_year(metadata: Metadata) -> int | None:
+    return metadata.year.value if metadata.year.sure else None
+
+
+def published_in(venue: str, year: int | None) -> str:
+    """Venue and year on one line: "Journal of Otters, 2021"; "" without a venue, as labels have the year."""
+    return ", ".join(filter(None, [name_line(venue), str(year or "")])) if venue else ""
+
+
+def _authors(metadata: Metadata) -> str:
+    if not metadata.authors.sure:
+        return ""
+    names = [_name(person.family) for person in metadata.authors.value[:3] if person != AND_OTHERS]
+    if not names or not all(names[:2]):
+        return ""
+    return short_list(names, and_others=AND_OTHERS in metadata.authors.value)
+
+
+def _name(family: str) -> str:
+    """A family name as a label has it; "" for one with digits, which could pass for a year, or a file's ending."""
+    name = one_line(_QUOTES.sub("", plain_line(family.replace("&", " and "))))
+    return "" if _IS_FILE.search(name) or any(char.isdigit() for char in name) else _shortened(name, _LONGEST_NAME)
+
+
+def _short_title(metadata: Metadata) -> str:
+    """The title up to its subtitle or to the end of a word."""
+    if not metadata.title.sure:
+        return ""
+    title = _QUOTES.sub("", plain_line(metadata.title.value)).strip()
+    main = re.split(r":\s|\s[–—]\s", title)[0].strip()
+    short = main if len(main.split()) > 1 else title
+    return f"“{_shortened(short, _LONGEST_TITLE)}”" if short and not _IS_FILE.search(short) else ""
+
+
+def _shortened(text: str, longest: int) -> str:
+    """The text up to the end of a word."""
+    if len(text) <= longest:
+        return text
+    return f"{whole_words(text, longest).rstrip(',;:.')}…"
+
+
+def with_version(label: str, arxiv: str) -> str:
+    """The label of one of several versions of a paper: "Ongaro 2014 v2". arxiv: its identifier with the version."""
+    version = version_number(arxiv)
+    return f"{label} v{version}" if label and version else label
+
+
+def with_letter(label: str, number: int) -> str:
+    """The label of the paper that is in this place, from 0, among those with the same one: "Ongaro 2014b"."""
+    has_year = label[-1:].isdigit() and not _VERSION.search(label)
+    return f"{label}{letters(number)}" if has_year else f"{label} ({letters(number)})"
+
+
+def letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    before, last = divmod(number, 26)
+    return (letters(before - 1) if before else "") + chr(ord("a") + last)
+
+
+def order(papers: Iterable[tuple[str, str]]) -> list[str]:
+    """The ids of papers, given as title and id, in the order of their letters. No paper's place depends on history."""
+    return [id for _, id in sorted(papers)]

@@ -1,0 +1,121 @@
+"""Whether a paper is in a collection or has a tag, as people name them. Pure.
+
+A collection is named by its name or by a part of its path, "Consensus" or "Systems/Consensus", and what is in the
+collections below it counts. Case and the form of accented letters do not.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from folio.papers.metadata import Metadata
+from folio.papers.model import Paper
+from folio.text import one_line, without_marks
+
+
+def is_in_collection(metadata: Metadata, name: str) -> bool:
+    """Whether the paper is in a collection of this name or path, or in one below it."""
+    wanted = _steps(name)
+    return bool(wanted) and any(wanted in _steps(path) for path in metadata.collections.value)
+
+
+def has_tag(metadata: Metadata, name: str) -> bool:
+    """Whether the paper has this tag."""
+    return _folded(name) in map(_folded, metadata.tags.value)
+
+
+def matches(metadata: Metadata, collections: Sequence[str], tags: Sequence[str]) -> bool:
+    """Whether the paper is in one of these collections and has one of these tags; none given means any."""
+    return (not collections or any(is_in_collection(metadata, name) for name in collections)) and (
+        not tags or any(has_tag(metadata, name) for name in tags)
+    )
+
+
+def unknown_names(papers: Iterable[Metadata], collections: Sequence[str], tags: Sequence[str]) -> list[str]:
+    """Those of these names of collections and tags that no paper has."""
+    left = [(name, is_in_collection) for name in collections] + [(name, has_tag) for name in tags]
+    for metadata in papers:
+        left = [(name, holds) for name, holds in left if not holds(metadata, name)]
+        if not left:
+            break
+    return [name for name, _ in left]
+
+
+def names_of(metadata: Metadata) -> list[str]:
+    """The collections that the paper is in, by their paths, and those above them."""
+    found = []
+    for path in metadata.collections.value:
+        steps = path.split("/")
+        found += ["/".join(steps[:end]) for end in range(len(steps), 0, -1)]
+    return list(dict.fromkeys(found))
+
+
+def _steps(path: str) -> str:
+    """A path to look in for a part of it: "/systems/consensus/"; "" if it has no name."""
+    names = [step for step in map(_folded, path.split("/")) if step]
+    return f"/{'/'.join(names)}/" if names else ""
+
+
+def _folded(name: str) -> str:
+    # Not text.fold: accents and signs tell collections apart.
+    return unicodedata.normalize("NFC", one_line(unicodedata.normalize("NFC", name).casefold()))
+
+
+# Lists of papers: their order, how many are by each author or of each year, which fields nobody is sure of. Pure.
+
+By = Literal["author", "year", "venue", "section", "warning"]
+BY: tuple[By, ...] = get_args(By)
+Sort = Literal["file", "title", "author", "year", "venue"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
+# Fields that people are told about when they are unsure
+_CHECKED_BY_PEOPLE = ("title", "authors", "year", "venue", "doi")
+
+_PAGES = re.compile(r"pp?\. [^:]*: ")  # before a problem: "pp. 2-4, 9: no text"
+
+
+def unsure_fields(metadata: Metadata) -> tuple[str, ...]:
+    """The fields that are shown, although nobody is sure of them."""
+    known = metadata.known()
+    if metadata.printed_year is None:
+        known.pop("year", None)
+    return tuple(name for name in _CHECKED_BY_PEOPLE if name in known and known[name].value and not known[name].sure)
+
+
+def sort_papers(papers: Iterable[Paper], by: Sort) -> list[Paper]:
+    """In the order of their files, titles, first authors' family names or venues, or the newest first."""
+    last = chr(0x10FFFF)  # papers without the field come last
+    keys: Mapping[Sort, Callable[[Paper], Any]] = {
+        "file": lambda paper: "",
+        "title": lambda paper: _sort_key(paper.title) or last,
+        "author": lambda paper: [_sort_key(person.family) for person in paper.metadata.authors.value] or [last],
+        "year": lambda paper: -(paper.year or 0),
+        "venue": lambda paper: _sort_key(paper.metadata.venue.value) or last,
+    }
+    return sorted(papers, key=lambda paper: (keys[by](paper), _sort_key(paper.file), paper.id))
+
+
+def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
+    """How many papers have each author, year, venue, kind of section or warning: the most first, years in order.
+
+    "" stands for papers that have none.
+    """
+    values: Mapping[By, Callable[[Paper], Iterable[str]]] = {
+        "author": lambda paper: paper.authors,
+        "year": lambda paper: [str(paper.year)] if paper.year else [],
+        "venue": lambda paper: filter(None, [paper.metadata.venue.value]),
+        "section": lambda paper: (section.kind for section in paper.sections.headed),
+        "warning": lambda paper: (_PAGES.sub("", problem, count=1) for problem in paper.problems),
+    }
+    counts = Counter(value for paper in papers for value in set(values[by](paper)) or {""})
+    if by == "year":
+        return sorted(counts.items(), reverse=True)
+    return sorted(counts.items(), key=lambda each: (not each[0], -each[1], _sort_key(each[0]), each[0]))
+
+
+def _sort_key(text: str) -> str:
+    """Text without differences of case, of diacritics and of spaces; signs count, as in the names of files."""
+    return one_line(without_marks(text))

@@ -1,0 +1,233 @@
+"""What is known about a paper: title, authors, year, venue, identifiers; each field with its origin. Pure.
+
+Several sources may speak of one paper: its own PDF, services on the internet, a bibliography, Zotero, a person. Each is
+kept as it is, as a layer; what is shown takes every field from the first source of SOURCES that has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, get_args
+
+from folio.papers.identifiers import bare_arxiv, version_number, without_version
+from folio.papers.sections import SectionMap
+from folio.text import one_line, plain_words
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+ValueT = TypeVar("ValueT")
+
+# Who says so, the most trusted first
+Source = Literal["person", "zotero", "bibliography", "online", "pdf"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+# Where a field was read. Of a PDF: on the first pages, in its metadata (Info and XMP), in an identifier (an arXiv id
+# has the year), in the dates of the cited works and of the file, in the file's name. Online: at one of the services. ""
+# is a field that was not found.
+Origin = Literal[
+    "", "page", "pdf metadata", "identifier", "file date", "cited works", "file name",
+    "arxiv", "openalex", "crossref", "semanticscholar", "bibliography", "zotero", "person",
+]  # fmt: skip
+# In words
+ORIGIN_WORDS: dict[Origin, str] = {
+    "": "not known",
+    "page": "from its first pages",
+    "pdf metadata": "from the file's metadata",
+    "identifier": "from its identifier",
+    "file date": "from the file's date",
+    "cited works": "guessed from the works that it cites, so shown nowhere else",
+    "file name": "from the file's name",
+    "arxiv": "from arXiv",
+    "openalex": "from OpenAlex",
+    "crossref": "from Crossref",
+    "semanticscholar": "from Semantic Scholar",
+    "bibliography": "from your bibliography",
+    "zotero": "from Zotero",
+    "person": "edited",
+}
+# Who knows which version at arXiv a paper is, the best first
+_KNOW_VERSION: tuple[Source, ...] = ("person", "pdf", "online", "zotero", "bibliography")
+# Genres that have a type of entry of their own in BibTeX
+PHD, MASTER, TECHNICAL = "PhD thesis", "Master's thesis", "Technical report"
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Generic[ValueT]):
+    """A value, where it was read, and whether it can be cited without a person looking at it.
+
+    An empty value with an origin is one that a person has emptied.
+    """
+
+    value: ValueT
+    origin: Origin = ""
+    sure: bool = False
+
+
+class PersonName(NamedTuple):
+    """A name in two parts. An organisation, or a person with one name, has only a family name."""
+
+    family: str
+    given: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.given} {self.family}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The fields of a paper. A field that is not known is "", () or None, and is not sure."""
+
+    title: Field[str] = Field("")
+    authors: Field[tuple[PersonName, ...]] = Field(())
+    year: Field[int | None] = Field(None)
+    venue: Field[str] = Field("")  # the journal, the conference, the university
+    doi: Field[str] = Field("")  # without a resolver's address: "10.21105/jose.00013"
+    arxiv: Field[str] = Field("")  # with its version if known: "2301.01234v2"
+    abstract: Field[str] = Field("")
+    kind: Field[str] = Field("")  # a CSL type: "article-journal", "paper-conference", "thesis"
+    genre: Field[str] = Field("")  # what it is called within that: "PhD thesis", "Technical report"
+    volume: Field[str] = Field("")
+    issue: Field[str] = Field("")
+    pages: Field[str] = Field("")  # in its venue: "137–150"
+    publisher: Field[str] = Field("")
+    url: Field[str] = Field("")
+    citation_key: Field[str] = Field("")  # as a person's own bibliography calls it: "ongaro2014"
+    bibliography: Field[str] = Field("")  # that bibliography: the absolute path of its file
+    tags: Field[tuple[str, ...]] = Field(())
+    collections: Field[tuple[str, ...]] = Field(())  # with the collections above each: "Systems/Consensus"
+    # Its attachment in Zotero: "library/items/KEY", "groups/12/items/KEY"
+    zotero: Field[str] = Field("")
+
+    @property
+    def printed_year(self) -> int | None:
+        """The year, unless it is only guessed from the works that the paper cites."""
+        return None if self.year.origin == "cited works" else self.year.value
+
+    def known(self) -> dict[str, Field[Any]]:
+        """The fields that were found, by name."""
+        return {name: field for name in FIELDS if (field := getattr(self, name)).origin}
+
+
+FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Metadata))
+NO_METADATA = Metadata()
+# Stands in a list of authors for those that are not named
+AND_OTHERS = PersonName("et al.")
+
+
+def merged(layers: Mapping[Source, Metadata]) -> Metadata:
+    """Every field from the most trusted source that has it; the version at arXiv from the file before all but people.
+
+    A service or a bibliography may mean another version than the one that is here.
+    """
+    found: dict[str, Field[Any]] = {}
+    for source in reversed(SOURCES):
+        found |= layers.get(source, NO_METADATA).known()
+    arxiv = found.get("arxiv", NO_METADATA.arxiv)
+    named = (layers.get(source, NO_METADATA).arxiv.value for source in _KNOW_VERSION)
+    same = (value for value in named if bare_arxiv(value) == bare_arxiv(arxiv.value))
+    version = next((value for value in same if version_number(value) is not None), arxiv.value)
+    return Metadata(**found | {"arxiv": replace(arxiv, value=version)})
+
+
+def with_own_version(layers: Mapping[Source, Metadata], said: Metadata) -> Metadata:
+    """What a service says of a paper, with the version at arXiv that its file is known to be: a service says another.
+
+    layers: what is known of the paper.
+    """
+    own, theirs = merged(layers).arxiv.value, said.arxiv.value
+    value = own if bare_arxiv(own) == bare_arxiv(theirs) else without_version(theirs)
+    return replace(said, arxiv=replace(said.arxiv, value=value))
+
+
+def simple_metadata(
+    title: str = "", authors: Sequence[str] = (), year: int | None = None, arxiv: str = "", origin: Origin = "page"
+) -> Metadata:
+    """Metadata of these values, none of them sure; the last word of a name is taken for the family's."""
+    names = [author.rpartition(" ") for author in authors]
+    people = tuple(PersonName(family, given) for given, _, family in names)
+    given_values: dict[str, Any] = {"title": title, "authors": people, "year": year, "arxiv": arxiv}
+    return Metadata(**{name: Field(value, origin) for name, value in given_values.items() if value})
+
+
+def to_json(metadata: Metadata) -> dict[str, dict[str, Any]]:
+    """The known fields as JSON values: {"year": {"value": 2014, "origin": "page", "sure": true}}."""
+    unknown = set(FIELDS) - metadata.known().keys()
+    written: dict[str, dict[str, Any]] = stored_form(Metadata).dump_python(metadata, mode="json", exclude=unknown)
+    return written
+
+
+def from_json(written: Mapping[str, Any]) -> Metadata:
+    """What `to_json` wrote. Raises ValueError for anything else."""
+    metadata: Metadata = read_stored(stored_form(Metadata), written, "the metadata of a paper")
+    if not all(len(field) == 3 and field["origin"] for field in written.values()):
+        raise ValueError("a field of a paper's metadata is not whole")
+    return metadata
+
+
+@cache
+def stored_form(kind: Any) -> TypeAdapter[Any]:
+    """How values of a dataclass are written as JSON and read again."""
+    from pydantic import TypeAdapter  # not for the processes that read PDFs, which begin often
+
+    return TypeAdapter(kind)
+
+
+def read_stored(form: TypeAdapter[ValueT], written: object, what: str) -> ValueT:
+    """A value of a dataclass, of parts that have exactly the types it declares. Raises ValueError for anything else.
+
+    form: from stored_form. written: as json.loads gives it. what: what cannot be read, for the error.
+    """
+    text = json.dumps(written, ensure_ascii=False).encode(errors="replace")  # a service may send half a surrogate pair
+    try:
+        return form.validate_json(text, strict=True, extra="forbid")
+    except ValueError as error:
+        raise ValueError(f"{what} cannot be read") from error
+
+
+def with_origin(metadata: Metadata, origin: Origin) -> Metadata:
+    """The same values as this source says them: sure, and also the empty ones if they were known."""
+    return replace(metadata, **{name: Field(field.value, origin, True) for name, field in metadata.known().items()})
+
+
+# The text that a paper is searched by as a whole: its title, authors, venue, abstract and headings. Pure.
+
+# A heading of these words alone says nothing of what the paper is about.
+_GENERIC = frozenset(
+    "abstract acknowledgement acknowledgements acknowledgment acknowledgments aims and appendices appendix article"
+    " author authors availability background bibliography code competing concluding conclusion conclusions conflict"
+    " conflicts content contents contribution contributions contributor contributors data declaration definitions"
+    " detail details directions discussion ethics evaluation example examples experiment experimental experiments"
+    " figures final findings for funding further future general goals implications implementation in information"
+    " interest interests introduction keywords limitations literature main materials method methodology methods"
+    " model motivation need notation notes objectives of other our outline overview paper preliminaries problem"
+    " procedure references related remarks research result results review section setup statement study summary"
+    " supplementary supporting table tables the this to usage use work works".split()
+)
+# Bounds on what a hostile file can give
+_MOST_HEADINGS, _LONGEST_HEADING, _LONGEST = 200, 200, 20_000
+
+
+def paper_text(metadata: Metadata, sections: SectionMap) -> str:
+    """A line each for title, authors' family names, venue, abstract and the headings that name a subject.
+
+    "" if none of them is known. What matters most comes first: a model may not read a long text to its end.
+    """
+    families = (person.family for person in metadata.authors.value if person != AND_OTHERS)
+    lines = [metadata.title.value, metadata.abstract.value, "; ".join(headings(sections))]
+    lines += [", ".join(families), metadata.venue.value]
+    text = "\n".join(one_line(line) for line in lines if line.strip())[:_LONGEST]
+    return text.encode(errors="replace").decode()  # a file may hold half a character, which cannot be hashed
+
+
+def headings(sections: SectionMap) -> tuple[str, ...]:
+    """The headings that name a subject, in order, each once: no "Introduction", no "Materials and methods"."""
+    titles = dict.fromkeys(section.title[:_LONGEST_HEADING] for section in sections.headed)
+    return tuple(title for title in titles if _names_subject(title))[:_MOST_HEADINGS]
+
+
+def _names_subject(title: str) -> bool:
+    return any(word not in _GENERIC and not word.isdigit() for word in plain_words(title))

@@ -1,0 +1,113 @@
+"""Names of people: split into family and given name, written, compared, listed. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from folio.papers.metadata import AND_OTHERS, PersonName
+from folio.text import fold, plain_words
+
+# Words before a family name that belong to it.
+PARTICLES = frozenset(
+    "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't"
+    .split()
+)  # fmt: skip
+# Where they are capitalised, they belong to it after one given name: "Roberto Di Cosmo", not "J. H. Van Dyke Parks".
+_CAPITALISED = frozenset("Di De Van Von Le La El Al Del Della Den Ter St.".split())
+# Of a service's names, where a particle may be capitalised at any place. A single letter is an initial.
+_IN_ANY_CASE = frozenset("van von der den de del della di da du la le ter ten dos das bin ibn al el st".split())
+_SUFFIX = re.compile(r"(?:jr|sr)\.?|ii|iii|iv", re.I)
+
+
+def split_name(name: str) -> PersonName:
+    """A name as papers print it: the family name is the last word with the particles before it, and "Jr." after it.
+
+    "Family, Given" is understood as well. A single word is a family name.
+    """
+    family, comma, given = name.partition(",")
+    if comma and given.strip() and not _SUFFIX.fullmatch(given.strip()):
+        return PersonName(family.strip(), given.strip())
+    words = name.replace(",", " ").split()
+    first = len(words) - 1
+    if first > 1 and _SUFFIX.fullmatch(words[-1]):
+        first -= 1
+    while first > 1 and is_particle(words[first - 1]) and words[first - 1].islower():
+        first -= 1
+    if first == 2 and words[1] in _CAPITALISED:
+        first = 1
+    return _split_at(words, first)
+
+
+def split_listed_name(name: str) -> PersonName:
+    """A name as a service on the internet lists it: "Lála, Jakub" or "Jakub Lála".
+
+    It is not split as `split_name` does: services capitalise particles, and what they said once is kept.
+    """
+    family, comma, given = name.partition(",")
+    if comma:
+        return PersonName(family.strip(), given.strip())
+    words = name.split()
+    first = max(len(words) - 1, 0)
+    while first > 1 and words[first - 1].casefold() in _IN_ANY_CASE:
+        first -= 1
+    return _split_at(words, first)
+
+
+def split_typed_name(name: str) -> PersonName:
+    """A name as people type it: its family name begins at the first word in lower case, or is the last word.
+
+    "Lovelace, Ada", "Ada Lovelace", "Ludwig van Beethoven" (as in BibTeX), and "{European Commission}" for a name that
+    has no parts.
+    """
+    if name.startswith("{") and name.endswith("}"):
+        return PersonName(name[1:-1].strip())
+    if "," in name:
+        family, given = name.split(",", 1)
+        return PersonName(family.strip(), given.strip())
+    words = name.split()
+    last = len(words) - 1
+    return _split_at(words, next((at for at, word in enumerate(words[:-1]) if at and word[0].islower()), last))
+
+
+def typed_name(person: PersonName) -> str:
+    """A name as `split_typed_name` reads it."""
+    if person.given:
+        return f"{person.family}, {person.given}"
+    return f"{{{person.family}}}" if len(person.family.split()) > 1 else person.family
+
+
+def is_particle(word: str) -> bool:
+    return word.replace("\u2019", "'").lower() in PARTICLES
+
+
+def _split_at(words: Sequence[str], first: int) -> PersonName:
+    return PersonName(" ".join(words[first:]), " ".join(words[:first]))
+
+
+def families(people: Iterable[PersonName]) -> set[str]:
+    """The family names for comparison."""
+    return {fold(person.family) for person in people if person != AND_OTHERS}
+
+
+def is_same_family(first: str, second: str) -> bool:
+    """Whether two family names are one, with their particles or without."""
+    return fold(first) == fold(second) or fold(first.split()[-1]) == fold(second.split()[-1])
+
+
+def is_called(person: PersonName, wanted: Sequence[str]) -> bool:
+    """Whether these words are a person's family name, or are all in the name: "ongaro", "d ongaro".
+
+    wanted: as `plain_words` writes them.
+    """
+    family, given = plain_words(person.family), plain_words(person.given)
+    if family == list(wanted):
+        return True
+    full = {*given, *family}
+    initials = {word[0] for word in given}
+    return bool(set(family) & set(wanted)) and all(word in full | initials for word in wanted)
+
+
+def short_list(names: Sequence[str], *, and_others: bool = False) -> str:
+    """The family names of a paper's authors in a line: "Otter", "Otter & Seal", "Otter et al."."""
+    return f"{names[0]} et al." if len(names) > 2 or and_others else " & ".join(names)

@@ -1,0 +1,202 @@
+"""What kind of answer a question asks for, by its words: a number, a definition, a whole paper's contributions. Pure.
+
+The classes follow Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/), with those
+that people put to papers: about one as a whole, and comparisons. For English; what no rule knows is "other".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from folio.grounding.quantities import quantities
+from folio.question.parts import compared_things
+from folio.text import one_line, tokenize
+
+QuestionKind = Literal[
+    "greeting", "thanks", "paper", "comparison", "number", "date", "person", "place", "definition", "why", "list",
+    "how", "other",
+]  # fmt: skip
+# What is asked about a paper as a whole
+Aspect = Literal["", "about", "summary", "contributions", "method", "results", "limitations", "conclusion"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionType:
+    """The kind of a question, with what its kind is about."""
+
+    kind: QuestionKind
+    aspect: Aspect = ""  # of a question about a paper as a whole
+
+
+# Question words that no answer repeats, as search tokens.
+ASKING = frozenset(tokenize("many much"))
+
+_SIZES = "many|much|large|big|small|long|short|wide|high|low|tall|deep|thick|heavy|fast|slow|far|old|hot|cold"
+# Nouns whose value is always a number. Nouns that often have none, such as "level" or "error", are left out.
+_MEASURES = """
+    accuracy age altitude amount amplitude angle area average bandwidth budget capacity coefficient concentration
+    correlation cost count depth deviation diameter distance dosage dose duration f1 fee fraction frequency half-life
+    height incidence latency length magnitude mass maximum median minimum mortality number p-value percent percentage
+    perplexity population precision pressure prevalence price probability proportion quantile radius rate ratio
+    recall salary score share size specificity speed speedup sum temperature thickness threshold throughput total
+    value variance velocity voltage volume wavelength weight width year
+""".split()
+# The question asks for the measure only if it ends there or continues with one of these: a "learning rate schedule" is
+# not a rate.
+_AFTER_MEASURE = """
+    a an and are at be between by can could did do does for from had has have in is it must of on or per should that the
+    to under was were when will with would
+""".split()
+
+
+def _plural(noun: str) -> str:
+    """A pattern for a noun and its plural."""
+    return f"{noun[:-1]}(?:y|ies)" if noun.endswith("y") else f"{noun}s?"
+
+
+_NUMBER = re.compile(
+    rf"how (?:{_SIZES})\b"
+    r"|what (?:do|does|did) [^?,;]{1,80}? (?:cost|weigh)\b"
+    r"|(?:what|which)(?: (?:is|was|are|were))?(?: (?:the|a|an|its|their))?(?: [\w-]+){0,3}?"
+    rf" (?P<measure>{'|'.join(map(_plural, _MEASURES))})(?=[?.,;]|$| (?:{'|'.join(_AFTER_MEASURE)})\b)",
+    re.I,
+)
+# Keywords that end in a measure: "GFS chunk size"
+_KEYWORDS = re.compile(
+    rf"(?!.*\b(?:how|what|wh[a-z]+|is|are|do|does)\b)[\w .+/-]* (?:{'|'.join(map(_plural, _MEASURES))})", re.I
+)
+_ASKS = re.compile(r"\b(?:how|what|when|where|which|who|whom|whose|why)\b", re.I)
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+
+_POLITE = r"(?:there|folio|everyone|all|again|so much|very much|a lot|for (?:your|the) \w+|you|that)"
+_GREETING = re.compile(
+    rf"(?:hello|hi|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|how are you|what(?:'s| is) up)"
+    rf"(?:[\s,]+{_POLITE})*",
+    re.I,
+)
+_GREETED = re.compile(rf"(?:{_GREETING.pattern})\s*[,.!]\s+", re.I)
+_THANKS = re.compile(
+    rf"(?:thanks|thank you|thx|cheers|many thanks|great|perfect|bye|goodbye|good ?night|see you)(?:[\s,]+{_POLITE}"
+    r"|[\s,!]+(?:thanks|thank you|bye|goodbye))*",
+    re.I,
+)
+
+_WORK = r"(?:paper|article|study|work|authors?|researchers|report|thesis|publication)"
+_BEST = r"(?:main|key|major|central|principal|most important|primary|core|overall)"
+# How an aspect is asked for. The first that matches counts.
+_ASPECTS: tuple[tuple[Aspect, str], ...] = (
+    ("contributions", r"\bcontributions?\b(?! (?:from|by|to) )|\bwhat (?:is|was|are) (?:new|novel)\b|\bnovelty of\b"),
+    ("limitations", r"\b(?:limitations?|shortcomings?|drawbacks?|weakness(?:es)?|future work)\b"),
+    ("conclusion", r"\bconclusions? (?:of|in|does|do|did|from|drawn)\b"),
+    ("conclusion", r"\b(?:does|do|did) (?:the |this |these )?[\w\s-]{1,60} conclude\b"),
+    (
+        "conclusion",
+        rf"\b{_WORK} conclude[sd]?\b|\b(?:is|are|was|were) (?:the |its |their )?(?:{_BEST} )?conclusions?\b",
+    ),
+    ("results", rf"\b{_BEST} (?:results?|findings?|outcomes?)\b|\bresults? of (?:the|this) {_WORK}\b"),
+    ("results", rf"\bwhat (?:does|do|did) (?:the|this|these|they) ?(?:{_WORK})? (?:find|show|discover)\b"),
+    ("method", rf"\b(?:methods?|methodology|approach)\b.{{0,40}}\b(?:the|this) {_WORK}\b"),
+    ("method", rf"\bhow (?:does|do|did) (?:the|this) {_WORK} (?:do|work|proceed|go about)"),
+    (
+        "about",
+        r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about(?:,? in (?:short|brief))?\W*$",
+    ),
+    (
+        "summary",
+        r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\b(?:overview|gist|synopsis) of\b|\bin a nutshell\b|\bsum up\b",
+    ),
+    (
+        "about",
+        rf"\bwhat (?:does|do|did) (?:the|this|that)(?: [\w-]+){{0,4}}? {_WORK}"
+        r" (?:say|do|argue|discuss|cover|present|propose|describe)\b(?!\s+(?:about|of|on|that)\b)",
+    ),
+    ("about", rf"\b{_BEST} (?:ideas?|points?|message|topic|goal|purpose|aim|argument|takeaways?)\b"),
+    ("about", r"\bwhat problems? (?:does|do|did) .{1,60} (?:solve|address|tackle)"),
+)
+_DATE = re.compile(
+    r"\bwhen\s+(?:is|was|were|are|did|does|do|has|had|will)\b|\b(?:what|which) (?:date|day|month|year)s?\b", re.I
+)
+_PERSON = re.compile(
+    r"^\W*(?:by |to |from |with )?(?:who|whom|whose)\b"
+    r"|\b(?:what|which) (?:person|people|author|researcher|scientist)s?\b",
+    re.I,
+)
+_PLACE = re.compile(
+    r"\bwhere (?:is|was|were|are|did|does|do|can|has)\b"
+    r"|\b(?:what|which) (?:city|cities|country|countries|place|region|town|village|continent)\b",
+    re.I,
+)
+_DEFINITION = re.compile(
+    r"^\W*(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:meant by )?[\w./+-]+(?: [\w./+-]+){0,3}\W*$"
+    r"|\b(?:define|definition of|meaning of|what (?:does|do) .{1,60} (?:mean|stand for)|is meant by|explain what)\b"
+    r"|\bwhat (?:do|does) .{1,40} mean by\b",
+    re.I,
+)
+_WHY = re.compile(r"\b(?:why|for what reasons?|what (?:is|was|are|were) the reasons?|what causes?)\b", re.I)
+_LIST = re.compile(
+    r"^\W*(?:list|name|enumerate)\b|\bwhat are (?:the|all|some)\b"
+    r"|\b(?:what|which) (?:kinds|types|sorts|steps|stages|phases)\b"
+    r"|\bwhich (?:[\w-]+ ){0,2}[\w-]+s (?:are|were|do|does|did|have|has)\b",
+    re.I,
+)
+_HOW = re.compile(r"\bhow\b", re.I)
+
+
+def question_type(question: str) -> QuestionType:
+    """The kind of a question; "other" for what no rule knows.
+
+    >>> question_type("What are the main contributions of LLaMA?")
+    QuestionType(kind='paper', aspect='contributions')
+    """
+    plain = one_line(question)
+    bare = plain.strip(" .!?,;:)(")
+    if _GREETING.fullmatch(bare):
+        return QuestionType("greeting")
+    if _THANKS.fullmatch(bare):
+        return QuestionType("thanks")
+    plain = _GREETED.sub("", plain)
+    if compared_things(plain):
+        return QuestionType("comparison")
+    if aspect := next((aspect for aspect, asked in _ASPECTS if re.search(asked, plain, re.I)), None):
+        return QuestionType("paper", aspect)
+    rules: tuple[tuple[QuestionKind, bool], ...] = (
+        ("date", bool(_DATE.search(plain)) and not asks_for_number(plain.replace("year", "date"))),
+        ("number", asks_for_number(plain) or bool(_KEYWORDS.fullmatch(bare))),
+        ("person", bool(_PERSON.search(plain))),
+        ("place", bool(_PLACE.search(plain))),
+        ("why", bool(_WHY.search(plain))),
+        ("definition", bool(_DEFINITION.search(plain))),
+        ("list", bool(_LIST.search(plain))),
+        ("how", bool(_HOW.search(plain))),
+    )
+    return QuestionType(next((kind for kind, holds in rules if holds), "other"))
+
+
+def asks_for_number(question: str) -> bool:
+    """Whether a question asks for a number, and for nothing else.
+
+    >>> asks_for_number("What top-1 accuracy does it reach?"), asks_for_number("What learning rate schedule is used?")
+    (True, False)
+    """
+    return _asked_number(question) is not None
+
+
+def asked_measure(question: str) -> str:
+    """What a question asks the value of: "rate" for "What learning rate"; "" for "how large", and for no number."""
+    asked = _asked_number(question)
+    return asked["measure"] or "" if asked else ""
+
+
+def _asked_number(question: str) -> re.Match[str] | None:
+    plain = one_line(question)
+    asks = list(_ASKS.finditer(plain))
+    return _NUMBER.match(plain, asks[0].start()) if len(asks) == 1 else None
+
+
+def gives_number(text: str, question: str) -> bool:
+    """Whether a text counts or measures something. A year counts only if the question mentions years."""
+    years = re.search(r"\byears?\b", question, re.I)
+    numbers = (number.written for number in quantities(text, units=False) if not number.is_reference)
+    return any(bool(years) or not _YEAR.fullmatch(number) for number in numbers)

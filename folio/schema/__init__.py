@@ -1,0 +1,1 @@
+"""Every JSON form, once."""

@@ -1,0 +1,232 @@
+"""arXiv's API: works by identifier and by words, from its Atom feeds. https://info.arxiv.org/help/api/user-manual.html"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from urllib.parse import quote
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from folio.bibliography.entries import find_year
+from folio.errors import SourceError, UsageError
+from folio.papers.identifiers import Identifier, bare_arxiv, find_doi, parse_doi, parse_identifier
+from folio.papers.people import split_listed_name
+from folio.papers.work import Work, WorkAuthor
+from folio.services.answers import (
+    MOST,
+    Address,
+    Bounded,
+    Line,
+    Part,
+    SearchQuery,
+    clean,
+    parse_json,
+    parse_one,
+    unreadable,
+)
+from folio.services.http import HttpClient
+
+NAME = "arXiv"
+_PAGE = 100  # works in one answer
+_ATOM = {"a": "http://www.w3.org/2005/Atom", "x": "http://arxiv.org/schemas/atom",
+         "o": "http://a9.com/-/spec/opensearch/1.1/"}  # fmt: skip
+_LONGEST_TEXT = 50_000  # characters
+# "This paper has been withdrawn by the authors", "Withdrawn due to an error in Lemma 2", "arXiv admin note: ..."; not
+# "the claim of v1 is withdrawn"
+_WITHDRAWN = re.compile(
+    r"(?:arXiv admin note:\s*)?(?:\A|(?<=[.;:] ))(?:(?:this|the)\s+)?"
+    r"(?:(?:paper|article|submission|manuscript|preprint|work|version|note|draft)\s+)?"
+    r"(?:(?:has|have|had)\s+been\s+|is\s+(?:being\s+|now\s+)?|was\s+)?(?:temporarily\s+)?withdrawn\b",
+    re.I,
+)
+_WITHDRAWN_ABSTRACT = 1_000  # characters: a longer one is an abstract that begins with the news of an older version
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    works: tuple[Work, ...]
+    total: int  # works that there are, on this page and others
+
+
+@dataclass(frozen=True, slots=True)
+class LatestVersion:
+    """The newest version of a work."""
+
+    work: Work  # its identifier has the version
+    updated: str  # the day when it came out, "2021-04-20"; "" if it is not known
+    is_withdrawn: bool  # then it has no PDF
+
+
+def latest(client: HttpClient, identifiers: Sequence[str]) -> dict[str, LatestVersion]:
+    """arXiv id (bare_arxiv) -> its newest version, for those that exist. Raises SourceError."""
+    found: list[LatestVersion] = []
+    asked = list(dict.fromkeys(map(bare_arxiv, identifiers)))
+    for start in range(0, len(asked), _PAGE):
+        page = asked[start : start + _PAGE]
+        parameters = {"id_list": ",".join(page), "start": "0", "max_results": str(_PAGE)}
+        found += read_latest(client.get("arxiv", "/query", parameters).text)
+    return {bare_arxiv(each.work.arxiv): each for each in found}
+
+
+def by_ids(client: HttpClient, identifiers: Sequence[str]) -> list[Work]:
+    """The works of these arXiv ids that exist; those with a version in that version. Raises SourceError."""
+    found: list[Work] = []
+    for start in range(0, len(identifiers), _PAGE):
+        page = identifiers[start : start + _PAGE]
+        parameters = {"id_list": ",".join(page), "start": "0", "max_results": str(_PAGE)}
+        found += read_feed(client.get("arxiv", "/query", parameters).text, client).works
+    asked = {bare_arxiv(identifier) for identifier in identifiers}
+    return [work for work in found if bare_arxiv(work.arxiv) in asked]
+
+
+def search(client: HttpClient, query: SearchQuery) -> list[Work]:
+    """Works that match, the best or the newest first. Raises SourceError, UsageError."""
+    words = re.findall(r"[\w.-]*\w[\w.-]*", query.words)
+    if not words and query.words:
+        raise UsageError("The search has no words.", 'Name some: --search "dense retrieval".')
+    asked = " AND ".join(f"all:{word}" for word in words)
+    if query.since:
+        asked += f" AND submittedDate:[{query.since}01010000 TO 210012312359]"
+    found: dict[str, Work] = {}
+    start = 0
+    while len(found) < query.most:
+        parameters = {
+            "search_query": asked,
+            "sortBy": "submittedDate" if query.sort == "date" else "relevance",
+            "sortOrder": "descending",
+            "start": str(start),
+            "max_results": str(min(_PAGE, query.most)),
+        }
+        feed = read_feed(client.get("arxiv", "/query", parameters).text, client)
+        found |= {bare_arxiv(work.arxiv): work for work in feed.works if bare_arxiv(work.arxiv) not in found}
+        start += int(parameters["max_results"])
+        if not feed.works or start >= feed.total:
+            break
+    return list(found.values())[: query.most]
+
+
+def read_feed(text: str, client: HttpClient | None = None) -> Feed:
+    """The works of a feed. Raises SourceError for one that says an error or cannot be read.
+
+    client: says where PDFs are; None for arXiv itself.
+    """
+    feed, entries = _read(text)
+    works = [work for entry in entries if (work := _work(entry, client))]
+    if entries and not works:
+        raise unreadable(NAME)
+    total = _text(feed, "o:totalResults")
+    return Feed(tuple(works), int(total) if total.isdecimal() and len(total) < 10 else 0)
+
+
+def read_latest(text: str) -> list[LatestVersion]:
+    """The works of a feed that was asked for without versions, each in its newest. Raises SourceError."""
+    _, entries = _read(text)
+    works = [(entry, work) for entry in entries if (work := _work(entry, None))]
+    if entries and not works:
+        raise unreadable(NAME)
+    return [LatestVersion(work, _day(_text(entry, "a:updated")), _is_withdrawn(entry)) for entry, work in works]
+
+
+def _read(text: str) -> tuple[Element, list[Element]]:
+    """A feed and its entries. Raises SourceError for one that says an error or cannot be read."""
+    try:
+        feed = fromstring(text.encode("utf-8", "replace"), forbid_dtd=True)
+    except (ParseError, DefusedXmlException, ValueError) as error:
+        raise unreadable(NAME) from error
+    entries = feed.findall("a:entry", _ATOM)[:1000]
+    for entry in entries:
+        if "/api/errors" in _text(entry, "a:id"):
+            raise SourceError(f"{NAME} says: {_text(entry, 'a:summary')[:300]}.", "Check the identifier or the words.")
+    return feed, entries
+
+
+def _day(written: str) -> str:
+    """The day of a time, "2021-04-20T16:07:14Z" -> "2021-04-20"; "" if that is none."""
+    try:
+        return date.fromisoformat(written[:10]).isoformat()
+    except ValueError:
+        return ""
+
+
+def _is_withdrawn(entry: Element) -> bool:
+    """Whether its authors, or arXiv, took a work back: the comment says so, or all of the abstract does."""
+    comment, abstract = _text(entry, "x:comment"), _text(entry, "a:summary")
+    return bool(_WITHDRAWN.search(comment) or (_WITHDRAWN.match(abstract) and len(abstract) <= _WITHDRAWN_ABSTRACT))
+
+
+def _text(element: Element, path: str) -> str:
+    return clean(element.findtext(path, "", _ATOM), _LONGEST_TEXT)
+
+
+def _work(entry: Element, client: HttpClient | None) -> Work | None:
+    """The work of an entry; None if it has no identifier or no title."""
+    identifier = _identifier(_text(entry, "a:id"))
+    title = _text(entry, "a:title")[:2000]
+    if identifier is None or not title:
+        return None
+    names = [_text(author, "a:name")[:500] for author in entry.findall("a:author", _ATOM)[:MOST]]
+    terms = [category.get("term", "")[:100] for category in entry.findall("a:category", _ATOM)[:50]]
+    doi = parse_doi(find_doi(_text(entry, "x:doi")))
+    pdf = client.addresses.arxiv_pdf(identifier) if client else f"https://arxiv.org/pdf/{identifier}"
+    return Work(
+        "arxiv",
+        title=title,
+        authors=tuple(WorkAuthor(*split_listed_name(name)) for name in names if name),
+        year=find_year(_text(entry, "a:published")),
+        abstract=_text(entry, "a:summary"),
+        doi=doi.value if doi and doi.kind == "doi" else "",
+        arxiv=identifier,
+        categories=tuple(dict.fromkeys(clean(term) for term in terms if term)),
+        licence=_text(entry, "a:rights")[:200],
+        is_open=True,
+        pdfs=(pdf,),
+    )
+
+
+def _identifier(link: str) -> str | None:
+    try:
+        found: Identifier = parse_identifier(link)
+    except UsageError:
+        return None
+    return found.value if found.kind == "arxiv" else None
+
+
+# Unpaywall: where a DOI's article can be read without paying. https://unpaywall.org/products/api
+
+UNPAYWALL = "Unpaywall"
+
+
+class _Location(Part):
+    url_for_pdf: Address = ""
+
+
+class UnpaywallWork(Part):
+    doi: Line
+    is_oa: bool | None = None
+    best_oa_location: _Location | None = None
+    oa_locations: Bounded[_Location]
+
+    def pdfs(self) -> tuple[str, ...]:
+        """Links to PDFs, the best first."""
+        links = [each.url_for_pdf for each in (self.best_oa_location, *self.oa_locations) if each]
+        return tuple(dict.fromkeys(filter(None, links)))
+
+
+def find_pdfs(client: HttpClient, doi: str) -> tuple[str, ...]:
+    """Links to the PDF of a DOI's article. Raises SourceError. Unpaywall wants a mail address: see Identity."""
+    reply = client.get("unpaywall", f"/{quote(doi, safe='/')}", {})
+    return read_pdfs(reply.status, reply.text)
+
+
+def read_pdfs(status: int, text: str) -> tuple[str, ...]:
+    """The links of an answer; none for 404. Raises SourceError."""
+    if status == 404:
+        return ()
+    if status != 200:
+        raise unreadable(UNPAYWALL)
+    return parse_one(UnpaywallWork, parse_json(text, UNPAYWALL), UNPAYWALL).pdfs()

@@ -1,0 +1,288 @@
+"""OpenAlex: works by identifier, title and words, what cites them and what they cite. https://docs.openalex.org"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from folio.papers.identifiers import Identifier, bare_arxiv, find_arxiv, find_doi, parse_doi
+from folio.papers.people import split_listed_name
+from folio.papers.work import Work, WorkAuthor
+from folio.services.answers import (
+    Address,
+    Bounded,
+    Count,
+    Line,
+    Number,
+    Part,
+    SearchQuery,
+    WorkPart,
+    Year,
+    clean,
+    orcid,
+    page_range,
+    parse_all,
+    parse_json,
+    parse_one,
+    unreadable,
+)
+from folio.services.http import HttpClient
+from folio.text import one_line
+
+NAME = "OpenAlex"
+_PAGE = 100  # works in one answer
+BATCH = 50  # works that one request names
+_NOT_IN_A_FILTER = re.compile(r"[,|!\s]")
+_LONGEST_ABSTRACT = 20_000  # words
+_ID = re.compile(r"W\d{1,12}", re.ASCII)
+# OpenAlex's types and Crossref's as CSL has them; "article" is whatever has no better type.
+_KINDS = {
+    "journal-article": "article-journal", "proceedings-article": "paper-conference", "book": "book",
+    "book-chapter": "chapter", "dissertation": "thesis", "posted-content": "article", "preprint": "article",
+    "report": "report", "dataset": "dataset", "monograph": "book", "standard": "standard",
+}  # fmt: skip
+_SORTS = {"relevance": "relevance_score:desc", "date": "publication_date:desc", "citations": "cited_by_count:desc"}
+
+
+class _Author(Part):
+    display_name: Line = ""
+    orcid: Line = ""
+
+
+class _Authorship(Part):
+    author: _Author = _Author()
+    raw_author_name: Line = ""
+
+
+class _Source(Part):
+    display_name: Line = ""
+    host_organization_name: Line = ""
+    type: Line = ""
+
+
+class _Location(Part):
+    pdf_url: Address = ""
+    landing_page_url: Address = ""
+    license: Line = ""
+    is_oa: bool | None = None
+    source: _Source | None = None
+
+
+class _OpenAccess(Part):
+    is_oa: bool | None = None
+    oa_url: Address = ""
+
+
+class _Biblio(Part):
+    volume: Number = ""
+    issue: Number = ""
+    first_page: Number = ""
+    last_page: Number = ""
+
+
+class _Named(Part):
+    display_name: Line = ""
+
+
+class OpenAlexWork(WorkPart):
+    """A work as OpenAlex sends it; with `select`, only some of it."""
+
+    id: Line = ""
+    doi: Line = ""
+    title: Line = ""
+    publication_year: Year = None
+    ids: dict[str, Any] | None = None
+    type: Line = ""
+    type_crossref: Line = ""
+    primary_location: _Location | None = None
+    best_oa_location: _Location | None = None
+    locations: Bounded[_Location]
+    open_access: _OpenAccess | None = None
+    authorships: Bounded[_Authorship]
+    biblio: _Biblio | None = None
+    cited_by_count: Count = None
+    referenced_works_count: Count = None
+    referenced_works: Bounded[Line]
+    topics: Bounded[_Named]
+    is_retracted: bool | None = None
+    abstract_inverted_index: dict[str, Any] | None = None
+
+    @property
+    def names_a_work(self) -> bool:
+        return bool(_id(self.id) or self.doi or self.title)
+
+    def to_work(self) -> Work:
+        doi, arxiv = self._identifiers()
+        source = (self.primary_location and self.primary_location.source) or _Source()
+        is_repository = source.type == "repository"
+        biblio = self.biblio or _Biblio()
+        access = self.open_access or _OpenAccess()
+        best = self.best_oa_location or self.primary_location or _Location()
+        kind = _KINDS.get(self.type_crossref) or _KINDS.get(self.type, "")
+        return Work(
+            "openalex",
+            title=self.title,
+            authors=tuple(_author(each) for each in self.authorships if each.author.display_name),
+            year=self.publication_year,
+            venue="" if is_repository else source.display_name,
+            abstract=_abstract(self.abstract_inverted_index or {}),
+            kind=kind,
+            volume=biblio.volume,
+            issue=biblio.issue,
+            pages=page_range(biblio.first_page, biblio.last_page),
+            publisher="" if is_repository else source.host_organization_name,
+            doi=doi,
+            arxiv=arxiv,
+            openalex=_id(self.id),
+            categories=tuple(topic.display_name for topic in self.topics[:20] if topic.display_name),
+            licence=best.license,
+            is_open=access.is_oa,
+            pdfs=self._pdfs(access),
+            cited=self.cited_by_count,
+            reference_count=self.referenced_works_count,
+            references=tuple(filter(None, map(_id, self.referenced_works))),
+            is_retracted=bool(self.is_retracted),
+        )
+
+    def _identifiers(self) -> tuple[str, str]:
+        """DOI and arXiv id: arXiv's own DOI is only the latter, and a copy at arXiv has one too."""
+        known = parse_doi(find_doi(self.doi))
+        arxiv = known.value if known and known.kind == "arxiv" else ""
+        pages = [location.landing_page_url for location in self.locations]
+        return known.value if known and known.kind == "doi" else "", arxiv or find_arxiv("", "", *pages)
+
+    def _pdfs(self, access: _OpenAccess) -> tuple[str, ...]:
+        locations = [self.best_oa_location, self.primary_location, *self.locations]
+        links = [each.pdf_url for each in locations if each and each.is_oa is not False]
+        if access.oa_url.casefold().endswith(".pdf"):
+            links.append(access.oa_url)
+        return tuple(dict.fromkeys(filter(None, links)))
+
+
+def by_identifier(client: HttpClient, identifier: Identifier) -> Work | None:
+    """The work of an OpenAlex id, a DOI or an arXiv id; None if OpenAlex does not have it. Raises SourceError."""
+    named = {
+        "openalex": identifier.value,
+        "doi": f"doi:{quote(identifier.value, safe='/')}",
+        "arxiv": f"doi:10.48550/arxiv.{bare_arxiv(identifier.value)}",
+    }.get(identifier.kind)
+    if named is None:
+        return None
+    reply = client.get("openalex", f"/works/{named}", {})
+    return read_work(reply.status, reply.text)
+
+
+def by_title(client: HttpClient, title: str) -> list[Work]:
+    """Works whose title has these words, the best first. Raises SourceError."""
+    reply = client.get("openalex", "/works", {"filter": f"title.search:{_filter_words(title)}", "per-page": "5"})
+    return read_works(reply.text)
+
+
+def search(client: HttpClient, query: SearchQuery) -> list[Work]:
+    """Works that match. Raises SourceError."""
+    return _listed(client, query, [])
+
+
+def by_ids(client: HttpClient, ids: Sequence[str]) -> list[Work]:
+    """The works with these OpenAlex ids, or with these DOIs, at most BATCH of one kind; unknown ones are left out.
+
+    Raises SourceError.
+    """
+    name = "openalex" if ids[0].startswith("W") else "doi"
+    parameters = {"filter": f"{name}:{'|'.join(ids)}", "per-page": str(BATCH)}
+    return read_works(client.get("openalex", "/works", parameters).text)
+
+
+def citing(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
+    """Works that cite one. openalex: its id."""
+    return _listed(client, query, [f"cites:{openalex}"])
+
+
+def cited_by(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
+    """Works that one cites."""
+    return _listed(client, query, [f"cited_by:{openalex}"])
+
+
+def retracted(client: HttpClient, dois: Sequence[str], numbers: Sequence[str]) -> dict[str, Work]:
+    """DOI in lower case or arXiv id (bare_arxiv) -> the work, for those that are retracted. Raises SourceError."""
+    asked = [doi for doi in dois if not _NOT_IN_A_FILTER.search(doi)]
+    asked += [f"10.48550/arxiv.{number}" for number in numbers]
+    found: dict[str, Work] = {}
+    for start in range(0, len(asked), BATCH):
+        parameters = {
+            "filter": f"doi:{'|'.join(asked[start : start + BATCH])}",
+            "select": "id,doi,title,is_retracted",
+            "per-page": str(_PAGE),
+        }
+        works = read_works(client.get("openalex", "/works", parameters).text)
+        found |= {work.doi or bare_arxiv(work.arxiv): work for work in works if work.is_retracted}
+    return found
+
+
+def _listed(client: HttpClient, query: SearchQuery, filters: list[str]) -> list[Work]:
+    if query.since:
+        filters.append(f"from_publication_date:{query.since}-01-01")
+    if query.is_open:
+        filters.append("is_oa:true")
+    if query.min_cited:
+        filters.append(f"cited_by_count:>{query.min_cited - 1}")
+    # Without words there is no relevance.
+    sort = "date" if query.sort == "relevance" and not query.words else query.sort
+    parameters = {"per-page": str(min(_PAGE, query.most)), "sort": _SORTS[sort], "cursor": "*"}
+    if query.words:
+        parameters["search"] = query.words
+    if filters:
+        parameters["filter"] = ",".join(filters)
+    found: list[Work] = []
+    while len(found) < query.most:
+        reply = client.get("openalex", "/works", parameters)
+        page = read_works(reply.text)
+        found += page
+        cursor = parse_json(reply.text, NAME).get("meta", {})
+        cursor = cursor.get("next_cursor") if isinstance(cursor, dict) else None
+        if not page or not isinstance(cursor, str) or cursor == parameters["cursor"]:
+            break
+        parameters["cursor"] = cursor[:1000]
+    return found[: query.most]
+
+
+def read_work(status: int, text: str) -> Work | None:
+    """The work of an answer; None for 404. Raises SourceError."""
+    if status == 404:
+        return None
+    if status != 200:
+        raise unreadable(NAME)
+    return parse_one(OpenAlexWork, parse_json(text, NAME), NAME).to_work()
+
+
+def read_works(text: str) -> list[Work]:
+    """The works of a list. Raises SourceError."""
+    value = parse_json(text, NAME)
+    if not isinstance(value, dict):
+        raise unreadable(NAME)
+    return [each.to_work() for each in parse_all(OpenAlexWork, value.get("results"), NAME, 200)]
+
+
+def _filter_words(title: str) -> str:
+    """A title as the value of a filter, where commas, bars and exclamation marks have a meaning."""
+    return one_line("".join(char if char.isalnum() or char in "-'" else " " for char in title))
+
+
+def _id(link: str) -> str:
+    """The id in an address of OpenAlex's, "https://openalex.org/W7"; "" if there is none."""
+    last = link.rpartition("/")[2]
+    return last if _ID.fullmatch(last) else ""
+
+
+def _author(authorship: _Authorship) -> WorkAuthor:
+    return WorkAuthor(*split_listed_name(authorship.author.display_name), orcid(authorship.author.orcid))
+
+
+def _abstract(places: dict[str, Any]) -> str:
+    """The text of an inverted index: word -> where it stands, as far as that can be read."""
+    listed = ((place, word) for word, found in places.items() if isinstance(found, list) for place in found)
+    words = ((place, word) for place, word in listed if type(place) is int and 0 <= place < _LONGEST_ABSTRACT)
+    return clean(" ".join(word for _, word in sorted(islice(words, _LONGEST_ABSTRACT))), 50_000)

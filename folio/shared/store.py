@@ -1,0 +1,400 @@
+"""`Store` in PostgreSQL: several computers read and write one library, each with index files in its own folder."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
+
+import psycopg
+from pydantic import SecretStr
+
+from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, command
+from folio.ingest import queue
+from folio.ingest.rebuild import RebuildPlan, listed_files, read_again
+from folio.ingest.store import Store
+from folio.papers.label import CitationStyle
+from folio.papers.model import NewPaper, SourceFile
+from folio.shared import published, server_index, server_search
+from folio.shared.postgres import USER_SCHEMA, PostgresDatabase, place_of
+from folio.shared.server_search import open_server_indexes
+from folio.store import indexes, rows
+from folio.store.conversations import Conversations
+from folio.store.fingerprint import differences, fingerprint
+from folio.store.index_files import read_manifest
+from folio.store.indexes import SearchIndexes
+from folio.store.library import Library
+from folio.store.metadata import Version, inherit, with_user_data
+from folio.store.rows import Stamp
+from folio.store.vectors import MANIFEST
+from folio.system.files import replace, sha256_file, sync
+
+if TYPE_CHECKING:
+    from folio.ingest.discovery import Outcome
+
+
+# A library that several computers write: claims on papers, and the PDFs for computers that do not have them.
+#
+# A claim on a paper is a row of `jobs` with the id of its writer. Each writer locks its own row of `writers` in a
+# transaction that stays open. If another writer can lock that row, its owner has ended, and its jobs can be taken
+# over.
+
+# Bytes of a PDF in one row
+_PART = 2**20
+
+
+class SharedLibrary(Library):
+    """`Library` in PostgreSQL."""
+
+    def __init__(self, database: PostgresDatabase, citation_style: CitationStyle) -> None:
+        super().__init__(database, citation_style=citation_style)
+        self._postgres = database
+        self._writer = ""  # the id of this writer's row, once it has claimed a paper
+        self._alive: psycopg.Connection | None = None  # holds the lock on that row
+
+    def close(self) -> None:
+        if self._alive is not None:
+            with suppress(StoreError):
+                self._execute("DELETE FROM jobs WHERE writer = :writer", writer=self._writer)
+            with suppress(psycopg.Error):
+                self._alive.execute("DELETE FROM writers WHERE id = %s", (self._writer,))
+                self._alive.execute("COMMIT")
+                self._alive.close()
+        super().close()
+
+    # Several writers
+
+    def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
+        """See Library."""
+        self._register()
+        with self.database.transaction("user"):
+            sql = "INSERT INTO jobs (paper, writer) VALUES (:paper, :writer) ON CONFLICT DO NOTHING RETURNING paper"
+            is_new = bool(self._execute(sql, paper=file.sha256, writer=self._writer))
+            is_claimed = is_new or self._take_over(file.sha256)
+        if is_claimed and not is_known and self._query("SELECT 1 FROM papers WHERE id = :paper", paper=file.sha256):
+            self.release(file)
+            return False
+        return is_claimed
+
+    def _register(self) -> None:
+        """Make this writer's row and lock it, unless that was done and the connection is still open."""
+        if self._alive is not None and not self._alive.closed:
+            with suppress(psycopg.Error):
+                self._alive.execute("SELECT 1")
+                return
+        self._alive = self._postgres.another_connection()
+        try:
+            while not self._is_registered(self._alive):
+                pass
+        except psycopg.Error as error:
+            raise self._postgres.as_ours(error) from error
+
+    def _is_registered(self, alive: psycopg.Connection) -> bool:
+        """Make a row of `writers` and lock it; False if another writer deleted it before it was locked."""
+        self._writer = uuid.uuid4().hex
+        alive.execute("DELETE FROM writers WHERE id IN (SELECT id FROM writers FOR UPDATE SKIP LOCKED)")
+        alive.execute("DELETE FROM jobs WHERE writer NOT IN (SELECT id FROM writers)")
+        alive.execute("INSERT INTO writers VALUES (%s)", (self._writer,))
+        alive.execute("BEGIN")
+        locked = alive.execute("SELECT 1 FROM writers WHERE id = %s FOR UPDATE", (self._writer,)).fetchall()
+        if not locked:
+            alive.execute("ROLLBACK")
+        return bool(locked)
+
+    def _take_over(self, paper: str) -> bool:
+        """Take over a job whose writer has ended; returns whether this writer has it. The caller has a transaction."""
+        writers = self._query("SELECT writer FROM jobs WHERE paper = :paper FOR UPDATE", paper=paper)
+        if not writers:  # released meanwhile
+            return False
+        ((writer,),) = writers
+        if writer == self._writer:
+            return True
+        exists = self._query("SELECT 1 FROM writers WHERE id = :writer", writer=writer)
+        lock = "SELECT 1 FROM writers WHERE id = :writer FOR UPDATE SKIP LOCKED"
+        if exists and not self._query(lock, writer=writer):
+            return False
+        self._execute("UPDATE jobs SET writer = :writer WHERE paper = :paper", writer=self._writer, paper=paper)
+        return True
+
+    def release(self, file: SourceFile) -> None:
+        """See Library."""
+        with self.database.transaction("user"):
+            sql = "DELETE FROM jobs WHERE paper = :paper AND writer = :writer"
+            self._execute(sql, paper=file.sha256, writer=self._writer)
+
+    def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
+        """See Library. Raises StoreMismatch if another computer began with other settings."""
+        made_with = self.fingerprint()
+        if made_with and (differ := differences(made_with, fingerprint)):
+            raise StoreMismatch(
+                f"The library was made with other settings: {', '.join(differ)}.",
+                f"Use the same settings on all computers, or run `{command('ingest --rebuild')}`.",
+            )
+        super().set_fingerprint(fingerprint)
+
+    def forget_pending(self) -> None:
+        """See Library. Does nothing while another writer embeds a paper."""
+        if not self._query("SELECT 1 FROM jobs WHERE writer != :writer LIMIT 1", writer=self._writer):
+            super().forget_pending()
+
+    def _is_there(self, paper: NewPaper, file: SourceFile) -> bool:
+        """See Library. The PDF is kept first."""
+        self._keep_pdf(file)
+        paths = self._read(rows.string, "SELECT path FROM files WHERE paper = :paper", paper=paper.id)
+        return bool(paths) and file.path not in paths
+
+    def clear(self) -> None:
+        """Remove all papers and the fingerprint."""
+        with self._writing():
+            self._execute("DELETE FROM papers")
+            self._execute("DELETE FROM failures")
+            self._execute("DELETE FROM pending")
+            self._execute("DELETE FROM meta WHERE key = 'fingerprint'")
+            self._execute("UPDATE meta SET value = '0' WHERE key IN ('chunks', 'fine')")
+            self._execute("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
+
+    # The PDFs
+
+    def _keep_pdf(self, file: SourceFile) -> None:
+        try:
+            content = Path(file.path).read_bytes()
+        except OSError:  # it was readable a moment ago; showing the paper will report the error
+            return
+        parts = [content[at : at + _PART] for at in range(0, len(content), _PART)]
+        new = [{"paper": file.sha256, "part": part, "data": data} for part, data in enumerate(parts)]
+        with self.database.transaction("user"):
+            if not self._query("SELECT 1 FROM pdfs WHERE paper = :paper LIMIT 1", paper=file.sha256):
+                self.database.insert("pdfs", new)
+
+    def keep_pdfs(self, files: Iterable[SourceFile]) -> None:
+        """Store the PDFs of papers, as far as this computer has unchanged files of them."""
+        for file in files:
+            with suppress(OSError):
+                if sha256_file(Path(file.path)) == file.sha256:
+                    self._keep_pdf(file)
+
+    def copy_of(self, paper: str, folder: Path) -> Path | None:
+        """See Library. Also None if the stored PDF is incomplete."""
+        path = folder / f"{paper}.pdf"
+        if path.exists():
+            return path
+        parts = self._query("SELECT data FROM pdfs WHERE paper = :paper ORDER BY part", paper=paper)
+        content = b"".join(data for (data,) in parts)
+        if hashlib.sha256(content).hexdigest() != paper:
+            return None
+        folder.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+        new.write_bytes(content)
+        sync(new)
+        replace(new, path)
+        return path
+
+    def forget_pdfs(self) -> None:
+        """Delete the PDFs of papers that are no longer in the library."""
+        with self.database.transaction("user"):
+            self._execute("DELETE FROM pdfs WHERE paper NOT IN (SELECT id FROM papers)")
+
+
+# Where passages are searched: in local index files, or by the server in its own tables
+Search = Literal["auto", "local", "server"]
+# With "auto", the server searches libraries with this many passages or more. Index files take 3 KB for each passage on
+# every computer, and a new computer fetches all of them first.
+SERVER_FROM = 1_000_000
+
+
+@dataclass(frozen=True)
+class PostgresStore(Store):
+    """The store at a PostgreSQL address."""
+
+    url: SecretStr = field(default=SecretStr(""), repr=False)
+    search: Search = "auto"
+
+    @property
+    def place(self) -> str:
+        """See Store."""
+        return place_of(self.url.get_secret_value())
+
+    def exists(self) -> bool:
+        """See Store."""
+        with suppress(StoreMissing):
+            self.database().close()
+            return True
+        return False
+
+    def database(self, *, create: bool = False, schema: str = "") -> PostgresDatabase:
+        """A connection. schema: see PostgresDatabase."""
+        return PostgresDatabase(self.url.get_secret_value(), create=create, schema=schema)
+
+    def open(self, *, create: bool = False) -> SharedLibrary:
+        """See Store."""
+        return SharedLibrary(self.database(create=create), self.citation_style)
+
+    def conversations(self) -> Conversations:
+        """See Store."""
+        return Conversations(self.database)
+
+    def made_with(self) -> dict[str, str]:
+        """See Store."""
+        with suppress(StoreMissing, StoreDamaged), closing(self.open()) as library:
+            return library.fingerprint()
+        return {}
+
+    def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
+        """See Store."""
+        try:
+            with closing(self.open()) as library:
+                return {Path(file.path): file for file in library.files()}
+        except StoreMissing:
+            return {}
+        except StoreDamaged:
+            return listed_files(record)
+
+    # The indexes
+
+    def open_indexes(self, library: Library) -> SearchIndexes:
+        """See Store. Fetches index files that another computer has published first."""
+        if self._on_server(library):
+            return open_server_indexes(_postgres(library), library)
+        self._fetch(library)
+        return super().open_indexes(library)
+
+    def update_indexes(self, library: Library) -> None:
+        """See Store. Publishes the index files for other computers."""
+        if self._on_server(library):
+            server_index.update(_postgres(library), library)
+            return
+        self._fetch(library)
+        super().update_indexes(library)
+        with library.reading() as stamp:
+            passages = library.chunk_count()
+        if not library.is_read_only:
+            with suppress(StoreBusy):
+                published.publish(library.database, self.folder, stamp, passages)
+
+    def _on_server(self, library: Library) -> bool:
+        """Whether the server searches."""
+        is_large = self.search == "auto" and library.chunk_count() >= SERVER_FROM
+        return self.search == "server" or is_large
+
+    def index_faults(self, library: Library) -> list[str]:
+        """See Store."""
+        if not self._on_server(library):
+            return super().index_faults(library)
+        try:
+            with library.reading() as stamp:
+                is_current = open_server_indexes(_postgres(library), library).stamp == stamp
+        except IndexDamaged as error:
+            return [error.happened]
+        return [] if is_current else ["The indexes on the server did not match the library"]
+
+    def verify(self) -> list[str]:
+        """See Store. Updates outdated index files first, as every use of them does."""
+        with closing(self.open()) as library:
+            if self._on_server(library):
+                return library.check() or server_search.faults(_postgres(library), library)
+            with library.reading() as stamp:
+                local = self._own_stamp()
+            if local is not None and local != stamp:  # not a fault: another computer has added papers since
+                with suppress(StoreError, OSError):
+                    self.update_indexes(library)
+        return super().verify()
+
+    def repair(self) -> int:
+        """See Store."""
+        with closing(self.open()) as library:
+            if self._on_server(library):
+                server_index.update(_postgres(library), library, rebuild=True)
+                return library.chunk_count()
+        return super().repair()
+
+    def _fetch(self, library: Library) -> None:
+        with library.reading() as stamp:
+            local = self._own_stamp()
+            if local == stamp:
+                return
+            with suppress(StoreBusy), indexes.writing(self.folder):
+                published.fetch(library.database, self.folder, stamp, local)
+
+    def _own_stamp(self) -> Stamp | None:
+        with suppress(IndexDamaged, OSError, KeyError, TypeError):
+            manifest = read_manifest(self.folder / MANIFEST)
+            return Stamp(manifest["epoch"], manifest["generation"])
+        return None
+
+    # Rebuilding
+
+    def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
+        """See Store: in a schema of its own, which then takes the place of the one that serves, in one transaction.
+
+        Another computer that rebuilds at the same time shares the work; an interrupted rebuild is continued. Raises
+        StoreBusy if another computer has added papers meanwhile, which would be lost.
+        """
+        with closing(self.open(create=True)) as library:
+            schema = self._unfinished(library)
+            before = library.files()
+            new = SharedLibrary(self.database(schema=schema), self.citation_style)
+            with closing(new):
+                made_with = new.fingerprint()
+                if made_with and differences(made_with, fingerprint(plan.embedder, plan.reading)):
+                    new.clear()
+                yield from read_again(new, plan, self.folder)
+                _inherit(library, new)
+                expected = frozenset([*before, *new.files()])
+            self._serve(library, schema, expected)
+            queue.refresh(library, lambda: plan.embedder, plan.batch)
+            library.forget_pdfs()
+
+    def _unfinished(self, library: SharedLibrary) -> str:
+        """The schema of the current rebuild; a new one if there is none."""
+        with library.database.transaction("user"):
+            current = library.database.query("SELECT value FROM kept WHERE key = 'rebuild'")
+            if current:
+                return str(current[0][0])
+            schema = f"{USER_SCHEMA}_{uuid4().hex[:12]}"
+            library.database.insert("kept", [{"key": "rebuild", "value": schema}], replace=True)
+            return schema
+
+    def _serve(self, library: SharedLibrary, schema: str, expected: frozenset[SourceFile]) -> None:
+        """Make a schema the current one, unless another computer has done so, and delete the old one.
+
+        expected: the files that may be in the old one.
+        """
+        database = _postgres(library)
+        with database.transaction():
+            if not database.query("SELECT 1 FROM kept WHERE key = 'rebuild' AND value = :schema", schema=schema):
+                return
+            if added := [file.name for file in library.files() if file not in expected]:
+                raise StoreBusy(
+                    f"Another computer has added papers during the rebuild: {', '.join(added[:3])}"
+                    f"{f' and {len(added) - 3} more' if len(added) > 3 else ''}.",
+                    "Run the same command again: it continues, and reads them too.",
+                )
+            database.serve(schema)
+            database.execute("DELETE FROM kept WHERE key = 'rebuild'")
+        database.drop_unused()
+
+
+def _postgres(library: Library) -> PostgresDatabase:
+    assert isinstance(library.database, PostgresDatabase)
+    return library.database
+
+
+def _inherit(old: Library, new: Library) -> None:
+    """Give papers the user data of the papers that they replace, if both are versions of one paper."""
+    before = {file.path: file.sha256 for file in old.files()}
+    after = {file.path: file.sha256 for file in new.files() if file.path in before}
+    pairs = {(before[path], paper) for path, paper in after.items() if before[path] != paper}
+    described = with_user_data(old.database, {old_id for old_id, _ in pairs}) if pairs else set()
+    for old_id, new_id in sorted(pairs):
+        if old_id in described:
+            papers = [*old.papers_by_id([old_id]), *new.papers_by_id([new_id])]
+            if len(papers) == 2:
+                texts = (old.text(old_id, 0, papers[0].length), new.text(new_id, 0, papers[1].length))
+                versions = [Version(paper.id, paper.metadata, text) for paper, text in zip(papers, texts, strict=True)]
+                with new.database.transaction("user"):
+                    inherit(new.database, *versions)

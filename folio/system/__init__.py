@@ -1,0 +1,1 @@
+"""Files, guarded worker processes, threads, and what may reach a network."""

@@ -1,0 +1,322 @@
+"""Files on disk: hashing, atomic replacement, and the system's errors as Folio's own."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from io import BufferedReader
+from pathlib import Path
+from time import sleep
+
+from folio.errors import DiskFull, FolioError, command
+
+# The folder in PAPERS_DIR for the files of removed or replaced papers; ingestion skips hidden folders.
+REMOVED = ".removed"
+# Windows' error numbers for a file that is open or mapped: access denied, two violations, a mapped section
+_IN_USE = (5, 32, 33, 1224)
+TRIES, PAUSE_S = 50, 0.02  # retries while another program uses a file for a moment
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³])(?:\.|$)", re.IGNORECASE)
+_KINDS = {
+    stat.S_IFIFO: "A named pipe",
+    stat.S_IFSOCK: "A socket",
+    stat.S_IFCHR: "A device",
+    stat.S_IFBLK: "A device",
+    stat.S_IFDIR: "A folder",
+}
+
+
+class NotAFile(OSError):
+    """The path is not a regular file, but a pipe, a socket, a device or a folder."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file to read its bytes. Raises OSError; NotAFile for a pipe or a device, which might never end."""
+    _refuse_irregular(path, path.stat())  # before opening, because opening a device may already act on it
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    try:
+        _refuse_irregular(path, os.fstat(file.fileno()))  # it may have been replaced before it was opened
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _refuse_irregular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "This")
+        raise NotAFile(errno.EINVAL, f"{kind} is not a file", str(path))
+
+
+def sha256_file(path: Path) -> str:
+    """The SHA-256 of a regular file's bytes, in hex. Raises OSError as open_regular does."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at a path; None if it cannot be examined.
+
+    The inode of an open file is not reused, so another identity means that the file was replaced.
+    """
+    try:
+        status = path.stat()
+    except OSError:  # opening it will report the error
+        return None
+    return status.st_dev, status.st_ino
+
+
+def sync(path: Path) -> None:
+    """Flush a file to the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def is_in_use(error: OSError) -> bool:
+    """Whether an error means that a program has the file open or mapped, which is an obstacle only on Windows."""
+    return getattr(error, "winerror", None) in _IN_USE
+
+
+def replace(old: Path, new: Path) -> None:
+    """Rename a file, replacing an existing one. Raises OSError.
+
+    On Windows this retries for a second, because another program may be reading the existing file.
+    """
+    for tries_left in reversed(range(TRIES)):
+        try:
+            os.replace(old, new)
+            return
+        except OSError as error:
+            if not tries_left or not is_in_use(error):
+                raise
+            sleep(PAUSE_S)
+
+
+def discard(path: Path) -> None:
+    """Remove a file or folder, except files that Windows keeps for a reader: a later call removes them."""
+    try:
+        remove(path)
+    except OSError as error:
+        if not is_in_use(error):
+            raise
+        for inside in path.rglob("*"):
+            with suppress(OSError):
+                inside.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the names of a folder's files to the disk, after a rename. Does nothing on Windows, which cannot do so."""
+    if os.name != "nt":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with its content, if it exists. Raises OSError.
+
+    This retries for a second, because another thread may still write there, as tantivy does after a merge.
+    """
+    for tries_left in reversed(range(TRIES)):
+        try:
+            if not path.is_symlink() and path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            return
+        except OSError:
+            if not tries_left:
+                raise
+            sleep(PAUSE_S)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace a file atomically (write a new one, sync, rename), unless it is identical already. Raises DiskFull."""
+    _replace(path, json_bytes(value))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Like write_json, for a text in UTF-8."""
+    _replace(path, text.encode())
+
+
+def write_private(path: Path, text: str) -> None:
+    """Like write_text, for a file that only this user may read, whatever the umask."""
+    _replace(path, text.encode(), _open_private)
+
+
+def _open_private(path: str, flags: int) -> int:
+    Path(path).unlink(missing_ok=True)  # the file of a killed process may have another mode, or be a link
+    return os.open(path, flags | os.O_EXCL, 0o600)
+
+
+def _replace(path: Path, content: bytes, opener: Callable[[str, int], int] | None = None) -> None:
+    if _holds(path, content):
+        return
+    if path.is_dir():  # otherwise the error would name the new file, which would stay
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    new = path.with_name(path.name + ".new")
+    with no_space(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(new, "wb", opener=opener) as file:
+            file.write(content)
+        sync(new)
+        replace(new, path)
+
+
+def json_bytes(value: object) -> bytes:
+    """The content of a JSON file."""
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether a file exists with exactly this content."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
+
+
+@contextmanager
+def no_space(folder: Path) -> Iterator[None]:
+    """Turn the system's "no space left" into DiskFull."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise disk_full(folder) from error
+        raise
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the error means that there is no space left."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def unusable(error: OSError) -> FolioError:
+    """A system error as a FolioError that a user can understand."""
+    if is_in_use(error):
+        return FolioError(
+            f"{error.filename or 'A file'} is open in another program, or may not be changed.",
+            f"Close the other program, such as a viewer or `{command('serve')}`, and run the same command again.",
+        )
+    place = f"{error.filename} cannot be used" if error.filename else "A file cannot be used"
+    return FolioError(f"{place}: {error.strerror or error}.", "Check the path, its permissions and the disk.")
+
+
+def disk_full(folder: Path) -> DiskFull:
+    return DiskFull(
+        f"There is no space left on the disk that holds {folder}.",
+        "Free some space and run the same command again; what was indexed before is kept.",
+    )
+
+
+def no_device(name: str) -> str:
+    """A file name that Windows does not treat as a device, as it does CON, NUL and COM1.pdf."""
+    return f"_{name}" if _DEVICE.match(name) else name
+
+
+def shortened(name: str, longest: int) -> str:
+    """The beginning of a file name, at most `longest` bytes in UTF-8."""
+    return name.encode(errors="replace")[:longest].decode(errors="ignore")
+
+
+# Temporary folders that do not pile up: later commands delete what a killed one has left behind.
+
+# Seconds after which a folder is deleted: a person has seen its pictures, or the command that made it is gone.
+KEPT_S = 24 * 3600
+# As made here: tempfile adds eight characters to the prefix.
+_OURS = re.compile(r"folio-(?:bm25|pages|plot|ray|zotero)-[a-z0-9_]{8}")
+
+
+def make_folder(prefix: str) -> Path:
+    """A new temporary folder that only this user can read. Deletes this user's old ones.
+
+    prefix: "folio-bm25-", "folio-pages-", "folio-plot-", "folio-ray-" or "folio-zotero-"
+    """
+    _delete_old()
+    return Path(tempfile.mkdtemp(prefix=prefix))
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """As make_folder, for the time of a `with` block."""
+    folder = make_folder(prefix)
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):
+            remove(folder)
+
+
+def _delete_old() -> None:
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if _OURS.fullmatch(entry.name) and _is_old(entry):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    is_own = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return stat.S_ISDIR(found.st_mode) and is_own and time.time() - found.st_mtime > KEPT_S
+
+
+# Makes a store inaccessible to other users of the computer: files 0600, folders 0700.
+#
+# Commands write with a private umask (folio/cli/command.py). This module closes files that were written without it, by
+# an older version or by a program that uses Folio as a library.
+
+# The files and folders that Folio writes in the folder of a store
+NAMES = (
+    *("library.*", "user[.-]*", "rebuild.*", "takeover*", "vectors*", "lexical*", "fine", "pdfs"),
+    *("scans", "evaluations", "chat_history", "deep_search.*", "uploads", "writer.lock", "announced-*"),
+)
+
+
+def make_private(store: Path, *files: Path) -> None:
+    """Remove other users' access to a store and to these files, as far as they belong to this user.
+
+    In the store's folder, only Folio's files are closed, and the folder itself if it has no other files: a user's own
+    files keep their mode. Does nothing on Windows, and ignores files that it may not change.
+    """
+    if sys.platform == "win32":
+        return
+    for file in files:
+        _close(file)
+    folder = os.path.realpath(store)
+    with suppress(OSError):
+        names = os.listdir(folder)
+        from_folio = [name for name in names if any(fnmatchcase(name, pattern) for pattern in NAMES)]
+        if from_folio and len(from_folio) == len(names):
+            _close(folder)
+        for name in from_folio:
+            _close(os.path.join(folder, name))
+            for parent, folders, files_inside in os.walk(os.path.join(folder, name)):
+                for child in (*folders, *files_inside):
+                    _close(os.path.join(parent, child))
+
+
+def _close(path: str | Path) -> None:
+    with suppress(OSError):
+        status = os.lstat(path)
+        mode = stat.S_IMODE(status.st_mode)
+        is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+        if is_plain and mode & 0o077 and status.st_uid == os.geteuid():
+            os.chmod(path, mode & 0o700)

@@ -1,0 +1,430 @@
+"""Exports a conversation as Markdown: questions, answers, and the pages cited under each answer. Pure.
+
+Text from a paper, a file name or a model never becomes a link, a tag or a heading: it is escaped for CommonMark
+(https://spec.commonmark.org/0.31.2/) and for the extensions of GitHub and pandoc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from textwrap import indent
+from typing import Any
+
+from folio.answer_types import CLOSEST, EXCERPTS, SUMMARY, Section
+from folio.bibliography.export import CitedPage, merge_by_page, reference_line, stands_in
+from folio.deep.types import RELEVANT
+from folio.papers.label import published_in
+from folio.shown_text import (
+    ABOUT_EVIDENCE,
+    AGREE,
+    DIFFER,
+    IN_PLACE,
+    LEFT_OUT,
+    MAY_NOT_ANSWER,
+    OPEN,
+    REWORDED_SIGN,
+    counted,
+    legend,
+    mark_again,
+    marked_parts,
+    name_line,
+    number_mark,
+    plain_line,
+    split_commands,
+    statement_lines,
+    without_numbers,
+)
+from folio.zotero.link import checked
+
+# What a question was restricted to, in words, for exports. Pure.
+
+_MOST = 10  # papers that are named
+_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by")
+
+
+def asked_only(scope: Mapping[str, Any] | None) -> str:
+    """The papers and the sections that were asked: "“On Sea Otters”; year 2010-2015 or 2020-"; "" if all were.
+
+    scope: a ScopeJson as a dictionary; None for an answer of an older Folio.
+    """
+    scope = scope or {}
+    papers = [f"“{name_line(paper['title'] or paper['file'])}”" for paper in scope.get("papers", ())]
+    more = [counted(len(papers) - _MOST, "more paper")] if len(papers) > _MOST else []
+    parts = [", ".join([*papers[:_MOST], *more])] if papers else []
+    for field in _FIELDS:
+        if values := scope.get(field):
+            parts.append(f"{field.replace('_', ' ')} {' or '.join(map(name_line, values))}")
+    return "; ".join(parts)
+
+
+_ACTIVE = re.compile(
+    r"[\\`*_{}\[\]<>#|~$&@^]"  # anywhere
+    r"|:(?=//)|(?<=www)\."  # in URLs, which GitHub turns into links
+    r"|\A[-+=:]"  # at the start of a line
+)
+_BREAK = "\\\n"
+_NUMBER = re.compile(r"\A\d{1,9}(?=[.)])")  # list numbers at the start of a line
+
+
+def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool = False) -> str:
+    """replies: ChatReply objects of the web API as dictionaries, in order. numbered: cite by place in the sources."""
+    parts = [f"# {_escaped(title)}"]
+    for reply in replies:
+        parts += _turn(_with_numbers(reply) if numbered else reply)
+    if papers := list(_references(replies)):
+        parts += ["## Key references", "\n".join(papers)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _with_numbers(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """A reply whose citations have the number of their page in its sources as `mark`, which no other text in it has."""
+    pages = merge_by_page(_source(citation) for citation in reply["citations"])
+    numbers = {(page.paper, page.page): number for number, page in enumerate(pages, 1)}
+
+    def within(value: Any) -> Any:
+        if isinstance(value, list):
+            return [within(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        found = {name: within(item) for name, item in value.items()}
+        found |= {name: without_numbers(found[name]) for name in ("text", "quote") if isinstance(found.get(name), str)}
+        if number := numbers.get((value.get("paper", ""), value.get("page", 0))):
+            found["mark"] = number_mark(number, (value.get("notice") or {}).get("mark", ""))
+        return found
+
+    shown = ("sentences", "citations", "left_out", "evidence_profile")
+    return {**reply, **{name: within(reply[name]) for name in shown if name in reply}}
+
+
+def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
+    """The paragraphs of a question and its answer."""
+    sources = merge_by_page(_source(citation) for citation in reply["citations"])
+    yield f"## {_escaped(reply['message'])}"
+    if reply["standalone_question"] != reply["message"].strip():
+        yield f"Understood as: {_escaped(reply['standalone_question'])}"
+    if only := asked_only(reply.get("scope")):
+        yield f"Asked only: {_escaped(only)}"
+    if reply["refused"] or reply.get("remark"):
+        yield f"*{_escaped(reply['answer'])}*"
+    for warning in reply.get("warnings", ()):
+        yield f"**{_escaped(warning)}**"
+    if reply["sentences"] and (short := reply["sentences"][0].get("short")):
+        yield _short(reply["sentences"][0], short)
+    before = Section()
+    for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
+        yield from _headings(section, before)
+        before = section
+        if section == SUMMARY:
+            yield "\n".join(_item("- ", "\n\n".join(_paragraphs([sentence]))) for sentence in sentences)
+        else:
+            yield from _paragraphs(sentences)
+    if note := legend([said.get("verified_by", "") for said in reply["sentences"] if _is_reworded(said)]):
+        yield f"*{_escaped(note)}*"
+    if profile := reply.get("evidence_profile"):
+        yield from _profile(profile)
+    if reply["notice"]:
+        yield f"Note: {_with_code(reply['notice'])}"
+    if trace := reply.get("trace"):
+        yield f"*{_searched(trace)}*"
+    if sources:
+        yield "### Sources"
+    texts = [said["text"] for said in reply["sentences"]]
+    for number, source in enumerate(sources, 1):
+        yield from _source_item(number, source, texts)
+    if left_out := reply.get("left_out"):
+        yield f"### {LEFT_OUT}"
+        yield "The papers do not support these statements of the model:"
+        yield "\n".join(_item("- ", _left_out(rejected)) for rejected in left_out)
+
+
+def _profile(profile: Mapping[str, Any]) -> Iterator[str]:
+    """What the answer rests on: where its papers agree and differ, and what they leave open."""
+    yield f"### {ABOUT_EVIDENCE}"
+    if sure := profile["confidence"]:
+        yield f"Confidence: {sure['level']}. In tests {sure['value']:.0%} of such answers showed what was asked for."
+    sides = [(group["some"], group["others"]) for group in profile["differences"]]
+    differing = ["\n\n".join((_quoted(some), "but", _quoted(others))) for some, others in sides]
+    parts = ((AGREE, map(_quoted, profile["agreements"])), (DIFFER, differing))
+    for heading, items in (*parts, (OPEN, map(_quoted, ([quote] for quote in profile["open_questions"])))):
+        if listed := "\n".join(_item("- ", text) for text in items):
+            yield f"#### {heading}"
+            yield listed
+
+
+def _quoted(quotes: Iterable[Mapping[str, Any]]) -> str:
+    """Quotes with their pages, each a paragraph."""
+    return "\n\n".join(f"“{_escaped(quote['quote'])}” {_marks([quote])[0]}" for quote in quotes)
+
+
+def _searched(trace: Mapping[str, Any]) -> str:
+    """What a deep search took, on a line; its steps are left out."""
+    read = [event for event in trace["events"] if event["event"] == "evidence"]
+    relevant = sum((event["relevance"] or 0) >= RELEVANT for event in read)
+    papers = len({event["paper"] for event in read})
+    calls = f"{counted(trace['calls'], 'model call')}, " if trace["calls"] else ""
+    return (
+        f"Deep search: {counted(trace['rounds'], 'round')}, {counted(len(read), 'passage')} of"
+        f" {counted(papers, 'paper')} read, {relevant} relevant; {calls}{trace['seconds']:.0f} s"
+    )
+
+
+def _short(sentence: Mapping[str, Any], short: Sequence[int]) -> str:
+    """A short answer in bold, with the page that it is on."""
+    answer = sentence["text"][short[0] : short[1]]
+    on_page = [cited for cited in sentence["citations"] if stands_in(answer, [cited["quote"]])]
+    return f"**{_escaped(answer)}** {_marks((on_page or sentence['citations'])[:1])[0]}"
+
+
+def _headings(section: Section, before: Section) -> Iterator[str]:
+    """The lines above a section of a report: its heading if it changed, and its subheading."""
+    if section.heading and section.heading != before.heading:
+        yield f"### {section.heading}"
+        if section.heading == CLOSEST.heading:
+            yield f"*{MAY_NOT_ANSWER}*"
+    if section.subheading:
+        yield f"#### {_escaped(section.subheading)}"
+
+
+def _paragraphs(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Sentences that are quoted in a paragraph, all others in one of their own: with several lines, or reworded."""
+    for alone, together in groupby(sentences, _stands_alone):
+        if not alone:
+            yield " ".join(map(_sentence, together))
+            continue
+        for sentence in together:
+            if sentence.get("instead_of"):
+                yield f"*{_escaped(IN_PLACE)}*"
+            yield _sentence(sentence)
+            if _is_reworded(sentence):
+                quotes = dict.fromkeys(citation["quote"] for citation in sentence["citations"])
+                yield "\n>\n".join(f"> “{_escaped(quote)}”" for quote in quotes)
+
+
+def _is_reworded(sentence: Mapping[str, Any]) -> bool:
+    return bool(sentence.get("outcome") == "reworded")  # an older Folio kept no outcome
+
+
+def _stands_alone(sentence: Mapping[str, Any]) -> bool:
+    several = len(statement_lines(sentence["text"])) > 1
+    is_excerpt = Section.parse(sentence["section"]).heading in EXCERPTS
+    return several or is_excerpt or _is_reworded(sentence) or bool(sentence.get("instead_of"))
+
+
+def _item(bullet: str, text: str) -> str:
+    """An item of a list: its lines stand under the first one."""
+    return bullet + indent(text, " " * len(bullet)).lstrip(" ")
+
+
+def _left_out(rejected: Mapping[str, Any]) -> str:
+    return f"{_statement(rejected['text'])}{_BREAK}*Reason: {_escaped(rejected['reason'])}*"
+
+
+def _statement(text: str, marks: Sequence[Sequence[int]] = ()) -> str:
+    """A statement line by line, with the spaces that CommonMark would drop as entities, and marked words in bold."""
+    shown = "\n".join(statement_lines(text))
+    spans = [(start, end) for start, end in marks]
+    lines: list[str] = [""]
+    for part, is_marked in marked_parts(shown, text, spans):
+        for number, piece in enumerate(part.split("\n")):
+            if number:
+                lines.append("")
+            inked = piece.strip(" ")
+            bold = f"**{_spaced(inked, starts=not lines[-1])}**" if inked and is_marked else ""
+            lines[-1] += piece.replace(inked, bold, 1) if bold else _spaced(piece, starts=not lines[-1])
+    return _BREAK.join(lines)
+
+
+def _spaced(line: str, *, starts: bool) -> str:
+    """A part of a line, escaped. starts: whether the line begins with it."""
+    text = line.lstrip(" ") if starts else line
+    return "&nbsp;" * (len(line) - len(text)) + re.sub(" (?= )", "&nbsp;", _markup_escaped(text))
+
+
+def _sentence(sentence: Mapping[str, Any]) -> str:
+    """A sentence with the pages that support it, and those that contradict it. Below several lines, they have one."""
+    sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
+    statement = _statement(sentence["text"], sentence.get("marks", ()))  # an older Folio kept none
+    line = f"{sign}{statement}{_BREAK if _BREAK in statement else ' '}{' '.join(_marks(sentence['citations']))}"
+    others = _marks(sentence["against"])
+    if others:
+        line += f" **But {' '.join(others)} {'say' if len(others) > 1 else 'says'} otherwise.**"
+    return line
+
+
+def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Citations as the terminal shows them, each page once: "[Ongaro 2014, p. 6]", or "[1]" with a mark."""
+    marks = dict.fromkeys(cited.get("mark") or mark_again(str(cited["shown"]), cited["page"]) for cited in citations)
+    return list(map(_markup_escaped, marks))
+
+
+def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterator[str]:
+    """An item of the numbered list of sources: the page, and its quotes that do not stand in the texts."""
+    title = f". {_escaped(name_line(source.title))}" if source.title.strip() else ""
+    item = f"{number}. "
+    place = ", ".join((source.where, *source.sections))
+    zotero = f" [Open in Zotero]({source.zotero})" if source.zotero else ""
+    published = f". {_escaped(source.published)}" if source.published else ""
+    notice = f" **{_escaped(source.notice)}**" if source.notice else ""
+    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{published}{notice}{zotero}"
+    for quote, support in source.quotes:
+        if stands_in(quote, texts):
+            continue
+        support_note = f" (support {support:.2f})" if support < 1 else ""
+        yield f"{' ' * len(item)}> “{_escaped(quote)}”{support_note}"
+
+
+def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One line for each cited paper, with its pages."""
+    papers: dict[str, tuple[str, str, set[int]]] = {}
+    for citation in (citation for reply in replies for citation in reply["citations"]):
+        paper = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
+        paper[2].add(citation["page"])
+    for title, file, pages in papers.values():
+        yield f"- {_escaped(reference_line('', name_line(title), name_line(file), sorted(pages)))}"
+
+
+def _source(citation: Mapping[str, Any]) -> CitedPage:
+    quotes = ((citation["quote"], citation["support"]),)
+    return CitedPage(
+        citation["paper"],
+        citation["file"],
+        citation["title"],
+        citation["page"],
+        citation["label"],
+        quotes,
+        tuple(filter(None, [citation.get("section", "")])),  # an older Folio kept none
+        checked(citation.get("zotero", "")),
+        published=published_in(citation.get("venue", ""), citation.get("year")),
+        notice=(citation.get("notice") or {}).get("text", ""),
+    )
+
+
+def _with_code(text: str) -> str:
+    """A message of Folio, escaped, whose commands in backticks are code."""
+    parts = split_commands(plain_line(text))
+    return "".join(f"`{part}`" if is_command else _markup_escaped(part) for part, is_command in parts)
+
+
+def _escaped(text: str) -> str:
+    """Text of others on one line, escaped."""
+    return _markup_escaped(plain_line(text))
+
+
+def _markup_escaped(line: str) -> str:
+    return _NUMBER.sub(r"\g<0>\\", _ACTIVE.sub(r"\\\g<0>", line))
+
+
+# Exports answers as a note for Zotero: its HTML, with links that open the cited pages there. Pure.
+#
+# Zotero's notes are HTML in a `div` with the number of their schema. All text of others is escaped, and a link is one
+# of zotero/link.py or none.
+
+_SCHEMA = 9  # of Zotero 6 and 7
+_NBSP = "\u00a0"
+
+
+def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
+    """replies: ChatReply objects of the web API as dictionaries, in order; of several each is under its question."""
+    parts = [_element("h1", _text(title))]
+    for reply in replies:
+        if len(replies) > 1:
+            parts.append(_element("h2", _text(reply["message"])))
+        parts += _answer(reply)
+    return f'<div data-schema-version="{_SCHEMA}">{"".join(parts)}</div>\n'
+
+
+def _answer(reply: Mapping[str, Any]) -> Iterator[str]:
+    if only := asked_only(reply.get("scope")):
+        yield _paragraph(_text(f"Asked only: {only}"))
+    if reply["refused"] or reply["remark"]:
+        yield _paragraph(_text(reply["answer"]))
+    for warning in reply.get("warnings", ()):
+        yield _paragraph(_element("strong", _text(warning)))
+    for written, sentences in groupby(reply["sentences"], lambda sentence: str(sentence["section"])):
+        section = Section.parse(written)
+        if heading := section.subheading or section.heading:
+            yield _element("h3", _text(heading))
+        for sentence in sentences:
+            yield from _note_sentence(sentence)
+    if said := legend([each.get("verified_by", "") for each in reply["sentences"] if _is_reworded(each)]):
+        yield _paragraph(_text(said))
+    if reply["notice"]:
+        yield _paragraph(_with_html_code(f"Note: {reply['notice']}"))
+    if sources := merge_by_page(_note_source(citation) for citation in reply["citations"]):
+        yield _element("h3", "Sources")
+        yield _element("ol", "".join(_element("li", "".join(_note_source_item(source))) for source in sources))
+
+
+def _note_sentence(sentence: Mapping[str, Any]) -> Iterator[str]:
+    """A statement with its citations, and the quotes beneath it if it is a model's."""
+    if sentence.get("instead_of"):
+        yield _paragraph(_element("em", _text(IN_PLACE)))
+    lines = map(_indented, statement_lines(sentence["text"]))
+    sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
+    statement = f"{sign}{'<br/>'.join(map(escape, lines))} {_note_marks(sentence['citations'])}"
+    if sentence["against"]:
+        statement += f" But {_note_marks(sentence['against'])} says otherwise."
+    yield _paragraph(statement)
+    if _is_reworded(sentence):
+        yield from map(_quote, dict.fromkeys(citation["quote"] for citation in sentence["citations"]))
+
+
+def _indented(line: str) -> str:
+    """A line whose indent HTML keeps."""
+    text = line.lstrip(" ")
+    return _NBSP * (len(line) - len(text)) + text
+
+
+def _note_marks(citations: Iterable[Mapping[str, Any]]) -> str:
+    """Citations as Folio shows them, "[otters.pdf p.7]", each page once; a link where the paper is in Zotero."""
+    marks: dict[str, str] = {}
+    for cited in citations:
+        marks.setdefault(mark_again(str(cited["shown"]), cited["page"]), checked(cited.get("zotero", "")))
+    return " ".join(_linked(escape(mark), link) for mark, link in marks.items())
+
+
+def _note_source_item(source: CitedPage) -> Iterator[str]:
+    names = [name_line(name) for name in (source.title, source.file) if name.strip()]
+    place = _text(", ".join((*names, source.where, *source.sections)))
+    link = f" ({_linked('Open in Zotero', source.zotero)})" if source.zotero else ""
+    notice = f" {_element('strong', _text(source.notice))}" if source.notice else ""
+    yield _paragraph(place + notice + link)
+    yield from (_quote(quote) for quote, _ in source.quotes)
+
+
+def _note_source(citation: Mapping[str, Any]) -> CitedPage:
+    quotes = ((citation["quote"], citation["support"]),)
+    sections = tuple(filter(None, [citation.get("section", "")]))  # an older Folio kept none
+    names = (citation["paper"], citation["file"], citation["title"], citation["page"], citation["label"])
+    notice = (citation.get("notice") or {}).get("text", "")
+    return CitedPage(*names, quotes, sections, checked(citation.get("zotero", "")), notice=notice)
+
+
+def _quote(quote: str) -> str:
+    return _element("blockquote", _paragraph(f"“{_text(quote)}”"))
+
+
+def _linked(content: str, link: str) -> str:
+    return f'<a href="{escape(link)}">{content}</a>' if link else content
+
+
+def _paragraph(content: str) -> str:
+    return _element("p", content)
+
+
+def _element(tag: str, content: str) -> str:
+    return f"<{tag}>{content}</{tag}>"
+
+
+def _with_html_code(text: str) -> str:
+    """A message of Folio, escaped, whose commands in backticks are code."""
+    parts = split_commands(plain_line(text))
+    return "".join(_element("code", escape(part)) if is_command else escape(part) for part, is_command in parts)
+
+
+def _text(text: str) -> str:
+    """Text of others on one line, escaped."""
+    return escape(plain_line(text))

@@ -1,0 +1,534 @@
+"""The list of papers that the web API replies: those that fit, ranked if there is a query."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import count
+from pathlib import Path, PurePath
+from secrets import token_hex
+from threading import Lock
+from time import time
+from typing import BinaryIO, NamedTuple
+
+from folio.app import EDIT_WAIT_S, App
+from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing, command
+from folio.ingest.discovery import IngestProgress, Outcome
+from folio.papers.model import Paper, SourceFile
+from folio.papers.work import Work
+from folio.pdf.render import PagePicture, page_png
+from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
+from folio.schema.web import (
+    CitationEdge,
+    FailureJson,
+    LibraryCitations,
+    PaperCitations,
+    PaperList,
+    PaperQuery,
+    WorkJson,
+    paper_filter,
+    work_json,
+)
+from folio.search.filters import PaperFilter, SectionFilter
+from folio.search.names import aliases_in
+from folio.search.pool import RetrieverPool
+from folio.services.keep import PaperFound, keep_papers, paper_marks
+from folio.store import indexes, works
+from folio.store.library import Library
+from folio.store.works import KeptWork, cited_papers
+from folio.system.files import REMOVED, discard, identity, no_device, no_space, replace, sha256_file, shortened, sync
+from folio.system.workers import PersistentWorker
+from folio.text import one_line
+
+# The PDF files behind the web library: finding a paper's file, adding an uploaded PDF, removing a paper.
+
+_UPLOAD = ".upload-"
+# Seconds without a write after which an upload file is stale: its process was killed. A local copy takes far less.
+STALE_S = 3600
+NOTHING_KNOWN = "None of these words is in your papers."
+# Seconds that removing a paper waits for the writer lock; ingesting another paper can hold it for minutes
+_LOCK_TIMEOUT_S = 2
+_MAX_NAME_BYTES = 200  # without the suffix; file systems allow 255
+_BLOCK_BYTES = 2**20
+# The header is within the first kilobyte of a PDF (ISO 32000-1, Annex H, implementation note 13).
+_PDF_HEADER, PDF_HEAD_BYTES = b"%PDF-", 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A PDF in PAPERS_DIR that was just uploaded, or an identical one that was there before."""
+
+    file: SourceFile
+    is_new: bool
+
+
+class Placed(NamedTuple):
+    """A file that an upload was given in PAPERS_DIR, by what tells it from one of another origin with the same name."""
+
+    name: str
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A paper that was removed from the index."""
+
+    file: str
+    kept_at: str | None  # where its file was moved to, relative to PAPERS_DIR; None if it was not moved
+
+
+class PaperFiles:
+    """Thread-safe; papers are added and removed one at a time."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._folder = Path(os.path.abspath(app.papers_folder))  # as ingestion stores paths
+        self._writing = Lock()
+        self._hashes: dict[tuple[str, int, int], str] = {}  # (path, size, mtime in ns) -> SHA-256
+
+    def pdf(self, library: Library, paper: str) -> Path:
+        """The file of the paper with this id, unchanged since it was ingested.
+
+        Raises NotKnown for an unknown id, PaperError for a file that is missing or has changed.
+        """
+        files = [file for file in library.files() if file.sha256 == paper]
+        if not files:
+            raise unknown_paper()
+        paths = [Path(file.path) for file in files]
+        # Another computer may have added it from the same folder, which has another place there.
+        for path in (*paths, *(self._folder / file.name for file in files)):
+            with suppress(OSError):
+                if self._sha256(path) == paper:
+                    return path
+        if fetched := library.copy_of(paper, self._app.fetched_pdfs):
+            return fetched
+        raise PaperError(
+            f"The file {paths[0].name} is missing or has changed since it was ingested.",
+            f"Put the original file back, or run `{command('ingest')}` again.",
+        )
+
+    def save_upload(self, content: BinaryIO, name: str) -> Upload:
+        """Write a PDF to PAPERS_DIR, under its own name or a similar one. An identical file is reused.
+
+        Raises PaperError if it is not a PDF, DiskFull.
+        """
+        head = content.read(PDF_HEAD_BYTES)
+        require_pdf(head)
+        with no_space(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
+            try:
+                with temporary.open("xb") as written:
+                    written.write(head)
+                    while block := content.read(_BLOCK_BYTES):
+                        written.write(block)
+                    written.flush()
+                    os.fsync(written.fileno())
+                return self._move_into_place(temporary, safe_name(name))
+            finally:
+                discard(temporary)
+
+    def add_queued(
+        self, content: Path, name: str, progress: IngestProgress, on_place: Callable[[Placed], None]
+    ) -> Outcome:
+        """Give an uploaded file that waits elsewhere a place in PAPERS_DIR too, as save_upload does, and ingest it.
+
+        The bytes of `content` stay as they are, whatever happens. on_place: called before there is a file at that
+        place, so that whoever is killed can take it back (take_back). Raises as ingest does; StoreBusy before anything
+        is written.
+        """
+        with self._writer_lock(_LOCK_TIMEOUT_S):
+            return self._ingest(self._copy_in(content, name, on_place), progress, None)
+
+    def take_back(self, placed: Placed) -> None:
+        """Delete what add_queued had put into PAPERS_DIR when it was killed, unless its paper landed.
+
+        Raises StoreBusy while another process is writing, which may be adding the file.
+        """
+        path = self._folder / placed.name
+        if identity(path) == placed[1:]:
+            with self.writing():
+                self._discard(Upload(SourceFile(str(path), path.name, ""), is_new=True))
+
+    def _copy_in(self, content: Path, name: str, on_place: Callable[[Placed], None]) -> Upload:
+        with no_space(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
+            os.utime(content)  # a link is as old as its file, and delete_stale_uploads deletes what is old
+            try:
+                try:
+                    temporary.hardlink_to(content)
+                except OSError:  # another disk, or one without hard links
+                    shutil.copyfile(content, temporary)
+                    sync(temporary)
+                return self._move_into_place(temporary, name, on_place)
+            finally:
+                discard(temporary)
+
+    def delete_stale_uploads(self) -> None:
+        """Delete the partial uploads in PAPERS_DIR that a killed process left behind."""
+        for path in self._folder.glob(f"{_UPLOAD}*"):
+            with suppress(OSError):
+                if time() - path.stat().st_mtime > STALE_S:
+                    path.unlink()
+
+    def ingest(self, upload: Upload, progress: IngestProgress, said: PaperFound | None = None) -> Outcome:
+        """Ingest an uploaded file. A new file is deleted again if it fails or duplicates a paper.
+
+        said: what services on the internet say of it. Raises PaperError if no text can be read from it, StoreBusy,
+        StoreMismatch, ModelError, DiskFull.
+        """
+        try:
+            with self._writer_lock():
+                return self._ingest(upload, progress, said)
+        except StoreBusy:
+            self._discard(upload)
+            raise
+
+    def _ingest(self, upload: Upload, progress: IngestProgress, said: PaperFound | None) -> Outcome:
+        """The same for whoever holds the writer lock."""
+        file = upload.file
+        try:
+            if said is not None:
+                with closing(self._app.open_library(create=True)) as library:
+                    self._app.require_same_settings(library)
+                    keep_papers(library, {file.sha256: said})
+            if upload.is_new and (other := self._find_duplicate(file)):
+                self._discard(upload)
+                return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
+            outcomes = list(self._app.ingest([file], progress, retry=frozenset([file.path])))
+            (outcome,) = [outcome for outcome in outcomes if outcome.file.path == file.path]
+            if outcome.status != "failed":
+                self._app.finish_ingest()
+            elif upload.is_new:
+                with closing(self._app.open_library()) as library:
+                    library.forget_failure(file.path)
+        except BaseException:
+            self._discard(upload)
+            raise
+        if outcome.status == "failed":
+            self._discard(upload)
+            happened, remedy, *_ = outcome.notes
+            raise PaperError(happened, remedy)
+        return outcome
+
+    def _discard(self, upload: Upload) -> None:
+        """Delete a new upload's file, unless its paper landed before something failed. One that was there before is not
+        ours to delete."""
+        if upload.is_new and not self._is_ingested(upload.file):
+            Path(upload.file.path).unlink(missing_ok=True)
+
+    def _is_ingested(self, file: SourceFile) -> bool:
+        with suppress(StoreMissing), closing(self._app.open_library()) as library:
+            return any(known.path == file.path for known in library.files())
+        return False
+
+    def remove(self, paper: str) -> Removed:
+        """Remove a paper from the index. Its file moves to .removed in PAPERS_DIR, so that the next ingest does not add
+        it again; a file outside PAPERS_DIR is not touched.
+
+        Raises NotKnown for an unknown id, StoreBusy.
+        """
+        with self.writing():
+            with closing(self._app.open_library()) as library:
+                files = [file for file in library.files() if file.sha256 == paper]
+                if not files:
+                    raise unknown_paper()
+                for file in files:
+                    library.drop(file.path)
+            try:
+                moved = [place for file in files if (place := self._move_to_removed(Path(file.path)))]
+            finally:
+                self._app.finish_ingest()
+        return Removed(files[0].name, moved[0] if moved else None)
+
+    def finish_edit(self, *, is_renamed: bool) -> None:
+        """Update what is made from the library after an edit (App.finish_edit), unless this process is writing.
+
+        The edit of a title waits for another edit, which may have begun to update the indexes without it.
+        """
+        if self._writing.acquire(timeout=EDIT_WAIT_S if is_renamed else 0):
+            try:
+                self._app.finish_edit(is_renamed=is_renamed)
+            finally:
+                self._writing.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the writer lock for something short. Raises StoreBusy."""
+        with self._writer_lock(_LOCK_TIMEOUT_S):
+            yield
+
+    @contextmanager
+    def _writer_lock(self, timeout_s: float = -1) -> Iterator[None]:
+        """Hold the writer lock of this process and the one of the store. timeout_s: for the first of them; -1 waits
+        forever. Raises StoreBusy."""
+        if not self._writing.acquire(timeout=timeout_s):
+            raise StoreBusy("Another paper is being added to the index.", "Try again when it has been added.")
+        try:
+            with indexes.writing(self._app.store_folder):
+                yield
+        finally:
+            self._writing.release()
+
+    def _find_duplicate(self, file: SourceFile) -> SourceFile | None:
+        """Another file with the same content, both in the index and on disk."""
+        with suppress(StoreMissing), closing(self._app.open_library()) as library:
+            others = (other for other in library.files() if other.sha256 == file.sha256 and other.path != file.path)
+            return next((other for other in others if Path(other.path).is_file()), None)
+        return None
+
+    def _sha256(self, path: Path) -> str:
+        stat = path.stat()
+        key = (str(path), stat.st_size, stat.st_mtime_ns)
+        if key not in self._hashes:
+            self._hashes[key] = sha256_file(path)
+        return self._hashes[key]
+
+    def _move_into_place(
+        self, temporary: Path, name: str, on_place: Callable[[Placed], None] = lambda _: None
+    ) -> Upload:
+        """Give a file this name or the next free one. Never overwrites; an identical file there is reused. on_place:
+        see add_queued; called with each name that is tried."""
+        digest, found = sha256_file(temporary), temporary.stat()
+        for path in _candidates(self._folder, name):
+            on_place(Placed(path.name, found.st_dev, found.st_ino))
+            try:
+                _put(temporary, path)
+            except FileExistsError:
+                with suppress(OSError):  # it is a folder, or was deleted meanwhile
+                    if sha256_file(path) == digest:
+                        return Upload(SourceFile(str(path), path.name, digest), is_new=False)
+                continue
+            return Upload(SourceFile(str(path), path.name, digest), is_new=True)
+        raise AssertionError("names never run out")
+
+    def _move_to_removed(self, path: Path) -> str | None:
+        """Move a file in PAPERS_DIR to .removed. Returns its new relative path; None for any other file."""
+        if not path.is_relative_to(self._folder) or not path.is_file():
+            return None
+        folder = self._folder / REMOVED
+        folder.mkdir(exist_ok=True)
+        target = next(candidate for candidate in _candidates(folder, path.name) if not candidate.exists())
+        replace(path, target)
+        return f"{REMOVED}/{target.name}"
+
+
+def safe_name(name: str) -> str:
+    """A file name without folders and without characters that a file system or terminal treats specially."""
+    last = PurePath(name.replace("\\", "/")).name
+    kept = "".join(char if char.isprintable() else " " for char in unicodedata.normalize("NFC", last))
+    stem = re.sub(r"\.pdf$", "", re.sub(r'[<>:"|?*]', "_", kept), flags=re.I)
+    stem = shortened(one_line(stem).strip(". "), _MAX_NAME_BYTES)
+    return no_device(f"{stem or 'paper'}.pdf")
+
+
+def _put(temporary: Path, path: Path) -> None:
+    """Give a file another name at once, whole or not at all. Raises FileExistsError."""
+    try:
+        path.hardlink_to(temporary)  # the caller deletes the other name
+    except FileExistsError:
+        raise
+    except OSError:  # a medium without hard links; a kill between these two leaves an empty file
+        path.touch(exist_ok=False)
+        temporary.replace(path)
+
+
+def require_pdf(head: bytes) -> None:
+    """Raises PaperError if no PDF begins so. head: the first PDF_HEAD_BYTES of a file."""
+    if _PDF_HEADER not in head:
+        raise PaperError("The file is not a PDF.", "Choose a PDF file.")
+
+
+def _candidates(folder: Path, name: str) -> Iterator[Path]:
+    """The name, then "name (2)", "name (3)" and so on."""
+    yield folder / name
+    plain = PurePath(name)
+    for number in count(2):
+        yield folder / f"{plain.stem} ({number}){plain.suffix}"
+
+
+def require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
+    """The papers with these ids. Raises NotKnown."""
+    wanted = list(dict.fromkeys(ids))
+    papers = library.papers_by_id(wanted)
+    if len(papers) < len(wanted):
+        raise unknown_paper()
+    return papers
+
+
+def unknown_paper() -> NotKnown:
+    """The error for an id that no paper has."""
+    return NotKnown(
+        "This paper is not in the index.", f"If it was removed, its file may be in {REMOVED} in the papers folder."
+    )
+
+
+_FOUND = 20  # papers that a query finds unless more are wanted
+
+
+def list_papers(app: App, retrievers: RetrieverPool, query: PaperQuery) -> PaperList:
+    """The papers wanted, and the files that no text could be read from; empty if there is no index yet.
+
+    Raises StoreMismatch and ModelError if there is a query.
+    """
+    try:
+        library = app.open_library()
+    except StoreMissing:
+        return PaperList(papers=[], failures=[])
+    with closing(library), library.reading():
+        failures = [FailureJson.model_validate(failure) for failure in library.failures()]
+        if query.query.strip() and library.chunk_count():
+            papers, notice = _ranked(retrievers, query)
+            return PaperList(papers=papers, failures=failures, notice=notice)
+        added = library.added()
+        fitting = fitting_papers(library, _wanted(query))
+        end = None if query.limit is None else query.offset + query.limit
+        listed = [listed_paper_json(paper, added[paper.id]) for paper in fitting[query.offset : end]]
+        return PaperList(papers=listed, failures=failures)
+
+
+def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPaperJson], str]:
+    """The papers that fit, best first, and what the ranking lacked."""
+    wanted = _wanted(query)
+    with retrievers.acquire() as reader, reader.library.reading():
+        library = reader.library
+        asked = reader.retriever.respelled(query.query).question
+        hits = reader.retriever.search_papers(
+            asked,
+            query.limit or _FOUND,
+            query.offset,
+            None if wanted == PaperFilter() else fitting_papers(library, wanted),
+            sections=SectionFilter(wanted.sections) if wanted.sections else None,
+        )
+        # What is known of a paper may have a word that no passage has, such as an author's name.
+        if not any(hit.lexical for hit in hits) and not reader.retriever.is_understood(asked):
+            return [], NOTHING_KNOWN
+        added = library.added()
+        notice = papers_notice(reader.retriever.papers_without_vector())
+    return [found_paper_json(hit, added[hit.paper.id]) for hit in hits], notice
+
+
+def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
+    """The papers that are wanted, in the order of the library. Raises NotKnown for a name that none of them has."""
+    cited = partial(cited_papers, library.database)
+    return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))
+
+
+def _wanted(query: PaperQuery) -> PaperFilter:
+    return paper_filter(query, warnings=query.warnings, unsure=query.unsure)
+
+
+# Which works a paper cites and which cite it, and which papers of the library cite each other, as far as is kept.
+
+MOST_LISTED = 1000  # references, and as many works that cite a paper
+
+
+def paper_citations(app: App, paper: str) -> PaperCitations:
+    """What a paper cites and what cites it: first what is in the library, then by how often it is cited.
+
+    Raises NotKnown.
+    """
+    with closing(app.open_library()) as library, library.reading():
+        if not library.papers_by_id([paper]):
+            raise unknown_paper()
+        kept = works.of_paper(library.database, paper)
+        if not kept:
+            return PaperCitations(known=False, references=[], cited_by=[], reference_count=0, cited_by_count=0)
+        marks = works.references_of(library.database, kept[0].id)
+        citing = works.citing(library.database, kept[0].id)
+        lists = _Lists(library)
+        cited_by = works.get(library.database, citing[:MOST_LISTED]).values()
+        return PaperCitations(
+            known=True,
+            references=_ordered(lists.of_mark(mark) for mark in marks[:MOST_LISTED]),
+            cited_by=_ordered(lists.of_work(each) for each in cited_by),
+            reference_count=len(marks),
+            cited_by_count=len(citing),
+        )
+
+
+def library_citations(app: App) -> LibraryCitations:
+    """Which paper of the library cites which; nothing if there is no index yet."""
+    try:
+        library = app.open_library()
+    except StoreMissing:
+        return LibraryCitations(edges=[])
+    with closing(library):
+        edges = works.library_edges(library.database)
+    return LibraryCitations(edges=[CitationEdge(citing=citing, cited=cited) for citing, cited in edges])
+
+
+class _Lists:
+    """Makes the items of the lists."""
+
+    def __init__(self, library: Library) -> None:
+        self._database = library.database
+        self._papers = {paper.id: paper for paper in library.papers()}
+        self._known = paper_marks(self._papers.values())
+
+    def of_mark(self, mark: str) -> WorkJson:
+        """A work that may be known by this mark alone: "doi 10.1/x"."""
+        if kept := works.with_mark(self._database, mark):
+            return self.of_work(kept[0])
+        kind, _, value = mark.partition(" ")
+        paper = self._known.get(mark)
+        about = {"title": paper.title, "year": paper.metadata.year.value} if paper else {}
+        work = Work("openalex", **{kind: value}, **about)  # type: ignore[arg-type]
+        return work_json(work, paper.id if paper else "", paper.file if paper else "")
+
+    def of_work(self, kept: KeptWork) -> WorkJson:
+        ids = works.papers_of(self._database, kept.id)
+        papers = [self._papers[id] for id in ids if id in self._papers]
+        papers += [self._known[mark] for mark in sorted(kept.marks()) if mark in self._known]
+        if not papers:
+            return work_json(kept.work)
+        return work_json(kept.work, papers[0].id, papers[0].file)
+
+
+def _ordered(items: Iterable[WorkJson]) -> list[WorkJson]:
+    """Those in the library first, then those that have a title, then by how often they are cited."""
+    return sorted(items, key=lambda work: (not work.paper, not work.title, -(work.cited or 0)))
+
+
+# Pages of papers as PNG pictures: rendered by a persistent worker process, with an LRU cache of recent ones.
+
+# Pictures kept for readers who page back and forth; about half a megabyte each
+CACHED_PICTURES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """Physical page `page`, from 1, of a PDF, with these quotes marked."""
+
+    path: Path
+    page: int
+    quotes: tuple[str, ...]
+    dpi: int
+
+
+class PageImages:
+    """Renders pages; thread-safe. A hostile page can use only the time and memory that its worker is given."""
+
+    def __init__(self, *, timeout_s: float, memory_mb: int, cached_pictures: int = CACHED_PICTURES) -> None:
+        """timeout_s, memory_mb: limits for rendering one page, see workers.run_guarded."""
+        self._worker = PersistentWorker(_render, timeout_s=timeout_s, memory_mb=memory_mb)
+        self._cached = lru_cache(maxsize=cached_pictures)(self._worker.run)  # exceptions are not cached
+
+    def picture(self, view: PageView) -> PagePicture:
+        """The page as it was when it was first rendered. Raises PaperError as render.page_png does, and PaperLimit."""
+        return self._cached(view)
+
+    def close(self) -> None:
+        self._worker.close()
+
+
+def _render(view: PageView) -> PagePicture:
+    return page_png(view.path, view.page, view.quotes, dpi=view.dpi)

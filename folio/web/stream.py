@@ -1,0 +1,221 @@
+"""Server-sent events from the thread that works on a request to the client that waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any, Literal, TypeVar
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+from pydantic import BaseModel
+from sse_starlette import EventSourceResponse
+from starlette.requests import Request
+
+from folio.errors import FolioError
+from folio.ingest.discovery import Outcome
+from folio.papers.model import SourceFile
+from folio.schema.answers import EventJson, SentenceJson
+from folio.schema.web import CheckingEvent, ErrorBody, RetrievedEvent, ThinkingEvent, error_body, event
+from folio.system.files import unusable
+from folio.web.server import FINISH_REPLACED_S
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+SendEvent = Callable[[str, BaseModel], None]
+
+# Seconds between checks whether a client is still connected
+_POLL_S = 0.5
+# Seconds that threads get to stop at shutdown: enough to finish embedding a batch of passages
+_SHUTDOWN_S = 5
+
+
+class RequestCancelled(Exception):
+    """Nobody needs the result: the client has disconnected, or the server is shutting down."""
+
+
+class RequestThreads:
+    """The threads that work on requests, so that they can be stopped before the server they depend on."""
+
+    def __init__(self) -> None:
+        self._shutting_down = Event()
+        self._running: set[asyncio.Future[Any]] = set()
+
+    def start(self, work: Callable[..., T], *arguments: object, slots: CapacityLimiter) -> asyncio.Future[T]:
+        """Call work(*arguments) in a thread as soon as a slot is free."""
+        future = asyncio.ensure_future(to_thread.run_sync(_contained, work, *arguments, limiter=slots))
+        self._running.add(future)
+        future.add_done_callback(self._remove)
+        return future
+
+    def check_cancelled(self) -> None:
+        """Raises RequestCancelled once the server shuts down."""
+        if self._shutting_down.is_set():
+            raise RequestCancelled
+
+    async def shut_down(self) -> None:
+        """Stop all threads. One that does not stop in time is waiting for a silent model and has nothing to lose."""
+        self._shutting_down.set()
+        if self._running:
+            await asyncio.wait(self._running, timeout=_SHUTDOWN_S)
+
+    def _remove(self, future: asyncio.Future[Any]) -> None:
+        self._running.discard(future)
+        if not future.cancelled():
+            future.exception()  # asyncio logs exceptions that are never retrieved
+
+
+def finishing_response(events: AsyncIterator[dict[str, str]]) -> EventSourceResponse:
+    """A response that goes on when the server is told to stop, as long as that waits for running answers."""
+    return EventSourceResponse(events, shutdown_event=anyio.Event(), shutdown_grace_period=FINISH_REPLACED_S)
+
+
+class EventStream:
+    """Events for one client, sent from the thread that works on its request. Implements AnswerCallbacks."""
+
+    def __init__(self, threads: RequestThreads) -> None:
+        self._threads = threads
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[dict[str, str] | None] = asyncio.Queue()
+        self._cancelled = Event()
+        self._ended = False  # whether `done` or `error` has been sent
+
+    def send(self, kind: str, value: BaseModel) -> None:
+        """Queue an event, unless the client has disconnected."""
+        if not self._cancelled.is_set():
+            made = event(kind, value)
+            self._ended = self._ended or kind in ("done", "error")
+            self._loop.call_soon_threadsafe(self._events.put_nowait, made)
+
+    def check_cancelled(self) -> None:
+        """Raises RequestCancelled."""
+        self._threads.check_cancelled()
+        if self._cancelled.is_set():
+            raise RequestCancelled
+
+    def on_search(self, found: EventJson) -> None:
+        self.check_cancelled()
+        self.send(found.event, found)
+
+    def on_hits(self, found: RetrievedEvent) -> None:
+        self.check_cancelled()
+        self.send("retrieved", found)
+
+    def on_sentence(self, sentence: SentenceJson) -> None:
+        self.check_cancelled()
+        self.send("sentence", sentence)
+
+    def on_checking(self, waiting: CheckingEvent) -> None:
+        self.check_cancelled()
+        self.send("checking", waiting)
+
+    def on_thinking(self, thinking: ThinkingEvent) -> None:
+        self.check_cancelled()
+        self.send("thinking", thinking)
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    async def run(self, work: Callable[[], None], slots: CapacityLimiter) -> AsyncIterator[dict[str, str]]:
+        """Run work in a thread and yield the events that it sends. The last one is `done` or `error`.
+
+        Only a stream that nobody reads, or that ends with the server, may lack it. Closing the iterator cancels the
+        request.
+        """
+        # When the thread has ended, or could not be started, its events are in the queue already.
+        self._threads.start(work, slots=slots).add_done_callback(self._finish)
+        try:
+            while (sent := await self._events.get()) is not None:
+                yield sent
+        finally:
+            self.cancel()
+
+    def _finish(self, work: asyncio.Future[None]) -> None:
+        error = None if work.cancelled() else work.exception()
+        # A client that has left gets no events: work that came to its end all the same has nothing to report.
+        is_unread = error is None and self._cancelled.is_set()
+        if not (self._ended or work.cancelled() or is_unread or isinstance(error, RequestCancelled)):
+            try:
+                self._events.put_nowait(event("error", _error_body(error)))
+            except Exception:
+                logger.exception("An error could not be shown.")
+                self._events.put_nowait(event("error", _INTERNAL_ERROR))
+        self._events.put_nowait(None)
+
+
+async def reply_unless_left(request: Request, running: asyncio.Future[T], stream: EventStream) -> T:
+    """What a thread returns. Its stream is cancelled once the client has disconnected."""
+    try:
+        while not (await asyncio.wait([running], timeout=_POLL_S))[0]:
+            if await request.is_disconnected():
+                stream.cancel()
+        return running.result()
+    finally:
+        stream.cancel()
+
+
+def _contained(work: Callable[..., T], *arguments: object) -> T:
+    """work(*arguments). What it raises that is not an Exception, such as a panic in Rust, becomes a RuntimeError.
+
+    asyncio would end the server for some of them.
+    """
+    try:
+        return work(*arguments)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def _error_body(error: BaseException | None) -> ErrorBody:
+    """What a stream says when its work has failed, or ended without a result."""
+    if isinstance(error, FolioError):
+        return error_body(error)
+    if isinstance(error, OSError):
+        return error_body(unusable(error))
+    if error is None:
+        logger.error("A request failed: its work ended without a result.")
+    else:
+        logger.error("A request failed: %s: %s", type(error).__name__, error, exc_info=error)
+    return _INTERNAL_ERROR
+
+
+_INTERNAL_ERROR = ErrorBody(
+    error="Folio failed with an internal error.", remedy="Try again. The terminal that Folio runs in shows details."
+)
+
+
+# The progress of ingesting one file, for whoever shows it.
+
+Stage = Literal["reading", "embedding"]
+
+
+class StageProgress:
+    """Reports a stage, how much of it is done, and of how much. Implements IngestProgress."""
+
+    def __init__(self, report: Callable[[Stage, int, int], None], check_cancelled: Callable[[], None]) -> None:
+        """check_cancelled: called before each report; raises to cancel."""
+        self._report = report
+        self._check_cancelled = check_cancelled
+        self._chunks = 0
+
+    def hashed(self, file: Path) -> None: ...
+
+    def planned(self, files: Sequence[SourceFile]) -> None:
+        self._check_cancelled()
+        self._report("reading", 0, len(files))
+
+    def scanned(self, file: SourceFile, pages: int, of: int) -> None:
+        self._check_cancelled()
+        self._report("reading", pages, of)
+
+    def embedded(self, file: SourceFile, chunks: int, of: int) -> None:
+        self._check_cancelled()
+        self._chunks += chunks
+        self._report("embedding", self._chunks, of)
+
+    def done(self, outcome: Outcome) -> None: ...

@@ -1,0 +1,542 @@
+"""The queue of uploads: files that came whole are kept on the disk until they are added, one after the other.
+
+A file in the queue outlives the page that sent it and the server that received it. In its folder, which is part of the
+store, each upload has two files: `ID.pdf` and, once that is whole and flushed, `ID.json`, which says what became of it.
+Only with its JSON file is it in the queue, and the JSON files are read anew whenever the folder has changed, so several
+servers over one store have one queue. One of them at a time works on it, the one that holds the lock of the folder; any
+of them may cancel what it works on, which it finds in the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from threading import Event, Lock, Thread
+from typing import Any, Literal
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, Field, ValidationError
+
+from folio.errors import (
+    ContextTooSmall,
+    DiskFull,
+    FolioError,
+    ModelFailed,
+    NotKnown,
+    PaperError,
+    StoreBusy,
+    StoreRefused,
+)
+from folio.ingest.discovery import IngestProgress, Outcome, Status
+from folio.schema.papers import PaperJson
+from folio.schema.web import UploadJson, UploadsJson, UploadState
+from folio.system.files import (
+    discard,
+    disk_full,
+    is_full,
+    no_space,
+    remove,
+    replace,
+    sha256_file,
+    sync_folder,
+    unusable,
+    write_private,
+)
+from folio.web.papers import PDF_HEAD_BYTES, STALE_S, Placed, require_pdf, safe_name
+from folio.web.stream import RequestCancelled, Stage, StageProgress
+
+logger = logging.getLogger(__name__)
+
+# Of a record's file: when it was changed last, in ns, and its inode; each change makes a new file
+_Version = tuple[int, int]
+# An upload's file is given a place in PAPERS_DIR under this name, and ingested
+AddPaper = Callable[[Path, str, IngestProgress, Callable[[Placed], None]], Outcome]
+
+_ID = re.compile("[0-9]{19}-[0-9a-f]{8}")
+# Seconds that what was added stays in the queue after a client was told, so that all open pages learn of it ...
+SHOWN_S = 30
+# ... and if nobody asks
+_FORGOTTEN_S = 24 * 3600
+# Seconds between looks for what another server has queued, and between tries while another process is writing
+_LOOK_S = 2.0
+# ... and between tries while something is missing that every file needs: each try reads the file again
+_AGAIN_S = 15.0
+# What says something of one file. All other errors, such as a model's server that is down or a full disk, would meet
+# every other file too: the queue waits.
+_OF_ONE_FILE = (PaperError, StoreRefused, ModelFailed, ContextTooSmall)
+_TO_DO = ("waiting", "cancelled")
+# A file on which the server ended so often is not tried again by itself.
+MAX_TRIES = 3
+_STOP_S = 5  # seconds for the worker to stop at shutdown: enough to finish embedding a batch of passages
+
+
+class Record(BaseModel):
+    """What the disk knows of an upload."""
+
+    file: str
+    sha256: str
+    # cancelled: it is being added, or was when a server was killed; who works on the queue then takes it out
+    state: Literal["waiting", "cancelled", "added", "failed"] = "waiting"
+    tries: int = 0  # that were begun; those that ended without an outcome ended with the server
+    placed: Placed | None = None  # in PAPERS_DIR, by a try that has not ended
+    status: Status | None = None
+    paper: str | None = None
+    title: str = ""
+    pages: int = 0
+    notes: list[str] = Field(default_factory=list)
+    error: str = ""
+    remedy: str = ""
+
+
+@dataclass
+class _Current:
+    """The upload that is being added."""
+
+    id: str
+    before: Record
+    state: UploadState = "waiting"  # until the library can be written
+    done: int = 0
+    of: int = 0
+    is_begun: bool = False  # which the record then says
+
+
+class _Cancelled(Exception):
+    """Somebody has taken the upload from the queue while it was being added."""
+
+
+class IncomingFile:
+    """An upload of which only a part has come. It is in the queue once commit() returns."""
+
+    def __init__(self, queue: UploadQueue, name: str) -> None:
+        self._queue = queue
+        self._name = safe_name(name)
+        self._id = f"{time.time_ns():019d}-{token_hex(4)}"
+        self._head = b""
+        self._hash = hashlib.sha256()
+        self._path = queue.folder / f"{self._id}.part"
+        with no_space(queue.folder):
+            queue.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._written = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600), "wb")
+
+    def write(self, block: bytes) -> None:
+        """Raises PaperError once the file is known not to be a PDF, DiskFull."""
+        if len(self._head) < PDF_HEAD_BYTES:
+            self._head = (self._head + block)[:PDF_HEAD_BYTES]
+            if len(self._head) == PDF_HEAD_BYTES:
+                require_pdf(self._head)
+        self._hash.update(block)
+        with no_space(self._queue.folder):
+            self._written.write(block)
+
+    def commit(self) -> UploadJson:
+        """Flush the file and queue it. Raises PaperError if it is not a PDF, DiskFull."""
+        require_pdf(self._head)
+        with no_space(self._queue.folder):
+            self._written.flush()
+            os.fsync(self._written.fileno())
+            self._written.close()
+            replace(self._path, self._path.with_suffix(".pdf"))
+            return self._queue.enqueue(self._id, Record(file=self._name, sha256=self._hash.hexdigest()))
+
+    def discard(self) -> None:
+        """Delete what has come, unless it is in the queue."""
+        with suppress(OSError):  # what is in the buffer may not fit on the disk
+            self._written.close()
+        self._path.unlink(missing_ok=True)
+
+
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+class UploadQueue:
+    """Thread-safe."""
+
+    def __init__(
+        self,
+        folder: Path,
+        add: AddPaper,
+        take_back: Callable[[Placed], None],
+        describe: Callable[[str], PaperJson],
+    ) -> None:
+        """folder: of the queue; made when it is needed. add, take_back: see PaperFiles.add_queued. describe: the paper
+        with an id, or raises NotKnown."""
+        self.folder = folder
+        self._add = add
+        self._take_back = take_back
+        self._describe = describe
+        self._lock = Lock()  # held while records are changed
+        self._records: dict[str, tuple[_Version, Record]] = {}
+        self._current: _Current | None = None
+        self._notice = ""
+        self._shown: dict[str, float] = {}  # id of what was added -> when a client was first told
+        self._changes = 0
+        self._stopping = Event()
+        self._wake = Event()
+        self._thread: Thread | None = None
+
+    # What clients do
+
+    def receive(self, name: str) -> IncomingFile:
+        """Begin an upload. name: as the client has it. Raises DiskFull."""
+        return IncomingFile(self, name)
+
+    def enqueue(self, id: str, record: Record) -> UploadJson:
+        """Queue a file that is whole and flushed, `ID.pdf` in the folder. Raises DiskFull."""
+        try:
+            with self._lock:
+                self._save(id, record)
+        except BaseException:
+            self._content(id).unlink(missing_ok=True)
+            raise
+        self._wake.set()
+        return self._json(id, record)
+
+    def state(self) -> UploadsJson:
+        """The queue as it is. What was added is dropped from it some time after it was part of this."""
+        with self._lock:
+            records = self._load()
+            active = self._is_active(records)
+            if not active:
+                records = self._without_shown(records)
+            uploads = [self._json(id, record) for id, record in records.items()]
+            waits = any(record.state in _TO_DO for record in records.values())
+            return UploadsJson(uploads=uploads, active=active, notice=self._notice if waits else "")
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Something that is different once the state is."""
+        try:
+            changed = self.folder.stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        return self._changes, changed
+
+    def cancel(self, id: str) -> None:
+        """Take an upload from the queue, whatever its state. One that is being added, by whichever server, is stopped
+        at its next step, and leaves nothing unless it is added before. Raises NotKnown."""
+        with self._changing():
+            if id not in (records := self._load()):
+                raise _unknown()
+            self._cancel(id, records[id])
+
+    def cancel_all(self, *, failed: bool) -> int:
+        """Take all from the queue that wait or are being added, or all that failed. Returns how many."""
+        with self._changing():
+            wanted = "failed" if failed else "waiting"
+            found = {id: record for id, record in self._load().items() if record.state == wanted}
+            for id, record in found.items():
+                self._cancel(id, record)
+            return len(found)
+
+    def retry(self, id: str) -> UploadJson:
+        """Queue one that failed again, at its old place. One that did not fail stays as it is. Raises NotKnown."""
+        with self._changing():
+            records = self._load()
+            if id not in records:
+                raise _unknown()
+            if records[id].state == "failed":
+                self._save(id, _again(records[id]))
+            found = self._json(id, self._load()[id])
+        self._wake.set()
+        return found
+
+    def retry_all(self) -> int:
+        """Queue all that failed again. Returns how many."""
+        with self._changing():
+            failed = {id: record for id, record in self._load().items() if record.state == "failed"}
+            for id, record in failed.items():
+                self._save(id, _again(record))
+        self._wake.set()
+        return len(failed)
+
+    # The worker
+
+    def start(self) -> None:
+        """Go on with what is in the queue, and with what comes."""
+        self._thread = Thread(target=self._work, name="uploads", daemon=False)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the worker. What it was adding stays in the queue."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(_STOP_S)
+        with suppress(FolioError, OSError), self._changing():
+            current = self._current
+            if current is not None and current.is_begun and self._is_wanted(current.id):
+                begun = self._load()[current.id]  # a long file is being read: that is no try
+                self._save(current.id, begun.model_copy(update={"tries": current.before.tries}))
+
+    def _work(self) -> None:
+        with _FolderLock(self.folder / "worker.lock") as lock:
+            while not self._stopping.is_set():
+                self._wake.clear()
+                try:
+                    wait_s = self._add_next(lock)
+                except (FolioError, OSError) as error:  # such as a full disk: the queue stays as it is
+                    wait_s = _LOOK_S
+                    self._set_notice(error)
+                if wait_s:
+                    self._wake.wait(wait_s)
+
+    def _add_next(self, lock: _FolderLock) -> float:
+        """Add the first file that waits. Returns the seconds until there may be something to do again."""
+        with self._lock:
+            if not any(record.state in _TO_DO for record in self._load().values()):
+                self._delete_leftovers()
+                return _LOOK_S
+        if not lock.acquired():
+            return _LOOK_S
+        with self._changing():
+            to_do = [(id, record) for id, record in self._load().items() if record.state in _TO_DO]
+            if not to_do:
+                return _LOOK_S
+            id, record = min(to_do, key=lambda each: each[1].state)  # those that were cancelled first
+        if record.placed:
+            self._take_back(record.placed)  # of a server that was killed
+        with self._changing():
+            if self._load().get(id) != record:
+                return 0
+            if record.state == "cancelled":
+                self._delete(id)
+                return 0
+            record = record.model_copy(update={"placed": None})
+            if record.tries >= MAX_TRIES:
+                self._save(id, _failed(record, *_TOO_OFTEN))
+                return 0
+            self._current = current = _Current(id, record)
+        after, obstacle = self._tried(current)
+        with self._changing():
+            self._current = None
+            if after is None or (after.state != "added" and not self._is_wanted(id)):
+                self._delete(id)
+            elif after is not record or current.is_begun:
+                self._save(id, after)
+                if after.state == "added":
+                    discard(self._content(id))
+        self._set_notice(obstacle)
+        if after is not record:
+            return 0
+        return _LOOK_S if isinstance(obstacle, StoreBusy | RequestCancelled) else _AGAIN_S
+
+    def _tried(self, current: _Current) -> tuple[Record | None, BaseException | None]:
+        """Add a file. Returns the record as it is after that, None if it was cancelled; or as it was before, which is
+        no try, with what any other file would meet too."""
+        record = current.before
+        try:
+            return self._added(current), None
+        except _Cancelled:
+            return None, None
+        except _OF_ONE_FILE as error:
+            return _failed(record, error.happened, error.remedy), None
+        except (FolioError, RequestCancelled) as error:
+            return record, error
+        except OSError as error:
+            if is_full(error):
+                return record, disk_full(Path(error.filename or self.folder))
+            return _failed(record, unusable(error).happened, unusable(error).remedy), None
+        except BaseException as error:  # a panic in Rust is no Exception
+            logger.error("An upload could not be added.", exc_info=error)
+            return _failed(record, *_INTERNAL), None
+
+    def _added(self, current: _Current) -> Record:
+        """Add a file. Raises what PaperFiles.add_queued raises, _Cancelled, RequestCancelled."""
+        record = current.before
+
+        def report(stage: Stage, done: int, of: int) -> None:
+            if stage == "embedding":
+                current.state, current.done, current.of = stage, done, of
+            self._changes += 1
+
+        def begin(placed: Placed) -> None:
+            with self._changing():
+                require_wanted()
+                self._save(current.id, record.model_copy(update={"tries": record.tries + 1, "placed": placed}))
+            current.is_begun, current.state = True, "reading"
+
+        def require_wanted() -> None:
+            if not self._is_wanted(current.id):
+                raise _Cancelled
+
+        def check_cancelled() -> None:
+            with self._lock:
+                require_wanted()
+            if self._stopping.is_set():
+                raise RequestCancelled
+
+        content = self._content(current.id)
+        check_cancelled()
+        if not content.is_file() or sha256_file(content) != record.sha256:
+            raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
+        outcome = self._add(content, record.file, StageProgress(report, check_cancelled), begin)
+        what: dict[str, Any] = {
+            "state": "added",
+            "status": outcome.status,
+            "notes": list(outcome.notes),
+            "error": "",
+            "remedy": "",
+        }
+        with suppress(FolioError):  # it may have been removed already
+            paper = self._describe(outcome.file.sha256)
+            what |= {"paper": paper.id, "title": paper.title, "pages": paper.pages}
+        return record.model_copy(update=what)
+
+    def _set_notice(self, error: BaseException | None) -> None:
+        notice = f"{error.happened} {error.remedy}" if isinstance(error, FolioError) else ""
+        if isinstance(error, StoreBusy):
+            notice = f"{error.happened} What is here is added after that."
+        elif isinstance(error, OSError):
+            notice = unusable(error).happened
+        if notice != self._notice:
+            self._notice = notice
+            self._changes += 1
+
+    # Records. The caller holds the lock, and to change some, that of all servers.
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the records: what is read inside is still so when it is changed. Other servers change them too."""
+        with self._lock, ExitStack() as held:
+            if self.folder.is_dir():
+                held.enter_context(FileLock(self.folder / "records.lock", mode=0o600))
+            yield
+
+    def _load(self) -> dict[str, Record]:
+        """All records, in the order of arrival. One that cannot be read is not there."""
+        found: dict[str, tuple[_Version, Record]] = {}
+        with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                id, suffix = os.path.splitext(entry.name)
+                if suffix != ".json" or not _ID.fullmatch(id):
+                    continue
+                with suppress(OSError, ValidationError):
+                    version = _version(entry.stat())
+                    kept = self._records.get(id)
+                    if kept is None or kept[0] != version:
+                        kept = version, Record.model_validate_json(Path(entry.path).read_bytes())
+                    found[id] = kept
+        self._records = dict(sorted(found.items()))
+        return {id: record for id, (_, record) in self._records.items()}
+
+    def _save(self, id: str, record: Record) -> None:
+        """Raises DiskFull."""
+        path = self.folder / f"{id}.json"
+        write_private(path, record.model_dump_json())
+        sync_folder(self.folder)
+        self._records[id] = _version(path.stat()), record
+        self._shown.pop(id, None)
+        self._changes += 1
+
+    def _is_wanted(self, id: str) -> bool:
+        """Whether nobody has cancelled one that was waiting."""
+        record = self._load().get(id)
+        return record is not None and record.state == "waiting"
+
+    def _cancel(self, id: str, record: Record) -> None:
+        is_current = self._current is not None and self._current.id == id
+        if is_current or (record.state == "waiting" and record.placed):  # another server may be adding it
+            with suppress(DiskFull):  # then it goes at once, which whoever adds it finds too
+                self._save(id, record.model_copy(update={"state": "cancelled"}))
+                self._wake.set()
+                return
+        if record.state != "cancelled":
+            self._delete(id)
+
+    def _delete(self, id: str) -> None:
+        remove(self.folder / f"{id}.json")
+        discard(self._content(id))  # what is left of it is deleted with the leftovers
+        self._changes += 1
+
+    def _content(self, id: str) -> Path:
+        return self.folder / f"{id}.pdf"
+
+    def _is_active(self, records: dict[str, Record]) -> bool:
+        return self._current is not None or any(record.state in _TO_DO for record in records.values())
+
+    def _without_shown(self, records: dict[str, Record]) -> dict[str, Record]:
+        """The records without those that clients have seen as added for long enough, which are deleted."""
+        now, left = time.monotonic(), {}
+        for id, record in records.items():
+            if record.state == "added" and now - self._shown.setdefault(id, now) > SHOWN_S:
+                self._delete(id)
+            else:
+                left[id] = record
+        return left
+
+    def _delete_leftovers(self) -> None:
+        """Delete what a killed server left: a part of a file, or a file that it had not queued yet; and what was added
+        so long ago that nobody will ask."""
+        for id, ((changed, _), record) in list(self._records.items()):
+            if record.state == "added" and time.time() - changed / 1e9 > _FORGOTTEN_S:
+                self._delete(id)
+        for path in self.folder.glob("[0-9]*.*"):
+            is_queued = path.suffix == ".pdf" and path.stem in self._records
+            if path.suffix != ".json" and not is_queued:
+                with suppress(OSError):
+                    if time.time() - path.stat().st_mtime > STALE_S:
+                        path.unlink()
+
+    def _json(self, id: str, record: Record) -> UploadJson:
+        current = self._current if self._current is not None and self._current.id == id else None
+        state: UploadState = current.state if current else "waiting"
+        if record.state != "waiting":
+            state = "stopping" if record.state == "cancelled" else record.state
+        return UploadJson(
+            id=id,
+            state=state,
+            done=current.done if current else 0,
+            of=current.of if current else 0,
+            **record.model_dump(exclude={"sha256", "state", "tries", "placed"}),
+        )
+
+
+def _version(found: os.stat_result) -> _Version:
+    return found.st_mtime_ns, found.st_ino
+
+
+class _FolderLock:
+    """The lock of whoever works on the queue, held until the end once it was acquired."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = FileLock(path, timeout=0, mode=0o600)
+
+    def __enter__(self) -> _FolderLock:
+        return self
+
+    def acquired(self) -> bool:
+        """Whether it is held, or could be taken."""
+        if not self._lock.is_locked:
+            with suppress(Timeout):
+                self._lock.acquire()
+        return self._lock.is_locked
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+_TOO_OFTEN = (
+    f"Folio ended {MAX_TRIES} times while it was adding this file.",
+    "Try again if somebody ended it; otherwise look at the terminal that Folio runs in.",
+)
+_INTERNAL = ("Folio failed with an internal error.", "Try again. The terminal that Folio runs in shows details.")
+
+
+def _failed(record: Record, error: str, remedy: str) -> Record:
+    return record.model_copy(update={"state": "failed", "error": error, "remedy": remedy})
+
+
+def _again(record: Record) -> Record:
+    return record.model_copy(update={"state": "waiting", "tries": 0, "error": "", "remedy": ""})
+
+
+def _unknown() -> NotKnown:
+    return NotKnown("This upload is not in the queue.", "It was added or cancelled. Reload the page.")

@@ -1,0 +1,1 @@
+"""A Zotero library, read where it lies."""

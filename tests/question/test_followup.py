@@ -1,0 +1,209 @@
+"""Follow-ups without a model: which lean on the question before, and what they then mean."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from folio.answer_types import Answer
+from folio.question.followup import NotUnderstoodError, is_followup, readings, standalone, subject
+from tests.helpers.factories import answer_of
+
+pytestmark = pytest.mark.fast
+
+LENGTH, LONG = "How long is the Aletsch glacier?", "The glacier is 23 kilometres long."
+ALETSCH = answer_of(LENGTH, LONG)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        # Points back
+        ("How thick is it?", True), ("And its tongue?", True), ("What are they made of?", True),
+        ("Why is that the case for glaciers?", True), ("Please explain the fifth one in detail", True),
+        ("Explain number 3 in detail", True),
+        # Names hardly anything
+        ("Why?", True), ("How thick?", True), ("Tell me more", True),
+        # Names its own subject
+        ("What about glaciers in Norway?", False), ("Does the same hold for the Rhone glacier?", False),
+        ("Which one is the largest in the Alps?", False), ("BERT?", False),
+        # "It" and "that" that refer to nothing, or to something in the question
+        ("Is it safer to walk on snow in the morning?", False), ("Does a glacier grow if snow falls on it?", False),
+        ("Which model measures the ice that melts in summer?", False),
+        # Stands alone
+        ("How thick is the Aletsch glacier?", False), ("Why do glaciers retreat faster each year?", False),
+        ("Is there a gauge at the river Massa?", False),
+        ("Which animals such as otters use stones as tools?", False),
+        ("What is a one-time pad in cryptography?", False), ("Where was the gauge of the river Massa built?", False),
+        ("Does butter melt faster than ice on a glacier?", False),  # no "but", no "it" inside a word
+        ("What is the first step of key generation in a lattice scheme?", False),
+        ("What does sentence 5 of the Antarctic treaty rule on mining?", False),
+    ],
+)  # fmt: skip
+def test_is_followup(question: str, expected: bool) -> None:
+    assert is_followup(question) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        # Names: words with a capital or a digit, and what holds them together
+        (LENGTH, "Aletsch"),
+        ("How many students came to Reading University in 2021?", "Reading University in 2021"),
+        ("In which format does the Journal of Open Source Education take papers on R?",
+         "Journal of Open Source Education R"),
+        ("What does NIST SP 800-207 call a policy engine?", "NIST SP 800-207"),
+        ("Which loss does mLEARn use, and does mLEARn use Adam?", "mLEARn Adam"),
+        ("Is the Rhone a glacier's river?", "Rhone"),
+        # The first capital of a sentence makes no name; one inside a word does
+        ("Do otters hold hands with other otters?", "otters hold hands, other otters"),
+        ("StarBLAST runs on which servers?", "StarBLAST"),
+        # A number or a letter alone names nothing
+        ("How many modules are in the R course for botanists?", "R course, botanists"),
+        ("How many otters lived in the bay in 1980?", "bay, 1980"),
+        # No names: the last two phrases
+        ("Which criterion is used for trees in the parsimony method?", "trees, parsimony method"),
+        ("And by how much does the tongue of the glacier retreat?", "tongue, glacier retreat"),
+        ("Why?", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_what_a_question_is_about(question: str, expected: str) -> None:
+    assert subject(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        # In place of a reference
+        ("How thick is it?", "How thick is the Aletsch glacier?"),
+        ("And how thick is it?", "How thick is the Aletsch glacier?"),
+        ("And in which canton is its tongue?", "In which canton is the Aletsch glacier’s tongue?"),
+        ("Explain that further.", "Explain the Aletsch glacier further."),
+        # Behind a question that hardly says anything
+        ("What about the ice there?", "What about the ice there, for the Aletsch glacier?"),
+        ("Why?", "Why, for the Aletsch glacier?"),
+        ("and?", "And, for the Aletsch glacier?"),
+        ("Tell me more", "Tell me more about the Aletsch glacier"),
+        # The question before, about something else
+        ("And on Rhone ice?", "On Rhone ice, for the Aletsch glacier?"),
+        ("How many samples were drawn for it?", "How many samples were drawn for the Aletsch glacier?"),
+        ("And for Rhone?", "How long is the Rhone glacier?"),
+        ("What about the Rhone?", "How long is the Rhone glacier?"),
+        ("how about Gorner", "How long is the Gorner glacier?"),
+        # A name of its own
+        ("Does GPS see glaciers?", "Does GPS see glaciers?"),
+        ("How thick is the Rhone glacier?", "How thick is the Rhone glacier?"),
+    ],
+)
+def test_a_follow_up_is_completed_to_a_sentence(question: str, expected: str) -> None:
+    assert standalone(question, [ALETSCH]) == expected
+
+
+ASKED = "Which small dataset did the Gorder graph ordering replication add to the benchmark?"
+ADDED = answer_of(
+    ASKED, "We add the epinion dataset to those of the graph ordering paper.", "The replication is in C++."
+)
+CAME = answer_of(
+    "How many interactive students followed Neuromatch Academy in 2021?",
+    "There were 1873 interactive students, in pods.",
+)
+
+
+@pytest.mark.parametrize(
+    ("last", "question", "expected"),
+    [
+        # What was asked for, as the answer calls it, and what it is of
+        (ADDED, "How many edges does it have?",
+         "How many edges does the epinion dataset have, for the Gorder graph ordering replication?"),
+        (ADDED, "Who wrote it?", "Who wrote the epinion dataset, for the Gorder graph ordering replication?"),
+        # What was not asked for: the one with a name
+        (answer_of("What is the length of the Aletsch glacier?", "The length of the glacier is 23 kilometres."),
+         "How thick is its ice?", "How thick is the Aletsch glacier’s ice?"),
+        # Several: the phrase that is plural; a verb divides it from the name
+        (CAME, "And from how many countries did they come?",
+         "From how many countries did the interactive students come, for Neuromatch Academy in 2021?"),
+        # No phrase is of this number: what it is about, behind the question or in place of a name's reference
+        (CAME, "How was it taught?", "How was Neuromatch Academy in 2021 taught?"),
+        (ADDED, "Which of them is slow?", "Which of the Gorder graph ordering replication is slow?"),
+    ],
+)  # fmt: skip
+def test_a_reference_is_filled_in_with_a_noun_phrase(last: Answer, question: str, expected: str) -> None:
+    assert standalone(question, [last]) == expected
+
+
+def test_the_subject_is_of_the_last_question_that_stood_alone() -> None:
+    between = answer_of("And its tongue?", "It retreats.")
+    assert standalone("How thick is it?", []) == "How thick is it?"
+    assert standalone("How thick is it?", [ALETSCH, between]) == "How thick is Aletsch?"
+    assert standalone("Why?", [between]) == "Why, for its tongue?"
+    assert standalone("How come?", [answer_of("Why?")]) == "How come?"
+    alone = "What do sea otters eat each day?"
+    assert standalone(alone, [ALETSCH]) == alone
+
+
+REFUSED = answer_of("What do we know about glaciers of the Alps?")
+LISTS = answer_of("What does it eat?", "The diet of the sea otter is made of urchins, clams and crabs.")
+THREE = answer_of(
+    "What do we know about glaciers of the Alps?",
+    "The tongue retreats each year.",
+    "The gauge of the river Massa stands at Blatten and was built there by the people of the valley.",
+    "The ice is thick.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "last", "expected"),
+    [
+        # Items of a list in one sentence
+        ("Explain the second one.", LISTS, "Explain clams."),
+        ("How large is the third of them?", LISTS, "How large is crabs?"),
+        ("What about number 1?", LISTS, "What about urchins?"),
+        ("And the last one?", LISTS, "And crabs?"),
+        # Sentences of an answer: a short one takes the place of its number, a long one is joined
+        ("Explain the first one.", THREE, "Explain “The tongue retreats each year.”"),
+        ("Explain the 2nd one.", THREE, f"Explain the 2nd one. That is: “{THREE.sentences[1].text}”"),
+        ("How can the first one be measured?", THREE,
+         f"How can the first one be measured? That is: “{THREE.sentences[0].text}”"),
+        ("Explain sentence 3", THREE, "Explain “The ice is thick.”"),
+        ("Tell me more about the last point", THREE, "Tell me more about “The ice is thick.”"),
+        # What is not there: behind the subject
+        ("Explain the fifth one.", LISTS, "Explain the fifth one, for Aletsch."),
+        ("Explain number 0", THREE, "Explain number 0, for Alps"),
+        ("Explain item 12", THREE, "Explain item 12, for Alps"),
+        ("Explain the second one.", REFUSED, "Explain the second one, for Alps."),
+        # What counts something else
+        ("What is the second step of key generation in a lattice scheme?", THREE,
+         "What is the second step of key generation in a lattice scheme?"),
+    ],
+)  # fmt: skip
+def test_what_is_counted_off_is_filled_in(question: str, last: Answer, expected: str) -> None:
+    assert standalone(question, [ALETSCH, last]) == expected
+
+
+@pytest.mark.parametrize("question", ["???", " … "])
+def test_what_nobody_could_understand_is_asked_back(question: str) -> None:
+    with pytest.raises(NotUnderstoodError, match=f"It is not clear what “{re.escape(question.strip())}” asks"):
+        standalone(question, [ALETSCH])
+
+
+@pytest.mark.parametrize(
+    ("question", "meant", "expected"),
+    [
+        # It leans on what was asked before: every reading
+        ("Why?", "Why, for Aletsch?",
+         ["Why, for Aletsch?", "Aletsch Why?", "Why?", "Who measured it? Why?", f"{LENGTH} Who measured it? Why?"]),
+        # Nothing was filled in: the one with the subject is what a reranker reads
+        ("Which instruments measure ice from space?", "Which instruments measure ice from space?",
+         ["Aletsch Which instruments measure ice from space?", "Which instruments measure ice from space?",
+          "Who measured it? Which instruments measure ice from space?",
+          f"{LENGTH} Who measured it? Which instruments measure ice from space?"]),
+        # It names its own subject, and may have left the one before
+        ("How thick is the Rhone glacier?", "How thick is the Rhone glacier?",
+         ["How thick is the Rhone glacier?", "Who measured it? How thick is the Rhone glacier?"]),
+    ],
+)  # fmt: skip
+def test_readings(question: str, meant: str, expected: list[str]) -> None:
+    assert readings(question, meant, [LENGTH, "Who measured it?"]) == expected
+    assert readings(question, meant, []) == [meant]

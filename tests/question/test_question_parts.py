@@ -1,0 +1,50 @@
+"""The parts of a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from folio.question.parts import MOST_PARTS, question_parts
+
+pytestmark = pytest.mark.fast
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("How thick is the ice?", ()),
+        ("How thick is the ice, and how long is a raft?", ("How thick is the ice", "how long is a raft")),
+        ("How is Raft tested, and how many servers does it need?",
+         ("How is Raft tested", "how many servers does it need")),
+        ("Which markup are slides in, in which language is Raft written, and which one inspired Paxos?",
+         ("Which markup are slides in", "in which language is Raft written", "which markup inspired Paxos")),
+        ("How does Raft, which is a protocol, work, and what is Paxos?", ()),  # a question of one word
+        ("What do otters and seals eat in winter, and from which rocky coast do birds dive?",
+         ("What do otters and seals eat in winter", "from which rocky coast do birds dive")),
+        ("What is the diet of otters and of seals?", ("What is the diet of otters", "What is the diet of seals")),
+        ("How are otters counted with nets, and how with a drone?",
+         ("How are otters counted with nets", "How are otters counted with a drone")),
+        ("How long does Raft take compared to the first rounds of Paxos?",
+         ("How long does Raft take", "How long the first rounds of Paxos")),
+        ("What is the difference between Raft at Stanford and Paxos in elections?",
+         ("Raft at Stanford in elections", "Paxos in elections")),
+        (
+            "How many servers do the Raft papers, Paxos and the ZAB protocol need?",
+            ("How many servers do the Raft papers protocol need", "How many servers do Paxos protocol need",
+             "How many servers do the ZAB protocol need"),
+        ),
+        ("What eats urchins? And where do otters sleep?", ("What eats urchins", "where do otters sleep")),
+        ("Compare Raft and Paxos", ("What is Raft", "What is Paxos")),
+        ("How does Raft differ from Paxos in leader election?",
+         ("Raft in leader election", "Paxos in leader election")),
+        ("Which logs do Raft and Paxos keep?", ("Which logs do Raft keep", "Which logs do Paxos keep")),
+        ("Which land and sea animals use tools?", ()),
+        ("", ()),
+    ],
+)  # fmt: skip
+def test_a_question_has_parts_if_it_compares_or_joins(question: str, parts: tuple[str, ...]) -> None:
+    assert question_parts(question) == parts
+
+
+def test_a_question_has_no_more_than_a_few_parts() -> None:
+    assert len(question_parts(" and ".join(f"what does method{n} do" for n in range(50)))) == MOST_PARTS
