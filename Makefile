@@ -71,7 +71,7 @@ models: $(MODELS) ## Download the Ollama models and the cross-encoders
 sample: $(READY) ## Rebuild the sample paper in papers/ from its script
 	@$(PYTHON) scripts/make_sample.py
 
-schema: $(READY) ## Regenerate docs/answer.schema.json from the models in folio/schema.py
+schema: $(READY) ## Regenerate docs/answer.schema.json from the models in folio/schema/
 	@$(PYTHON) scripts/make_schema.py
 
 docs: $(READY) ## Regenerate the generated parts of docs/
