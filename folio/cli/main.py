@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from folio import __version__
-from folio.cli import ask, doctor, evaluate, fetch, ingest, log, move, papers, serve
 from folio.cli.command import Parser
 
+# A command -> what it does. Each is a module of this package, imported when it runs.
 COMMANDS = {
-    "ingest": (ingest.main, "read PDFs into the index"),
-    "fetch": (fetch.main, "bring papers in from the internet"),
-    "ask": (ask.main, "ask one question, or chat"),
-    "papers": (papers.main, "list papers, show and correct what is known about them"),
-    "log": (log.main, "list what was asked, and how answers were rated"),
-    "move": (move.main, "move the library into PostgreSQL, or back"),
-    "serve": (serve.main, "ask in a browser"),
-    "evaluate": (evaluate.main, "measure search and answers on questions with known answers"),
-    "doctor": (doctor.main, "show what is ready and what is not"),
+    "ingest": "read PDFs into the index",
+    "fetch": "bring papers in from the internet",
+    "ask": "ask one question, or chat",
+    "papers": "list papers, show and correct what is known about them",
+    "log": "list what was asked, and how answers were rated",
+    "move": "move the library into PostgreSQL, or back",
+    "serve": "ask in a browser",
+    "evaluate": "measure search and answers on questions with known answers",
+    "doctor": "show what is ready and what is not",
 }
 
 
@@ -31,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"folio {__version__}")
     listed = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (_, purpose) in COMMANDS.items():
+    for name, purpose in COMMANDS.items():
         listed.add_parser(name, help=purpose, add_help=False)
     return parser
 
@@ -39,8 +40,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
-        run, _ = COMMANDS[words[0]]
-        return run(words[1:], prog=f"folio {words[0]}")
+        code: int = import_module(f"folio.cli.{words[0]}").main(words[1:], prog=f"folio {words[0]}")
+        return code
     if not words:
         parser().print_help(sys.stderr)
         return 2
