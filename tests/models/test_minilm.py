@@ -109,6 +109,11 @@ def test_known_similarities(
     assert float(embedder.embed_query(one) @ embedder.embed_query(other)) == pytest.approx(cosine, abs=0.02)
 
 
+def test_known_numbers(exact: BuiltinEmbedder) -> None:
+    expected = [0.05205414, 0.09022169, -0.01190876, 0.02924251]
+    assert exact.embed_query(EIFFEL_ASKED)[:4].tolist() == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.slow
 def test_the_vectors_are_those_of_sentence_transformers(embedder: BuiltinEmbedder, exact: BuiltinEmbedder) -> None:
     require_torch()

@@ -134,6 +134,47 @@ def test_letters_are_hidden_in_the_colour_of_their_background(ground: Colour, co
     assert _Page(ground).write(span).find(span) == ({0: reason} if reason else {})
 
 
+def test_colours_of_the_same_grey_differ() -> None:
+    blue, yellow = (40, 110, 255), (120, 120, 0)  # as grey: 106 and 106
+    span = _span(colour=blue)
+    assert _Page(yellow).write(span).find(span) == {}
+
+
+def test_white_text_under_a_rule_or_letters_is_hidden() -> None:
+    white, black = _span(colour=_WHITE), _span(text="What is read")
+    page = _Page().write(white).paint((0, 25, 200, 26), _BLACK)
+    assert page.find(white) == {0: "white on white"}
+    assert _Page().write(white).write(black).find(white, black) == {0: "white on white"}
+
+
+def test_letters_without_a_glyph_are_not_called_covered() -> None:
+    assert _Page().find(_span(text="铺地砖无牌")) == {}
+
+
+@pytest.mark.parametrize(("painted", "opacity"), [(0, 255), (0, 0), (1, 0)])
+def test_invisible_text_on_a_page_of_text(painted: int, opacity: int) -> None:
+    seen, unseen = _span(), _span((20, 60, 180, 72), painted=painted, opacity=opacity)
+    assert _Page().write(seen).find(seen, unseen) == {1: "invisible"}
+
+
+def test_invisible_text_over_a_figure_or_text_is_no_scan() -> None:
+    unseen, text = _span(painted=0), _span((20, 60, 180, 72), text="What the page says, at some length, to all")
+    figure = _Page().write(_span()).write(text).picture((15, 15, 100, 35))
+    assert figure.find(unseen, text) == {0: "invisible"}
+    over = _span((20, 60, 180, 72), painted=0)
+    assert _Page().write(text).picture((0, 0, 200, 100)).find(over, text) == {0: "invisible"}
+
+
+def test_small_type_on_a_huge_page_is_checked_in_part() -> None:
+    white, black = _span(colour=_WHITE), _span((20, 60, 180, 72), text="What is read")
+    page = _Page().write(white).write(black)
+
+    def view(scale: float, part: Rect | None = None, boxes: Sequence[Rect] = ()) -> Picture:
+        return page.view(scale, part) if part else page.view(0.25)
+
+    assert find_hidden([white, black], view, list) == {0: "white on white"}
+
+
 def test_text_under_a_box_is_covered() -> None:
     span = _span()
     assert _Page().write(span).paint((10, 10, 190, 40), (240, 240, 240)).find(span) == {0: "covered"}
