@@ -52,7 +52,7 @@ def test_a_terminal_shows_the_numbers_of_the_sources() -> None:
     )
 
 
-def test_a_page_keeps_its_number_through_an_answer_and_in_json() -> None:
+def test_a_page_keeps_its_number_in_answers_and_json() -> None:
     again = replace(ANSWER, sentences=(*ANSWER.sentences, ANSWER.sentences[0]))
     numbers = [[cited.number for cited in sentence.citations] for sentence in numbered(again).sentences]
     assert numbers == [[1, 1], [2], [1, 1]]

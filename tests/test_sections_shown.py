@@ -87,7 +87,7 @@ def exported(hit: Hit) -> str:
     return markdown("Raft", [reply.model_dump()])
 
 
-def test_terminal_and_markdown_name_the_section_and_no_citation_in_it() -> None:
+def test_terminal_and_markdown_name_the_section() -> None:
     assert "1. raft.pdf, p. 1, §5.2 Leader election · A Paper" in printed(raft())
     assert "1. raft.pdf, p. 1, §5.1 The log – §5.2 Leader election · A Paper" in printed(raft())
     assert "1. raft.pdf, p. 1, §5.2 Leader election. A Paper" in exported(raft())

@@ -87,7 +87,7 @@ def _pieces(text: str, size: int, overlap: int) -> list[str]:
     return [text[start:end] for start, end in split(text, size, overlap)]
 
 
-def test_prose_is_cut_at_paragraphs_then_lines_then_sentences_then_words() -> None:
+def test_prose_is_cut_at_paragraphs_lines_sentences_words() -> None:
     assert _pieces("One two.\n\nThree four.", 12, 0) == ["One two.", "Three four."]
     assert _pieces("One two.\nThree four.", 12, 0) == ["One two.", "Three four."]
     assert _pieces("One two. Three four.", 12, 0) == ["One two.", "Three four."]
@@ -127,7 +127,7 @@ def test_white_space_has_no_chunks(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["", "a", "one two three. ", "a line\n", "x" * 30]), min_size=1, max_size=8), _SIZES)
-def test_a_chunk_has_the_pages_of_its_first_and_last_characters(pages: list[str], sizes: tuple[int, int]) -> None:
+def test_a_chunk_begins_and_ends_on_its_characters_pages(pages: list[str], sizes: tuple[int, int]) -> None:
     text = "".join(pages)
     starts = [sum(map(len, pages[:number])) for number in range(len(pages))]
     page_of = [number for number, page in enumerate(pages, 1) for _ in page]
@@ -222,7 +222,7 @@ def _section(text: str, title: str, level: int, kind: Kind, until: str = "") -> 
     return PaperSection(text.index(title), text.index(until) if until else len(text), level, "", title, kind)
 
 
-def test_chunks_end_with_their_section_and_do_not_overlap_the_next() -> None:
+def test_chunks_do_not_reach_into_the_next_section() -> None:
     methods, results = "We measured it twice. " * 12, "It was seven. " * 20
     text = f"Methods\n\n{methods}\n\nResults\n\n{results}"
     sections = [_section(text, "Methods", 1, "methods", "Results"), _section(text, "Results", 1, "results")]

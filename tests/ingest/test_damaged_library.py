@@ -214,7 +214,7 @@ def test_twenty_flipped_bits_of_the_library(sound: Path, right: dict[str, Any], 
     ],
     ids=["half", "pages of zeros", "no header", "noise", "another file"],
 )
-def test_whatever_happens_to_the_library_nothing_that_people_said_is_lost(
+def test_damage_to_the_library_loses_no_user_data(
     sound: Path, right: dict[str, Any], tmp_path: Path, damaged: Callable[[bytes], bytes]
 ) -> None:
     desk = Desk(sound, tmp_path / "desk")
@@ -395,7 +395,7 @@ def test_a_row_that_cannot_be_read_is_restored(
     ],
     ids=["cut", "emptied", "another file", "removed"],
 )
-def test_the_file_of_what_people_said_comes_back_from_its_copy(
+def test_user_data_comes_back_from_its_copy(
     sound: Path,
     right: dict[str, Any],
     tmp_path: Path,

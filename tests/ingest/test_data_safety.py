@@ -20,7 +20,7 @@ def files(desk: CliRunner) -> list[str]:
     return [paper["file"] for paper in desk.record()]
 
 
-def test_prune_drops_a_missing_file_unless_its_folder_is_missing_too(filled: CliRunner) -> None:
+def test_prune_keeps_files_whose_folder_is_missing(filled: CliRunner) -> None:
     shutil.rmtree(filled.papers / "alps")
     write_pdf(filled.papers / "third.pdf", ["A third paper on nothing that the two others say anything about."])
     ran = filled.ingest("--prune")
@@ -149,9 +149,7 @@ def test_verify_and_repair_take_no_other_arguments(filled: CliRunner) -> None:
         assert ran.err.startswith("--verify and --repair work on the whole index.")
 
 
-def test_a_batch_continues_after_a_question_on_which_the_model_failed(
-    filled: CliRunner, ollama_server: OllamaStandIn
-) -> None:
+def test_a_batch_continues_after_a_question_that_failed(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
     filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
 
     def reply(messages: list[dict[str, object]]) -> str:

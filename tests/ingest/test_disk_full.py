@@ -155,7 +155,7 @@ def test_a_library_unopenable_for_lack_of_space_is_not_damaged(app: HashingApp, 
 
 
 @pytest.mark.parametrize("full", ["where it waits", "where it goes"])
-def test_an_upload_to_a_full_disk_says_so_and_leaves_nothing(
+def test_an_upload_to_a_full_disk_leaves_nothing(
     disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
 ) -> None:
     if full == "where it waits":

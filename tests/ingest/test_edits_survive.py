@@ -113,7 +113,7 @@ def test_an_edit_outlives_a_rebuild_also_with_another_model(app: HashingApp) -> 
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
-def test_an_edit_is_carried_to_a_newer_version_of_the_paper(app: HashingApp, rebuild: bool) -> None:
+def test_a_newer_version_inherits_the_edit(app: HashingApp, rebuild: bool) -> None:
     make_pdf(app.settings.PAPERS_DIR / "sponges.pdf", "sponges", change="This is the second edition of the text.")
     app.run(rebuild=rebuild)
     assert_edited(app)
@@ -153,7 +153,7 @@ def test_an_edit_is_kept_when_papers_swap_their_files(app: HashingApp) -> None:
     assert_edited(app, "trees.pdf")
 
 
-def test_a_reset_brings_back_what_the_file_says_in_every_place(app: HashingApp) -> None:
+def test_a_reset_restores_the_files_values_everywhere(app: HashingApp) -> None:
     edit(app, "sponges.pdf", reset=("all",))
     assert_not_edited(app, "sponges.pdf")
     assert metadata(app).title == Field("On sponges", "pdf metadata")
@@ -181,7 +181,7 @@ def test_an_edit_of_another_field_leaves_the_indexes_alone(app: HashingApp) -> N
     assert record(app)["doi"] == "10.1000/sponges"
 
 
-def test_a_rebuild_changes_no_row_of_what_people_and_services_said(tmp_path: Path) -> None:
+def test_a_rebuild_changes_no_user_data(tmp_path: Path) -> None:
     app = filled(tmp_path)
     with closing(app.open_library()) as library:
         before = everything(library.database)
@@ -245,7 +245,7 @@ def test_an_edit_while_an_ingest_holds_the_writer_lock(app: HashingApp) -> None:
     assert app.verify() == []
 
 
-def test_an_edit_in_the_middle_of_an_ingest_is_not_lost(app: HashingApp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_during_an_ingest_is_not_lost(app: HashingApp, monkeypatch: pytest.MonkeyPatch) -> None:
     embed = app.hashing.embed_passages
     edits = iter(["title=Zanzibar Trees"])
 

@@ -84,7 +84,7 @@ def titled(name: str, title: str, *passages: str) -> PaperFile:
     return file, replace(new, metadata=simple_metadata(title=title))
 
 
-def test_a_passage_is_read_with_the_title_that_its_pdf_gives(library: Library) -> None:
+def test_a_passage_is_read_with_its_pdfs_title(library: Library) -> None:
     embedder = Titled()
     same = "Both papers say this."
     pairs = [titled("p0", "Otters", same, "otters sleep"), titled("p1", "Glaciers", same), paper("p2", same)]
@@ -139,7 +139,7 @@ def test_papers_are_added_while_the_embedder_works(library: Library) -> None:
     assert names(list(queue)) == ["p1", "p2"]
 
 
-def test_the_next_batch_is_sent_before_the_current_one_is_done(library: Library) -> None:
+def test_the_next_batch_is_sent_early(library: Library) -> None:
     embedder = Counting(waits=[1])
     queue = EmbeddingQueue(library, lambda: embedder, 2)
     for file, new in papers(2, 2):
@@ -170,7 +170,7 @@ def test_the_queue_stays_short(library: Library, passages: int, batch: int, most
 
 
 @pytest.mark.parametrize(("characters", "most"), [(None, 6), (60, 3)], ids=["by papers", "by their text"])
-def test_the_queue_stays_short_when_many_papers_wait_for_one_text(
+def test_the_queue_stays_short_while_many_papers_wait(
     library: Library, monkeypatch: pytest.MonkeyPatch, characters: int | None, most: int
 ) -> None:
     if characters:
@@ -258,7 +258,7 @@ def test_an_embedder_error_is_raised_and_saved_vectors_stay(library: Library) ->
     assert again.passages == [f"passage {n} {m}" for n in range(2, 5) for m in range(3)]
 
 
-def test_closing_does_not_wait_for_a_call_that_does_not_end(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_does_not_wait_for_an_endless_call(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_queue, "_CLOSE_TIMEOUT_S", 0.01)
     embedder = Counting(waits=[1])
     queue = EmbeddingQueue(library, lambda: embedder, 1)

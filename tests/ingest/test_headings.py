@@ -156,7 +156,7 @@ def test_the_lines_of_a_file_are_bounded(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(read_pdf(tmp_path / "many.pdf").headings.lines) == 200
 
 
-def test_a_page_of_one_heading_is_not_searched_again_for_each() -> None:
+def test_a_page_of_one_heading_is_searched_once() -> None:
     count = 5_000
     same = lines(*[(BOLD, "Otters at sea")] * count, outline=((1, "Otters at sea"),) * count, page=2)
     text = "\n".join(["Otters at sea"] * count)
@@ -166,7 +166,7 @@ def test_a_page_of_one_heading_is_not_searched_again_for_each() -> None:
     assert time.process_time() - began < 5
 
 
-def test_a_span_belongs_to_the_sections_that_its_text_is_in() -> None:
+def test_a_span_belongs_to_the_sections_of_its_text() -> None:
     made = SectionMap((
         PaperSection(10, 50, 1, "1", "Ice", "other"),
         PaperSection(20, 40, 2, "1.1", "Cores", "other"),

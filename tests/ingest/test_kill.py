@@ -326,7 +326,7 @@ def _assert_tidy(folder: Path, rebuilt: bool, dual: bool) -> None:
 
 
 @pytest.mark.slow
-def test_a_rebuild_of_a_damaged_library_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+def test_a_killed_rebuild_of_a_damaged_library_loses_nothing(tmp_path: Path) -> None:
     scenario, papers, start = Scenario(_replace, rebuild=True, is_damaged=True), tmp_path / "papers", tmp_path / "start"
     for subject in ("lattices", "sponges"):
         make_pdf(papers / f"{subject}.pdf", subject)

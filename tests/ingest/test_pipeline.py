@@ -259,7 +259,7 @@ def test_text_in_two_papers_is_embedded_once_and_cited_twice(app: HashingApp) ->
 # Pruning
 
 
-def test_a_paper_whose_file_is_gone_stays_until_it_is_pruned(app: HashingApp) -> None:
+def test_a_paper_without_its_file_stays_until_pruned(app: HashingApp) -> None:
     app.run()
     (_papers(app) / "trees.pdf").unlink()
     assert "trees.pdf" not in _statuses(app.run())
@@ -338,7 +338,7 @@ def test_a_failed_file_is_not_read_again_unless_named(app: HashingApp, reader: R
     assert not any("failed" in entry for entry in _record(app))
 
 
-def test_copies_of_a_broken_file_fail_alike_and_are_read_once(app: HashingApp, reader: Reader) -> None:
+def test_copies_of_a_broken_file_are_read_once(app: HashingApp, reader: Reader) -> None:
     for name in ("torn.pdf", "torn-too.pdf"):
         (_papers(app) / name).write_bytes(b"torn")
     outcomes = app.run()
@@ -563,7 +563,7 @@ def test_the_record_takes_few_statements_for_many_papers(app: HashingApp) -> Non
     assert statements() == before
 
 
-def test_files_are_hashed_in_the_order_in_which_they_were_found(app: HashingApp, tmp_path: Path) -> None:
+def test_files_are_hashed_in_order(app: HashingApp, tmp_path: Path) -> None:
     found = discovery.find_pdfs([_papers(app)])
     (_papers(app) / "sponges.pdf").unlink()
     files, failed = discovery.hash_files(found, RecordedProgress())
@@ -621,7 +621,7 @@ def test_no_record_is_written_if_nothing_was_ingested(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_of_failures_only_has_a_record_and_no_fault(tmp_path: Path) -> None:
+def test_a_store_of_failures_alone_is_sound(tmp_path: Path) -> None:
     app = hashing_app(tmp_path)
     _papers(app).mkdir()
     (_papers(app) / "torn.pdf").write_bytes(b"torn")
@@ -633,7 +633,7 @@ def test_a_store_of_failures_only_has_a_record_and_no_fault(tmp_path: Path) -> N
 # Rebuilding
 
 
-def test_a_rebuild_leaves_the_old_store_usable_until_it_is_done(app: HashingApp, tmp_path: Path) -> None:
+def test_the_old_store_is_usable_until_a_rebuild_ends(app: HashingApp, tmp_path: Path) -> None:
     app.run()
     make_pdf(_papers(app) / "trees.pdf", "trees", change="A splay tree moves what was asked for to the root.")
     new = hashing_app(tmp_path, HashingEmbedder(32, "other"), CHUNK_SIZE=120)

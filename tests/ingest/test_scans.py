@@ -176,7 +176,7 @@ def test_a_paper_with_missing_pages_is_unfinished_while_settings_change(tmp_path
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "no JSON", "other JSON", "moved"])
-def test_a_damaged_page_is_as_if_it_had_not_been_read(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_page_counts_as_not_read(tmp_path: Path, damage: str) -> None:
     pages = ScannedPages(tmp_path / "scans")
     pages.keep("ab" * 32, "Engine", 0, PAGE, "")
     pages.keep("ab" * 32, "Engine", 1, PAGE, "")

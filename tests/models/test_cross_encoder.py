@@ -136,7 +136,7 @@ def test_a_graph_is_built_without_torch(cross_encoder: Path, tmp_path: Path) -> 
     assert scores_without(TORCH, cross_encoder, tmp_path / "onnx") == scores(cross_encoder)
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(cross_encoder: Path, tmp_path: Path) -> None:
+def test_a_missing_package_is_named_with_its_command(cross_encoder: Path, tmp_path: Path) -> None:
     assert scores_without(["onnx"], cross_encoder, tmp_path / "onnx") == [
         "ModelMissing",
         f"The cross-encoder in {cross_encoder} has not been prepared yet, which needs the package onnx.",

@@ -55,7 +55,7 @@ def test_the_odds_of_a_passage_depend_on_that_passage_alone(reader: Reader) -> N
     assert reader.read(QUESTION, []) == []
 
 
-def test_the_answering_sentence_of_a_long_passage_has_the_best_odds(reader: Reader) -> None:
+def test_the_answering_sentence_has_the_best_odds(reader: Reader) -> None:
     others = ["The glacier is long.", "Its ice is thick in winter.", "Urchins eat the kelp of the coast."] * 30
     for place in (0, 31, 88):
         said = [*others[:place], "In the wild a sea otter lives for ten to fifteen years.", *others[place:]]

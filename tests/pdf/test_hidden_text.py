@@ -192,7 +192,7 @@ def test_letters_filled_with_a_pattern_are_visible() -> None:
     assert _Page().find(cut) == {0: "not drawn"}
 
 
-def test_the_text_layer_and_the_stamp_of_a_scan_are_kept() -> None:
+def test_a_scans_text_layer_and_stamp_are_kept() -> None:
     ocr, blank = _span(painted=0), _span((20, 60, 180, 72), painted=0)
     scan = _Page((210, 210, 205)).write(_span()).picture((0, 0, 200, 100))
     assert scan.find(ocr, blank) == {1: "invisible"}

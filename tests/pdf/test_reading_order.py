@@ -147,7 +147,7 @@ def test_vertical_lines_are_not_joined_into_rows() -> None:
     assert _read(lines) == ["turned 0", "turned 1", "turned 2"]
 
 
-def test_the_page_number_of_a_running_foot_has_its_own_line() -> None:
+def test_the_page_number_of_a_footer_has_its_own_line() -> None:
     table = _row(100, (60, 90, "A"), (150, 170, "1")) + _row(112, (60, 90, "B"), (150, 170, "2"))
     foot = _row(700, (60, 200, "Journal of Valves 5.3"), (500, 510, "17"))
     assert page_text([foot, table]) == "Journal of Valves 5.3\n17\n\nA  1\nB  2"

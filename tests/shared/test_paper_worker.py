@@ -103,7 +103,7 @@ def test_workers_of_another_version_or_model_are_refused(tmp_path: Path) -> None
     assert refused.happened.endswith("has another embedder than the index: its dimension differs.")
 
 
-def test_a_process_keeps_its_worker_for_the_papers_of_one_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_process_keeps_its_worker_within_a_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(ray, "_worker", None)
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     file, content = SourceFile("a.pdf", "a.pdf", "a" * 64), b"%PDF-1.7"
@@ -116,7 +116,7 @@ def test_a_process_keeps_its_worker_for_the_papers_of_one_job(monkeypatch: pytes
     used[2].close()
 
 
-def test_the_built_in_model_gives_the_same_vectors_on_one_thread(tmp_path: Path) -> None:
+def test_built_in_vectors_are_the_same_on_one_thread(tmp_path: Path) -> None:
     texts = ["Ice is old.", "Sea otters eat sea urchins."]
     (make,) = App.worker_embedders(hashing_app(tmp_path), BuiltinEmbedder())
     one = make()
@@ -130,9 +130,7 @@ def on_servers(*urls: str) -> Job:
     return replace(JOB, made_with=made[-1]().identity(), embedders=tuple(made))
 
 
-def test_workers_are_spread_over_the_servers_and_leave_one_that_fails(
-    ollama_server: OllamaStandIn, tmp_path: Path
-) -> None:
+def test_workers_leave_a_server_that_fails(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
     path = next(small_papers(tmp_path).glob("*.pdf"))
     with OllamaStandIn(dimension=64) as second:
         job = on_servers(ollama_server.url, second.url)

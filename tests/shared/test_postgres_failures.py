@@ -417,7 +417,7 @@ def _fill(library: Library) -> tuple[int, StoreError]:
     raise AssertionError("the disk was not filled")
 
 
-def test_a_full_disk_is_said_to_be_full_and_tears_nothing() -> None:
+def test_a_full_disk_is_named_and_tears_nothing() -> None:
     with small_disk(24) as disk, running_server() as server:
         server.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
         server.execute("CREATE DATABASE full_one TABLESPACE small")

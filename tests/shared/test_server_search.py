@@ -344,9 +344,7 @@ def test_a_killed_update_leaves_the_old_state(pair: LibraryPair) -> None:
     assert_finds_the_same(pair, open_server_indexes(pair.database, pair.shared), questions)
 
 
-def test_a_server_that_dies_in_an_update_keeps_the_old_state(
-    pair: LibraryPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_server_keeps_the_state_before_the_update(pair: LibraryPair, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = made_up_texts(3, 3000)
     questions = made_up_questions(texts, 10)
     pair.add("0.pdf", texts[0])
@@ -388,7 +386,7 @@ def test_a_server_that_dies_in_an_update_keeps_the_old_state(
         "DELETE FROM search_papers_1",
     ],
 )
-def test_a_damaged_row_is_an_error_and_a_rebuild_repairs_it(pair: LibraryPair, damage: str) -> None:
+def test_a_damaged_row_fails_and_a_rebuild_repairs_it(pair: LibraryPair, damage: str) -> None:
     texts = made_up_texts(2, 3000)
     pair.add_all(texts)
     indexes, question = pair.update(), texts[0][:40]

@@ -356,7 +356,7 @@ def test_a_transaction_after_a_rebuild_works_on_the_new_library(
 # PDFs
 
 
-def test_a_pdf_comes_from_the_database_where_its_file_is_not(ingested: HashingApp, tmp_path: Path) -> None:
+def test_a_pdf_without_its_file_comes_from_the_database(ingested: HashingApp, tmp_path: Path) -> None:
     with closing(store_of(ingested).open()) as library:
         file = library.files()[3]
         copy = library.copy_of(file.sha256, tmp_path / "copies")

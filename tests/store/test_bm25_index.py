@@ -94,7 +94,7 @@ def test_a_score_does_not_depend_on_the_filter(index: Engine) -> None:
     ("query", "k"),
     [*((query, 10) for query in ("", "   ", "what is the of and", "?!", "zyzzyva", "zyzzyva xylem")), ("gradient", 0)],
 )
-def test_a_query_of_unknown_words_or_for_no_passages_finds_nothing(index: Engine, query: str, k: int) -> None:
+def test_an_empty_or_unknown_query_finds_nothing(index: Engine, query: str, k: int) -> None:
     assert index.search(query, k) == []
 
 
@@ -192,7 +192,7 @@ def test_passages_are_added_in_place(folder: Path) -> None:
     assert reopened.search("gradient bloom", 10) == index.search("gradient bloom", 10)
 
 
-def test_passages_added_one_by_one_score_as_those_added_at_once(folder: Path, tmp_path: Path) -> None:
+def test_passages_score_alike_however_they_were_added(folder: Path, tmp_path: Path) -> None:
     index = TantivyIndex.create(STAMP, tmp_path / "one by one")
     for passage in reversed(PASSAGES):
         index.add([passage], STAMP)

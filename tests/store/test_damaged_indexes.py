@@ -111,7 +111,7 @@ def test_a_flipped_bit_or_a_truncation_is_repaired_at_opening(folder: Path, expe
             overwrite(each, before)
 
 
-def test_an_ingest_repairs_a_flipped_bit_even_if_nothing_is_new(folder: Path) -> None:
+def test_an_ingest_repairs_a_flipped_bit_without_new_papers(folder: Path) -> None:
     library = Library(folder / LIBRARY)
     for path in [path for path in _files(folder) if path.suffix in (".faiss", ".idx")]:
         flip(path, mask=4)
@@ -166,7 +166,7 @@ def test_a_failure_inside_an_engine_leads_to_a_rebuild(
     assert [notice.endswith(SAID) for notice in asked.notices] == [True]
 
 
-def test_an_engine_that_never_works_is_an_error_with_a_remedy(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_engine_is_an_error_with_a_remedy(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TantivyIndex, "_search", _raises(Panic("index out of bounds")))
     with pytest.raises(IndexDamaged, match="the BM25 index cannot be read: index out of bounds") as caught:
         asked.answers()

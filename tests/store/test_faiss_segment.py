@@ -91,7 +91,7 @@ def test_a_flat_segment_misses_nothing(shelf: VectorsById, plain: Segment) -> No
         assert set(shelf.nearest(question)) <= set(near)
 
 
-def test_no_ivf_segment_is_built_if_it_does_not_pay_off() -> None:
+def test_no_ivf_segment_is_built_without_benefit() -> None:
     """Uniformly distributed vectors have no clusters: most lists would have to be read."""
     rng = np.random.default_rng(3)
     vectors = rng.standard_normal((600, 256), dtype=np.float32)

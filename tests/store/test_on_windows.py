@@ -162,9 +162,7 @@ def test_a_damaged_library_stays_while_a_server_has_it_open(app: HashingApp) -> 
         assert library.database.query("SELECT count(*) FROM queries") == [(1,)]
 
 
-def test_an_upload_is_cancelled_while_a_program_has_its_file_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upload_whose_file_is_open_is_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = UploadQueue(tmp_path / "uploads", None, None, None)  # type: ignore[arg-type]
     windows.install(monkeypatch)
     incoming = queue.receive("otters.pdf")

@@ -127,7 +127,7 @@ def test_a_question_waits_for_a_short_transaction_of_another_process(log: QueryL
     assert log.last() == ENTRY
 
 
-def test_a_question_does_not_wait_for_what_is_made_from_pdfs(
+def test_a_question_does_not_wait_for_an_ingest(
     library: Library, log: QueryLog, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folio.store.query_log.BUSY_TIMEOUT_S", 0.1)

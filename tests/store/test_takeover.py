@@ -325,7 +325,7 @@ def _error_of_opening(path: Path) -> StoreError | None:
 
 
 @pytest.mark.parametrize("kind", ["space", "write", "read"])
-def test_a_disk_that_is_full_or_fails_leaves_the_old_library(path: Path, kind: str) -> None:
+def test_a_full_or_failing_disk_leaves_the_old_library(path: Path, kind: str) -> None:
     said, made, old = _said(path, old=True), _made(path, old=True), path.read_bytes()
     with sqlite_faults(kind) as counted:
         Library(path).close()

@@ -494,7 +494,7 @@ def test_a_folder_that_cannot_be_written_with_a_damaged_file(path: Path, user: P
 # Apart from the library
 
 
-def test_a_library_in_a_read_only_folder_needs_no_user_file(path: Path, user: Path) -> None:
+def test_a_read_only_library_needs_no_user_file(path: Path, user: Path) -> None:
     for file in (user, *copies(user)):
         file.unlink()
     before = sorted(file.name for file in path.parent.iterdir())
@@ -530,7 +530,7 @@ def test_a_damaged_library_leaves_it_as_it_is(path: Path, user: Path, damage: Ca
 
 
 @pytest.mark.parametrize("damage", ["a page of zeros", "truncated", "a text"])
-def test_a_damaged_file_does_not_make_the_library_a_damaged_one(path: Path, user: Path, damage: str) -> None:
+def test_a_damaged_file_does_not_damage_the_library(path: Path, user: Path, damage: str) -> None:
     DAMAGE[damage](user)
     notices = Notices()
     files = rebuild.read_if_sound(path, rebuild.sound_files, notices)

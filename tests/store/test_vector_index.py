@@ -117,7 +117,7 @@ def test_an_empty_index_finds_nothing(index: VectorIndex, shelf: VectorsById) ->
     assert index.search(EAST, 0) == []
 
 
-def test_a_score_does_not_depend_on_how_a_chunk_was_found(index: VectorIndex) -> None:
+def test_a_score_is_independent_of_how_a_chunk_was_found(index: VectorIndex) -> None:
     found = dict(index.search(EAST, 10))
     for order in (sorted(found), sorted(found, reverse=True), [20]):
         assert index.cosines(order, EAST) == [found[chunk] for chunk in order]

@@ -127,7 +127,7 @@ def test_a_publications_notices_are_its_preprints_but_not_vice_versa(library: Li
     assert library.check() == []
 
 
-def test_a_retraction_is_a_notice_until_the_source_takes_it_back(library: Library) -> None:
+def test_a_retraction_stays_until_its_source_withdraws_it(library: Library) -> None:
     (id,) = put(library, work(openalex="W1", is_retracted=True))
     (notice,) = works.of_works(library.database, [id])
     assert (notice.kind, notice.source, notice.link) == ("retraction", "openalex", "")

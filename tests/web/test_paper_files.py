@@ -238,7 +238,7 @@ def test_a_paper_is_not_removed_while_another_is_added(app: HashingApp, paper_fi
     assert papers(app) == ["glaciers.pdf", "otters.pdf"]
 
 
-def test_the_file_of_a_removed_paper_is_kept_and_not_ingested(app: HashingApp, paper_files: PaperFiles) -> None:
+def test_a_removed_papers_file_is_kept_and_not_ingested(app: HashingApp, paper_files: PaperFiles) -> None:
     file = add(paper_files, pdf_of())
     add(paper_files, pdf_of(GLACIERS), "glaciers.pdf")
     removed = paper_files.remove(file.sha256)

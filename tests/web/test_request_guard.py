@@ -424,7 +424,7 @@ TOO_LARGE = {
         ("POST", ("content-length", "21"), [b"x" * 21], []),
     ],
 )  # fmt: skip
-def test_a_body_over_the_limit_is_cut_off_before_the_app(
+def test_a_body_over_the_limit_never_reaches_the_app(
     method: str, length: tuple[str, str], pieces: list[bytes], read: list[bytes]
 ) -> None:
     recorder = RecordingApp()

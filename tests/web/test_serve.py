@@ -190,7 +190,7 @@ def test_only_a_typed_token_is_shown_at_the_terminal(ready: CliRunner, *, is_typ
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_token_file_keeps_the_token_out_of_the_process_list(ready: CliRunner, tmp_path: Path) -> None:
+def test_a_token_file_hides_the_token_from_other_users(ready: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     with Served(ready, "--host", "0.0.0.0", "--token-file", str(tmp_path / "token")) as served:
         name = socket.gethostname()
