@@ -74,11 +74,9 @@ class PairModel(Protocol):
 
     def logits(self, pairs: Sequence[Pair]) -> Iterator[Vectors]:
         """Shape (labels,) for each pair, in order, as each is computed. The texts have no lone surrogates."""
-        ...
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, without special ones."""
-        ...
 
 
 class OnnxPairs:
