@@ -231,7 +231,7 @@ Style = Literal["plain", "report"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer as shown: sentences that each cite a page of the evidence; or a refusal or a remark, which cite none."""
+    """The answer as shown: sentences that each cite a page of the evidence; or a refusal or a remark without any."""
 
     question: str
     standalone_question: str  # the follow-up, rewritten so that it stands alone

@@ -355,7 +355,7 @@ class App:
             write_json(self.settings.INGESTED_JSON, pipeline.record(library))
 
     def finish_edit(self, *, is_renamed: bool) -> None:
-        """Like finish_ingest, after an edit: the indexes hold only titles. A process that is writing does this itself."""
+        """Like finish_ingest, after an edit; the indexes hold only titles. A process that is writing does it itself."""
         wait_s = EDIT_WAIT_S if is_renamed else 0  # another edit at the same time would leave the indexes outdated
         with suppress(StoreBusy), indexes.writing(self.store_folder, wait_s):
             self.finish_ingest(indexes_too=is_renamed)
@@ -480,7 +480,7 @@ class App:
         return retriever
 
     def langchain_vector_store(self) -> Any:
-        """langchain_community's FAISS store over the same vectors. The library stays open as long as the store exists."""
+        """langchain_community's FAISS store over the same vectors. The library stays open while the store exists."""
         from folio.search.langchain import vector_store
 
         library = self.open_library()
@@ -504,7 +504,7 @@ def from_environment(notice: Notice) -> App:
             f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it.",
         ) from error
     app.models.announce_remote()
-    make_private(app.store_folder, app.record_file)
+    make_private(app.store_folder, app.settings.INGESTED_JSON)
     return app
 
 

@@ -1,7 +1,7 @@
 """A paper's metadata: title, authors, year, venue, identifiers; each field with its origin. Pure.
 
-Several sources may describe one paper: its PDF, services on the internet, a bibliography, Zotero, a person. Each is kept
-as a layer. The shown metadata takes every field from the first source of SOURCES that has it.
+Several sources may describe one paper: its PDF, services on the internet, a bibliography, Zotero, a person. Each is a
+layer. The shown metadata takes every field from the first source of SOURCES that has it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PHD, MASTER, TECHNICAL = "PhD thesis", "Master's thesis", "Technical report"
 
 @dataclass(frozen=True, slots=True)
 class Field(Generic[ValueT]):
-    """A value, where it was read, and whether it can be cited unchecked. A person emptied an empty one with an origin."""
+    """A value, its origin, and whether it can be cited unchecked. A person emptied an empty value with an origin."""
 
     value: ValueT
     origin: Origin = ""

@@ -278,7 +278,7 @@ class WorkNotice:
 
 
 def ordered(notices: Iterable[WorkNotice]) -> tuple[WorkNotice, ...]:
-    """The notices, the gravest kind first, then the latest; of the same notice from several sources, the most complete."""
+    """The notices, the gravest kind first, then the latest; of one from several sources, the most complete."""
     trusted = tuple(_SOURCES)
     unique: dict[tuple[str, str], WorkNotice] = {}
     for notice in sorted(notices, key=lambda notice: (not notice.link, not notice.dated, trusted.index(notice.source))):

@@ -65,8 +65,8 @@ class _Limits:
     memory_mb: int
 
 
-# A worker's reply: a pickled result, or the error. It is unpickled when the caller takes it, and until then needs no more
-# memory than its size limit.
+# A worker's reply: a pickled result, or the error. It is unpickled when the caller takes it, and until then needs no
+# more memory than its size limit.
 _Reply = bytes | PaperError
 
 
