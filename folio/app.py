@@ -77,14 +77,34 @@ class App:
         return self.settings.VECTORSTORE_DIR
 
     @property
+    def place_in_use(self) -> Place:
+        """The place of the library that the commands use."""
+        return self.settings.STORE
+
+    @property
     def fetched_pdfs(self) -> Path:
         """The folder for PDFs from a shared library that this computer does not have."""
         return self.store_folder / "pdfs"
 
     @property
+    def record_file(self) -> Path:
+        """The list of the store's contents for people: ingested.json."""
+        return self.settings.INGESTED_JSON
+
+    @property
     def logs_questions(self) -> bool:
         """Whether questions are written to the log, and conversations kept."""
         return self.settings.QUERY_LOG
+
+    @property
+    def server_token(self) -> str | None:
+        """The token that clients of the server must send."""
+        return self.settings.FOLIO_TOKEN.get_secret_value() or None
+
+    @property
+    def public_url(self) -> str:
+        """The address of a load balancer in front of the server; "" without one."""
+        return self.settings.PUBLIC_URL
 
     @property
     def internet(self) -> InternetAccess:
@@ -130,6 +150,11 @@ class App:
     def embed_batch(self) -> int:
         """Passages in one call of the embedder."""
         return self.settings.EMBED_BATCH
+
+    @property
+    def pdf_viewer(self) -> str:
+        """The command that opens a cited page, or "auto"."""
+        return self.settings.PDF_VIEWER
 
     def settings_used(self) -> dict[str, str]:
         """Every setting by name, as text, to record with an evaluation."""
@@ -504,7 +529,7 @@ def from_environment(notice: Notice) -> App:
             f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it.",
         ) from error
     app.models.announce_remote()
-    make_private(app.store_folder, app.settings.INGESTED_JSON)
+    make_private(app.store_folder, app.record_file)
     return app
 
 

@@ -124,6 +124,11 @@ class ModelChoice:
             required = settings.VERIFIER == "llm"
             yield OllamaModel("verifier model", "completion", settings.VERIFIER_MODEL, required, 0)
 
+    @property
+    def chat_model(self) -> str:
+        """The chat model that the settings name."""
+        return self.settings.LLM_MODEL
+
     def chat_models(self) -> list[str]:
         """Ollama's chat models; empty if Ollama is not running."""
         try:
@@ -204,11 +209,25 @@ class ModelChoice:
         return Reader()
 
     @property
+    def builtin_required(self) -> bool:
+        """Whether the settings ask for the built-in model by name."""
+        return "builtin" in (self.settings.EMBEDDER, self.settings.LLM)
+
+    @property
     def graphs(self) -> Path:
         """The folder where the models' ONNX graphs are cached."""
         return self.settings.MODELS_DIR / GRAPHS
 
     # Reranking
+
+    @property
+    def cross_encoder(self) -> str:
+        """The cross-encoder that the settings name."""
+        return self.settings.CROSS_ENCODER
+
+    @property
+    def reranker_choice(self) -> str:
+        return self.settings.RERANKER
 
     def cross_encoder_files(self) -> Path | None:
         """The folder of the reranking cross-encoder; None when it is not on this computer."""
@@ -335,6 +354,10 @@ class ModelChoice:
         return BuiltinAssessor(self.meaning, retriever.term_weights)
 
     # Verifying
+
+    @property
+    def verifier_choice(self) -> str:
+        return self.settings.VERIFIER
 
     def nli_files(self) -> Path | None:
         """The folder of the verifying cross-encoder; None when it is not on this computer."""

@@ -52,7 +52,7 @@ def show_doctor(app: App) -> int:
 def examine(app: App) -> Iterator[Row]:
     """Every row of the table. A check that fails is a row, not an error."""
     yield from _ollama(app.models)
-    yield _builtin(app.models.meaning, needed="builtin" in (app.settings.EMBEDDER, app.settings.LLM))
+    yield _builtin(app.models.meaning, needed=app.models.builtin_required)
     yield _reranker(app.models)
     yield _verifier(app.models)
     yield _ocr(wanted=app.reading.ocr)
@@ -98,7 +98,7 @@ def _builtin(embedder: TokenEmbedder, *, needed: bool) -> Row:
 
 
 def _reranker(models: ModelChoice) -> Row:
-    name, folder, choice = models.settings.CROSS_ENCODER, models.cross_encoder_files(), models.settings.RERANKER
+    name, folder, choice = models.cross_encoder, models.cross_encoder_files(), models.reranker_choice
     if choice in ("none", "builtin"):
         return Row("reranker", "none (RERANKER=none)" if choice == "none" else "built in (RERANKER=builtin)", True)
     if folder is None:
@@ -110,7 +110,7 @@ def _reranker(models: ModelChoice) -> Row:
 
 
 def _verifier(models: ModelChoice) -> Row:
-    choice = models.settings.VERIFIER
+    choice = models.verifier_choice
     if choice == "none":
         return Row("verifier", "none (VERIFIER=none)", True)
     try:

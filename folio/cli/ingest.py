@@ -227,7 +227,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
     if notes.row_count:
         output().print("\nNotes:")
         output().print(notes)
-    output().print(f"\n{seconds:.1f} s. Contents of the index: {plain(str(app.settings.INGESTED_JSON))}")
+    output().print(f"\n{seconds:.1f} s. Contents of the index: {plain(str(app.record_file))}")
     return 1 if counts["failed"] else 0
 
 

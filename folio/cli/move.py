@@ -65,7 +65,7 @@ def _report(app: App, to: Place, moved: Moved, seconds: float) -> None:
     }
     print_(f"Moved, and compared row by row: {', '.join(f'{what}: {number:,}' for what, number in counts.items())}.")
     print_(f"{seconds:.1f} s. The library is now in {plain(app.store_at(to).place)} too.")
-    if to == app.settings.STORE:
+    if to == app.place_in_use:
         print_(f"STORE={to} is set already: the commands use it.")
     else:
         print_(f"To use it, set STORE={to} in the environment or in your settings: docs/settings.md says where.")

@@ -61,7 +61,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.web import server
     from folio.web.guard import AccessRules, parse_origin
 
-    token, public = _token(app, arguments), parse_origin(app.settings.PUBLIC_URL)
+    token, public = _token(app, arguments), parse_origin(app.public_url)
     _require_token(arguments.host, token)
     if public is not None:
         _require_token(public.name, token)
@@ -73,7 +73,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     try:
         with server.listen(arguments.host, arguments.port) as listening:
             names = () if is_loopback(arguments.host) else (socket.gethostname(),)
-            rules = AccessRules(arguments.host, listening.getsockname()[1], token, names, app.settings.PUBLIC_URL)
+            rules = AccessRules(arguments.host, listening.getsockname()[1], token, names, app.public_url)
             from folio.web.api import make_web
 
             serving = server.ready(make_web(app, rules, online))
@@ -93,9 +93,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 def _token(app: App, arguments: argparse.Namespace) -> str | None:
     """The token of --token, the first line of --token-file, or that of the settings. Raises UsageError."""
     if arguments.token_file is None:
-        if arguments.token is not None:
-            return str(arguments.token)
-        return app.settings.FOLIO_TOKEN.get_secret_value() or None
+        return app.server_token if arguments.token is None else str(arguments.token)
     from folio.errors import UsageError
 
     try:

@@ -435,7 +435,7 @@ def open_pages(app: App, library: Library, cited: Sequence[CitedPage], first: in
     for paper, file in {page.paper: page.file for page in cited if page.paper not in here}.items():
         if fetched := library.copy_of(paper, app.fetched_pdfs):
             files.append(SourceFile(str(fetched), file, paper))
-    return viewer.verify(cited, files, app.settings.PDF_VIEWER, app.limits(1), first)
+    return viewer.verify(cited, files, app.pdf_viewer, app.limits(1), first)
 
 
 def write_json(value: BaseModel) -> None:

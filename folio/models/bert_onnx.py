@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # Version of the graphs. A change rebuilds cached graphs, and stored vectors of another version no longer match.
 VERSION = "int8-1"
 
-# The largest quantised weight. Eight bits allow 127, but then the sum of two products in 16 bits overflows on processors
-# without VNNI (onnxruntime's "reduce_range"), and the vectors would depend on the processor.
+# The largest quantised weight. Eight bits allow 127, but then sums of two products overflow on processors without VNNI,
+# which add them in 16 bits (onnxruntime's "reduce_range"), and the vectors would depend on the processor.
 MAX_WEIGHT = 63
 
 # The names of the embedding tables in safetensors files
