@@ -173,9 +173,9 @@ class EvidenceJson(Strict):
     """Score of the best passage in it."""
     text: str
     section: str = ""
-    """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    """Its sections of the paper: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if unknown."""
     notice: PaperNotice = None
-    """That the paper was retracted, corrected or the like; null if nothing is known."""
+    """The paper's retraction, correction or the like; null if none is known."""
 
 
 class HitJson(Strict):
@@ -195,9 +195,9 @@ class HitJson(Strict):
     page_breaks: list[Count] = Field(default_factory=list)
     """Where in its text each page after the first begins, in Unicode code points."""
     section: str = ""
-    """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    """Its sections of the paper: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if unknown."""
     notice: PaperNotice = None
-    """That the paper was retracted, corrected or the like; null if nothing is known."""
+    """The paper's retraction, correction or the like; null if none is known."""
 
 
 # Rules between the fields of a refusal and of an answer
