@@ -1,4 +1,4 @@
-"""The frozen dataclasses of an answer: evidence, citations, sentences. Each checks its own contract."""
+"""The frozen dataclasses of an answer: evidence, citations, sentences. Each checks its contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFUSAL = "Not found in the provided papers."
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The span [start, end) of a paper's text that an answer may cite as [number]: hits, joined and widened."""
+    """A span [start, end) of a paper's text that an answer may cite as [number]: hits, joined and widened."""
 
     number: int  # from 1
     paper: Paper
@@ -40,7 +40,7 @@ class Evidence:
 
     @property
     def where(self) -> str:
-        """Its pages in words: "p. 3" or "pp. 3–4"."""
+        """The pages in words: "p. 3" or "pp. 3–4"."""
         return page_words(self.pages)
 
     @property
@@ -50,10 +50,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A verbatim quote and its page: the span [start, end) of the paper's text.
-
-    The page is computed from the span, so the two cannot disagree.
-    """
+    """A verbatim quote: the span [start, end) of the paper's text. Its page is computed from the span."""
 
     paper: Paper
     start: int
@@ -74,7 +71,7 @@ class Quote:
 
     @property
     def label(self) -> str:
-        """The label printed on the page, or its number if the file states none."""
+        """The label printed on the page, or the page's number if the file gives none."""
         return self.paper.pages.label(self.page)
 
     @property
@@ -96,7 +93,7 @@ class Quote:
 def shown_citation(paper: Paper, page: int) -> str:
     """The citation of a page: "[Ongaro & Ousterhout 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters.pdf p.7]".
 
-    With "[Ongaro 2014, RETRACTED, p. 6]", "[otters.pdf, RETRACTED p.7]" for a paper that may not be relied on.
+    Of a retracted or withdrawn paper: "[Ongaro 2014, RETRACTED, p. 6]", "[otters.pdf, RETRACTED p.7]".
     """
     mark = paper.flag.mark if paper.flag else ""
     return label_mark(paper.label, page, mark) if paper.label else citation_mark(paper.cited_as, page, mark)
@@ -104,11 +101,11 @@ def shown_citation(paper: Paper, page: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Citation(Quote):
-    """A quote that holds up a sentence of an answer."""
+    """A quote that supports a sentence of an answer."""
 
     evidence: int  # number of the evidence that contains it
     support: float  # in (0, 1]: how well the quotes support the sentence; 1 means verbatim
-    number: int = field(default=0, compare=False)  # of its page among the answer's sources, from 1; see SourceNumbers
+    number: int = field(default=0, compare=False)  # its page's number among the sources, from 1: SourceNumbers
 
     def __post_init__(self) -> None:
         Quote.__post_init__(self)
@@ -116,7 +113,7 @@ class Citation(Quote):
 
 
 def warnings(cited: Iterable[Paper]) -> dict[str, str]:
-    """Paper id -> a sentence for above what cites it, for the papers among these that may not be relied on."""
+    """Paper id -> the warning to show above an answer that cites it. Only retracted papers and the like have one."""
     flagged = {paper: paper.flag for paper in cited if paper.flag and paper.flag.is_grave}
     return {
         paper.id: f"Warning: this answer cites {name_line(paper.label or paper.cited_as)}: {flag.text}."
@@ -129,9 +126,9 @@ Heading = Literal["", "Summary", "Analysis", "From the papers", "Closest passage
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Where a statement belongs: in a report, or below the heading of excerpts. What a model says plainly has neither.
+    """The heading of a statement, in a report or over excerpts; empty for a model's plain answer.
 
-    Written as one string, in JSON and in the library: "Summary", "Analysis/Melt", "From the papers", "".
+    JSON and the library have it as one string: "Summary", "Analysis/Melt", "From the papers", "".
     """
 
     heading: Heading = ""
@@ -143,7 +140,7 @@ class Section:
 
     @classmethod
     def parse(cls, written: str) -> Section:
-        """The section written as this string. Raises ValueError for an unknown heading."""
+        """The section from its string. Raises ValueError for an unknown heading."""
         heading, _, subheading = written.partition("/")
         return cls(cast(Heading, heading), subheading)
 
@@ -152,12 +149,12 @@ class Section:
 
 
 SUMMARY, ANALYSIS = Section("Summary"), Section("Analysis")
-# Excerpts: what answers, what may not answer, and the sentence of another place that may.
+# Excerpts: an answer, passages that may not answer, and a sentence from elsewhere that may.
 FROM_PAPERS, CLOSEST, ALSO = Section("From the papers"), Section("Closest passages"), Section("Also")
 EXCERPTS = frozenset(section.heading for section in (FROM_PAPERS, CLOSEST, ALSO))
 
 
-# quoted: the paper's words, or nearly. reworded: a model's words, to be shown with a mark and beside their quote.
+# quoted: the paper's words, or nearly. reworded: a model's words, shown with a mark and their quote.
 Outcome = Literal["quoted", "reworded"]
 
 
@@ -171,8 +168,8 @@ class Sentence:
     section: Section = Section()  # of a report
     outcome: Outcome = "quoted"
     verified_by: str = ""  # the verifier that agreed with a reworded statement; "" if none ran
-    instead_of: str = ""  # a model's statement that was left out, and whose place this quote takes
-    marks: tuple[tuple[int, int], ...] = ()  # [start, end) of the words in the text that answer, in order, apart
+    instead_of: str = ""  # the model's statement that this quote replaces
+    marks: tuple[tuple[int, int], ...] = ()  # [start, end) of the words that answer, in order, without overlap
     short: tuple[int, int] | None = None  # [start, end) in the text of a short answer, such as "64 MB"
 
     def __post_init__(self) -> None:
@@ -182,7 +179,7 @@ class Sentence:
             self.outcome == "quoted" or all(citation.support < 1 for citation in self.citations),
             "only a quoted sentence has support 1",
         )
-        require(self.outcome == "quoted" or not self.instead_of, "what takes the place of a statement is a quote")
+        require(self.outcome == "quoted" or not self.instead_of, "only a quote replaces a statement")
         require(self.outcome == "quoted" or not (self.marks or self.short), "only the paper's words are marked")
         bounds = [0, *(offset for mark in self.marks for offset in mark), len(self.text)]
         require(bounds == sorted(bounds) and all(a < b for a, b in self.marks), "marks are in the text, in order")
@@ -191,13 +188,13 @@ class Sentence:
 
 
 class SourceNumbers:
-    """Numbers the pages that an answer cites, from 1, in the order in which its sentences name them."""
+    """Numbers the pages that an answer cites, from 1, in the order of its sentences."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, int], int] = {}  # paper and page
 
     def numbered(self, sentence: Sentence) -> Sentence:
-        """The sentence, which comes after those before, with its citations numbered."""
+        """The next sentence of the answer, with its citations numbered."""
         for cited in (*sentence.citations, *sentence.against):
             self._numbers.setdefault((cited.paper.id, cited.page), len(self._numbers) + 1)
         return replace(
@@ -210,16 +207,16 @@ class SourceNumbers:
 
 @dataclass(frozen=True, slots=True)
 class RejectedSentence:
-    """A statement that a model wrote and that is left out, because the evidence does not support it."""
+    """A model's statement that is left out, because the evidence does not support it."""
 
     text: str
     reason: str  # in words; sent to the model, which gets one retry
-    rule: str = ""  # the name of the rule that it fell to
+    rule: str = ""  # the name of the rule that it broke
 
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """So many statements are waiting for their verifier; those that pass are shown when they are through."""
+    """The number of statements waiting for the verifier. Those that pass are shown."""
 
     count: int
 
@@ -234,18 +231,18 @@ Style = Literal["plain", "report"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer as shown: sentences that each cite a page of the evidence, or a refusal or a remark without any."""
+    """The answer as shown: sentences that each cite a page of the evidence; or a refusal or a remark without any."""
 
     question: str
     standalone_question: str  # the follow-up, rewritten so that it stands alone
     sentences: tuple[Sentence, ...]
     evidence: tuple[Evidence, ...] = ()  # the evidence given to the answerer
-    dropped: int = 0  # sentences of the model that no evidence supports
+    dropped: int = 0  # number of the model's sentences that no evidence supports
     notice: str = ""  # a remark to show with it, such as that it was cut short
     style: Style = "plain"
-    left_out: tuple[RejectedSentence, ...] = ()  # the statements counted in dropped; () for an answer of an older Folio
-    model_failed: bool = False  # the model's server failed; what is shown is what there was before, or quotes
-    remark: str = ""  # Folio's own words in place of an answer: to a greeting, or how many papers there are
+    left_out: tuple[RejectedSentence, ...] = ()  # the statements counted in `dropped`; () in answers of older versions
+    model_failed: bool = False  # the model's server failed; the sentences came before that, or are quotes
+    remark: str = ""  # Folio's own words in place of an answer, such as to a greeting
     offers_model: bool = False  # the notice says what a chat model would add
 
     def __post_init__(self) -> None:
@@ -254,10 +251,10 @@ class Answer:
         numbers = [evidence.number for evidence in self.evidence]
         require(numbers == list(range(1, len(numbers) + 1)), "evidence is numbered in order")
         for citation in self.citations:
-            require(1 <= citation.evidence <= len(numbers), "a citation is of evidence that there is")
+            require(1 <= citation.evidence <= len(numbers), "a citation names evidence of the answer")
             source = self.evidence[citation.evidence - 1]
             at = citation.start - source.start
-            require(source.paper == citation.paper, "a citation is of its evidence's paper")
+            require(source.paper == citation.paper, "a citation names its evidence's paper")
             require(at >= 0 and source.text.startswith(citation.quote, at), "a quote stands in its evidence")
 
     @property

@@ -1,4 +1,4 @@
-"""The composition root: settings to wired objects. Which models they are is decided in model_choice.py."""
+"""The composition root: makes wired objects from the settings. model_choice.py chooses the models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from folio.answer_types import Style
 from folio.errors import FIRST_INGEST, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
 from folio.ingest.store import LocalStore, Store
 from folio.model_choice import ModelChoice, prefix_of
-from folio.models.ollama import OllamaServer, is_local
+from folio.models.ollama import OllamaServer, is_local, server_url
 from folio.papers.label import CitationStyle
 from folio.papers.model import Notice, Paper, Progress, SourceFile
 from folio.papers.versions import version_keys
@@ -34,21 +34,39 @@ from folio.system.files import make_private, write_json
 from folio.system.network import go_offline
 
 if TYPE_CHECKING:
-    from config import Settings
+    from config import Settings, SettingsError, load_settings, personal_file
+    from folio.answer.chat import Chat
     from folio.ingest import pipeline
-
-
-# The settings as the values that the rest of Folio takes. app.py makes objects of them.
+    from folio.ingest.discovery import IngestProgress, Outcome
+    from folio.ingest.pipeline import PaperReader
+    from folio.ingest.scanned_pages import ScannedPages
+    from folio.search.langchain import FolioRetriever
+    from folio.shared.move import Moved
+    from folio.store.conversations import Conversations
+    from folio.store.query_log import QueryLog
+else:
+    try:  # An installed Folio has config.py under this name: a top-level `config` there may be another program's.
+        from folio._config import SettingsError, load_settings, personal_file
+    except ModuleNotFoundError:
+        from config import SettingsError, load_settings, personal_file
 
 # Where a library may be kept, as STORE names it
 Place = Literal["local", "postgres"]
+EVERY_PAPER = PaperFilter()
+# Ollama's time limit in seconds when only checking which models are ready
+_GLANCE_S = 2.0
+# Seconds that an edit of a title waits for another edit to finish
+EDIT_WAIT_S = 2.0
 
 
 @dataclass(frozen=True)
-class AppSettings:
-    """What the settings say."""
+class App:
+    """Everything that a command needs, built from the settings on first use."""
 
     settings: Settings
+    notice: Notice
+
+    # The settings as values that the other packages take
 
     @property
     def papers_folder(self) -> Path:
@@ -60,12 +78,12 @@ class AppSettings:
 
     @property
     def place_in_use(self) -> Place:
-        """Where the library is that the commands use."""
+        """The place of the library that the commands use."""
         return self.settings.STORE
 
     @property
     def fetched_pdfs(self) -> Path:
-        """Where PDFs go that only the library has, which is shared with the computer that read them."""
+        """The folder for PDFs from a shared library that this computer does not have."""
         return self.store_folder / "pdfs"
 
     @property
@@ -85,16 +103,22 @@ class AppSettings:
 
     @property
     def public_url(self) -> str:
-        """Where a balancer in front of the server is reached; "" without one."""
+        """The address of a load balancer in front of the server; "" without one."""
         return self.settings.PUBLIC_URL
 
     @property
     def internet(self) -> InternetAccess:
-        """What `folio fetch`, and `folio serve` where it may, asks services on the internet with. Nothing else does."""
-        mine = self.settings
-        keys = (mine.OPENALEX_API_KEY.get_secret_value(), mine.S2_API_KEY.get_secret_value())
-        places = (mine.SOURCES_STAND_IN, mine.CACHE_DIR)
-        return InternetAccess(mine.CONTACT_EMAIL, *keys, *places, mine.MAX_FILE_MB, mine.ONLINE)
+        """How to call services on the internet: only `folio fetch` does, and `folio serve` where it may."""
+        settings = self.settings
+        return InternetAccess(
+            settings.CONTACT_EMAIL,
+            settings.OPENALEX_API_KEY.get_secret_value(),
+            settings.S2_API_KEY.get_secret_value(),
+            settings.SOURCES_STAND_IN,
+            settings.CACHE_DIR,
+            settings.MAX_FILE_MB,
+            settings.ONLINE,
+        )
 
     @property
     def top_k(self) -> int:
@@ -103,17 +127,17 @@ class AppSettings:
 
     @property
     def shows_understood(self) -> bool:
-        """Whether the answer to a follow-up says how it was understood."""
+        """Whether the answer to a follow-up shows the rewritten question."""
         return self.settings.SHOW_UNDERSTOOD
 
     @property
     def numbers_citations(self) -> bool:
-        """Whether citations are shown as numbers of the list of sources."""
+        """Whether citations are numbers in the list of sources."""
         return self.settings.CITATION_STYLE == "numbered"
 
     @property
     def citation_style(self) -> CitationStyle:
-        """What papers are named by, also where their citations are numbered."""
+        """How papers are named, also where citations are numbers."""
         style = self.settings.CITATION_STYLE
         return "author-year" if style == "numbered" else style
 
@@ -133,7 +157,7 @@ class AppSettings:
         return self.settings.PDF_VIEWER
 
     def settings_used(self) -> dict[str, str]:
-        """Every setting by name, as text, to record with a run."""
+        """Every setting by name, as text, to record with an evaluation."""
         return {name: str(value) for name, value in self.settings.model_dump().items()}
 
     @property
@@ -146,13 +170,11 @@ class AppSettings:
 
     def ollama_servers(self) -> tuple[str, ...]:
         """The servers that embed for workers on other computers. Raises UsageError as server_url does."""
-        from folio.models.ollama import server_url
-
-        mine = self.settings
-        name, hosts = ("OLLAMA_HOSTS", mine.OLLAMA_HOSTS) if mine.OLLAMA_HOSTS else ("OLLAMA_HOST", mine.OLLAMA_HOST)
-        named = [host for host in hosts.split(",") if host.strip()] or [mine.OLLAMA_HOST]
-        allowed = mine.ALLOW_REMOTE_OLLAMA
-        return tuple(dict.fromkeys(server_url(host, allow_remote=allowed, setting=name) for host in named))
+        settings = self.settings
+        setting = "OLLAMA_HOSTS" if settings.OLLAMA_HOSTS else "OLLAMA_HOST"
+        hosts = [host for host in settings.OLLAMA_HOSTS.split(",") if host.strip()] or [settings.OLLAMA_HOST]
+        allowed = settings.ALLOW_REMOTE_OLLAMA
+        return tuple(dict.fromkeys(server_url(host, allow_remote=allowed, setting=setting) for host in hosts))
 
     def limits(self, jobs: int | None) -> pipeline.Limits:
         """The limits for reading PDFs. jobs: worker processes; None means one per core, at most 8."""
@@ -162,47 +184,19 @@ class AppSettings:
         settings = self.settings
         return pipeline.Limits(wanted, settings.PARSE_TIMEOUT_S, settings.PARSE_MEMORY_MB, settings.MAX_FILE_MB)
 
-
-if TYPE_CHECKING:
-    from config import SettingsError, load_settings, personal_file
-    from folio.answer.chat import Chat
-    from folio.ingest.discovery import IngestProgress, Outcome
-    from folio.ingest.pipeline import PaperReader
-    from folio.ingest.scanned_pages import ScannedPages
-    from folio.search.langchain import FolioRetriever
-    from folio.shared.move import Moved
-    from folio.store.conversations import Conversations
-    from folio.store.query_log import QueryLog
-else:
-    try:  # An installed Folio carries config.py under this name: a top-level `config` there may be another program's.
-        from folio._config import SettingsError, load_settings, personal_file
-    except ModuleNotFoundError:
-        from config import SettingsError, load_settings, personal_file
-
-EVERY_PAPER = PaperFilter()
-# Seconds that Ollama may take when the question is only what is ready
-_GLANCE_S = 2.0
-# Seconds that an edit of a title waits for another edit to be done
-EDIT_WAIT_S = 2.0
-
-
-@dataclass(frozen=True)
-class App(AppSettings):
-    """Everything that a command needs, built from the settings on first use."""
-
-    notice: Notice
+    # Models
 
     @cached_property
     def models(self) -> ModelChoice:
         return ModelChoice(self.settings, self.notice)
 
     def at_a_glance(self) -> App:
-        """The same app with a short time limit for Ollama, to see what is ready. It gives no notices."""
+        """The same app with a short time limit for Ollama and without notices, to check which models are ready."""
         settings = self.settings.model_copy(update={"OLLAMA_TIMEOUT_S": min(_GLANCE_S, self.settings.OLLAMA_TIMEOUT_S)})
         return replace(self, settings=settings, notice=lambda text: None)
 
     def with_model(self, name: str) -> App:
-        """The same app answering with this model on Ollama, and with no other; or with "builtin". Raises UsageError."""
+        """The same app, which answers only with this model on Ollama, or with "builtin". Raises UsageError."""
         if not name.strip():
             raise UsageError("--model names no model.", "Name one that `ollama list` shows, or builtin.")
         builtin = {"LLM": "builtin"}
@@ -216,9 +210,9 @@ class App(AppSettings):
         return replace(self, settings=self.settings.model_copy(update=chosen))
 
     def embedder(self, library: Library) -> Embedder:
-        """The embedder that a library was made with; for a new library, the one that the settings choose.
+        """The embedder that a library was made with; for a new library, the embedder that the settings choose.
 
-        Raises StoreMismatch when the settings ask for another, ModelError when it cannot be used.
+        Raises StoreMismatch when the settings choose another one, ModelError when the embedder cannot be used.
         """
         made_with = library.fingerprint()
         embedder = self.models.embedder(made_with.get("embedder", ""))
@@ -231,7 +225,7 @@ class App(AppSettings):
         return self.models.embedder("")
 
     def require_same_settings(self, library: Library) -> None:
-        """Raise StoreMismatch if the store was made with other settings, as far as no model is needed to know."""
+        """Raise StoreMismatch if the store was made with other settings. Checks only what needs no model."""
         made_with = library.fingerprint()
         expected = reading_fingerprint(self.reading)
         if self.settings.EMBEDDER != "auto":
@@ -239,11 +233,10 @@ class App(AppSettings):
         indexes.require_fingerprint(library, {**made_with, **expected})
 
     def _require_same_embedder(self, library: Library) -> None:
-        """Raise StoreMismatch if the store was made with another embedder; ModelError if its own cannot be used.
+        """Raise StoreMismatch if the store was made with another embedder; ModelError if the embedder cannot be used.
 
-        A server that does not answer soon is no reason: without it nothing is known, and if no file is new, nothing is
-        embedded. A store of an earlier version, or from before the model got another parameter, is given the
-        fingerprint that it would get today. The caller holds the writer lock.
+        Raises nothing if the server does not answer soon: if no file is new, nothing is embedded. Updates the
+        fingerprint of a store that an earlier version made. The caller holds the writer lock.
         """
         made_with = library.fingerprint()
         if not made_with:
@@ -266,13 +259,11 @@ class App(AppSettings):
     ) -> Generator[Outcome, None, None]:
         """Bring the store up to date with these files. The caller holds the writer lock. on_ray: see _ray_reader.
 
-        Raises StoreMismatch if the store was made with other settings, also when no file is new: no question could be
-        asked of it.
+        Raises StoreMismatch if the store was made with other settings, also when no file is new: questions would fail.
         """
         from folio.ingest import pipeline
 
-        library = self.backend.open(create=True)
-        try:
+        with closing(self.backend.open(create=True)) as library:
             self.require_same_settings(library)
             self._require_same_embedder(library)
             limits, batch, get_embedder = self.limits(jobs), self.embed_batch, lambda: self.embedder(library)
@@ -289,8 +280,6 @@ class App(AppSettings):
                 read=read,
                 scans=self._scans,
             )
-        finally:
-            library.close()
 
     def rebuild(
         self,
@@ -303,14 +292,14 @@ class App(AppSettings):
         """Rebuild the store from these files. See rebuild.rebuild and _ray_reader."""
         from folio.ingest.rebuild import RebuildPlan
 
-        # A store that Ollama made is not made worse because the server happens to be down.
+        # A store made with Ollama keeps its embedder even if the server is down.
         embedder = self.models.embedder("ollama" if self.made_with().get("embedder") == "ollama" else "")
         read = self._ray_reader(lambda: embedder, jobs) if on_ray else None
         plan = RebuildPlan(files, embedder, self.reading, self.limits(jobs), progress, self.embed_batch, read)
         yield from self.backend.rebuild(plan)
 
     def _ray_reader(self, get_embedder: Callable[[], Embedder], jobs: int | None) -> PaperReader:
-        """What reads and embeds papers on Ray. jobs: its workers; None for one a processor. Raises PackagesMissing."""
+        """Reads and embeds papers on Ray. jobs: its workers; None for one per processor. Raises PackagesMissing."""
         from folio.ingest.scanned_pages import FOLDER
         from folio.shared.ray import Job, RayReader
 
@@ -326,62 +315,53 @@ class App(AppSettings):
         return RayReader(address, jobs, job)
 
     def worker_embedders(self, embedder: Embedder) -> tuple[Callable[[], Embedder], ...]:
-        """What makes the same embedder in a worker: one for each server of Ollama.
-
-        Raises UsageError for a server that is not allowed.
-        """
+        """Functions that make this embedder in a worker, one for each Ollama server. Raises UsageError."""
         from folio.models.minilm import BuiltinEmbedder
         from folio.models.ollama_embedder import RETRIES, OllamaEmbedder
 
         if embedder.identity()["embedder"] != "ollama":
             return (partial(BuiltinEmbedder, threads=1),)  # each processor has a worker of its own
-        mine, servers = self.settings, self.ollama_servers()
+        settings, servers = self.settings, self.ollama_servers()
         for url in servers:
             if url != self.models.server.url and not is_local(url):
                 self.notice(f"Passages go to {url}, another computer.")
         return tuple(
             partial(
                 OllamaEmbedder,
-                OllamaServer(url, mine.OLLAMA_TIMEOUT_S, keep_alive=self.models.keep_alive),
-                mine.EMBED_MODEL,
-                mine.EMBED_BATCH,
-                RETRIES if len(servers) == 1 else 1,  # soon to another server, where there is one
-                query_prefix=prefix_of(mine.EMBED_QUERY_PREFIX),
-                passage_prefix=prefix_of(mine.EMBED_PASSAGE_PREFIX),
+                OllamaServer(url, settings.OLLAMA_TIMEOUT_S, keep_alive=self.models.keep_alive),
+                settings.EMBED_MODEL,
+                settings.EMBED_BATCH,
+                RETRIES if len(servers) == 1 else 1,  # with several servers, soon try another
+                query_prefix=prefix_of(settings.EMBED_QUERY_PREFIX),
+                passage_prefix=prefix_of(settings.EMBED_PASSAGE_PREFIX),
             )
             for url in servers
         )
 
     def versions_among(self, papers: Iterable[str]) -> list[Paper]:
-        """The papers of the library that are older versions of others, or there twice, if one of these is concerned.
-
-        papers: ids.
-        """
+        """The older versions and duplicates of these papers in the library, or among them. papers: ids."""
         with closing(self.open_library()) as library:
             every = library.papers()
         keys = {key for paper in every if paper.id in set(papers) for key in version_keys(paper.metadata)}
-        about = [paper for paper in every if keys.intersection(version_keys(paper.metadata))]
-        return [paper for paper in about if paper.flag and paper.flag.is_of_library]
+        versions = [paper for paper in every if keys.intersection(version_keys(paper.metadata))]
+        return [paper for paper in versions if paper.flag and paper.flag.is_of_library]
 
     def prune(self) -> list[Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer lock."""
         from folio.ingest import pipeline
 
-        library = self.open_library(create=True)
-        try:
+        with closing(self.open_library(create=True)) as library:
             return list(pipeline.prune(library, self._scans))
-        finally:
-            library.close()
 
     @property
     def _scans(self) -> ScannedPages:
-        """The pages that OCR has read, of papers that are not in the library yet."""
+        """Pages that OCR has read, of papers that are not in the library yet."""
         from folio.ingest.scanned_pages import FOLDER, ScannedPages
 
         return ScannedPages(self.store_folder / FOLDER)
 
     def known_files(self, *, thorough: bool = False) -> dict[Path, SourceFile]:
-        """Absolute path -> the file, for all that the index was made from. thorough: see rebuild.known_files."""
+        """Absolute path -> the file, for all files in the index. thorough: see rebuild.known_files."""
         return self.backend.known_files(self.settings.INGESTED_JSON, thorough=thorough)
 
     def made_with(self) -> dict[str, str]:
@@ -394,17 +374,14 @@ class App(AppSettings):
 
         if not self.backend.exists():
             return
-        library = self.backend.open(create=True)
-        try:
+        with closing(self.backend.open(create=True)) as library:
             if indexes_too and library.fingerprint():
                 self.backend.update_indexes(library)
             write_json(self.settings.INGESTED_JSON, pipeline.record(library))
-        finally:
-            library.close()
 
     def finish_edit(self, *, is_renamed: bool) -> None:
-        """The same after an edit: the indexes know titles alone. A process that is writing does it when it ends."""
-        wait_s = EDIT_WAIT_S if is_renamed else 0  # another edit at the same time would leave the indexes behind
+        """Like finish_ingest, after an edit; the indexes hold only titles. A process that is writing does it itself."""
+        wait_s = EDIT_WAIT_S if is_renamed else 0  # another edit at the same time would leave the indexes outdated
         with suppress(StoreBusy), indexes.writing(self.store_folder, wait_s):
             self.finish_ingest(indexes_too=is_renamed)
 
@@ -428,10 +405,10 @@ class App(AppSettings):
         return PostgresStore(*where, self.settings.DATABASE_URL, self.settings.SEARCH)
 
     def move(self, to: Place, progress: Progress, *, replaces: bool) -> Moved:
-        """Bring the library of the other place to this one; see move.move. The caller holds the writer lock."""
-        source, target = self.store_at("postgres" if to == "local" else "local"), self.store_at(to)
+        """Move the library here from the other place; see move.move. The caller holds the writer lock."""
         from folio.shared.move import move
 
+        source, target = self.store_at("postgres" if to == "local" else "local"), self.store_at(to)
         return move(source, target, progress, replaces=replaces)
 
     @property
@@ -440,7 +417,7 @@ class App(AppSettings):
         return self.store_folder / indexes.LIBRARY
 
     def has_library(self) -> bool:
-        """Whether something was ever ingested."""
+        """Whether anything was ever ingested."""
         return self.backend.exists()
 
     def open_library(self, *, create: bool = False) -> Library:
@@ -471,7 +448,7 @@ class App(AppSettings):
         return self.backend.open_indexes(library)
 
     def check_indexes_in_background(self) -> None:
-        """Check the indexes' files to their end in threads, for programs that run long enough."""
+        """Check the whole index files in threads, for programs that run long enough."""
         self.backend.check_in_background()
 
     def retriever(self, library: Library) -> Retriever:
@@ -495,7 +472,7 @@ class App(AppSettings):
         """A retriever with the current settings, over a library made with this embedder."""
         reranker = self.models.reranker()
         if embedder is self.models.meaning or isinstance(reranker, ReaderReranker):
-            self.models.meaning.load_in_background()  # while the indexes are opened and BM25 looks
+            self.models.meaning.load_in_background()  # while the indexes open and BM25 searches
         if isinstance(reranker, ReaderReranker):
             self.models.reader.load_in_background()
         is_word, writer = self.models.meaning.is_word, self.models.query_writer
@@ -504,7 +481,7 @@ class App(AppSettings):
     # Answering
 
     def chat(self, library: Library, *, top_k: int, wanted: PaperFilter = EVERY_PAPER, style: Style = "plain") -> Chat:
-        """A conversation with the papers. wanted: ask only these papers and sections. Raises UsageError for none."""
+        """A conversation with the papers. wanted: search only these. Raises UsageError if no paper or section fits."""
         from folio.answer.chat import Chat, warm_up
 
         warm_up()
@@ -517,18 +494,18 @@ class App(AppSettings):
     # For LangChain programs
 
     def langchain_retriever(self, top_k: int | None = None) -> FolioRetriever:
-        """Folio's search as a LangChain retriever, which holds the library open as long as it lives."""
+        """Folio's search as a LangChain retriever. The library stays open as long as the retriever exists."""
         from folio.search.langchain import FolioRetriever
 
         library = self.open_library()
         with closed_on_error(library):
-            own = self.retriever(library)
-            found = FolioRetriever(search=lambda question: own.search(question, top_k or self.settings.TOP_K).hits)
-        weakref.finalize(found, library.close)
-        return found
+            search = self.retriever(library).search
+            retriever = FolioRetriever(search=lambda question: search(question, top_k or self.top_k).hits)
+        weakref.finalize(retriever, library.close)
+        return retriever
 
     def langchain_vector_store(self) -> Any:
-        """langchain_community's FAISS vector store over the same vectors. It holds the library open while it lives."""
+        """langchain_community's FAISS store over the same vectors. The library stays open while the store exists."""
         from folio.search.langchain import vector_store
 
         library = self.open_library()
@@ -539,9 +516,9 @@ class App(AppSettings):
 
 
 def from_environment(notice: Notice) -> App:
-    """The app with the current settings, offline, its store closed to others. Notices an Ollama host elsewhere.
+    """The app with the current settings, offline, its store private to this user.
 
-    Raises UsageError for an invalid setting, and for such a host if it is not allowed.
+    Gives a notice if Ollama runs on another computer. Raises UsageError if that is not allowed, and for a bad setting.
     """
     go_offline()
     try:

@@ -1,4 +1,4 @@
-"""Terminal output: standard output, notices, errors, progress; text as shown_text.py shows it."""
+"""Terminal output: standard output, notices, errors and progress. Text passes through shown_text.py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def errors() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    """Lines wrap in a terminal; on a pipe they stay whole and tables may be wide."""
+    """Lines wrap in a terminal; on a pipe they stay whole, and tables may be wide."""
     from rich.console import Console
 
     on_pipe = not (sys.stderr if stderr else sys.stdout).isatty()

@@ -1,28 +1,29 @@
 """Every error that a user can meet. Each says what happened and what to do about it.
 
 FolioError                 exit code 1
-├── UsageError             2   the command or a setting cannot be carried out as given
-│   ├── NotKnown           2   there is no such paper, page or conversation
-│   └── NetworkOff         2   it would ask services on the internet, which this server may not do
+├── UsageError             2   a command or a setting is wrong
+│   ├── NotKnown           2   no such paper, page or conversation
+│   └── NetworkOff         2   needs services on the internet, which this server may not call
 ├── StoreError             1   the library or its indexes
 │   ├── StoreMissing           nothing has been ingested yet
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
 │   ├── StoreBusy          2   another process is writing
 │   ├── StoreDamaged           the library itself cannot be read
-│   ├── StoreRefused           the library cannot hold a value; what was there before is untouched
-│   ├── IndexDamaged           a derived index cannot be read; the store rebuilds it, so users see it only if that fails
+│   ├── StoreRefused           the library cannot hold a value; nothing was changed
+│   ├── IndexDamaged           a derived index cannot be read; users see this only if rebuilding it fails
 │   └── DiskFull               no space left
-├── ClusterError           1   Ray cannot be started or reached, or its workers end
+├── ClusterError           1   Ray cannot be started or reached, or its workers ended
 ├── SourceError            1   a service on the internet cannot be reached, refused, or sent something unreadable
 ├── PaperError             1   one file could not be read; the others are not affected
-│   └── PaperLimit             a limit stopped it: a retry may succeed with other settings or programs
-│       └── PaperBusy          the computer stopped it, or another program: a retry may succeed
+│   └── PaperLimit             over a limit: a retry with other settings or programs may succeed
+│       └── PaperBusy          the computer or another program got in the way: a retry may succeed
 ├── PackagesMissing        1   this part of Folio needs packages that are not installed
 └── ModelError             1   a model cannot be used
     ├── OllamaError            the server is down, too slow, refused the request or sent something unreadable
-    │   └── ModelFailed        the server answers, but could not run the model to the end: a retry may succeed
+    │   └── ModelFailed        the server could not run the model to the end: a retry may succeed
+    │       └── ThoughtAlone   the reply has only a thought and no answer
     ├── ModelMissing           the server, or this computer, does not have the model
-    ├── WrongModel             an embedding model that is to chat, or a chat model that is to embed
+    ├── WrongModel             an embedding model used for chat, or a chat model used for embedding
     ├── CloudModel             the model would run on someone else's computer
     └── ContextTooSmall        the prompt does not fit into the model
 """
@@ -47,7 +48,7 @@ _SCRIPTS = {
 
 
 def command(line: str, *, by_scripts: bool = _BY_SCRIPTS) -> str:
-    """A command of `folio` as it is typed where this program runs.
+    """A `folio` command, as a user types it here.
 
     >>> command("ingest --rebuild", by_scripts=False), command("ingest --rebuild", by_scripts=True)
     ('folio ingest --rebuild', 'python ingest.py --rebuild')
@@ -58,7 +59,7 @@ def command(line: str, *, by_scripts: bool = _BY_SCRIPTS) -> str:
     return f"python {_SCRIPTS[name]}{space}{arguments}" if name in _SCRIPTS else f"python -m folio {line}"
 
 
-# What to do where there is no index yet; without its full stop
+# The remedy where there is no index yet, without a full stop
 FIRST_INGEST = (
     f"Put PDFs into papers/ and run `{command('ingest')}`"
     if _BY_SCRIPTS
@@ -67,12 +68,12 @@ FIRST_INGEST = (
 
 
 def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
-    """The command that downloads a model from the Hugging Face hub: an installed Folio has no Makefile."""
+    """The command that downloads a model from the Hugging Face hub. An installed Folio has no Makefile."""
     return "make models" if in_checkout else f"hf download {model}"
 
 
 def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
-    """The command that installs what a part of Folio needs. extra: its name in pyproject.toml."""
+    """The command that installs the packages of an extra of pyproject.toml."""
     if not in_checkout:
         return f"pip install 'folio-papers[{extra}]'"
     if extra == "cross-encoders":
@@ -81,7 +82,7 @@ def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
 
 
 def require_packages(extra: str, what: str, *names: str) -> None:
-    """Raise PackagesMissing unless these packages are installed. extra: see install_command. what: needs them."""
+    """Raise PackagesMissing unless the packages of these names are installed. what: the feature that needs them."""
     if missing := [name for name in names if find_spec(name) is None]:
         raise PackagesMissing(
             f"{what} needs packages that are not installed: {', '.join(missing)}.",
@@ -186,7 +187,7 @@ class ModelFailed(OllamaError):
 
 
 class ThoughtAlone(ModelFailed):
-    """A reply was cut in its thought, and has no answer."""
+    pass
 
 
 class ModelMissing(ModelError):

@@ -1,6 +1,6 @@
-"""Settings to models: which embedder, reranker, answerer and verifier are used, and what would give better answers.
+"""Chooses the embedder, reranker, answerer and verifier from the settings, and says what would improve answers.
 
-`auto` takes the best model that is ready; a model that was chosen by name is never replaced by another.
+`auto` takes the best model that is ready; a model that the settings name is never replaced by another.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -31,30 +31,8 @@ if TYPE_CHECKING:
     from folio.deep.checkpoint import CheckpointFile
     from folio.deep.search import DeepSearch
 
-
-# Records in the store's folder that today's notice about better models was shown.
-
+# In the store's folder, before a date: the file that records that the day's notice about better models was shown
 PREFIX = "announced-"
-
-
-def is_first_today(folder: Path, today: date | None = None) -> bool:
-    """Whether this is the first call today for this folder, over all processes.
-
-    Creating the file of today's date succeeds for only one of several processes. If it cannot be created, as in a
-    folder that is missing or read-only, every call counts as the first.
-    """
-    mark = folder / f"{PREFIX}{(today or date.today()).isoformat()}"
-    try:
-        os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        return False
-    except OSError:
-        return True
-    with suppress(OSError):
-        for old in folder.glob(f"{PREFIX}*"):
-            if old != mark:
-                old.unlink(missing_ok=True)
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +40,10 @@ class OllamaModel:
     """A model that the settings name."""
 
     use: str  # "embedding model", "chat model"
-    capability: Capability  # what it is used for
+    capability: Capability
     name: str
-    required: bool  # the settings ask for Ollama by name
-    tokens: int  # of context that a request may take; 0 where that does not matter
+    required: bool  # whether the settings name Ollama
+    tokens: int  # context that a request may take; 0 where it does not matter
 
 
 @dataclass(frozen=True)
@@ -74,57 +52,58 @@ class ModelChoice:
 
     settings: Settings
     notice: Notice
+    # Built-in model in use -> how to get a better one, as a clause
+    _stand_ins: dict[str, str] = field(default_factory=dict, init=False, compare=False)
+    # Embedding models about which a notice was given
+    _noted: set[str] = field(default_factory=set, init=False, compare=False)
+    # By folder; kept, because loading one takes seconds
+    _nli_verifiers: dict[Path, NliVerifier] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
     def server(self) -> OllamaServer:
-        """The configured Ollama server; nothing is sent to it yet.
+        """The configured Ollama server. Sends nothing to it yet.
 
-        Raises UsageError for an invalid address, and for another computer's unless the settings allow it.
+        Raises UsageError for an invalid address, and for another computer unless the settings allow it.
         """
         url = server_url(self.settings.OLLAMA_HOST, allow_remote=self.settings.ALLOW_REMOTE_OLLAMA)
         return OllamaServer(url, self.settings.OLLAMA_TIMEOUT_S, self.settings.THINK, self.keep_alive)
 
     @property
     def keep_alive(self) -> str | int | None:
-        """How long Ollama is to keep a model; None: as it is set."""
+        """How long Ollama keeps a model loaded; None for the server's own setting."""
         kept = self.settings.KEEP_ALIVE
         return int(kept) if kept.lstrip("-").isdecimal() else kept or None
 
     @property
     def fusion(self) -> FusionSettings:
-        """How a search ranks with them."""
-        chosen = self.settings
+        """How a search fuses and orders its results."""
+        settings = self.settings
         return FusionSettings(
-            dense=chosen.DENSE_WEIGHT,
-            lexical=chosen.BM25_WEIGHT,
-            candidates=chosen.TOP_K_CANDIDATES,
-            dual_candidates=chosen.DUAL_CANDIDATES,
-            method=chosen.FUSION,
-            rrf_k=chosen.RRF_K,
-            mode=chosen.RETRIEVAL_MODE,
-            min_hits=chosen.MIN_HITS,
-            mmr_lambda=chosen.MMR_LAMBDA,
+            dense=settings.DENSE_WEIGHT,
+            lexical=settings.BM25_WEIGHT,
+            candidates=settings.TOP_K_CANDIDATES,
+            dual_candidates=settings.DUAL_CANDIDATES,
+            method=settings.FUSION,
+            rrf_k=settings.RRF_K,
+            mode=settings.RETRIEVAL_MODE,
+            min_hits=settings.MIN_HITS,
+            mmr_lambda=settings.MMR_LAMBDA,
         )
 
     def announce_remote(self) -> None:
-        """Say so if the Ollama server is another computer. Raises UsageError as `server` does."""
+        """Give a notice if the Ollama server is another computer. Raises UsageError as `server` does."""
         if not is_local(self.server.url):
             self.notice(f"Questions and passages go to {self.server.url}, another computer.")
 
-    # What would be better
-
-    @cached_property
-    def _stand_ins(self) -> dict[str, str]:
-        """Built-in model in use -> how to get a better one, as a clause."""
-        return {}
+    # What would improve answers
 
     @property
     def better(self) -> list[str]:
-        """What would give better answers, for the models used so far."""
+        """What would improve answers, for the models used so far."""
         return list(dict.fromkeys(self._stand_ins.values()))
 
     def announce(self) -> None:
-        """Say once a day for each index, in one line, that built-in models are in use and how to get better ones."""
+        """Give a notice, once a day for each index, if built-in models are in use: how to get better ones."""
         ways = self.better
         self._stand_ins.clear()
         if not ways or not is_first_today(self.settings.VECTORSTORE_DIR):
@@ -136,7 +115,7 @@ class ModelChoice:
     # Ollama's models
 
     def ollama_models(self) -> Iterator[OllamaModel]:
-        """The models that the settings name for Ollama."""
+        """The Ollama models that the settings name."""
         settings = self.settings
         prompt = settings.CONTEXT_TOKENS + settings.ANSWER_TOKENS
         yield OllamaModel("embedding model", "embedding", settings.EMBED_MODEL, settings.EMBEDDER == "ollama", 0)
@@ -151,14 +130,14 @@ class ModelChoice:
         return self.settings.LLM_MODEL
 
     def chat_models(self) -> list[str]:
-        """The models that Ollama can answer with; empty if it is not running."""
+        """Ollama's chat models; empty if Ollama is not running."""
         try:
             return self.server.chat_models()
         except OllamaError:
             return []
 
     def missing_from_ollama(self, model: str, capability: Capability) -> str:
-        """How to make Ollama serve this model; "" if it already does. Raises CloudModel, WrongModel."""
+        """How to make Ollama serve this model, as a clause; "" if it already does. Raises CloudModel, WrongModel."""
         try:
             self.server.require_local(model, capability)
         except ModelMissing:
@@ -170,11 +149,9 @@ class ModelChoice:
     # Embedding
 
     def embedder(self, made_with: str) -> Embedder:
-        """The embedder for a store.
+        """The embedder for a store. Raises ModelError when the embedder that the settings name cannot be used.
 
-        made_with: "ollama" or "builtin", as the store's fingerprint has it; "" for a new store.
-
-        Raises ModelError when the embedder that the settings name cannot be used.
+        made_with: "ollama" or "builtin", from the store's fingerprint; "" for a new store.
         """
         choice = self.settings.EMBEDDER
         if choice == "auto":
@@ -191,25 +168,20 @@ class ModelChoice:
         from folio.models.ollama_embedder import OllamaEmbedder
 
         settings = self.settings
-        found = OllamaEmbedder(
+        embedder = OllamaEmbedder(
             self.server,
             settings.EMBED_MODEL,
             settings.EMBED_BATCH,
             query_prefix=prefix_of(settings.EMBED_QUERY_PREFIX),
             passage_prefix=prefix_of(settings.EMBED_PASSAGE_PREFIX),
         )
-        if found.prefixes_unknown and settings.EMBED_MODEL not in self._noted:
+        if embedder.prefixes_unknown and settings.EMBED_MODEL not in self._noted:
             self._noted.add(settings.EMBED_MODEL)
             self.notice(
                 f"Folio does not know what {settings.EMBED_MODEL} reads before a question and a passage. If its card"
                 " names prefixes, set EMBED_QUERY_PREFIX and EMBED_PASSAGE_PREFIX; if it needs none, set one to none."
             )
-        return found
-
-    @cached_property
-    def _noted(self) -> set[str]:
-        """The embedding models about which the notice was given."""
-        return set()
+        return embedder
 
     def _ollama_embeds(self) -> bool:
         """Whether a new store can be made with Ollama."""
@@ -221,9 +193,9 @@ class ModelChoice:
 
     @cached_property
     def meaning(self) -> TokenEmbedder:
-        """The built-in model, which embeds tokens and compares the meaning of a sentence with that of its quote.
+        """The built-in model: it embeds tokens, and compares the meaning of a sentence and of its quote.
 
-        It does this whatever embeds the papers: the thresholds were found with it, and Ollama stays free to answer.
+        It is used whatever embeds the papers: the thresholds were measured with it, and Ollama stays free to answer.
         """
         from folio.models.minilm import BuiltinEmbedder
 
@@ -258,11 +230,11 @@ class ModelChoice:
         return self.settings.RERANKER
 
     def cross_encoder_files(self) -> Path | None:
-        """The folder that holds the cross-encoder; None when it is not on this computer."""
+        """The folder of the reranking cross-encoder; None when it is not on this computer."""
         return find_model(self.settings.CROSS_ENCODER, self.settings.MODELS_DIR)
 
     def reranker(self) -> Reranker | None:
-        """The reranker; None if the settings switch it off. Raises ModelMissing for a named cross-encoder."""
+        """The reranker; None if the settings switch it off. Raises ModelMissing if a named cross-encoder is missing."""
         choice, name = self.settings.RERANKER, self.settings.CROSS_ENCODER
         if choice == "none":
             return None
@@ -277,14 +249,14 @@ class ModelChoice:
 
     @cached_property
     def query_writer(self) -> QueryWriter | None:
-        """What a model writes to search with, if the settings want it; nothing is sent to the server yet."""
-        mine, how = self.settings, self.settings.QUERY_VARIANTS
+        """The model that writes query variants, if the settings ask for it. Sends nothing to the server yet."""
+        settings, how = self.settings, self.settings.QUERY_VARIANTS
         if how != "llm" and how != "hyde":
             return None
         from folio.answer.query_writer import LlmQueryWriter
 
-        tokens, seconds = self._usual_tokens, mine.VARIANTS_SECONDS
-        return LlmQueryWriter(self.server, mine.LLM_MODEL, how, tokens, seconds, self.notice)
+        tokens, seconds = self._usual_tokens, settings.VARIANTS_SECONDS
+        return LlmQueryWriter(self.server, settings.LLM_MODEL, how, tokens, seconds, self.notice)
 
     # Answering
 
@@ -293,10 +265,10 @@ class ModelChoice:
     ) -> Answerer:
         """The answerer over a retriever's store.
 
-        model: "builtin", or the name of a model on Ollama; None takes the settings'. check_cancelled: called for each
+        model: "builtin", or the name of a model on Ollama; None for the settings'. check_cancelled: called for each
         word that a model writes; an exception that it raises ends the answer.
 
-        Raises ModelError when Ollama is asked for by name and cannot answer, CloudModel for a model elsewhere.
+        Raises ModelError when a named Ollama model cannot answer, CloudModel when it runs on another computer.
         """
         from folio.answer.extractive import ExtractiveAnswerer
 
@@ -329,7 +301,7 @@ class ModelChoice:
 
     @property
     def _usual_tokens(self) -> int:
-        """Tokens of the longest prompt of an answer and its reply, for which a run loads its chat model once."""
+        """Tokens of the longest prompt of an answer with its reply: the model is loaded once, with room for them."""
         from folio.answer.layout import NOTES_TOKENS
 
         return self.settings.CONTEXT_TOKENS + NOTES_TOKENS + self.settings.ANSWER_TOKENS
@@ -345,37 +317,37 @@ class ModelChoice:
         check_cancelled: Callable[[], None] = lambda: None,
         checkpoints: CheckpointFile | None = None,
     ) -> DeepSearch:
-        """A search in rounds over what a chat asks, for its `ask`. evidence: passages to answer from.
+        """A search in rounds for a chat's `ask`. evidence: number of passages to answer from.
 
-        model: as for `answerer`, with its ModelErrors. checkpoints: where it is kept while it works.
+        model: as for `answerer`, with the same errors. checkpoints: where the search is saved while it runs.
         """
         from folio.deep.search import DeepSearch
 
-        mine = self.settings
-        assessor, searched = self._assessor(chat.retriever, model, check_cancelled), chat.retriever.without_writer()
+        settings = self.settings
+        assessor, retriever = self._assessor(chat.retriever, model, check_cancelled), chat.retriever.without_writer()
         limits = DeepLimits(
-            mine.SEARCH_PAPERS,
-            evidence or mine.EVIDENCE_K,
-            mine.MIN_CONTEXTS,
-            mine.ROUNDS if assessor.uses_model else 1,  # without a model, more rounds found nothing more (LOG.md)
-            mine.DEEP_MMR_LAMBDA,
-            mine.DEEP_CALLS,
-            mine.DEEP_SECONDS,
+            settings.SEARCH_PAPERS,
+            evidence or settings.EVIDENCE_K,
+            settings.MIN_CONTEXTS,
+            settings.ROUNDS if assessor.uses_model else 1,  # without a model, more rounds found nothing new (LOG.md)
+            settings.DEEP_MMR_LAMBDA,
+            settings.DEEP_CALLS,
+            settings.DEEP_SECONDS,
         )
         first = None if assessor.uses_model else chat.search
-        return DeepSearch(searched, assessor, limits, chat.selection, check_cancelled, checkpoints, first)
+        return DeepSearch(retriever, assessor, limits, chat.selection, check_cancelled, checkpoints, first)
 
     def _assessor(self, retriever: Retriever, model: str | None, check_cancelled: Callable[[], None]) -> Assessor:
         from folio.deep.steps import BuiltinAssessor
 
-        mine = self.settings
-        if (mine.LLM == "ollama" and model is None) or self._ollama_answers(model):
+        settings = self.settings
+        if (settings.LLM == "ollama" and model is None) or self._ollama_answers(model):
             from folio.deep.llm import LlmAssessor
 
             return LlmAssessor(
                 self.server,
-                model or mine.LLM_MODEL,
-                parallel=mine.PARALLEL,
+                model or settings.LLM_MODEL,
+                parallel=settings.PARALLEL,
                 tokens=self._usual_tokens,
                 check_cancelled=check_cancelled,
             )
@@ -388,7 +360,7 @@ class ModelChoice:
         return self.settings.VERIFIER
 
     def nli_files(self) -> Path | None:
-        """The folder that holds the cross-encoder that verifies; None when it is not on this computer."""
+        """The folder of the verifying cross-encoder; None when it is not on this computer."""
         return find_model(self.settings.NLI_MODEL, self.settings.MODELS_DIR)
 
     def verifier(
@@ -396,15 +368,14 @@ class ModelChoice:
     ) -> Verifier | None:
         """The verifier of what a model writes; None if there is none.
 
-        model, check_cancelled: as for `answerer`. Raises ModelError when the verifier that the settings name cannot be
-        used.
+        model, check_cancelled: as for `answerer`. Raises ModelError if a named verifier cannot be used.
         """
         writes = self.settings.VERIFIER == "auto" and self._ollama_answers(model)
         writer = self.settings.LLM_MODEL if model in (None, "builtin") else model
         return self._verifier(writer, writes=writes, check_cancelled=check_cancelled)
 
     def _verifier(self, writer: str, *, writes: bool, check_cancelled: Callable[[], None]) -> Verifier | None:
-        """The verifier of what this chat model writes. writes: whether it is on Ollama, and ready."""
+        """The verifier of what this chat model writes. writes: whether the model is ready on Ollama."""
         settings = self.settings
         choice, name = settings.VERIFIER, settings.NLI_MODEL
         if choice == "none":
@@ -422,19 +393,34 @@ class ModelChoice:
         return LlmVerifier(self.server, judge, shares_prompt=judge == writer, check_cancelled=check_cancelled)
 
     def _ollama_answers(self, model: str | None) -> bool:
-        """Whether `answerer` would give a model on Ollama, and that is ready."""
+        """Whether `answerer` would use a model on Ollama that is ready."""
         if model == "builtin" or (model is None and self.settings.LLM == "builtin"):
             return False
         return not self.missing_from_ollama(model or self.settings.LLM_MODEL, "completion")
 
-    @cached_property
-    def _nli_verifiers(self) -> dict[Path, NliVerifier]:
-        """By folder. They are kept: loading one takes seconds."""
-        return {}
+
+def is_first_today(folder: Path, today: date | None = None) -> bool:
+    """Whether this is today's first call for this folder, over all processes.
+
+    Only one of several processes can create the file of today's date. If no process can, as in a folder that is
+    missing or read-only, every call counts as the first.
+    """
+    mark = folder / f"{PREFIX}{(today or date.today()).isoformat()}"
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    with suppress(OSError):
+        for old in folder.glob(f"{PREFIX}*"):
+            if old != mark:
+                old.unlink(missing_ok=True)
+    return True
 
 
 def prefix_of(chosen: str) -> str | None:
-    """A prefix as a setting gives it; None for the model's own."""
+    """The prefix that a setting gives; None for the model's own."""
     return {"auto": None, "none": ""}.get(chosen.strip().casefold(), chosen)
 
 

@@ -1,4 +1,4 @@
-"""Protocols with more than one implementation: embedders, BM25 engines, rerankers, answerers, verifiers."""
+"""Protocols with several implementations: embedders, BM25 engines, rerankers, answerers, verifiers."""
 
 from __future__ import annotations
 
@@ -24,23 +24,18 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int:
         """Dimension of the vectors."""
-        ...
 
     def identity(self) -> dict[str, str]:
-        """The embedder's part of a store's fingerprint; a store made with another one cannot be searched."""
-        ...
+        """The embedder's part of a store's fingerprint. A store with another fingerprint cannot be searched."""
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
-        ...
 
     def embed_query(self, text: str) -> Vectors:
         """Shape (dimension,), of unit length. Raises ModelError."""
-        ...
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows of unit length, in one call of the model. Raises ModelError."""
-        ...
 
 
 @runtime_checkable
@@ -49,15 +44,13 @@ class TitledEmbedder(Protocol):
 
     @property
     def reads_titles(self) -> bool:
-        """Whether titles make a difference."""
-        ...
+        """Whether titles change the vectors."""
 
     def embed_titled(self, passages: Sequence[tuple[str, str]]) -> Vectors:
         """Shape (len(passages), dimension), rows of unit length. passages: text and title, "" for none.
 
         Raises ModelError.
         """
-        ...
 
 
 class TokenEmbedder(Embedder, Protocol):
@@ -65,113 +58,99 @@ class TokenEmbedder(Embedder, Protocol):
 
     def load_in_background(self) -> None:
         """Start loading the model in a thread; the first call waits for it and raises its errors."""
-        ...
 
     def is_word(self, word: str) -> bool:
-        """Whether this word, in small letters, is one that the model knows whole. Raises ModelError."""
-        ...
+        """Whether the model's vocabulary has this lower-case word whole. Raises ModelError."""
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """The token embeddings of each text, in order. Raises ModelError."""
-        ...
 
 
 class LexicalIndex(Protocol):
     """BM25 over the chunks of a library."""
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        """At most k (chunk id, BM25 score), best first, ties by id. papers: search only these."""
-        ...
+        """At most k pairs (chunk id, BM25 score), best first, ties by id. papers: search only these."""
 
     def rarity(self, token: str) -> float:
         """The weight of a token: its inverse document frequency, 0 or more."""
-        ...
 
     def passages_with(self, token: str) -> int:
-        """How many passages have a token."""
-        ...
+        """The number of passages with a token."""
 
     def passages_of(self, token: str, k: int) -> list[int]:
-        """At most k chunk ids of passages that have a token, by BM25 score, best first."""
-        ...
+        """The chunk ids of at most k passages with a token, by BM25 score, best first."""
 
     def vocabulary(self) -> Mapping[str, int]:
-        """Word, as a token -> how many passages have it. Only the most frequent words, of letters, in two or more."""
-        ...
+        """Token -> number of passages with it. Has only frequent words, of letters alone, in two or more passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a question is searched with besides itself."""
+    """Texts that a model wrote to search with, in addition to the question."""
 
     wordings: tuple[str, ...] = ()
-    passage: str = ""  # one that would answer it; passages with a vector near its own are found
+    passage: str = ""  # a made-up answer; the search finds passages with vectors near its own
 
 
 NOTHING_WRITTEN = Written()
 
 
 class QueryWriter(Protocol):
-    """A model that writes what a question is searched with besides itself. Several threads may ask it."""
+    """A model that writes texts to search with, in addition to the question. Thread-safe."""
 
     def write(self, question: str) -> Written:
-        """NOTHING_WRITTEN where it has nothing usable. Raises ModelError if there is no such model."""
-        ...
+        """NOTHING_WRITTEN if the model gives nothing usable. Raises ModelError if there is no such model."""
 
 
 class PassageReader(Protocol):
     """A model that reads a question and a passage together."""
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
-        """What it makes of each passage. Raises ModelError."""
-        ...
+        """One reading for each passage, in order. Raises ModelError."""
 
     def load_in_background(self) -> None:
-        """Start loading it; the first call waits for that."""
-        ...
+        """Start loading the model in a thread; the first call waits for it."""
 
 
 class Reranker(Protocol):
     """Scores candidates for a question; higher is better."""
 
     name: str
-    reads: int | None  # how many of the best candidates it is given; None for all
+    reads: int | None  # number of best candidates to rerank; None for all
 
     def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """One score in [0, 1] for each hit, in the order given. weights: of the question's tokens."""
-        ...
 
 
 class Answerer(Protocol):
-    """Question and evidence to the sentences of an answer, each with its citations, one at a time.
+    """Turns a question and evidence into the sentences of an answer, each with its citations.
 
-    It answers one question at a time: `notice` and `failed` are of the last answer.
+    Answers one question at a time: `notice` and `failed` describe the last answer.
     """
 
     name: str
     notice: str  # a remark to show with the answer, such as that it was cut off; "" for none
     failed: bool  # whether the model's server failed during the last answer
-    evidence_tokens: int  # how much evidence it takes
-    quotes_only: bool  # whether its sentences are the papers' own, chosen and not written
+    evidence_tokens: int  # room for evidence
+    quotes_only: bool  # whether its sentences are quotes, not a model's words
 
     def sentences(
         self, question: Question, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Generator[Sentence | RejectedSentence | Checking | Thinking, None, float | None]:
         """Yield the answer's sentences; a yielded sentence is final. Raises ModelError.
 
-        Returns how sure it is that the evidence answers, 0 to 1, or None where it does not know that. An answerer
-        refuses below a threshold of its own.
+        Returns the confidence that the evidence answers, 0 to 1; None if unknown. An answerer refuses below a
+        threshold of its own.
         """
-        ...
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """A follow-up rewritten so that it stands alone. Raises ModelError, and NotUnderstoodError (followup.py)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement, and the sentences of a paper that are said to support it."""
+    """A statement, and the sentences of a paper that it cites."""
 
     statement: str
     premise: str  # the cited sentences with their neighbours, in reading order, as they stand in the paper
@@ -180,10 +159,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Entailment:
-    """What a verifier says of a claim."""
+    """A verifier's verdict on a claim."""
 
-    entails: float | None  # probability that the statement follows from the premise; None: the verifier does not know
-    contradicts: float = 0.0  # probability that the premise says the contrary; 0 where the verifier cannot tell
+    entails: float | None  # probability that the statement follows from the premise; None if not known
+    contradicts: float = 0.0  # probability that the premise contradicts it; 0 if the verifier cannot tell
 
     def __post_init__(self) -> None:
         require(self.entails is None or 0 <= self.entails <= 1, "entails is a probability")
@@ -192,7 +171,7 @@ class Entailment:
 
 @dataclass(frozen=True, slots=True)
 class PromptStart:
-    """What the requests of one answer share, byte for byte, so that the server reads it once."""
+    """The beginning that all requests of one answer share, byte for byte, so that the server reads it once."""
 
     rules: str  # the system message
     evidence: str  # the beginning of the user message: all evidence, ending in a newline
@@ -205,9 +184,7 @@ class Verifier(Protocol):
     name: str
 
     def for_answer(self, start: PromptStart) -> Verifier:
-        """One that shares the beginning of an answer's prompt; a verifier without that prompt returns itself."""
-        ...
+        """A verifier whose prompts begin like the answer's; a verifier without prompts returns itself."""
 
     def entails(self, claims: Sequence[Claim]) -> Iterator[Entailment]:
-        """One for each claim, in order, as each is known. Raises ModelError."""
-        ...
+        """The verdict on each claim, in order, each as soon as it is known. Raises ModelError."""

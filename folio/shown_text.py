@@ -1,7 +1,7 @@
-"""Text of papers, models and people as it is shown: it controls no terminal and cannot pass for a citation. Pure.
+"""Makes text of papers, models and people safe to show: no control characters, nothing like a citation. Pure.
 
-Folio's citations have the forms [Ongaro 2014, p. 6] and [otters.pdf p.7]. In text that is shown, square brackets around
-a page reference become round ones, and so do brackets that look like square ones. JSON keeps the text as it is.
+Folio's citations have the forms [Ongaro 2014, p. 6] and [otters.pdf p.7]. In shown text, square brackets around a page
+reference, and brackets that look like square ones, become round. JSON keeps the text unchanged.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from folio.text import one_line, whole_words
 
 REWORDED_SIGN = "≈"  # before a statement in a model's own words
-# After a name in a citation: what became of the paper (papers' notices, most grave first)
+# Words after a name in a citation: the paper's notice, the gravest first
 NOTICE_MARKS = ("RETRACTED", "WITHDRAWN", "REMOVED", "PARTLY RETRACTED", "CONCERN")
 LONGEST_NAME = 200  # characters of a title, a name or a file name
 _LONGEST_KEY = 100  # of the name in a citation
 
-# Default-ignorable characters that Python calls printable: they take no place, or a blank one.
+# Default-ignorable characters that Python calls printable: they are invisible or blank
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 _SELECTORS = "".join(map(chr, (*range(0x180B, 0x180E), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
-# Zero-width joiners, which some scripts need, but not beside ASCII or at an end
+# Zero-width joiners next to ASCII or at an end, where no script needs them
 _JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])")
 _KEPT = "\n\u200c\u200d"
 
@@ -31,10 +31,10 @@ _DOT = r"[.․．｡。·‧∙⋅•…]"
 _PAGE = re.compile(
     rf"(?:[^\W\d_](?:\s|{_DOT}){{1,3}}\d+|\bpp?\d+|\s[^\W\d_]\s?{_DOT}\s?\w{{1,8}})(?:\s?[,;–-]\s?\d+)*\W{{0,3}}\Z"
 )
-# A file's name or an arXiv number that needs no quotation marks in a citation
+# A file name or an arXiv number that needs no quotation marks in a citation
 _PLAIN_NAME = re.compile(r"[\w./:+\ufffd…-]+")
 _QUOTES = re.compile('["“”„‟«»]')
-_REACH = 40  # characters before a closing bracket in which a page reference is looked for
+_REACH = 40  # characters before a closing bracket that may be a page reference
 # The beginning of a numbered line, such as an item of the sources or the head of a piece of evidence
 _NUMBERED = re.compile(rf"\A(?:\[(?P<evidence>\d+)\]|(?P<item>\d+){_DOT})(?=\s|\Z)")
 _BRACKETED_NUMBERS = re.compile(
@@ -43,57 +43,53 @@ _BRACKETED_NUMBERS = re.compile(
 _LINE_END = re.compile(r"\r\n?|\n")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _TAB = 4  # columns
-
-
-# A command in a message: between two backticks, and as it is typed
+# A command in a message, between backticks
 COMMAND = re.compile(r"(?<!`)`([^\s`](?:[^`]*[^\s`])?)`(?!`)")
 
 
 def plain(text: str) -> str:
-    """Text without control characters and without the form of our citations. Line feeds stay."""
+    """Text without control characters, and without the form of Folio's citations. Line feeds stay."""
     return _without_citations(_visible(text))
 
 
 def plain_line(text: str) -> str:
-    """Like `plain`, on one line: with line breaks, a file name or a quote could look like other output."""
+    """Like `plain`, on one line: a file name or a quote with line breaks could look like other output."""
     return plain(one_line(text))
 
 
 def sentence_line(text: str) -> str:
-    """Like `plain_line`, for text that begins a line: "1. x" becomes "1) x", for the sources are numbered so.
+    """Like `plain_line`, for text at the start of a line: "1. x", the form of a source, becomes "1) x".
 
-    The sign of a reworded statement at its beginning becomes "~".
+    The sign of a reworded statement at the start becomes "~".
     """
 
-    def other(found: re.Match[str]) -> str:
-        return f"({found['evidence']})" if found["evidence"] else f"{found['item']})"
+    def renumbered(match: re.Match[str]) -> str:
+        return f"({match['evidence']})" if match["evidence"] else f"{match['item']})"
 
-    line = _NUMBERED.sub(other, plain_line(text))
+    line = _NUMBERED.sub(renumbered, plain_line(text))
     return f"~{line.removeprefix(REWORDED_SIGN)}" if line.startswith(REWORDED_SIGN) else line
 
 
 def statement_lines(text: str) -> tuple[str, ...]:
     """A statement line by line: a list, code or a table keeps its line breaks, indents and columns.
 
-    A statement of one line is as `sentence_line` shows it. The lines of others may begin like output of ours: show them
-    indented, where none of ours begins.
+    A statement of one line is shown by `sentence_line`. Show several lines indented: they may begin like Folio's own.
     """
     lines = _LINE_END.sub("\n", text).expandtabs(_TAB).split("\n")
     visible = _BLANK_LINES.sub("\n\n", "\n".join(_visible(line).rstrip() for line in lines)).strip("\n")
     if "\n" not in visible:
         return (sentence_line(text),)
-    # A citation is looked for as if the text were on one line, so that no spaces hide it.
+    # Citations are searched for in one line, so that no spaces hide them.
     flat = one_line(visible)
-    other = _without_citations(flat)
-    shown = iter([other[found.start()] for found in _BRACKET.finditer(flat)])
-    return tuple(_BRACKET.sub(lambda _: next(shown), visible).split("\n"))
+    without = _without_citations(flat)
+    brackets = iter([without[match.start()] for match in _BRACKET.finditer(flat)])
+    return tuple(_BRACKET.sub(lambda _: next(brackets), visible).split("\n"))
 
 
 def marked_parts(shown: str, text: str, marks: Sequence[tuple[int, int]]) -> list[tuple[str, bool]]:
-    """What is shown of a text in parts, each with whether it is marked. marks: spans [start, end) of the text.
+    """A shown text in parts, each with whether it is marked. marks: spans [start, end) of the original text.
 
-    What this module shows of a text differs in its spaces, and in characters that stand for one each; so the marks are
-    found by counting the characters that are neither spaces nor joiners.
+    Shown text differs from the original in spaces and joiners, so marks are mapped by counting all other characters.
     """
     ink = [place for place, char in enumerate(shown) if _has_ink(char)]
     parts: list[tuple[str, bool]] = []
@@ -112,18 +108,18 @@ def _has_ink(char: str) -> bool:
 
 
 def split_commands(text: str) -> list[tuple[str, bool]]:
-    """A message of Folio in parts, each with whether it is a command: those stand between backticks, which go."""
+    """A message in parts, each with whether it is a command. The backticks around commands are removed."""
     parts = COMMAND.split(text)
     return [(part, place % 2 == 1) for place, part in enumerate(parts) if part]
 
 
 def counted(count: int, what: str) -> str:
-    """A count of things as words: "1 paper", "1,200 papers"."""
+    """A count in words: "1 paper", "1,200 papers"."""
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def short_line(text: str, longest: int) -> str:
-    """Like `plain_line`: at most `longest` characters, cut at the end of a word."""
+    """Like `plain_line`, cut at the end of a word to at most `longest` characters."""
     line = plain_line(text)
     if len(line) <= longest:
         return line
@@ -131,7 +127,7 @@ def short_line(text: str, longest: int) -> str:
 
 
 def name_line(text: str, longest: int = LONGEST_NAME) -> str:
-    """Like `plain_line`, for a title, a person or a file: at most `longest` characters, without the middle."""
+    """Like `plain_line`, for a title, a person or a file: the middle of a long name is left out."""
     line = _visible(one_line(text))
     if len(line) > longest:
         tail = longest // 3
@@ -140,10 +136,10 @@ def name_line(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def citation_mark(key: str, page: int, flag: str = "") -> str:
-    """A citation of a file or a number as displayed: "[otters.pdf p.7]". No text that this module shows contains one.
+    """A citation by file name or arXiv number: "[otters.pdf p.7]". No text that this module shows contains one.
 
-    A name with spaces or commas has quotation marks, so that nothing in it passes for a label or for a second citation:
-    "[“Ongaro 2014,.pdf” p.7]". flag: a word of Folio's own, such as in "[otters.pdf, RETRACTED p.7]".
+    A name with spaces or commas gets quotation marks, so that it cannot pass for a label or a second citation:
+    "[“Ongaro 2014,.pdf” p.7]". flag: a word of NOTICE_MARKS: "[otters.pdf, RETRACTED p.7]".
     """
     is_quoted = key[:1] == "“" and key[-1:] == "”"
     name = _bare_key(key[1:-1] if is_quoted else key, _LONGEST_KEY - 2)
@@ -153,27 +149,27 @@ def citation_mark(key: str, page: int, flag: str = "") -> str:
 
 
 def label_mark(label: str, page: int, flag: str = "") -> str:
-    """A citation by author and year as displayed: "[Ongaro 2014, p. 6]". No text that this module shows has one."""
+    """A citation by author and year: "[Ongaro 2014, p. 6]". No text that this module shows contains one."""
     return f"[{_flagged(_bare_key(label, _LONGEST_KEY), flag)}, p. {page}]"
 
 
 def number_mark(number: int, flag: str = "") -> str:
-    """A citation by its place in the list of sources: "[3]", "[3, RETRACTED]". See `without_numbers`."""
+    """A citation by its number in the list of sources: "[3]", "[3, RETRACTED]". See `without_numbers`."""
     return f"[{_flagged(str(number), flag)}]"
 
 
 def without_numbers(text: str) -> str:
-    """Text with round brackets for the square ones around numbers, where citations are numbered: "[12, 14]", "[3-5]".
+    """Text with round brackets for square ones around numbers: "[12, 14]", "[3-5]". The length stays the same.
 
-    Each character stands for one, so that spans of the text hold for what is returned.
+    For output with numbered citations.
     """
     return _BRACKETED_NUMBERS.sub(r"(\g<numbers>)", text)
 
 
 def mark_again(shown: str, page: int, flag: str | None = None) -> str:
-    """A citation as it was displayed once, by any version: whatever its name holds, it is one citation of this page.
+    """A citation that any version has displayed, made again: whatever its name holds, it is one citation of this page.
 
-    flag: the word that it has now; None for the one that it had.
+    flag: its word now; None keeps the old word.
     """
     label, comma, _ = shown.removeprefix("[").rpartition(", p. ")
     make = label_mark if comma and shown.endswith(f", p. {page}]") else citation_mark
@@ -189,18 +185,18 @@ def _flagged(name: str, flag: str) -> str:
 def _bare_key(key: str, longest: int) -> str:
     """A name without brackets, on one line."""
     visible = _JOINERS.sub("\ufffd", "".join("\ufffd" if char in _SELECTORS else char for char in key))
-    bare = _BRACKET.sub(lambda found: "(" if found.group() in _OPENING else ")", visible)
+    bare = _BRACKET.sub(lambda match: "(" if match.group() in _OPENING else ")", visible)
     return name_line(bare, longest)
 
 
 def page_words(pages: tuple[int, int]) -> str:
-    """The first and the last page as people write them: "p. 3" or "pp. 3–4"."""
+    """The first and last page in words: "p. 3" or "pp. 3–4"."""
     first, last = pages
     return f"p. {first}" if first == last else f"pp. {first}–{last}"
 
 
 def _visible(text: str) -> str:
-    """Text with a mark in place of each character that controls or hides something."""
+    """Text with a mark in place of each control character and each invisible one."""
     return "".join(map(_shown, _JOINERS.sub("", text)))
 
 
@@ -214,9 +210,9 @@ def _without_citations(text: str) -> str:
     """Text with round brackets for the square ones around a page reference."""
     opened: list[int] = []
     rounded: dict[int, str] = {}
-    for found in _BRACKET.finditer(text):
-        at = found.start()
-        if found.group() in _OPENING:
+    for match in _BRACKET.finditer(text):
+        at = match.start()
+        if match.group() in _OPENING:
             opened.append(at)
             continue
         start = opened.pop() if opened else None
@@ -229,8 +225,7 @@ def _without_citations(text: str) -> str:
     return "".join(rounded.get(at, char) for at, char in enumerate(text))
 
 
-# Words for what became of a statement, and for the evidence of a deep answer. The page's are in statement.js.
-
+# Words about statements and the evidence of a deep answer. The web page has its own, in statement.js.
 IN_PLACE = "In place of a statement that the papers do not support:"
 LEFT_OUT = "Left out"
 MAY_NOT_ANSWER = "These are about the topic, and may not answer the question."
@@ -241,9 +236,9 @@ REASONS_NOT_KEPT = "The statements that were left out were not kept with this an
 
 
 def legend(verifiers: Sequence[str]) -> str:
-    """What the sign before a reworded statement means; "" if there is none.
+    """The meaning of the sign before reworded statements; "" if there are none.
 
-    verifiers: of each reworded statement, the verifier that agreed with it; "" where none ran.
+    verifiers: for each reworded statement, the verifier that agreed with it; "" if none ran.
     """
     if not verifiers:
         return ""

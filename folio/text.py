@@ -1,4 +1,4 @@
-"""Text to search tokens, to sentences, and to an estimate of how many tokens a language model will count."""
+"""Splits text into search tokens and sentences, compares text, and estimates a language model's token count."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-VERSION = 2  # of tokenize; an index made with another is made again
+VERSION = 2  # of tokenize; an index of another version is rebuilt
 
-# A short list like SMART's: words that hardly distinguish passages.
+# A short list like SMART's: words that hardly distinguish passages
 STOP_WORDS = frozenset(
     "a about after all also an and any are as at be because been before being between both but by can could did do does"
     " doing during each for from further had has have having he her here hers him his how i if in into is it its itself"
@@ -43,9 +43,9 @@ def tokenize(text: str) -> list[str]:
 
 
 class _TokensOf(dict[str, tuple[str, ...]]):
-    """The tokens of words between spaces. Looking one up takes a tenth of the time of finding its compounds.
+    """A cache: word between spaces -> its tokens. A lookup takes a tenth of the time of tokenizing.
 
-    It forgets everything when it is full; text without spaces is not kept, so that it cannot fill the memory.
+    A full cache is cleared. Long words are not kept, so that text without spaces cannot fill the memory.
     """
 
     def __missing__(self, word: str) -> tuple[str, ...]:
@@ -63,24 +63,24 @@ _TOKENS_OF = _TokensOf()
 
 @lru_cache(maxsize=200_000)
 def _tokens(word: str) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    tokens: dict[str, None] = {}
     folded = word.casefold()
     if len(folded) <= 64 and not (folded.isalpha() and folded in STOP_WORDS):
-        found[_stem(folded)] = None
+        tokens[_stem(folded)] = None
     for piece in re.split(r"[./+:]", word):
         whole = piece.casefold()
         if whole != folded and whole not in STOP_WORDS and len(whole) > 1:
-            found[_stem(whole)] = None
+            tokens[_stem(whole)] = None
         for part in (_PART if piece.isascii() else _PART_UNICODE).findall(piece):
             token = part.casefold()
             if token != folded and token not in STOP_WORDS and (len(token) > 1 or token.isdigit()):
-                found[_stem(token)] = None
-    for run in _CJK.findall(word):  # no spaces between words there: pairs of characters stand for them
-        found.update((run[i : i + 2], None) for i in range(len(run) - 1))
-    return tuple(found)
+                tokens[_stem(token)] = None
+    for run in _CJK.findall(word):  # text without spaces between words: pairs of characters stand for words
+        tokens.update((run[i : i + 2], None) for i in range(len(run) - 1))
+    return tuple(tokens)
 
 
-# Letters that Unicode does not take apart into a plain letter and its mark
+# Letters that Unicode does not decompose into a plain letter and a mark
 _PLAIN_LETTERS = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ħ": "h", "Ħ": "H", "ı": "i", "æ": "ae", "Æ": "AE"}
     | {"œ": "oe", "Œ": "OE", "ð": "d", "Ð": "D", "þ": "th", "Þ": "TH"}
@@ -89,13 +89,13 @@ _ACCENTED = re.compile(r"([A-Za-z])[\u0300-\u036f]+")
 
 
 def without_accents(text: str) -> str:
-    """The text with Latin letters in place of accented ones; other scripts keep their marks, which tell letters apart.
+    """The text with plain Latin letters for accented ones. Other scripts keep their marks, which distinguish letters.
 
     >>> without_accents("Łukasz Šidák, Möngke; Ёлка が")
     'Lukasz Sidak, Mongke; Ёлка が'
     """
-    apart = unicodedata.normalize("NFD", text.translate(_PLAIN_LETTERS))
-    return unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", apart))
+    decomposed = unicodedata.normalize("NFD", text.translate(_PLAIN_LETTERS))
+    return unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", decomposed))
 
 
 @lru_cache(maxsize=1)
@@ -116,54 +116,54 @@ def without_marks(text: str) -> str:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text as they are typed where there are no accents: "Jürgen O'Neil" -> jurgen, o, neil."""
+    """The words of a text in lower case, without accents: "Jürgen O'Neil" -> jurgen, o, neil."""
     return re.findall(r"\w+", without_marks(text))
 
 
 def fold(text: str) -> str:
-    """A title or a name for comparison: letters and digits alone, without case and diacritics."""
+    """A title or a name for comparison: only letters and digits, without case and diacritics."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return "".join(char for char in plain if char.isalnum())
 
 
 def one_line(text: str) -> str:
-    """The text with one space for each run of white space and line breaks, and none at its ends."""
+    """The text with one space for each run of white space, and none at its ends."""
     return " ".join(text.split())
 
 
 def shorten(text: str, longest: int) -> str:
-    """The text in at most `longest` characters; "…" stands for what is cut off."""
+    """The text cut to at most `longest` characters, with "…" at the cut."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def reason_of(error: Exception) -> str:
-    """What an error of another library says, as part of a sentence."""
+    """The message of another library's error, as part of a sentence."""
     return one_line(str(error))[:100] or type(error).__name__
 
 
 def whole_words(text: str, longest: int) -> str:
-    """The beginning of a text that is longer than `longest` characters, up to the end of a word if it has a space."""
+    """At most the first `longest` characters of a longer text, up to the end of a word if it has a space."""
     cut = text[:longest]
     return cut.rpartition(" ")[0] or cut
 
 
 def coverage(weights: Mapping[str, float], tokens: Iterable[str]) -> float:
-    """The weighted share, in [0, 1], of a question's tokens that are among these."""
+    """The weighted share, in [0, 1], of a question's tokens that are among `tokens`."""
     total = sum(weights.values())
     present = set(tokens)
     return sum(weight for token, weight in weights.items() if token in present) / total if total else 0.0
 
 
-# At most one token of a language model's tokenizer: a piece of a word, of a number, or a sign.
+# At most one token of a language model's tokenizer: a piece of a word or of a number, or a sign
 _PIECE = re.compile(r"[A-Za-z]{1,4}|\d{1,3}|\s+|[^\sA-Za-z\d]")
 
 
 def estimate_tokens(text: str) -> int:
     """An upper estimate of a model's token count.
 
-    Llama 3 makes about one token of 4.4 letters of English prose, of at most 3 digits, and of most signs; counting a
-    token for each 4 letters, 3 digits and sign stays above it for prose, tables and formulas alike. A character
-    outside ASCII counts as its bytes in UTF-8 less one, which no tokenizer that works on bytes exceeds by much.
+    Llama 3 has about one token for 4.4 letters of English prose, for at most 3 digits, and for most signs. One token
+    for each 4 letters, 3 digits and sign is more than that in prose, tables and formulas. A character outside ASCII
+    counts as its bytes in UTF-8 less one, which no tokenizer on bytes exceeds by much.
     """
     pieces = 0
     for match in _PIECE.finditer(text):
@@ -175,9 +175,7 @@ def estimate_tokens(text: str) -> int:
     return pieces
 
 
-# Sentences
-
-# A sentence's end with what closes behind it, and a marker that is written without a space: "It is so.[1] Then"
+# The end of a sentence, with closing quotes and brackets, and a marker without a space: "It is so.[1] Then"
 _END = re.compile(
     r"(?<![.!?…。！？])[.!?…。！？]+(?:[\"'”’»)\]*]|\s»)*(?:[\[【]\d[\d,;\s–-]*[\]】])*(?=\s|$)"
     r"|[。！？]|\n\s*\n|\n(?=\s*(?:[•▪‣*–-]|\d{1,2}[.)])\s)"
@@ -190,7 +188,7 @@ _ABBREVIATIONS = frozenset(
 # These are also words, and abbreviations only before a number: "No. 5", but "The answer is no."
 _BEFORE_A_NUMBER = frozenset({"app", "ex", "no"})
 _NUMBER_FOLLOWS = re.compile(r"\s+\d")
-# The number of a list item, which the markers of the sentence before may precede: "It is so. [1] 2. Then"
+# The number of a list item, perhaps after markers of the sentence before: "It is so. [1] 2. Then"
 _ITEM_NUMBER = re.compile(r"\s*(?:[\[【(]+[^\[\]【】()]{1,40}[\]】)]+\s*)*\d+")
 _LAST_WORD = re.compile(r"[\w.&]+$")
 
@@ -198,8 +196,8 @@ _LAST_WORD = re.compile(r"[\w.&]+$")
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Spans [start, end) of the sentences of a text, without surrounding white space; list items count as sentences.
 
-    A full stop ends a sentence when it is not an abbreviation's, an initial's or a number's, and what follows can begin
-    one.
+    A full stop ends a sentence unless it belongs to an abbreviation, an initial or a number. What follows must be able
+    to begin a sentence.
     """
     spans, start = [], 0
     for match in _END.finditer(text):
@@ -212,12 +210,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def sentence_tokens(text: str) -> list[list[str]]:
-    """The search tokens of each sentence of a text; all of them in a row are those of the text."""
+    """The search tokens of each sentence of a text; together they are the tokens of the text."""
     return [[token for word in text[a:b].split() for token in _TOKENS_OF[word]] for a, b in sentence_spans(text)]
 
 
 def word_tokens(text: str) -> list[tuple[str, ...]]:
-    """The search tokens of each word between spaces; all of them in a row are those of the text."""
+    """The search tokens of each word between spaces; together they are the tokens of the text."""
     return [_TOKENS_OF[word] for word in text.split()]
 
 
@@ -248,7 +246,7 @@ def stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def without_ending(name: str) -> str:
-    """A file's name without its ending, its folders before it: "seas/otters". One of dots alone keeps it: "..pdf"."""
+    """A file name with its folders, without its ending: "seas/otters". A name of dots keeps it: "..pdf"."""
     path = PurePath(name)
     left = path.name.removesuffix(path.suffix)
     return (path.parent / left if left.strip(".") else path).as_posix()

@@ -62,7 +62,7 @@ def test_a_passage_has_the_kind_of_its_larger_part() -> None:
     kinds = [sections.kind(*span) for span in spans]
     assert kinds == [None, "methods", "methods", "limitations", "limitations", "methods", "references"]
     hit = raft()
-    assert hit.section_kind == "other"
+    assert hit.paper.sections.kind(hit.chunk.start, hit.chunk.end) == "other"
 
 
 @pytest.mark.parametrize("answer_format", ["prose", "statements"])

@@ -1,7 +1,8 @@
-"""Builds ONNX graphs of BERT-type models: the encoder of all-MiniLM-L6-v2, and cross-encoders with their classifier.
+"""ONNX graphs of BERT-type models: built from a model's files, which this module finds, and cached.
 
-Architecture: BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805). A graph reads one text at a time. There is no
-padding, so a text's hidden states depend on that text alone, and attention needs no mask, which is faster.
+Architecture: BERT (Devlin et al. 2019, https://arxiv.org/abs/1810.04805), for the encoder of all-MiniLM-L6-v2 and for
+cross-encoders with their classifier. A graph reads one text at a time, without padding: a text's hidden states depend
+only on that text, and attention needs no mask, which is faster.
 """
 
 from __future__ import annotations
@@ -30,16 +31,25 @@ if TYPE_CHECKING:
 # Version of the graphs. A change rebuilds cached graphs, and stored vectors of another version no longer match.
 VERSION = "int8-1"
 
-# The largest quantised weight. Eight bits would allow 127, but processors without VNNI add two products in 16 bits and
-# overflow (onnxruntime's "reduce_range"), so the vectors would depend on the processor.
+# The largest quantised weight. Eight bits allow 127, but then sums of two products overflow on processors without VNNI,
+# which add them in 16 bits (onnxruntime's "reduce_range"), and the vectors would depend on the processor.
 MAX_WEIGHT = 63
 
-# The embedding tables, as safetensors files name them.
+# The names of the embedding tables in safetensors files
 TABLES = ("word", "position", "token_type")
+# The files of a model
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+DIGESTS = "sha256.json"  # of the downloaded files; missing in a folder that somebody else filled
+# The folder for graphs, in MODELS_DIR
+GRAPHS = "onnx"
+_STALE_S = 600  # seconds after which the temporary file of a killed process is removed
 
 
 class _InputRange(NamedTuple):
-    """How an input is quantised to eight bits, after each token's values are divided by the largest of them."""
+    """How to quantise an input to eight bits, after dividing each token's values by its largest."""
 
     step: float
     zero: int  # the quantised 0
@@ -47,7 +57,7 @@ class _InputRange(NamedTuple):
 
 
 SIGNED = _InputRange(1 / 127, 128, 1e-6)
-# GELU never returns less than -0.17, so nearly all of the 256 values are free for positive numbers.
+# GELU never returns less than -0.17, so nearly all of the 256 values can be positive numbers.
 AFTER_GELU = _InputRange(1 / 235, 20, 2.0)
 
 
@@ -95,7 +105,7 @@ class _Graph:
         return self.add("Gemm", inputs, f"{module}.product", transB=1)
 
     def linear(self, x: str, module: str, input_range: _InputRange = SIGNED, *, bias: bool = True) -> str:
-        """The same, quantised if the graph is."""
+        """Like float_linear, quantised if the graph is."""
         if not self.terms:
             return self.float_linear(x, module, bias=bias)
         steps, zero, largest, rounded = self.quantise(x, input_range)
@@ -117,7 +127,7 @@ class _Graph:
     def quantise(self, x: str, input_range: _InputRange) -> tuple[str, str, str, str]:
         """The names of x's step, its zero point, each token's divisor, and x in eight bits.
 
-        Each token has its own scale, since a few tokens of a text have values ten times as large as the others.
+        Each token has its own scale: a few tokens of a text have values ten times as large as the others.
         """
         step, zero, min_divisor = input_range
         steps = self.constant(f"step.{zero}", np.array(step, np.float32))
@@ -134,8 +144,8 @@ class _Graph:
     def attention(self, queries: str, x: str, module: str) -> str:
         """Multi-head attention from the tokens of `queries` to those of x; shape (query tokens, dimension).
 
-        The value projection is never quantised: errors in its weights are the same in every token and do not average
-        out. This costs a tenth of the time and removes a third of the error.
+        The value projection is never quantised: errors in its weights are the same in every token and do not cancel.
+        This costs a tenth of the time and removes a third of the error.
         """
         parts = [f"{module}.{part}" for part in ("query", "key", "value")]
         products = [
@@ -153,7 +163,7 @@ class _Graph:
     def layer(self, x: str, module: str, *, only_first: bool = False) -> str:
         """One transformer layer. BiasGelu is the exact GELU, with the error function, as in training.
 
-        only_first: compute only the first token's state, which is all that a classifier needs.
+        only_first: compute only the first token's state, for a classifier.
         """
         queries = self.add("Gather", [x, "first"], "first_token", axis=0) if only_first else x
         attended = self.attention(queries, x, f"{module}.attention.self")
@@ -180,10 +190,10 @@ def build_graph(tensors: Mapping[str, Vectors], sizes: Sizes, terms: int, *, cla
     the last hidden states (tokens, dimension), or with a classifier its logits (1, labels). The same weights always
     give the same bytes.
 
-    terms: how many 8-bit integers are added up to represent most weights; 0 quantises nothing. 1 takes less than half
-    the time, and the vectors of all-MiniLM-L6-v2 then have a mean cosine of 0.998 to the exact ones. 2 takes three
-    quarters of the time and leaves only the quantisation of the inputs: accurate enough for a cross-encoder, whose best
-    passages often score close together. See LOG.md.
+    terms: number of 8-bit integers whose sum represents most weights; 0 quantises nothing. 1 takes less than half the
+    time, with a mean cosine of 0.998 to the exact vectors of all-MiniLM-L6-v2. 2 takes three quarters of the time and
+    leaves only the error of the quantised inputs: accurate enough for a cross-encoder, whose best passages often have
+    close scores. See LOG.md.
     """
     import onnx
     from onnx import helper, numpy_helper
@@ -208,22 +218,9 @@ def build_graph(tensors: Mapping[str, Vectors], sizes: Sizes, terms: int, *, cla
     return content
 
 
-# A folder of ONNX graphs built from model weights, so that the next start only reads them.
-#
-# Next to each graph, a JSON record says how it was built and gives the size, time and SHA-256 of each source file. A
-# source is hashed again only if its size or time has changed; a graph is hashed whenever it is read. A graph that is
-# missing, damaged or built from other sources counts as absent. Files are replaced atomically, so any number of
-# processes may share the folder. If it is not writable, nothing is cached.
-
-# The folder for graphs, in MODELS_DIR.
-GRAPHS = "onnx"
-# A temporary file older than this many seconds was left behind by a killed process.
-_STALE_S = 600
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that a graph was built from, as it was when it was hashed."""
+    """A file that a graph was built from, at the time of hashing."""
 
     path: str  # absolute
     size: int
@@ -233,7 +230,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class OnnxCache:
-    """The cached graph of this name. folder None: nothing is cached."""
+    """The cached graph of a name, with its JSON record: its version, and size, time and SHA-256 of each source file.
+
+    A graph that is missing, damaged or built from other sources counts as absent. Files are replaced atomically, so
+    processes may share the folder. Nothing is cached if the folder is None or not writable.
+    """
 
     folder: Path | None
     name: str
@@ -254,7 +255,7 @@ class OnnxCache:
             return cls(folder, name)
 
     def hash_sources(self, paths: Sequence[Path]) -> tuple[Source, ...]:
-        """These files as they are now. A file with the recorded size and time is not hashed again. Raises OSError."""
+        """The current state of these files. Hashes only files whose size or time has changed. Raises OSError."""
         known = {(source.path, source.size, source.mtime_ns): source for source in self.sources}
         hashed = []
         for path in paths:
@@ -264,7 +265,7 @@ class OnnxCache:
         return tuple(hashed)
 
     def matches(self, version: str, sources: Sequence[Source]) -> bool:
-        """Whether the graph was built by this version from files with these contents."""
+        """Whether this version built the graph from files with these contents."""
         return self.version == version and [s.sha256 for s in self.sources] == [s.sha256 for s in sources]
 
     def load(self) -> bytes | None:
@@ -278,9 +279,9 @@ class OnnxCache:
         return content if hashlib.sha256(content).hexdigest() == self.digest else None
 
     def save(self, version: str, sources: Sequence[Source], content: bytes) -> None:
-        """Replace the cached graph and its record. Empty content records that none can be built from these sources.
+        """Replace the cached graph and its record. Empty content records that these sources give no graph.
 
-        The record is written last and names the graph by its hash, so the two always match. Never raises OSError.
+        The record is written last and names the graph by its hash, so both always match. Never raises OSError.
         """
         if self.folder is None:
             return
@@ -319,20 +320,11 @@ class OnnxCache:
                 path.unlink(missing_ok=True)
 
 
-# The files of a model on this computer: where they are, and whether they are as they were downloaded.
-
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-TOKENIZER = "tokenizer.json"
-TOKENIZER_CONFIG = "tokenizer_config.json"
-DIGESTS = "sha256.json"  # of the files as they were downloaded; a folder that somebody else filled has none
-
-
 def find_model(name: str, models: Path) -> Path | None:
     """The folder of a cross-encoder: `name` as a path, in `models`, or in Hugging Face's cache. None if not found.
 
     Uses no network, and not Hugging Face's package, which takes a quarter of a second to import. A relative path begins
-    with a dot: the name of a model must not lead into the current folder, which may be one of papers.
+    with a dot: a model's name must not lead into the current folder, which may be a folder of papers.
     """
     is_path = name.startswith(".") or Path(name).is_absolute()
     folders = [Path(name)] if is_path else [models / name.rpartition("/")[2]]
@@ -354,13 +346,13 @@ def _hub_cache() -> Path:
 
 
 def record_digests(folder: Path) -> None:
-    """Record the SHA-256 of each file of a model that has just been downloaded, so that a change is noticed."""
+    """Record the SHA-256 of each file of a model after its download, to detect changes."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts)
     write_json(folder / DIGESTS, {path.relative_to(folder).as_posix(): sha256_file(path) for path in files})
 
 
 def changed_file(folder: Path) -> str:
-    """The name of a file that is not as it was downloaded, as far as that was recorded; "" if there is none."""
+    """The name of a file that has changed since its download, if that was recorded; "" if there is none."""
     record = folder / DIGESTS
     if not record.exists():
         return ""

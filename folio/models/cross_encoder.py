@@ -1,7 +1,7 @@
-"""A cross-encoder from local files: a model that reads two texts together, as a reranker a question and a passage.
+"""Cross-encoders from local files, which read two texts together: a reranker, and an NLI or groundedness verifier.
 
-A model of BERT's or RoBERTa's type runs on onnxruntime, as a graph that is built once, with the package onnx, and
-cached (models/bert_onnx.py). A model of another type runs on sentence-transformers, where that is installed.
+A model of BERT's or RoBERTa's type runs on onnxruntime, as a graph that the package onnx builds once (bert_onnx.py).
+Models of other types run on sentence-transformers, if that is installed.
 """
 
 from __future__ import annotations
@@ -41,20 +41,17 @@ from folio.text import one_line, sentence_spans
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-
-# What runs a cross-encoder: its graph on onnxruntime, or sentence-transformers. Pairs of texts in, logits out.
-
 Pair = tuple[str, str]
 
 # Without one of these files, transformers silently creates a tokenizer with an empty vocabulary.
 TOKENIZERS = (TOKENIZER, "vocab.txt")
-# model_type in config.json -> architecture, and what the names of the encoder's tensors begin with
+# model_type in config.json -> architecture, and the prefix of the names of the encoder's tensors
 _TYPES = {
     "bert": ("BertForSequenceClassification", "bert."),
     "roberta": ("RobertaForSequenceClassification", "roberta."),
     "xlm-roberta": ("XLMRobertaForSequenceClassification", "roberta."),
 }
-# The weights that a graph uses. A model with others is of another type.
+# The weights that a graph uses. A model with other weights is of another type.
 _WEIGHTS = re.compile(
     r"(embeddings\.((word|position|token_type)_embeddings\.weight|LayerNorm\.(weight|bias))"
     r"|encoder\.layer\.\d+\.(attention\.self\.(query|key|value)|attention\.output\.(dense|LayerNorm)"
@@ -62,8 +59,8 @@ _WEIGHTS = re.compile(
     r"|pooler\.dense\.(weight|bias)|classifier\.(weight|bias))"
 )
 _POSITIONS = "embeddings.position_embeddings.weight"
-_POSITIONS_BY_DEFAULT = 512  # of a model whose config.json has no number
-_TORCH_BATCH = 8  # pairs; the logits of each batch are there before the next one is run
+_POSITIONS_BY_DEFAULT = 512  # for a config.json without a number
+_TORCH_BATCH = 8  # pairs; each batch gives its logits before the next one runs
 
 
 class PairModel(Protocol):
@@ -73,16 +70,14 @@ class PairModel(Protocol):
     special_tokens: int  # in a pair
 
     def logits(self, pairs: Sequence[Pair]) -> Iterator[Vectors]:
-        """Shape (labels,) for each pair, in order, as each is computed. The texts have no lone surrogates."""
-        ...
+        """Shape (labels,) for each pair, in order, as computed. The texts have no lone surrogates."""
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, without special ones."""
-        ...
+        """The number of a text's tokens, without special ones."""
 
 
 class OnnxPairs:
-    """A graph of bert_onnx.py, with the model's embedding tables and tokenizer."""
+    """A cross-encoder on onnxruntime: a graph of bert_onnx.py, with the model's embedding tables and tokenizer."""
 
     def __init__(self, folder: Path, graph: bytes, threads: int = 0) -> None:
         from tokenizers import Tokenizer
@@ -92,7 +87,7 @@ class OnnxPairs:
         self._encoder = OnnxEncoder(graph, words, positions, types, threads)
         self._has_types = len(types) > 1
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-        # "[SEP]" in a paper is text: it must not end the text for the model.
+        # "[SEP]" in a paper is text, and must not end the text for the model.
         self._tokenizer.encode_special_tokens = True
         self._tokenizer.no_padding()
         self.max_tokens = max_tokens(folder)
@@ -125,9 +120,9 @@ class OnnxPairs:
 
 
 class TorchPairs:
-    """sentence-transformers on the same files: slower to load, but for every type of model.
+    """A cross-encoder on sentence-transformers: slower to load, but for every type of model.
 
-    Its packages raise errors of their own for files that they cannot read.
+    The packages raise their own errors for files that they cannot read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -165,8 +160,8 @@ class TorchPairs:
 def read_model(folder: Path) -> tuple[Sizes, dict[str, Vectors]]:
     """A model's sizes, and its weights under BERT's names. Raises ValueError, KeyError or OSError for another type.
 
-    RoBERTa is BERT with other names in its classifier, one type of token, and positions that are counted from behind
-    that of padding (Liu et al. 2019, https://arxiv.org/abs/1907.11692).
+    RoBERTa is BERT with other names in its classifier, one type of token, and positions that start after the padding's
+    (Liu et al. 2019, https://arxiv.org/abs/1907.11692).
     """
     config = read_json(folder / CONFIG)
     architecture, prefix = _TYPES[config["model_type"]]
@@ -205,8 +200,8 @@ def max_tokens(folder: Path) -> int:
 # A change rebuilds cached graphs. 3: a model's configuration and the names of its weights decide whether it has one.
 GRAPH_VERSION = f"{VERSION}, cross-encoder 3"
 
-# A new reranker's quantised graph is compared with the exact one on these: passages that answer, that do not, that are
-# empty and that are too long.
+# A reranker's quantised graph is compared with its exact graph on these: passages that answer, do not answer, are empty
+# or are too long.
 _QUESTIONS = ("What do sea otters eat?", "How thick is the ice of a glacier?")
 _PASSAGES = (
     "Sea otters eat urchins, clams and crabs, which they open with stones.",
@@ -217,16 +212,16 @@ _PASSAGES = (
     "Sea otters float in kelp, and where they are hunted the urchins eat it. " * 60,
 )
 CHECK_PAIRS = tuple((question, passage) for question in _QUESTIONS for passage in _PASSAGES)
-# The root mean square difference of the quantised graph's logits may be this share of their standard deviation, for
-# each label. Otherwise the exact graph is used.
+# For each label, the root mean square error of the quantised graph's logits may be this share of their standard
+# deviation. Otherwise the exact graph is used.
 QUANTISED_TOLERANCE = 0.05
 
 
 class CrossEncoder:
     """A cross-encoder, whatever its labels mean; loaded on first use.
 
-    folder: the model's files. otherwise: the setting that does without it. check_pairs: what a new graph is checked
-    with. cache: the folder for its graph; None for no cache. threads: see OnnxEncoder.
+    folder: the model's files. otherwise: the setting that works without the model. check_pairs: pairs to check a new
+    graph with. cache: the folder for the graph; None for no cache. threads: see OnnxEncoder.
     """
 
     def __init__(
@@ -249,29 +244,29 @@ class CrossEncoder:
         self._lock = Lock()
 
     def load(self) -> PairModel:
-        """The model; builds and caches its graph if it is not cached. Raises ModelMissing."""
+        """The model. Builds and caches its graph on the first call. Raises ModelMissing."""
         with self._lock:
             if self._model is None:
                 self._model = self._load()
             return self._model
 
     def unusable(self, reason: str) -> ModelMissing:
-        """The error for files that cannot be used; the reason completes "... cannot be loaded: "."""
+        """The error for unusable files. reason: completes "... cannot be loaded: "."""
         return ModelMissing(
             f"The cross-encoder in {self.folder} cannot be loaded: {reason}.",
             f"Delete the folder and run `{fetch_command(self.name)}`, or set {self._otherwise}.",
         )
 
     def _load(self) -> PairModel:
-        """The model on onnxruntime if it has a graph, else on sentence-transformers. Raises ModelMissing."""
+        """The model on onnxruntime if it has a graph, otherwise on sentence-transformers. Raises ModelMissing."""
         path_hash = hashlib.sha256(os.path.abspath(self.folder).encode()).hexdigest()[:8]
         cached = OnnxCache.read(self._cache, f"{self.folder.name}-{path_hash}")
         names = (CONFIG, WEIGHTS, TOKENIZER, TOKENIZER_CONFIG)
         if changed := changed_file(self.folder):
-            raise self.unusable(f"{changed} is not as it was downloaded")
+            raise self.unusable(f"{changed} has changed since it was downloaded")
         try:
             sources = cached.hash_sources([self.folder / name for name in names])
-        except OSError:  # sentence-transformers accepts other file names, and reports what is wrong if it cannot
+        except OSError:  # sentence-transformers accepts other file names, and otherwise reports the problem
             return self._torch_model()
         if cached.matches(GRAPH_VERSION, sources):
             if content := cached.load():
@@ -283,9 +278,9 @@ class CrossEncoder:
         return OnnxPairs(self.folder, content, self._threads) if content else self._torch_model(reason)
 
     def _build_graph(self) -> tuple[bytes, str]:
-        """The graph, quantised if that is accurate enough; or b"" and why there is none. Raises ModelMissing.
+        """The graph, quantised if that is accurate enough; or b"" and the reason for none. Raises ModelMissing.
 
-        tests/models/test_cross_encoder.py holds the exact graph against sentence-transformers.
+        tests/models/test_cross_encoder.py compares the exact graph with sentence-transformers.
         """
         try:
             sizes, tensors = read_model(self.folder)
@@ -300,14 +295,14 @@ class CrossEncoder:
                 f"The cross-encoder in {self.folder} has not been prepared yet, which needs the package {error.name}.",
                 f"Run `{install_command('cross-encoders')}`, or set {self._otherwise}.",
             ) from error
-        except Exception as error:  # a model of another type; each package has errors of its own for that
+        except Exception as error:  # a model of another type, for which each package has its own errors
             return b"", one_line(str(error)).rstrip(".") or type(error).__name__
 
     def _check(self, graph: bytes) -> Vectors:
         return np.stack(list(OnnxPairs(self.folder, graph, self._threads).logits(self._check_pairs)))
 
     def _torch_model(self, reason: str = "it is of another type") -> PairModel:
-        """reason: why there is no graph."""
+        """reason: for there being no graph."""
         try:
             return TorchPairs(self.folder)
         except ModuleNotFoundError as error:
@@ -316,17 +311,17 @@ class CrossEncoder:
                 " may run it, is not installed.",
                 f"Run `{install_command('torch')}`, or set {self._otherwise}.",
             ) from error
-        except Exception as error:  # each package has errors of its own for files it cannot read
+        except Exception as error:  # each package has its own errors for files that it cannot read
             raise self.unusable(one_line(str(error)).rstrip(".")[:160]) from error
 
 
 class CrossEncoderReranker:
-    """A cross-encoder with one label: how well a passage answers a question. The first question loads the model.
+    """A cross-encoder with one label, the relevance of a passage to a question. The first question loads the model.
 
     folder, cache, threads: see CrossEncoder.
     """
 
-    reads: int | None = 20  # each costs a run of the model
+    reads: int | None = 20  # each needs a run of the model
 
     def __init__(self, folder: Path, name: str, cache: Path | None = None, threads: int = 0) -> None:
         self.name = name
@@ -343,24 +338,16 @@ class CrossEncoderReranker:
         return [1 / (1 + math.exp(-float(row[0]))) for row in rows]
 
     def load(self) -> None:
-        """Load the model; build and cache its graph if it is not cached. Raises ModelMissing."""
+        """Load the model. Builds and caches its graph if needed. Raises ModelMissing."""
         self._encoder.load()
 
 
 def encodable(text: str) -> str:
-    """The text without lone surrogates, which PDFs contain and tokenizers refuse.
-
-    Each is replaced by one character, so offsets stay.
-    """
+    """The text with a character for each lone surrogate: PDFs have some, and tokenizers refuse them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-# An NLI or groundedness cross-encoder as a verifier: it reads premise and statement and weighs the labels.
-#
-# It reads what a reranker's files hold (cross_encoder.py). What its labels mean is read from their names in
-# config.json.
-
-# Tokens of a premise that a statement must leave room for. A longer statement is not judged.
+# A statement must leave room for this many tokens of the premise. A longer statement is not judged.
 MIN_PREMISE_TOKENS = 32
 _PREMISES = (
     "Sea otters eat urchins, clams and crabs, which they open with stones.",
@@ -378,31 +365,31 @@ _STATEMENTS = (
 NLI_CHECK_PAIRS = tuple((premise, statement) for premise in _PREMISES for statement in _STATEMENTS)
 
 _Meaning = Literal["entails", "contradicts", "neither"]
-# What a label's name begins with -> what the label means; the first that fits
+# The beginning of a label's name -> the label's meaning; the first match wins
 _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"(not|non|un|in|no)[_\W]*(entail|support|consistent|grounded|faithful|factual)", "neither"),
     (r"entail|support|consistent|grounded|faithful|factual", "entails"),
     (r"contradict|refut", "contradicts"),
     (r"neutral|hallucinat", "neither"),
 )
-# The two labels of a groundedness model that nobody named, such as MiniCheck
+# The two labels of a groundedness model without names, such as MiniCheck
 _UNNAMED = (["0", "1"], ["LABEL_0", "LABEL_1"])
 _WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What the numbers that a model gives for a pair mean."""
+    """The meaning of a model's logits."""
 
     count: int
     entails: int
-    contradicts: int | None = None  # None for a groundedness model, which cannot tell
+    contradicts: int | None = None  # None for a groundedness model
 
 
 def read_labels(names: Sequence[str]) -> Labels:
-    """The labels of a model by their names, in any order and case. Raises ValueError if they are not those of NLI.
+    """The labels of a model from their names, in any order and case. Raises ValueError if they are not those of NLI.
 
-    With one label, or two without names, the model says whether the statement is supported, the last label being yes.
+    In a model with one label, or with two without names, the last label means that the statement is supported.
     """
     if len(names) == 1 or list(names) in _UNNAMED:
         return Labels(len(names), len(names) - 1)
@@ -418,9 +405,9 @@ def _meaning(name: str) -> _Meaning | None:
 
 
 class NliVerifier:
-    """A verifier that needs no server. The first claim loads the model.
+    """An NLI or groundedness cross-encoder as a verifier, without a server. The first claim loads the model.
 
-    folder, cache, threads: see CrossEncoder.
+    The meaning of the labels comes from their names in config.json. folder, cache, threads: see CrossEncoder.
     """
 
     def __init__(self, folder: Path, name: str, cache: Path | None = None, threads: int = 0) -> None:
@@ -430,19 +417,19 @@ class NliVerifier:
         )
 
     def load(self) -> None:
-        """Load the model; build and cache its graph if it is not cached. Raises ModelMissing."""
+        """Load the model. Builds and caches its graph if needed. Raises ModelMissing."""
         self._labels()
         self._encoder.load()
 
     def for_answer(self, start: PromptStart) -> NliVerifier:
-        """See protocols.Verifier. It has no prompt."""
+        """See protocols.Verifier. This verifier has no prompt."""
         return self
 
     def entails(self, claims: Sequence[Claim]) -> Iterator[Entailment]:
-        """See protocols.Verifier. A premise that is too long is read in parts, and the best part counts.
+        """See protocols.Verifier. A long premise is read in parts, and the best part counts.
 
-        A claim without words, or whose statement is too long, is not known. The title is not read: a statement that
-        repeats it would seem to follow from any sentence of the paper. Raises ModelMissing.
+        The verdict is not known for a claim without words, or with a statement that is too long. The title is not read:
+        a statement that repeats it would seem to follow from any sentence of the paper. Raises ModelMissing.
         """
         labels = self._labels()
         model = self._encoder.load()
@@ -460,7 +447,7 @@ class NliVerifier:
 
 
 def _pairs(claim: Claim, model: PairModel) -> list[Pair]:
-    """What a model reads of a claim: each part of the premise with the whole statement."""
+    """The model's input for a claim: each part of the premise with the whole statement."""
     premise, statement = encodable(claim.premise).strip(), encodable(claim.statement).strip()
     room = model.max_tokens - model.special_tokens - model.count_tokens(statement)
     if not (premise and statement) or room < MIN_PREMISE_TOKENS:
@@ -469,7 +456,7 @@ def _pairs(claim: Claim, model: PairModel) -> list[Pair]:
 
 
 def _split(premise: str, room: int, model: PairModel) -> list[str]:
-    """The premise in parts of whole sentences, at most `room` tokens each. Neighbouring parts share a sentence."""
+    """The premise in parts of whole sentences, at most `room` tokens each. Neighbours share a sentence."""
     if model.count_tokens(premise) <= room:
         return [premise]
     spans = [piece for span in sentence_spans(premise) for piece in _pieces(premise, *span, room, model)]
@@ -489,7 +476,7 @@ def _split(premise: str, room: int, model: PairModel) -> list[str]:
 
 
 def _pieces(text: str, start: int, end: int, room: int, model: PairModel) -> list[tuple[int, int]]:
-    """The span of a sentence, or those of its words if it is too long, or of parts of words."""
+    """The span of a sentence; if that is too long, the spans of its words, or of parts of words."""
     if end - start < 2 or model.count_tokens(text[start:end]) <= room:
         return [(start, end)]
     spans = [word.span() for word in _WORD.finditer(text, start, end)]
@@ -500,9 +487,9 @@ def _pieces(text: str, start: int, end: int, room: int, model: PairModel) -> lis
 
 
 def _verdict(logits: Vectors, labels: Labels) -> Entailment:
-    """What the labels' logits of each part say, shape (parts, labels).
+    """The verdict from each part's logits, shape (parts, labels).
 
-    A contradiction in one part counts as far as no other part entails the statement.
+    A contradiction in one part counts only as far as no other part entails the statement.
     """
     if labels.count == 1:
         return Entailment(float((1 / (1 + np.exp(-logits.astype(np.float64)))).max()))

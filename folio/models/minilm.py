@@ -1,10 +1,10 @@
-"""all-MiniLM-L6-v2 on onnxruntime: the embedder that needs no server and no download.
+"""all-MiniLM-L6-v2 on onnxruntime: the built-in embedder, which needs no server and no download.
 
 The model comes with Folio, in FOLDER: its encoder as an ONNX graph (bert_onnx.py), and its word embeddings in half
-precision, which stay in the memory-mapped file. scripts/make_minilm.py makes them from the publisher's weights. One
-model gives vectors of questions and passages, and token embeddings for late interaction. Its matrices are quantised to
-eight bits: three times as fast as sentence-transformers, at a cosine of 0.998 to its vectors. A text's vector depends
-on that text alone.
+precision, in a memory-mapped file. scripts/make_minilm.py makes them from the publisher's weights. The model gives
+vectors of questions and passages, and token embeddings for late interaction. Its matrices are quantised to eight bits:
+three times as fast as sentence-transformers, at a cosine of 0.998 to its vectors. A text's vector depends only on the
+text.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ from folio.system.threads import run_in_background
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-
-# Runs the graphs of bert_onnx.py on onnxruntime: token ids in, numbers out, several texts at once.
-
 Ids = npt.NDArray[np.int32]
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
+Key = TypeVar("Key", bound=Hashable)
+Made = TypeVar("Made")
 
 
 def read_tensors(path: Path) -> dict[str, Vectors]:
@@ -60,25 +59,25 @@ def read_tensors(path: Path) -> dict[str, Vectors]:
 
 
 class OnnxEncoder:
-    """A loaded graph and its embedding tables. It never changes, so any number of threads may share it.
+    """Runs a graph of bert_onnx.py on onnxruntime, with its embedding tables. Thread-safe: it never changes.
 
-    Embeddings are looked up here and not in the graph: the word table is half of a model, and only the rows in use
-    are read from disk.
+    Embeddings are looked up here and not in the graph: the word table is half of a model, and only the needed rows are
+    read from disk.
     """
 
     def __init__(self, graph: bytes, words: Vectors, positions: Vectors, types: Vectors, threads: int = 0) -> None:
         """words: (vocabulary, dimension). positions: (positions, dimension). types: (types, dimension).
 
-        threads: how many texts to run at once; 0 for one per core.
+        threads: number of texts to run at once; 0 for one per core.
         """
         # Some builds of onnxruntime report usage to Microsoft unless this is set before the import.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime as ort  # type: ignore[import-untyped]
 
         options = ort.SessionOptions()
-        # Texts run in parallel, each on one thread: threads that share one text mostly wait for each other.
+        # Texts run in parallel, each on one thread: threads that share a text mostly wait for each other.
         options.intra_op_num_threads = 1
-        options.enable_mem_pattern = False  # it would plan and keep memory for every new text length
+        options.enable_mem_pattern = False  # it would plan memory for every new text length, and keep it
         # The graph already has the fused operators; a higher level adds a slower fused LayerNormalization.
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
         self._session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
@@ -108,27 +107,21 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# Remembers what a model made of the texts that it saw last.
-
-Key = TypeVar("Key", bound=Hashable)
-Made = TypeVar("Made")
-
-
 class Recent(Generic[Key, Made]):
-    """What was made for the keys that were used last; threads may share it.
+    """A cache of the values of the last used keys. Thread-safe.
 
-    lru_cache cannot do this: what is new is made in one batch, and the limit may be of another size than a number.
+    Unlike lru_cache, it makes all new values in one batch, and its limit may be a sum of sizes.
     """
 
     def __init__(self, most: int, size: Callable[[Made], int] = lambda made: 1) -> None:
-        """most: the sum of the sizes of all that is kept."""
+        """most: the largest sum of the sizes of all values."""
         self._most = most
         self._size = size
         self._kept = OrderedDict[Key, Made]()  # the most recently used last
         self._lock = threading.Lock()
 
     def get(self, keys: Sequence[Key], make: Callable[[list[Key]], Sequence[Made]]) -> list[Made]:
-        """What belongs to each key. make: called without the lock, for the keys that are not kept, each once."""
+        """The value of each key. make: called without the lock, for the keys without a value, each once."""
         with self._lock:
             known = {key: self._kept[key] for key in keys if key in self._kept}
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
@@ -143,8 +136,8 @@ class Recent(Generic[Key, Made]):
 
 
 FOLDER = Path(__file__).with_name("all-MiniLM-L6-v2")
-# words.npy: float16 (vocabulary, DIMENSION). positions.npy: float32 (WINDOW, DIMENSION), the embedding of the one type
-# of token added.
+# words.npy: float16 (vocabulary, DIMENSION). positions.npy: float32 (WINDOW, DIMENSION), plus the embedding of the only
+# type of token.
 GRAPH, WORDS, POSITIONS, TOKENIZER = "encoder.onnx", "words.npy", "positions.npy", "tokenizer.json"
 SHA256 = {
     GRAPH: "18b175440c125ba8f9d859137b1e4126fc4712d4e14c698d02cc5adc2bc56984",
@@ -152,15 +145,15 @@ SHA256 = {
     POSITIONS: "f6f122df82ef7a768899ebf380a8b8288c182d6a6290ddeef03b4a95b2bd201d",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-# of the publisher's model.safetensors, which the first three are made from
+# of the publisher's model.safetensors, from which the first three are made
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-ARITHMETIC = f"{VERSION}, words float16"  # a change makes stored vectors of another one no longer match
+ARITHMETIC = f"{VERSION}, words float16"  # with another value, stored vectors no longer match
 
 NAME = "all-MiniLM-L6-v2"
-# from the model's config.json, which cannot change unless the weights do
+# from the model's config.json
 DIMENSION = 384
 CLS, SEP = 101, 102
-EPSILON = 1e-12  # the least length that a vector is divided by
+EPSILON = 1e-12  # the smallest divisor for a vector's length
 
 WINDOW = 256  # tokens, [CLS] and [SEP] included: max_seq_length in sentence_bert_config.json
 STRIDE = 32  # tokens that neighbouring windows of a long text share, so that no short phrase is split in both
@@ -170,7 +163,7 @@ CACHED_TOKENS = 16_384  # hidden states kept, 25 MB: enough for a question, its 
 def read_file(folder: Path, name: str, expected: str) -> bytes:
     """A file of a model that comes with Folio. expected: its SHA-256.
 
-    Raises ModelMissing if it is not there, ModelError if it cannot be read or was changed.
+    Raises ModelMissing if it does not exist, ModelError if it cannot be read or has changed.
     """
     again = "Install Folio again, or restore the file from the repository."
     try:
@@ -201,7 +194,7 @@ def load_tokenizer(folder: Path = FOLDER) -> Tokenizer:
 
 def token_ids(tokenizer: Tokenizer, text: str) -> tuple[Ids, list[tuple[int, int]]]:
     """A text's token ids, shape (tokens,), without [CLS] and [SEP], and each token's span in the text."""
-    # PDFs contain lone surrogates, which the tokenizer refuses; each is replaced by one character.
+    # PDFs have lone surrogates, which the tokenizer refuses: a character stands for each.
     valid = text.encode("utf-8", "replace").decode("utf-8")
     encoding = tokenizer.encode(valid, add_special_tokens=False)
     return np.array(encoding.ids, dtype=np.int32), encoding.offsets
@@ -209,7 +202,7 @@ def token_ids(tokenizer: Tokenizer, text: str) -> tuple[Ids, list[tuple[int, int
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The loaded model. It never changes, so any number of threads may share it."""
+    """The loaded model. Thread-safe: it never changes."""
 
     tokenizer: Tokenizer
     encoder: OnnxEncoder
@@ -220,13 +213,13 @@ class _Model:
         files = {name: read_file(folder, name, digest) for name, digest in SHA256.items() if name != TOKENIZER}
         words = np.load(folder / WORDS, mmap_mode="r")  # a question needs a few of its rows
         positions = np.load(BytesIO(files[POSITIONS]))
-        types = np.zeros((1, DIMENSION), np.float32)  # theirs is in the positions
+        types = np.zeros((1, DIMENSION), np.float32)  # included in the positions
         return cls(load_tokenizer(folder), OnnxEncoder(files[GRAPH], words, positions, types, threads))
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """A text's tokens, and the model's last hidden states for them."""
+    """A text's tokens, and the model's last hidden states of them."""
 
     spans: tuple[tuple[int, int], ...]  # one for each token
     lengths: tuple[int, ...]  # tokens in each window, [CLS] and [SEP] included
@@ -243,7 +236,7 @@ def _unit(vectors: Vectors) -> Vectors:
 def windows(ids: Ids) -> list[Ids]:
     """A text's tokens in windows of at most WINDOW, each with [CLS] and [SEP]; neighbours share STRIDE tokens.
 
-    There is always at least one, so a text without tokens has a vector too.
+    Even a text without tokens has a window, and so a vector.
     """
     return [np.concatenate(([CLS], ids[part], [SEP])).astype(np.int32) for part in _parts(len(ids))]
 
@@ -256,10 +249,10 @@ def _parts(tokens: int) -> list[slice]:
 
 
 class BuiltinEmbedder:
-    """all-MiniLM-L6-v2, an Embedder. The first text loads the model; threads may share it.
+    """all-MiniLM-L6-v2 as a TokenEmbedder. The first text loads the model. Thread-safe.
 
-    A text of more than WINDOW tokens is not truncated: it is read in overlapping windows, and its vector is the mean of
-    their vectors, weighted by their numbers of tokens and scaled to unit length.
+    A text of more than WINDOW tokens is read in overlapping windows. Its vector is the mean of their vectors, weighted
+    by their numbers of tokens and scaled to unit length.
 
     folder: the model's files. threads: see OnnxEncoder.
     """
@@ -278,7 +271,7 @@ class BuiltinEmbedder:
         return DIMENSION
 
     def identity(self) -> dict[str, str]:
-        """What the vectors depend on. Does not load the model: only files with the known digests load."""
+        """See protocols.Embedder. Does not load the model: only files with the known digests can load."""
         return {
             "embedder": "builtin",
             "model": NAME,
@@ -311,7 +304,7 @@ class BuiltinEmbedder:
         return np.stack(pooled) if pooled else np.zeros((0, DIMENSION), dtype=np.float32)
 
     def is_word(self, word: str) -> bool:
-        """See protocols.TokenEmbedder. Its 30,000 word pieces have the common English words whole."""
+        """See protocols.TokenEmbedder. The 30,000 word pieces include the common English words."""
         return load_tokenizer(self._folder).token_to_id(word) is not None
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
@@ -324,10 +317,10 @@ class BuiltinEmbedder:
         return tokens
 
     def _encode(self, texts: Sequence[str]) -> list[_Encoded]:
-        """The tokens and hidden states of each text, from the cache of recent texts where possible.
+        """The tokens and hidden states of each text, from the cache of recent texts if possible.
 
-        A question is embedded, then compared token by token; its passages are reranked, then searched for the answer,
-        and come back with the next question of a conversation.
+        A question is embedded, then compared token by token; its passages are reranked, searched for the answer, and
+        needed again for the next question of a conversation.
         """
         return self._recent.get(texts, self._encode_new)
 

@@ -1,7 +1,7 @@
-"""The Ollama server: its address, its models, and how it is called.
+"""The Ollama server: its address, its models, and calls to it.
 
 Chat uses langchain-ollama (ollama_chat.py), everything else the HTTP client of OllamaServer. Both get `client_kwargs`,
-so that only the configured host is contacted; ollama_errors.translate translates what they raise.
+so that only the configured host is contacted. ollama_errors.translate translates their errors.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 11434
 CONNECT_S = 5.0
-# Seconds for a reply and to connect: of lists and descriptions, which need no loaded model; and when only checking
-# whether a server is there, which is slow to answer even this while it loads a model
+# Seconds for a reply and to connect: for lists and descriptions, which need no loaded model; and for checking whether a
+# server runs, which is slow to answer while it loads a model
 METADATA, PROBE = (30.0, CONNECT_S), (5.0, 1.0)
-FIRST_WAIT_S = 0.5  # before a call that failed is tried again; each further wait is twice as long
+FIRST_WAIT_S = 0.5  # before the first retry of a failed call; each further wait is twice as long
 DESCRIBED_AT_ONCE = 8  # models
-LONGEST = 2**31 - 1  # tokens; Ollama's own counts have no more
+LONGEST = 2**31 - 1  # tokens; the largest count in Ollama
 
-# Digest of a model -> whether it can chat and runs on its server. Kept as long as the process: the page asks often.
+# Digest of a model -> whether it can chat and runs on its server. Kept by the process: the web page asks often.
 _CAN_CHAT: dict[str, bool] = {}
 
 Capability = Literal["completion", "embedding"]
 
-# In a Modelfile: a file that the model consists of (weights, adapters, projectors), named after the SHA-256 of its
-# content. Comments, templates and licences have lines that begin with FROM too, but none that ends like this.
+# In a Modelfile: a file of the model (weights, adapters, projectors), named after the SHA-256 of its content. Comments,
+# templates and licences have lines that begin with FROM too, but no line that ends like this.
 _BLOB = re.compile(r'^(?:FROM|ADAPTER)\s.*sha256-([0-9a-f]{64})"?\s*$', re.MULTILINE)
 
 
@@ -61,17 +61,17 @@ def first_wait() -> float:
 def base_url(host: str) -> str:
     """OLLAMA_HOST as a URL with scheme, host and port, without a trailing slash.
 
-    Follows Ollama's own rules: the default port is 11434, or 80 or 443 if http:// or https:// is given; a path is
-    kept; a listening address (0.0.0.0, [::]) means this computer. Raises UsageError.
+    Follows Ollama's rules: the default port is 11434, or 80 or 443 after http:// or https://; a path is kept; a
+    listening address (0.0.0.0, [::]) means this computer. Raises UsageError.
     """
     value = host.strip().strip("\"'")
     if _is_ipv6(value):
         value = f"[{value}]"
-    scheme, found, rest = value.partition("://")
-    if not found:
+    scheme, separator, rest = value.partition("://")
+    if not separator:
         scheme, rest = "http", value
     scheme = scheme.lower()
-    default = {"http": 80, "https": 443}.get(scheme) if found else DEFAULT_PORT
+    default = {"http": 80, "https": 443}.get(scheme) if separator else DEFAULT_PORT
     try:
         split = urlsplit(f"http://{rest}")
         name, port = split.hostname or "127.0.0.1", split.port or default
@@ -94,12 +94,12 @@ def is_local(url: str) -> bool:
 
 
 def server_url(host: str, *, allow_remote: bool, setting: str = "OLLAMA_HOST") -> str:
-    """A setting as a URL, as `base_url`. Raises UsageError, also for another computer unless that is allowed."""
+    """A setting as a URL, like `base_url`. Raises UsageError, also for another computer unless that is allowed."""
     url = base_url(host)
     if not (allow_remote or is_local(url)):
         raise UsageError(
-            f"{setting} is {url}, another computer, which questions and passages would be sent to.",
-            f"Set ALLOW_REMOTE_OLLAMA=true besides to allow it, or {setting}=127.0.0.1 for the Ollama of this one.",
+            f"{setting} is {url}, another computer: questions and passages would be sent there.",
+            f"Set ALLOW_REMOTE_OLLAMA=true to allow that, or {setting}=127.0.0.1 to use Ollama on this computer.",
         )
     return url
 
@@ -107,17 +107,15 @@ def server_url(host: str, *, allow_remote: bool, setting: str = "OLLAMA_HOST") -
 def client_kwargs(
     timeout_s: float, connect_s: float = CONNECT_S, check_cancelled: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Arguments for Ollama's client, and for httpx's, that keep them to the configured host and bound its replies.
+    """Arguments for Ollama's client and httpx's client: contact only the configured host, and bound its replies.
 
-    For requests that are not asynchronous: the transport has no others.
+    Only for synchronous requests. timeout_s: seconds that the server may be silent. connect_s: seconds to accept a
+    connection. check_cancelled: see CancellableTransport.
 
-    timeout_s: seconds that the server may be silent. connect_s: seconds that it may take to accept a connection.
-    check_cancelled: see CancellableTransport.
-
-    trust_env=False: no proxy, .netrc or SSL_CERT_FILE from the environment. Redirects are off, which the Ollama client
+    trust_env=False: no proxy, .netrc or SSL_CERT_FILE from the environment. No redirects, which the Ollama client
     follows by default. The auth hook removes OLLAMA_API_KEY, a key for ollama.com that the client sends to any host,
     and asks the server not to truncate long texts, for which neither package has an option. The transport keeps no
-    connections between requests, where they could go stale or stay open.
+    connections between requests: they could become stale or stay open.
     """
     import httpx
 
@@ -134,35 +132,35 @@ def client_kwargs(
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model as the server describes it; None for what it does not say."""
+    """The server's description of a model; None for unknown values."""
 
     name: str  # with the tag
-    digest: str  # SHA-256 of the manifest, in hex: changes with weights, template, parameters and licence
+    digest: str  # SHA-256 of the manifest, in hex; changes with weights, template, parameters and licence
     context_length: int | None  # tokens that the model can read
     embedding_length: int | None  # dimension of its vectors
     remote: str  # the host that runs a cloud model; "" for a local one
-    num_ctx: int | None = None  # context length that its Modelfile sets, in tokens
-    weights: str = ""  # SHA-256 of each file of weights, joined by "+"; "" if the server does not say
+    num_ctx: int | None = None  # context length in its Modelfile, in tokens
+    weights: str = ""  # SHA-256 of each file of weights, joined by "+"; "" if unknown
     capabilities: frozenset[str] | None = None  # "completion", "embedding", ...; None from servers before 0.6.4
-    thinking: Thinking = NO_THINKING  # what it is told about thinking
+    thinking: Thinking = NO_THINKING  # how to ask it to think or not
 
 
 @dataclass(frozen=True)
 class OllamaServer:
-    """An Ollama server, and how it is to run its models.
+    """An Ollama server, and how to run models on it.
 
-    url: from `base_url`. timeout_s: seconds that it may be silent. think: whether models think that can. keep_alive:
-    how long a model stays loaded after a request, as a number of seconds or in Ollama's words; None: as the server
-    has it.
+    url: from `base_url`. timeout_s: seconds that it may be silent. think: whether models that can think do so.
+    keep_alive: how long a model stays loaded after a request, in seconds or in Ollama's words; None for the server's
+    setting.
     """
 
     url: str
     timeout_s: float = 300.0
     think: ThinkSetting = "auto"
     keep_alive: str | int | None = None
-    # What its models turned out to need to be told, by name; all that ask one of them know it then.
+    # Model -> how to ask it to think or not, after it ignored or refused the first way; shared by all ChatModels
     learnt: dict[str, Thinking] = field(default_factory=dict, compare=False, repr=False)
-    # The context that was last chosen for each, in tokens, for servers that do not say what they have loaded.
+    # Model -> the last chosen context in tokens, for servers that do not report loaded models
     contexts: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def version(self) -> str | None:
@@ -181,10 +179,10 @@ class OllamaServer:
             return {model["name"]: model["digest"] for model in self._json("GET", "/api/tags")["models"]}
 
     def chat_models(self) -> list[str]:
-        """The names of its chat models, no cloud models among them, sorted. Raises OllamaError.
+        """The names of its chat models, sorted, without cloud models. Raises OllamaError.
 
-        A model's capabilities are asked for once, several models' at a time. A server that does not tell them is an
-        old one: then models are taken for embedding models by their names.
+        Each model's capabilities are requested once, several models at a time. If an old server does not report them,
+        the names decide which models embed.
         """
         models = {name: digest for name, digest in self.models().items() if not _is_cloud(name)}
         new = {digest: name for name, digest in models.items() if digest not in _CAN_CHAT}
@@ -200,13 +198,13 @@ class OllamaServer:
         try:
             with self.errors(name):
                 shown = self._show(name)
-                told = shown.get("capabilities")
-                return None if told is None else "completion" in told and not shown.get("remote_host")
-        except ModelError:  # the other models are still offered
+                capabilities = shown.get("capabilities")
+                return None if capabilities is None else "completion" in capabilities and not shown.get("remote_host")
+        except ModelError:  # list the other models all the same
             return None
 
     def _require_listening(self) -> None:
-        """Raises OllamaError if nothing listens on this computer, before importing httpx, which takes 0.1 s."""
+        """Raise OllamaError if no local server listens, before importing httpx, which takes 0.1 s."""
         place = urlsplit(self.url)
         if is_local(self.url):
             try:
@@ -231,10 +229,10 @@ class OllamaServer:
         with self.errors(name):
             shown = self._show(name)
             details: dict[str, Any] = shown.get("model_info") or {}
-            capabilities = shown.get("capabilities")
+            names = shown.get("capabilities")
+            capabilities = None if names is None else frozenset(names)
             architecture = details.get("general.architecture", "")
             num_ctx = re.search(r"^num_ctx\s+(\d+)", shown.get("parameters") or "", re.MULTILINE)
-            told = None if capabilities is None else frozenset(capabilities)
             return ModelInfo(
                 name=name,
                 digest=digest,
@@ -243,12 +241,12 @@ class OllamaServer:
                 remote=str(shown.get("remote_host") or ""),
                 num_ctx=_length(int(num_ctx[1])) if num_ctx else None,
                 weights="+".join(modelfile_digests(shown.get("modelfile") or "")),
-                capabilities=told,
-                thinking=thinking_of(self.think, name, architecture, told, shown.get("template") or ""),
+                capabilities=capabilities,
+                thinking=thinking_of(self.think, name, architecture, capabilities, shown.get("template") or ""),
             )
 
     def loaded_context(self, name: str) -> int:
-        """The tokens of context that a model is loaded with; 0 if it is not loaded, or the server does not say."""
+        """The context in tokens of a loaded model; 0 if the model is not loaded or the server does not say."""
         try:
             with self.errors(name):
                 running = self._json("GET", "/api/ps", wait_s=PROBE)["models"]
@@ -257,9 +255,9 @@ class OllamaServer:
             return 0
 
     def embed(self, model: str, texts: list[str], num_ctx: int) -> list[list[float]]:
-        """The vectors of texts, as the server sends them: nothing is checked. Raises what httpx raises, see `errors`.
+        """The vectors of texts as the server sends them, unchecked. Raises httpx's errors, see `errors`.
 
-        num_ctx: tokens. A server may be set to a smaller context than the model has, and would truncate there.
+        num_ctx: context in tokens. The server may be set to a smaller context than the model's, and truncate there.
         """
         body: dict[str, Any] = {"model": model, "input": texts, "options": {"num_ctx": num_ctx}}
         if self.keep_alive is not None:
@@ -272,7 +270,7 @@ class OllamaServer:
         return shown
 
     def require_local(self, model: str, capability: Capability) -> ModelInfo:
-        """The description of a model that the server runs itself and that has this capability, as far as is known.
+        """The description of a model that runs on the server itself and, as far as known, has this capability.
 
         Raises CloudModel, WrongModel, OllamaError, ModelMissing.
         """
@@ -285,9 +283,9 @@ class OllamaServer:
         return info
 
     def pull(self, model: str, progress: Progress) -> None:
-        """Have the server download a model. progress gets the current step, bytes so far, and total bytes or 0.
+        """Let the server download a model. progress gets the current step, bytes so far, and total bytes or 0.
 
-        Raises CloudModel, OllamaError, and ModelError if the server cannot get it.
+        Raises CloudModel, OllamaError, and ModelError if the server cannot download it.
         """
         _refuse_cloud_name(model)
         with (
@@ -319,13 +317,13 @@ class OllamaServer:
     def _json(
         self, method: str, path: str, body: dict[str, Any] | None = None, wait_s: tuple[float, float] = METADATA
     ) -> Any:
-        """wait_s: at most, for the reply and to connect."""
+        """wait_s: the longest time for the reply, and to connect."""
         with self._client(*wait_s) as client:
             return client.request(method, path, json=body).raise_for_status().json()
 
     @contextmanager
     def errors(self, model: str) -> Iterator[None]:
-        """Raises what goes wrong with a request, or with the shape of a reply, as ModelError."""
+        """Raise errors of a request, or of the shape of a reply, as ModelError."""
         import httpx
 
         try:
@@ -353,12 +351,12 @@ def _bad_host(host: str) -> UsageError:
 
 
 def _length(value: object) -> int | None:
-    """A number of tokens, or of a vector's numbers, as a server gives it; None for one that no model has."""
+    """A server's number of tokens, or of a vector's numbers; None for an impossible number."""
     return value if type(value) is int and 0 < value <= LONGEST else None
 
 
 def modelfile_digests(modelfile: str) -> list[str]:
-    """The SHA-256 of each file that a model consists of, as its Modelfile names them: the weights first."""
+    """The SHA-256 of each file of a model, from its Modelfile: the weights first."""
     return _BLOB.findall(modelfile)
 
 
@@ -375,9 +373,9 @@ def _is_ipv6(name: str) -> bool:
 
 
 def _adapt_request(request: httpx.Request) -> httpx.Request:
-    """The request without an API key, and with options that make a text that is too long an error.
+    """The request without an API key, and with fields that turn a too long text into an error.
 
-    `truncate` and `shift` are fields of the request and not model options; older versions of Ollama ignore them.
+    `truncate` and `shift` are not model options but fields of the request; older versions of Ollama ignore them.
     """
     import httpx
 

@@ -1,4 +1,8 @@
-"""An embedding model on Ollama: queries and passages to vectors of unit length."""
+"""An embedding model on Ollama, with the prefixes that such models expect before a query and a passage.
+
+A model that was trained with a prefix ranks worse without it. Each row of the table names the model's card. The names
+are those of Ollama's library, and of GGUF files of the same models.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,7 @@ from folio.models.ollama_errors import is_transient
 from folio.papers.model import Vectors
 from folio.text import one_line
 
-# What embedding models were trained to read before a query and before a passage.
-#
-# A model that was trained with a prefix ranks worse without it. The facts are from the models' cards; each row names
-# its card. The names are those that people pull with Ollama: its own library's, and GGUF files of the same models.
-
 # In a prefix: the title of the passage's paper
-
 TITLE = "{title}"
 _NO_TITLE = "none"  # as embeddinggemma's card says
 MAX_TITLE = 200  # bytes of UTF-8
@@ -31,7 +29,7 @@ MAX_TITLE = 200  # bytes of UTF-8
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What is put before each text, to the letter, but for TITLE in that of a passage."""
+    """The exact texts before each query and passage; a passage's may contain TITLE."""
 
     query: str = ""
     passage: str = ""
@@ -42,7 +40,7 @@ _SEARCHING = Prefixes(query="Represent this sentence for searching relevant pass
 # The instruction that both cards give for retrieval
 _WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 
-# A pattern for the beginning of a model's base name (see base_name), and its prefixes. The first that matches holds.
+# A pattern for the beginning of a model's base_name, and its prefixes. The first match wins.
 _TABLE: tuple[tuple[str, Prefixes], ...] = (
     # https://huggingface.co/nomic-ai/nomic-embed-text-v1.5 and .../nomic-embed-text-v2-moe, "Task instruction prefixes"
     (r"nomic-embed-text", Prefixes("search_query: ", "search_document: ")),
@@ -77,7 +75,7 @@ _KNOWN = tuple((re.compile(rf"{pattern}(?![a-z])"), prefixes) for pattern, prefi
 
 
 def with_title(prefix: str, title: str) -> str:
-    """A passage's prefix with the title of its paper, on one line, cut off at MAX_TITLE; "none" if there is none."""
+    """A passage's prefix with the title of its paper, on one line, cut off at MAX_TITLE; "none" without a title."""
     line = one_line(title.replace("|", "/"))
     cut = line.encode(errors="replace")[:MAX_TITLE].decode(errors="ignore")
     return prefix.replace(TITLE, cut or _NO_TITLE)
@@ -93,16 +91,16 @@ def base_name(model: str) -> str:
 
 
 def known_prefixes(model: str) -> Prefixes | None:
-    """The prefixes of a model on Ollama, by its name; None for one that is not in the table."""
+    """The prefixes of a model on Ollama, by its name; None for a model that is not in the table."""
     name = base_name(model)
     return next((prefixes for pattern, prefixes in _KNOWN if pattern.match(name)), None)
 
 
-# Ollama truncates a long text unless asked not to (ollama.py), and old versions always do. So no text is sent that
-# could be too long: a token covers at least one byte of UTF-8, whatever the tokenizer.
-MAX_WINDOW = 2048  # tokens: the limit of nomic-embed-text, and enough for any passage
+# Ollama truncates a long text unless asked not to (ollama.py), and old versions always do. So no sent text can be too
+# long: whatever the tokenizer, a token has at least one byte of UTF-8.
+MAX_WINDOW = 2048  # tokens: the limit of nomic-embed-text, enough for any passage
 UNKNOWN_WINDOW = 512  # tokens, for a model that does not state its context length: BERT's limit
-RESERVE = 48  # tokens kept free for the prefix and the special tokens at both ends; more for a long prefix
+RESERVE = 48  # tokens for the prefix and the special tokens at both ends; more for a long prefix
 SPECIAL = 8  # tokens at both ends, at most
 MAX_WAIT_S = 8.0
 _TOO_LARGE = "a vector with numbers that are too large"
@@ -112,9 +110,9 @@ RETRIES = 4
 class OllamaEmbedder:
     """An embedding model on Ollama.
 
-    A text longer than the model's window is not truncated: it is split into parts that certainly fit, and its vector is
-    the mean of theirs, weighted by length. A part has at most 2,000 bytes with nomic-embed-text, more than most
-    passages, and 208 bytes with all-minilm, whose window is 256 tokens.
+    A text longer than the model's window is split into parts that certainly fit. Its vector is the mean of their
+    vectors, weighted by length. A part has at most 2,000 bytes with nomic-embed-text, more than most passages, and 208
+    bytes with all-minilm, whose window is 256 tokens.
     """
 
     def __init__(
@@ -132,8 +130,7 @@ class OllamaEmbedder:
 
         batch: most texts in one request. retries: further attempts after a transient error. first_wait_s: seconds
         before the first retry, by default FIRST_WAIT_S; each further wait is twice as long, up to MAX_WAIT_S.
-        query_prefix, passage_prefix: put before each text; None takes what the model was trained with
-        (models/ollama_embedder.py).
+        query_prefix, passage_prefix: the texts before each text; None for those of the table.
         """
         self._server = server
         self._batch = batch
@@ -141,7 +138,7 @@ class OllamaEmbedder:
         self._first_wait_s = first_wait() if first_wait_s is None else first_wait_s
         self._model = server.require_local(model, "embedding")
         known = known_prefixes(self._model.name)
-        # Whether nothing says what the model is to read before a text.
+        # Whether neither the table nor the caller gives prefixes
         self.prefixes_unknown = known is None and query_prefix is None and passage_prefix is None
         self._query_prefix = (known or NONE).query if query_prefix is None else query_prefix
         self._passage_prefix = (known or NONE).passage if passage_prefix is None else passage_prefix
@@ -162,7 +159,7 @@ class OllamaEmbedder:
         return len(vectors[0])
 
     def identity(self) -> dict[str, str]:
-        """What the vectors depend on. Raises ModelError."""
+        """See protocols.Embedder. Raises ModelError."""
         return {
             "embedder": "ollama",
             "model": self._model.name,
@@ -194,7 +191,7 @@ class OllamaEmbedder:
         return self._embed(texts, [self._query_prefix] * len(texts), self._query_bytes)
 
     def _room(self, prefix: str) -> int:
-        """The bytes of a text that certainly fit into the window after a prefix. Raises ContextTooSmall."""
+        """The number of bytes that certainly fit into the window after a prefix. Raises ContextTooSmall."""
         room = self._window - max(RESERVE, len(prefix.encode(errors="replace")) + SPECIAL)
         if room <= 0:
             raise ContextTooSmall(
@@ -222,7 +219,7 @@ class OllamaEmbedder:
         return self._unit(np.add.reduceat(rows * weights[:, None], firsts, axis=0)).astype(np.float32)
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        """Send one request, with retries after transient errors. Raises ModelError."""
+        """Send one request, and repeat it after transient errors. Raises ModelError."""
         from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
         retrying = Retrying(
@@ -253,14 +250,14 @@ class OllamaEmbedder:
             raise self._unusable(_TOO_LARGE) from error
 
     def _unit(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Rows scaled to unit length. Raises OllamaError for one without a direction."""
+        """Rows scaled to unit length. Raises OllamaError for a row of zeros, or with numbers that are too large."""
         if not np.isfinite(rows).all():
             raise self._unusable("a vector with a number that is not finite")
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(lengths).all():
             raise self._unusable(_TOO_LARGE)
-        if not lengths.all():  # squares of tiny numbers too are zeros
+        if not lengths.all():  # also if all numbers are tiny: their squares are zeros
             raise self._unusable("a vector of zeros")
         scaled: npt.NDArray[np.float64] = rows / lengths
         return scaled
@@ -273,7 +270,7 @@ class OllamaEmbedder:
 
 
 def _window(model: ModelInfo) -> int:
-    """How many tokens of a text a model certainly reads. Raises ContextTooSmall."""
+    """The number of tokens that a model certainly reads. Raises ContextTooSmall."""
     window = min(model.context_length or UNKNOWN_WINDOW, model.num_ctx or MAX_WINDOW, MAX_WINDOW)
     if window <= RESERVE:
         raise ContextTooSmall(

@@ -1,4 +1,4 @@
-"""Errors of an Ollama server, of httpx and of langchain-ollama, turned into messages for people."""
+"""Translates errors of an Ollama server, of httpx and of langchain-ollama into Folio's errors."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from folio.text import one_line, shorten
 IN_STREAM = -1  # the status of an error that arrives as a line of a stream
 # 500 or a line of a stream: Ollama starts a fresh runner for the next request.
 _TRANSIENT = frozenset({IN_STREAM, 429, 500, 502, 503, 504})
-_FROM_OLLAMA = frozenset({IN_STREAM, 400, 500, 503})  # another status may be of something that is not Ollama
+_FROM_OLLAMA = frozenset({IN_STREAM, 400, 500, 503})  # another status may come from another program
 _OUT_OF_MEMORY = re.compile(r"memory|runner|resource|killed", re.IGNORECASE)
-# A killed runner: "an error was encountered while running the model: unexpected EOF".
+# A killed runner: "an error was encountered while running the model: unexpected EOF"
 _RUNNER_DIED = re.compile(r"\bEOF\b|while running the model", re.IGNORECASE)
 _RUNNING = re.compile(r"^an error was encountered while running the model:\s*", re.IGNORECASE)
-# The same while it embeds, with a status of 400: 'do embedding request: Post "http://127.0.0.1:36123/embedding": EOF'.
+# The same while embedding, with status 400: 'do embedding request: Post "http://127.0.0.1:36123/embedding": EOF'
 _RUNNER_LOST = re.compile(r"^do embedding request:", re.IGNORECASE)
-# A 500 that the same request always gets: a bad schema in `format`, an option of another type.
+# A 500 that the same request always gets: a bad schema in `format`, an option of another type
 _BAD_REQUEST = re.compile(r"^invalid (?:JSON schema|format)|must be of type", re.IGNORECASE)
 # "x" does not support thinking; invalid think value: ...; cannot unmarshal string into ... ChatRequest.think
 _THINK_REFUSED = re.compile(r"\bthink(?:ing)?\b", re.IGNORECASE)
@@ -37,7 +37,7 @@ _CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
 
 
 def translate(error: Exception, model: str, url: str) -> ModelError:
-    """The message for an error that httpx, ollama or langchain-ollama raised while calling a model."""
+    """Folio's error for an error of httpx, ollama or langchain-ollama in a call of a model."""
     import httpx
 
     if isinstance(error, ModelError):
@@ -55,7 +55,7 @@ def translate(error: Exception, model: str, url: str) -> ModelError:
     if isinstance(error, httpx.TransportError | ConnectionError):
         return broke_off(model, url)
     if isinstance(error, ValueError | TypeError | LookupError | AttributeError | RecursionError):
-        # Broken JSON, nested without end, or of another shape: the Ollama client unpacks replies without checking them.
+        # Broken JSON, nested too deep or of another shape: the Ollama client does not check replies.
         return OllamaError(
             f"{url} did not answer like an Ollama server when called for {model}.",
             "Check that OLLAMA_HOST points to Ollama, and that Ollama is up to date.",
@@ -74,7 +74,7 @@ def not_listening(url: str) -> OllamaError:
 
 
 def not_ollama(sent: str, url: str) -> OllamaError:
-    """The error for a reply that no Ollama server sends. sent: what it was, "a line of more than 1 MB"."""
+    """The error for a reply that no Ollama server sends. sent: the reply, "a line of more than 1 MB"."""
     return OllamaError(
         f"What answers at {url} cannot be an Ollama server: it sent {sent}.", "Check that OLLAMA_HOST points to Ollama."
     )
@@ -92,7 +92,7 @@ def is_transient(error: Exception) -> bool:
     """Whether the same call may succeed a moment later.
 
     True if the server is restarting, is busy, or lost its runner, also in the middle of a stream. False if it was
-    silent for the whole timeout, if the request is at fault, or if the answer cannot be read.
+    silent for the whole timeout, the request is wrong, or the answer cannot be read.
     """
     import httpx
 
@@ -104,16 +104,13 @@ def is_transient(error: Exception) -> bool:
 
 
 def refuses_thinking(error: Exception) -> bool:
-    """Whether a server refused a request for what it has as `think`."""
+    """Whether a server refused a request because of its `think`."""
     refusal = _refusal(error)
     return refusal is not None and refusal[0] == 400 and bool(_THINK_REFUSED.search(refusal[1]))
 
 
 def thought_alone(model: str, spent: int | None, less: ThinkSetting | None) -> ThoughtAlone:
-    """The error for a reply of thought alone. spent: the tokens that it had; None if it ended before they were used up.
-
-    less: as in Thinking.
-    """
+    """The error for a reply with only a thought. spent: its limit of tokens, if it reached that. less: see Thinking."""
     other = "choose a model for LLM_MODEL that does not think, for example llama3.1:8b"
     return ThoughtAlone(
         f"{model} only thought, and ended without an answer."
@@ -176,7 +173,7 @@ def _refusal(error: Exception) -> tuple[int, str] | None:
 
 
 def server_message(text: object) -> str:
-    """A message of the server as part of a sentence: one line, at most 160 characters, no full stop."""
+    """A server's message as part of a sentence: one line, at most 160 characters, no full stop."""
     return shorten(one_line(str(text)).rstrip("."), 160) or "no reason given"
 
 

@@ -1,7 +1,7 @@
-"""The httpx transport of every request to Ollama: cancellable while the server is silent, its replies bounded.
+"""The httpx transport for all requests to Ollama: cancellable while the server is silent, with bounded replies.
 
-A model may load for minutes before its first word. Any program may listen on Ollama's port: whatever it sends, a reply
-takes no more memory than the largest real one.
+A model may load for minutes before its first word. Any program may listen on Ollama's port, so no reply may need more
+memory than the largest real one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from folio.models.ollama_errors import not_ollama
 from folio.system.transport import PooledTransport
 
 POLL_S = 0.25  # between two calls of check_cancelled while nothing arrives
-# Bytes, each many times what a real server sends: 0.2 kB for a piece of an answer (some kB with log probabilities),
-# 57 kB for a vector of 4,096 numbers, 0.7 kB for each model of a list.
+# Bytes, many times those of a real server: 0.2 kB for a piece of an answer (some kB with log probabilities), 57 kB for
+# a vector of 4,096 numbers, 0.7 kB for each model of a list
 MAX_LINE = 2**20  # of a stream
 MAX_BODY = 2**22  # lists, descriptions, errors
 MAX_VECTOR = 2**18  # for each text of a request to embed
@@ -30,10 +30,10 @@ MAX_STREAM = 2**23  # an answer: 40,000 pieces
 
 
 class CancellableTransport(PooledTransport):
-    """Sends each request over a connection of its own, without proxies, and can be cancelled while it reads.
+    """Sends each request over its own connection, without proxies. Reading can be cancelled.
 
-    A reply that is larger than a real server's raises OllamaError while it arrives, and so does a compressed one:
-    a small one can become any size.
+    A reply that is larger than a real one raises OllamaError while it arrives, and so does a compressed reply, which
+    could become any size.
     """
 
     def __init__(self, check_cancelled: Callable[[], None]) -> None:
@@ -56,16 +56,16 @@ class CancellableTransport(PooledTransport):
 
 @cache
 def _tls_context() -> SSLContext:
-    """The certificates for https. Cached, because reading them takes 0.1 s."""
+    """The certificates for https, cached because reading them takes 0.1 s."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def _bound(request: httpx.Request, response: httpx.Response) -> None:
-    """Let the body of a response raise OllamaError once it is too large. Raises OllamaError for a compressed one."""
+    """Make the body of a response raise OllamaError when it is too large. Raises OllamaError for a compressed one."""
     server = f"{request.url.scheme}://{request.url.netloc.decode()}"
     if response.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
-        raise not_ollama("a compressed reply, which nobody asked for", server)
-    # JSON is UTF-8. Without this, httpx would decode the text by any codec of Python's that the server names.
+        raise not_ollama("a compressed reply, which was not requested", server)
+    # JSON is UTF-8. Otherwise httpx would decode the text with any of Python's codecs that the server names.
     response.headers.pop("Content-Type", None)
     assert isinstance(response.stream, httpx.SyncByteStream)
     longest_line, longest = _limits(request) if response.is_success else (math.inf, MAX_BODY)
@@ -73,11 +73,11 @@ def _bound(request: httpx.Request, response: httpx.Response) -> None:
 
 
 def _limits(request: httpx.Request) -> tuple[float, float]:
-    """The most bytes of a line, and of the whole body, of the reply to a request."""
+    """The most bytes of a line and of the whole body in the reply to a request."""
     match request.url.path.rpartition("/api/")[2]:
         case "chat":
             return MAX_LINE, MAX_STREAM
-        case "pull":  # may take a day, and no line is kept
+        case "pull":  # may take a day; lines are not kept
             return MAX_LINE, math.inf
         case "embed":
             texts = json.loads(request.read())["input"]
@@ -86,7 +86,7 @@ def _limits(request: httpx.Request) -> tuple[float, float]:
 
 
 class _BoundedBody(httpx.SyncByteStream):
-    """A body that raises OllamaError once a line or the whole is too long. Lengths in bytes."""
+    """A body that raises OllamaError when a line or the whole is too long. Lengths in bytes."""
 
     def __init__(self, body: httpx.SyncByteStream, longest_line: float, longest: float, server: str) -> None:
         self._body, self._longest_line, self._longest, self._server = body, longest_line, longest, server

@@ -1,9 +1,9 @@
-"""The built-in reader: a question and a passage read together -> does the passage answer, and which sentences do?
+"""The built-in reader of questions and passages: does the passage answer, and which of its sentences do?
 
 A cross-encoder of MiniLM's size (after Nogueira and Cho 2019, https://arxiv.org/abs/1901.04085) with two linear heads:
-one on the state of [CLS] says whether the passage answers, one on the mean state of a sentence whether that sentence
-does. scripts/train_reader.py makes the files in FOLDER from the weights of all-MiniLM-L6-v2, whose word embeddings it
-shares, and says with which questions. It runs as minilm.py does: in eight bits, a text on one thread.
+one on the state of [CLS] scores the passage, one on the mean state of a sentence scores the sentence.
+scripts/train_reader.py makes the files in FOLDER from all-MiniLM-L6-v2, whose word embeddings the reader shares, and
+documents the training questions. It runs like minilm.py: in eight bits, each text on one thread.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ SHA256 = {
     HEADS: "8bd95e7bc4e7b73257a6281f8f00a701343264bff623a28b5df9aa5550450a22",
 }
 
-# Tokens of a question, of what stands above a passage, and of all that is read together; as in training.
+# Tokens of a question, of the heading above a passage, and of the whole input, as in training
 MOST_QUESTION, MOST_ABOVE, WINDOW = 48, 28, 320
 
-# Readings that are remembered: the passages that are read for their order are those that an answer is looked for in.
+# Readings to remember: the passages that are reranked are then searched for an answer
 REMEMBERED = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Tokens that are read at once, and which tokens of which passage's text are its last ones but [SEP]."""
+    """The model's input for the tokens [first, end) of a passage's text, which are its last before [SEP]."""
 
     passage: int
     ids: Ids
@@ -56,7 +56,7 @@ class _Window:
 
 
 class Reader:
-    """Loaded with the first question; threads may share it. folder: its files. threads: see OnnxEncoder."""
+    """See protocols.PassageReader. The first question loads the model. Thread-safe. threads: see OnnxEncoder."""
 
     def __init__(self, folder: Path = FOLDER, threads: int = 0) -> None:
         self._folder = folder
@@ -66,11 +66,11 @@ class Reader:
         self._recent = Recent[tuple[str, Passage], Reading](REMEMBERED)
 
     def load_in_background(self) -> None:
-        """Start loading in a thread; the first call waits for it and raises its errors."""
+        """See protocols.PassageReader."""
         run_in_background(self._model)
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
-        """See protocols.PassageReader. A passage that is too long is read in parts, and answers if one of them does.
+        """See protocols.PassageReader. A long passage is read in parts, and answers if one of them does.
 
         Raises ModelMissing or ModelError if the model cannot be loaded.
         """
@@ -86,7 +86,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The loaded model. It never changes, so any number of threads may share it."""
+    """The loaded model. Thread-safe: it never changes."""
 
     tokenizer: Tokenizer
     encoder: OnnxEncoder
@@ -101,15 +101,14 @@ class _Model:
         return cls(minilm.load_tokenizer(), OnnxEncoder(files[GRAPH], words, positions, types, threads), heads)
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Reading]:
-        """What it makes of each passage."""
-        asked = token_ids(self.tokenizer, question)[0][:MOST_QUESTION]
+        question_ids = token_ids(self.tokenizer, question)[0][:MOST_QUESTION]
         texts = [token_ids(self.tokenizer, passage.text) for passage in passages]
         answers = [-math.inf] * len(passages)
         tokens = [np.zeros(len(ids), dtype=np.float32) for ids, _ in texts]
         windows = [
             window
             for place, (passage, (ids, _)) in enumerate(zip(passages, texts, strict=True))
-            for window in self._windows(asked, passage.above, ids, place)
+            for window in self._windows(question_ids, passage.above, ids, place)
         ]
         (of_passage, of_tokens), bias = self.heads[:, :-1], self.heads[:, -1]
         states = self.encoder.map(lambda window: self.encoder.run(window.ids, window.types), windows)
@@ -122,13 +121,13 @@ class _Model:
             for answer, odds, (_, spans) in zip(answers, tokens, texts, strict=True)
         ]
 
-    def _windows(self, asked: Ids, title: str, ids: Ids, place: int) -> Iterator[_Window]:
-        """[CLS] question [SEP] title [SEP] text [SEP], as often as the text needs; the last is full, too."""
-        above = token_ids(self.tokenizer, title)[0][:MOST_ABOVE]
-        room = WINDOW - 4 - len(asked) - len(above)
+    def _windows(self, question: Ids, heading: str, ids: Ids, place: int) -> Iterator[_Window]:
+        """[CLS] question [SEP] heading [SEP] text [SEP], for each part of the text. The last window is full, too."""
+        above = token_ids(self.tokenizer, heading)[0][:MOST_ABOVE]
+        room = WINDOW - 4 - len(question) - len(above)
         for begin in range(0, max(1, len(ids)), room):
             first = max(0, min(begin, len(ids) - room))
             text = ids[first : first + room]
-            whole = np.concatenate(([CLS], asked, [SEP], above, [SEP], text, [SEP])).astype(np.int32)
-            types = (np.arange(len(whole)) >= len(asked) + 2).astype(np.int32)
+            whole = np.concatenate(([CLS], question, [SEP], above, [SEP], text, [SEP])).astype(np.int32)
+            types = (np.arange(len(whole)) >= len(question) + 2).astype(np.int32)
             yield _Window(place, whole, types, first, first + len(text))

@@ -1,4 +1,4 @@
-"""Whether and how much a chat model thinks before it writes, and how many tokens a thought may take."""
+"""Chat models that think before they write: how to ask them not to, and how to split a thought from its reply."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-# The setting: `auto` and `off` tell a model not to think where it can be told, `low` to think little, `on` to think.
+# The setting: `auto` and `off` ask a model not to think, if possible; `low` asks for a short thought, `on` for any.
 ThinkSetting = Literal["auto", "off", "low", "on"]
 
-# Tokens of a reply that are kept for the thought, which counts against `num_predict`. A model of 8B takes about 1,200
-# for a question with its evidence, gpt-oss a few hundred at its lowest level.
+# Tokens of a reply reserved for the thought, which counts against `num_predict`. A model of 8B needs about 1,200 for a
+# question with its evidence, gpt-oss a few hundred at its lowest level.
 LOW_ROOM, FULL_ROOM = 2048, 4096
 CAPABILITY = "thinking"
-# Models that take levels and cannot be told not to think
+# Models with levels, which always think
 _LEVELS_ONLY = re.compile(r"gpt-?oss", re.I)
 _TAGS = ("<think>", "<thinking>")
 _LONGEST_TAG = 18  # characters, with the blanks before it
 _OPENING = re.compile(r"\s{0,8}<think(?:ing)?>", re.I)
 _CLOSING = re.compile(r"</think(?:ing)?>", re.I)
-# A template that writes the opening tag itself, with nothing behind it but Go's actions
+# A template that writes the opening tag itself, followed only by Go's actions
 _ENDS_IN_OPENING = re.compile(r"<think(?:ing)?>\s*(?:\{\{[^{}]*\}\}\s*)*\Z", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What a model is told about thinking."""
+    """How to ask a model to think or not."""
 
-    field: bool | str | None  # `think` of a request; None: it is not sent
-    room: int = 0  # tokens for the thought, besides the reply; 0: none is expected
-    less: ThinkSetting | None = None  # the setting under which it would be told to think less; None: there is none
-    is_begun: bool = False  # whether replies begin within the thought, because the template has written the tag
+    field: bool | str | None  # `think` of a request; None: not sent
+    room: int = 0  # tokens for the thought, in addition to the reply; 0: no thought expected
+    less: ThinkSetting | None = None  # the setting for a shorter thought; None: there is none
+    is_begun: bool = False  # whether replies begin inside the thought, because the template writes the tag
 
 
 NO_THINKING = Thinking(None)
@@ -39,7 +39,7 @@ NO_THINKING = Thinking(None)
 def thinking_of(
     setting: ThinkSetting, name: str, architecture: str, capabilities: frozenset[str] | None, template: str = ""
 ) -> Thinking:
-    """What a model is told. capabilities, template: as /api/show has them; None, "" if the server does not say."""
+    """How to ask a model. capabilities, template: from /api/show; None and "" if the server does not say."""
     if CAPABILITY not in (capabilities or ()):
         return Thinking(None, FULL_ROOM, is_begun=True) if _ENDS_IN_OPENING.search(template) else NO_THINKING
     if _LEVELS_ONLY.search(architecture) or _LEVELS_ONLY.search(name):
@@ -49,23 +49,23 @@ def thinking_of(
     return Thinking("low", LOW_ROOM, "off") if setting == "low" else Thinking(False)
 
 
-def although_told_not_to(told: Thinking) -> Thinking:
-    """What a model is told that thinks all the same: to think little, with room for it."""
-    return replace(told, field="low" if told.field is False else told.field, room=LOW_ROOM, less=None)
+def thinking_anyway(thinking: Thinking) -> Thinking:
+    """How to ask a model that thinks although it was asked not to: for a short thought, with room for it."""
+    return replace(thinking, field="low" if thinking.field is False else thinking.field, room=LOW_ROOM, less=None)
 
 
 class ThoughtSplitter:
-    """Parts a reply into thought and answer while it arrives, where the server leaves the tags in the text.
+    """Splits an arriving reply into thought and answer, if the server leaves the tags in the text.
 
-    Only tags that a reply begins with count. is_begun: the template has written the opening one.
+    Only tags at the beginning of a reply count. is_begun: the template has written the opening tag.
     """
 
     def __init__(self, *, is_begun: bool = False) -> None:
-        self._held = ""  # what may become a tag
+        self._held = ""  # perhaps the beginning of a tag
         self._state: Literal["before", "within", "behind"] = "within" if is_begun else "before"
 
     def feed(self, piece: str) -> tuple[str, str]:
-        """(thought, answer) that this piece completes."""
+        """The (thought, answer) text that this piece completes."""
         if self._state == "behind":
             return "", piece
         text, self._held = self._held + piece, ""
@@ -88,15 +88,15 @@ class ThoughtSplitter:
         return text[: closing.start()], text[closing.end() :]
 
     def end(self) -> tuple[str, str]:
-        """What was held back."""
+        """The held back (thought, answer) text."""
         held, self._held = self._held, ""
         return (held, "") if self._state == "within" else ("", held)
 
 
 def without_thoughts(text: str) -> str:
-    """A whole reply without the thought that it begins with; of a thought that does not end, nothing is left.
+    """A whole reply without its thought; "" for a thought that does not end.
 
-    The opening tag may be missing, where the model's template has written it.
+    The opening tag is missing if the model's template wrote it.
     """
     answer = _CLOSING.split(text)[-1].strip()
     return "" if _OPENING.match(answer) else answer

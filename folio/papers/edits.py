@@ -1,4 +1,4 @@
-"""What a person says of a paper: values for its fields, checked, also as FIELD=VALUE. Pure."""
+"""A person's edits of a paper's fields: parsed from FIELD=VALUE, and checked. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from folio.papers.metadata import FIELDS, Field, Metadata, PersonName
 from folio.papers.people import split_typed_name, typed_name
 from folio.text import one_line, shorten
 
-# Fields that only the library that a paper was imported from knows
+# Fields that only an import sets
 _IMPORTED = frozenset({"collections", "zotero", "bibliography"})
 EDITABLE: tuple[str, ...] = tuple(name for name in FIELDS if name not in _IMPORTED)
-# Field -> its new value; None resets it to what the other sources say
+# Field -> its new value; None resets it to the value of the other sources
 Edits = Mapping[str, Field[Any] | None]
 
 FIRST_YEAR = 1400  # before the printing press there are no papers
@@ -60,16 +60,16 @@ def parse_edit(written: str, newest_year: int | None = None) -> tuple[str, Field
 
 
 def parse_edits(changes: Sequence[str], reset: Sequence[str]) -> dict[str, Field[Any] | None]:
-    """Texts like "year=2014", and the names of the fields to reset ("all" for every one). Raises UsageError."""
-    found = resets(reset)
+    """The edits of texts like "year=2014" and of names of fields to reset ("all" for every one). Raises UsageError."""
+    edits = resets(reset)
     for written in changes:
         name, field = parse_edit(written)
-        if found.get(name) is not None or name in reset:
+        if edits.get(name) is not None or name in reset:
             raise UsageError(f"The field {name} is given twice.", "Give it once.")
-        found[name] = field
-    if not found:
+        edits[name] = field
+    if not edits:
         raise UsageError("No change is given.", f"Give one: `{command('papers edit otters.pdf year=2014')}`.")
-    return found
+    return edits
 
 
 def require_field(name: str) -> str:
@@ -96,24 +96,24 @@ def parse_field(name: str, text: str, newest_year: int | None = None) -> Field[A
 
 
 def checked_field(name: str, value: Any, newest_year: int | None = None) -> Field[Any]:
-    """What a person says that a field is: text, a list of tags, of names (text or PersonName), or a year.
+    """A person's value for a field: text, a list of tags, a list of names (text or PersonName), or a year.
 
-    Empty text or an empty list empties the field. newest_year: the last one allowed; the next year unless given.
+    Empty text or an empty list empties the field. newest_year: the latest year allowed, by default the next year.
     Raises UsageError for a value that the field cannot have.
     """
     if name == "authors":
-        found: Any = _bounded(name, [_person(each) for each in value], MOST_AUTHORS)
+        checked: Any = _bounded(name, [_person(author) for author in value], MOST_AUTHORS)
     elif name == "tags":
-        found = _bounded(name, list(dict.fromkeys(_line(name, each, LONGEST_TAG) for each in value)), MOST_TAGS)
+        checked = _bounded(name, list(dict.fromkeys(_line(name, tag, LONGEST_TAG) for tag in value)), MOST_TAGS)
     elif name == "year":
-        found = _year(value, newest_year or date.today().year + 1)
+        checked = _year(value, newest_year or date.today().year + 1)
     else:
-        found = _checked_text(name, value)
-    return Field(found, "person", True)
+        checked = _checked_text(name, value)
+    return Field(checked, "person", True)
 
 
 def edited(person: Metadata, edits: Edits) -> Metadata:
-    """What a person says of a paper after these edits, from what they said before."""
+    """A person's metadata of a paper after these edits. person: before them."""
     known: dict[str, Field[Any]] = person.known()
     for name, field in edits.items():
         known.pop(name, None)
@@ -129,7 +129,7 @@ def resets(names: Iterable[str]) -> dict[str, Field[Any] | None]:
 
 
 def parse_person(text: str) -> PersonName:
-    """A name as people type it (people.split_typed_name). Raises UsageError."""
+    """A name as a person types it (people.split_typed_name). Raises UsageError."""
     person = split_typed_name(_line("authors", text, LONGEST_PERSON))
     if not person.family or "," in person.given or set("{};") & set(person.family + person.given):
         remedy = 'Write "Family, Given; Family, Given", and an organisation in braces: "{European Union}".'
@@ -140,7 +140,7 @@ def parse_person(text: str) -> PersonName:
 def value_text(value: Any) -> str:
     """A field's value as `parse_field` reads it; "" for none."""
     if isinstance(value, tuple):
-        return "; ".join(typed_name(each) if isinstance(each, PersonName) else each for each in value)
+        return "; ".join(typed_name(part) if isinstance(part, PersonName) else part for part in value)
     return "" if value is None else str(value)
 
 
@@ -157,7 +157,7 @@ def _year(value: Any, newest: int) -> int | None:
     if value == "":
         return None
     if not FIRST_YEAR <= value <= newest:
-        raise UsageError(f"The year {value} is not between {FIRST_YEAR} and {newest}.", "Give the right one.")
+        raise UsageError(f"The year {value} is not between {FIRST_YEAR} and {newest}.", "Give the right year.")
     return int(value)
 
 

@@ -1,4 +1,4 @@
-"""Identifiers of works: their patterns, found in what people type, in fields and in links; and compared. Pure."""
+"""Identifiers of works: patterns; finding them in typed text, fields and links; comparison. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LONGEST = 500  # characters of an identifier or a link
 
 DOI_START = r"10\.\d{4,9}(?:\.\d+)*/"
 DOI_CHARACTER = r"[^\s\"<>{}|^]"
-# The part of older DOIs that has angle brackets: "<391::AID-ASI1>", "<0929:TNAOAO>" (ANSI/NISO Z39.56). Without what
-# follows, all articles of an issue would have one DOI.
+# The part of older DOIs in angle brackets: "<391::AID-ASI1>", "<0929:TNAOAO>" (ANSI/NISO Z39.56). A DOI cut off before
+# it would be the same for all articles of an issue.
 _SICI = r"<[\w.]*:[\w:.-]*>"
 DOI_ADDRESS = r"(?:https?://)?(?:dx\.)?doi\.org/"
-# arXiv's since April 2007, "2301.01234", and before, "hep-th/9901001"
+# arXiv ids since April 2007, "2301.01234", and before, "hep-th/9901001"
 ARXIV_NEW = r"\d{4}\.\d{4,5}"
 ARXIV_OLD = r"[a-z]+(?:-[a-z]+)*(?:\.[A-Z]{2})?/\d{7}"
 ARXIV_VERSION = r"v[1-9]\d?"
@@ -28,7 +28,7 @@ ARXIV_DOI = r"10\.48550/(?i:arxiv)\."
 OPENALEX_ID = r"W\d{1,12}"
 S2_ID = r"[0-9a-f]{40}"
 
-# A DOI that is typed may have square brackets, as those of old journals have; in a field, one that closes is not its.
+# A typed DOI may have square brackets, as DOIs of old journals do; in a field, brackets do not belong to the DOI.
 _TYPED_DOI = re.compile(rf"{DOI_START}(?:(?![\\`]){DOI_CHARACTER}|{_SICI})+")
 _DOI_IN_FIELD = re.compile(rf"{DOI_START}(?:(?![\[\]]){DOI_CHARACTER}|{_SICI})+")
 _TYPED_ARXIV = re.compile(rf"{ARXIV_NEW}(?:{ARXIV_VERSION})?|(?i:{ARXIV_OLD}(?:{ARXIV_VERSION})?)")
@@ -37,7 +37,7 @@ _ARXIV_ALONE = re.compile(rf"(?:(?i:arxiv):)?({ARXIV_ID})(?:\s*\[[\w.-]+\])?")
 _ARXIV_IN_TEXT = re.compile(rf"(?i:arxiv\s*:\s*|{ARXIV_ADDRESS}|\bCoRR,?\s+(?:abs/)?)({ARXIV_ID})")
 _MONTH = re.compile(r"(?:^|/)\d\d(?:0[1-9]|1[0-2])")
 _VERSION = re.compile(r"v\d{1,4}$", re.ASCII)
-_OPENALEX = re.compile(r"W[1-9]\d{1,12}", re.I)  # as it is typed: "W1" may be a word
+_OPENALEX = re.compile(r"W[1-9]\d{1,12}", re.I)  # as typed: "W1" may be a word
 _S2 = re.compile(S2_ID, re.I)
 _PAGES: dict[Kind, str] = {
     "arxiv": "https://arxiv.org/abs/",
@@ -51,7 +51,7 @@ _PREFIX = re.compile(r"(?:arxiv|doi|openalex|s2)\s*:\s*", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A work's identifier as its register writes it."""
+    """A work's identifier, in its register's form."""
 
     kind: Kind
     # "2312.10997v5", "10.1145/3292500.3330701" in lower case, "W4389761608", 40 hex digits or "CorpusId:266191420"
@@ -69,22 +69,20 @@ class Identifier:
 
 def parse_identifier(text: str) -> Identifier:
     """An arXiv id, a DOI, an OpenAlex or Semantic Scholar id, or a link to one. Raises UsageError."""
-    found = find_identifier(text)
-    if found is None:
-        raise UsageError(
-            f'"{text[:100]}" is no identifier that Folio knows.',
-            "Name an arXiv id (2312.10997), a DOI (10.1145/3292500.3330701), or a link to arXiv, doi.org, OpenAlex or"
-            ' Semantic Scholar. To search for words, use --search "words".',
-        )
-    return found
+    if identifier := find_identifier(text):
+        return identifier
+    raise UsageError(
+        f'"{text[:100]}" is no identifier that Folio knows.',
+        "Name an arXiv id (2312.10997), a DOI (10.1145/3292500.3330701), or a link to arXiv, doi.org, OpenAlex or"
+        ' Semantic Scholar. To search for words, use --search "words".',
+    )
 
 
 def find_identifier(text: str) -> Identifier | None:
-    """The same; None for anything else, such as words."""
-    return _parsed(text.strip()) if len(text) <= LONGEST else None
-
-
-def _parsed(text: str) -> Identifier | None:
+    """Like parse_identifier; None for anything else, such as words."""
+    if len(text) > LONGEST:
+        return None
+    text = text.strip()
     if re.match(r"https?://", text, re.I):
         return _of_link(text)
     bare = _PREFIX.sub("", text, count=1)
@@ -107,11 +105,7 @@ def _of_link(text: str) -> Identifier | None:
     if host == "openalex.org" or host == "api.openalex.org":
         return _openalex(last)
     if host == "semanticscholar.org" or host.endswith(".semanticscholar.org"):
-        return (
-            Identifier("semanticscholar", f"CorpusId:{last[9:]}")
-            if _CORPUS.fullmatch(last)
-            else _semantic_scholar(last)
-        )
+        return _semantic_scholar(last)
     return None
 
 
@@ -120,9 +114,9 @@ def _arxiv(text: str) -> Identifier | None:
 
 
 def parse_doi(text: str) -> Identifier | None:
-    """A DOI; arXiv's own are arXiv ids. None for anything else."""
+    """A DOI; for arXiv's own DOIs, the arXiv id. None for anything else."""
     written = text.casefold()
-    # What is longer, or has characters that cannot be shown or stored, nobody registered.
+    # No registered DOI is longer, or has characters that cannot be shown or stored.
     if len(written) > LONGEST or not written.isprintable() or not _TYPED_DOI.fullmatch(text):
         return None
     arxiv = find_arxiv(written, "")
@@ -141,17 +135,17 @@ def _semantic_scholar(text: str) -> Identifier | None:
 
 def find_doi(text: str) -> str:
     """The DOI in a field, without a resolver's address."""
-    found = _DOI_IN_FIELD.search(text)
-    return found.group().rstrip(".,;:") if found else ""
+    match = _DOI_IN_FIELD.search(text)
+    return match.group().rstrip(".,;:") if match else ""
 
 
 def find_arxiv(doi: str, identifier: str, *others: str) -> str:
-    """An arXiv identifier. identifier: may be only that; others: texts that may name one, such as a journal."""
+    """An arXiv id, from a DOI, an arXiv id or other texts that may name one, such as a journal; "" for none."""
     by_doi = _ARXIV_DOI.fullmatch(doi)
-    found = _ARXIV_ALONE.fullmatch((by_doi[1] if by_doi else identifier).strip())
+    match = _ARXIV_ALONE.fullmatch((by_doi[1] if by_doi else identifier).strip())
     for text in others:
-        found = found or _ARXIV_IN_TEXT.search(text)
-    return found[1] if found else ""
+        match = match or _ARXIV_IN_TEXT.search(text)
+    return match[1] if match else ""
 
 
 def without_version(arxiv: str) -> str:
@@ -161,8 +155,8 @@ def without_version(arxiv: str) -> str:
 
 def version_number(arxiv: str) -> int | None:
     """The version in an arXiv identifier; None if it has none."""
-    found = _VERSION.search(arxiv)
-    return int(found.group()[1:]) if found else None
+    match = _VERSION.search(arxiv)
+    return int(match.group()[1:]) if match else None
 
 
 def bare_arxiv(identifier: str) -> str:

@@ -1,7 +1,7 @@
-"""How a paper is named in citations: "Ongaro & Ousterhout 2014", as its metadata says. Pure.
+"""A paper's label in citations: "Ongaro & Ousterhout 2014", from the sure fields of its metadata. Pure.
 
-Only what is sure is used. A label of authors has no quotation marks, no digit but those of the year, and an ampersand
-between two people alone, and no label has the ending of a file: no name can make it look like another paper's.
+No name can make a label look like another paper's: authors have no quotation marks and no digits, an ampersand stands
+only between two people, and no label ends like a file name.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _QUOTES = re.compile('["“”„‟«»]')
 
 
 def citation_label(metadata: Metadata) -> str:
-    """Authors and year, else a short title in quotation marks and the year; "" where neither is sure."""
+    """Authors or else a short title in quotation marks, and the year; "" if neither is sure."""
     who = _authors(metadata) or _short_title(metadata)
     return " ".join(filter(None, [who, str(sure_year(metadata) or "") if who else ""]))
 
 
 def sure_venue(metadata: Metadata) -> str:
-    """The journal or conference, if that is sure."""
+    """The journal or conference if it is sure, else ""."""
     return metadata.venue.value if metadata.venue.sure else ""
 
 
@@ -40,7 +40,7 @@ def sure_year(metadata: Metadata) -> int | None:
 
 
 def published_in(venue: str, year: int | None) -> str:
-    """Venue and year on one line: "Journal of Otters, 2021"; "" without a venue, as labels have the year."""
+    """Venue and year: "Journal of Otters, 2021"; "" without a venue, because labels have the year."""
     return ", ".join(filter(None, [name_line(venue), str(year or "")])) if venue else ""
 
 
@@ -54,13 +54,13 @@ def _authors(metadata: Metadata) -> str:
 
 
 def _name(family: str) -> str:
-    """A family name as a label has it; "" for one with digits, which could pass for a year, or a file's ending."""
+    """A family name for a label; "" for a name with digits, which could pass for a year, or the ending of a file."""
     name = one_line(_QUOTES.sub("", plain_line(family.replace("&", " and "))))
     return "" if _IS_FILE.search(name) or any(char.isdigit() for char in name) else _shortened(name, _LONGEST_NAME)
 
 
 def _short_title(metadata: Metadata) -> str:
-    """The title up to its subtitle or to the end of a word."""
+    """The title without its subtitle, cut at the end of a word."""
     if not metadata.title.sure:
         return ""
     title = _QUOTES.sub("", plain_line(metadata.title.value)).strip()
@@ -70,20 +70,18 @@ def _short_title(metadata: Metadata) -> str:
 
 
 def _shortened(text: str, longest: int) -> str:
-    """The text up to the end of a word."""
-    if len(text) <= longest:
-        return text
-    return f"{whole_words(text, longest).rstrip(',;:.')}…"
+    """The text, cut at the end of a word if it is longer."""
+    return text if len(text) <= longest else f"{whole_words(text, longest).rstrip(',;:.')}…"
 
 
 def with_version(label: str, arxiv: str) -> str:
-    """The label of one of several versions of a paper: "Ongaro 2014 v2". arxiv: its identifier with the version."""
+    """The label of one of several versions of a paper: "Ongaro 2014 v2". arxiv: the arXiv id with the version."""
     version = version_number(arxiv)
     return f"{label} v{version}" if label and version else label
 
 
 def with_letter(label: str, number: int) -> str:
-    """The label of the paper that is in this place, from 0, among those with the same one: "Ongaro 2014b"."""
+    """The label of one of several papers with the same label: "Ongaro 2014b". number: its place, from 0."""
     has_year = label[-1:].isdigit() and not _VERSION.search(label)
     return f"{label}{letters(number)}" if has_year else f"{label} ({letters(number)})"
 
@@ -95,5 +93,5 @@ def letters(number: int) -> str:
 
 
 def order(papers: Iterable[tuple[str, str]]) -> list[str]:
-    """The ids of papers, given as title and id, in the order of their letters. No paper's place depends on history."""
+    """The ids of papers, given as (title, id), in the order of their letters, which does not depend on history."""
     return [id for _, id in sorted(papers)]

@@ -1,7 +1,7 @@
-"""Whether a paper is in a collection or has a tag, as people name them. Pure.
+"""Collections and tags of papers; lists of papers: sorted, counted by author, year and more. Pure.
 
-A collection is named by its name or by a part of its path, "Consensus" or "Systems/Consensus", and what is in the
-collections below it counts. Case and the form of accented letters do not.
+A collection is named by its name or a part of its path, "Consensus" or "Systems/Consensus", and includes the
+collections below it. Case and the form of accented letters do not matter.
 """
 
 from __future__ import annotations
@@ -16,9 +16,16 @@ from folio.papers.metadata import Metadata
 from folio.papers.model import Paper
 from folio.text import one_line, without_marks
 
+By = Literal["author", "year", "venue", "section", "warning"]
+BY: tuple[By, ...] = get_args(By)
+Sort = Literal["file", "title", "author", "year", "venue"]
+# Fields that are marked as unsure for people
+_CHECKED_BY_PEOPLE = ("title", "authors", "year", "venue", "doi")
+_PAGES = re.compile(r"pp?\. [^:]*: ")  # before a problem: "pp. 2-4, 9: no text"
+
 
 def is_in_collection(metadata: Metadata, name: str) -> bool:
-    """Whether the paper is in a collection of this name or path, or in one below it."""
+    """Whether the paper is in the collection of this name or path, or below it."""
     wanted = _steps(name)
     return bool(wanted) and any(wanted in _steps(path) for path in metadata.collections.value)
 
@@ -29,14 +36,14 @@ def has_tag(metadata: Metadata, name: str) -> bool:
 
 
 def matches(metadata: Metadata, collections: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether the paper is in one of these collections and has one of these tags; none given means any."""
+    """Whether the paper is in one of these collections and has one of these tags. An empty list fits all papers."""
     return (not collections or any(is_in_collection(metadata, name) for name in collections)) and (
         not tags or any(has_tag(metadata, name) for name in tags)
     )
 
 
 def unknown_names(papers: Iterable[Metadata], collections: Sequence[str], tags: Sequence[str]) -> list[str]:
-    """Those of these names of collections and tags that no paper has."""
+    """The names, out of these collections and tags, that no paper has."""
     left = [(name, is_in_collection) for name in collections] + [(name, has_tag) for name in tags]
     for metadata in papers:
         left = [(name, holds) for name, holds in left if not holds(metadata, name)]
@@ -46,39 +53,27 @@ def unknown_names(papers: Iterable[Metadata], collections: Sequence[str], tags: 
 
 
 def names_of(metadata: Metadata) -> list[str]:
-    """The collections that the paper is in, by their paths, and those above them."""
-    found = []
+    """The paths of the paper's collections, and of the collections above them."""
+    paths = []
     for path in metadata.collections.value:
         steps = path.split("/")
-        found += ["/".join(steps[:end]) for end in range(len(steps), 0, -1)]
-    return list(dict.fromkeys(found))
+        paths += ["/".join(steps[:end]) for end in range(len(steps), 0, -1)]
+    return list(dict.fromkeys(paths))
 
 
 def _steps(path: str) -> str:
-    """A path to look in for a part of it: "/systems/consensus/"; "" if it has no name."""
+    """A path in a form to search for parts of it: "/systems/consensus/"; "" for a path without a name."""
     names = [step for step in map(_folded, path.split("/")) if step]
     return f"/{'/'.join(names)}/" if names else ""
 
 
 def _folded(name: str) -> str:
-    # Not text.fold: accents and signs tell collections apart.
+    # Not text.fold: accents and signs distinguish collections.
     return unicodedata.normalize("NFC", one_line(unicodedata.normalize("NFC", name).casefold()))
 
 
-# Lists of papers: their order, how many are by each author or of each year, which fields nobody is sure of. Pure.
-
-By = Literal["author", "year", "venue", "section", "warning"]
-BY: tuple[By, ...] = get_args(By)
-Sort = Literal["file", "title", "author", "year", "venue"]
-SORTS: tuple[Sort, ...] = get_args(Sort)
-# Fields that people are told about when they are unsure
-_CHECKED_BY_PEOPLE = ("title", "authors", "year", "venue", "doi")
-
-_PAGES = re.compile(r"pp?\. [^:]*: ")  # before a problem: "pp. 2-4, 9: no text"
-
-
 def unsure_fields(metadata: Metadata) -> tuple[str, ...]:
-    """The fields that are shown, although nobody is sure of them."""
+    """The shown fields that are not sure."""
     known = metadata.known()
     if metadata.printed_year is None:
         known.pop("year", None)
@@ -86,7 +81,7 @@ def unsure_fields(metadata: Metadata) -> tuple[str, ...]:
 
 
 def sort_papers(papers: Iterable[Paper], by: Sort) -> list[Paper]:
-    """In the order of their files, titles, first authors' family names or venues, or the newest first."""
+    """The papers by file, title, authors' family names or venue, or newest first."""
     last = chr(0x10FFFF)  # papers without the field come last
     keys: Mapping[Sort, Callable[[Paper], Any]] = {
         "file": lambda paper: "",
@@ -99,9 +94,9 @@ def sort_papers(papers: Iterable[Paper], by: Sort) -> list[Paper]:
 
 
 def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
-    """How many papers have each author, year, venue, kind of section or warning: the most first, years in order.
+    """Pairs of an author, year, venue, kind of section or warning ("" for none) and the number of papers with it.
 
-    "" stands for papers that have none.
+    The largest number first; years in order.
     """
     values: Mapping[By, Callable[[Paper], Iterable[str]]] = {
         "author": lambda paper: paper.authors,
@@ -113,9 +108,9 @@ def count_by(papers: Iterable[Paper], by: By) -> list[tuple[str, int]]:
     counts = Counter(value for paper in papers for value in set(values[by](paper)) or {""})
     if by == "year":
         return sorted(counts.items(), reverse=True)
-    return sorted(counts.items(), key=lambda each: (not each[0], -each[1], _sort_key(each[0]), each[0]))
+    return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], _sort_key(pair[0]), pair[0]))
 
 
 def _sort_key(text: str) -> str:
-    """Text without differences of case, of diacritics and of spaces; signs count, as in the names of files."""
+    """Text for sorting, without case, diacritics and spacing. Signs count, as in file names."""
     return one_line(without_marks(text))

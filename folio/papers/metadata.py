@@ -1,7 +1,7 @@
-"""What is known about a paper: title, authors, year, venue, identifiers; each field with its origin. Pure.
+"""A paper's metadata: title, authors, year, venue, identifiers; each field with its origin. Pure.
 
-Several sources may speak of one paper: its own PDF, services on the internet, a bibliography, Zotero, a person. Each is
-kept as it is, as a layer; what is shown takes every field from the first source of SOURCES that has it.
+Several sources may describe one paper: its PDF, services on the internet, a bibliography, Zotero, a person. Each is a
+layer. The shown metadata takes every field from the first source of SOURCES that has it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ if TYPE_CHECKING:
 
 ValueT = TypeVar("ValueT")
 
-# Who says so, the most trusted first
+# The sources of metadata, the most trusted first
 Source = Literal["person", "zotero", "bibliography", "online", "pdf"]
 SOURCES: tuple[Source, ...] = get_args(Source)
-# Where a field was read. Of a PDF: on the first pages, in its metadata (Info and XMP), in an identifier (an arXiv id
-# has the year), in the dates of the cited works and of the file, in the file's name. Online: at one of the services. ""
-# is a field that was not found.
+# Where a field was read. In a PDF: on the first pages, in its metadata (Info and XMP), in an identifier (an arXiv id
+# has the year), in the dates of the file and of the cited works, in the file name. Online: from a service. "": nowhere.
 Origin = Literal[
     "", "page", "pdf metadata", "identifier", "file date", "cited works", "file name",
     "arxiv", "openalex", "crossref", "semanticscholar", "bibliography", "zotero", "person",
 ]  # fmt: skip
-# In words
 ORIGIN_WORDS: dict[Origin, str] = {
     "": "not known",
     "page": "from its first pages",
@@ -49,18 +47,15 @@ ORIGIN_WORDS: dict[Origin, str] = {
     "zotero": "from Zotero",
     "person": "edited",
 }
-# Who knows which version at arXiv a paper is, the best first
+# The sources that know a paper's arXiv version, the best first
 _KNOW_VERSION: tuple[Source, ...] = ("person", "pdf", "online", "zotero", "bibliography")
-# Genres that have a type of entry of their own in BibTeX
+# Genres with an entry type of their own in BibTeX
 PHD, MASTER, TECHNICAL = "PhD thesis", "Master's thesis", "Technical report"
 
 
 @dataclass(frozen=True, slots=True)
 class Field(Generic[ValueT]):
-    """A value, where it was read, and whether it can be cited without a person looking at it.
-
-    An empty value with an origin is one that a person has emptied.
-    """
+    """A value, its origin, and whether it can be cited unchecked. A person emptied an empty value with an origin."""
 
     value: ValueT
     origin: Origin = ""
@@ -79,7 +74,7 @@ class PersonName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The fields of a paper. A field that is not known is "", () or None, and is not sure."""
+    """The fields of a paper. An unknown field is "", () or None, and not sure."""
 
     title: Field[str] = Field("")
     authors: Field[tuple[PersonName, ...]] = Field(())
@@ -89,18 +84,17 @@ class Metadata:
     arxiv: Field[str] = Field("")  # with its version if known: "2301.01234v2"
     abstract: Field[str] = Field("")
     kind: Field[str] = Field("")  # a CSL type: "article-journal", "paper-conference", "thesis"
-    genre: Field[str] = Field("")  # what it is called within that: "PhD thesis", "Technical report"
+    genre: Field[str] = Field("")  # a kind of its `kind`: "PhD thesis", "Technical report"
     volume: Field[str] = Field("")
     issue: Field[str] = Field("")
     pages: Field[str] = Field("")  # in its venue: "137–150"
     publisher: Field[str] = Field("")
     url: Field[str] = Field("")
-    citation_key: Field[str] = Field("")  # as a person's own bibliography calls it: "ongaro2014"
-    bibliography: Field[str] = Field("")  # that bibliography: the absolute path of its file
+    citation_key: Field[str] = Field("")  # its key in a person's bibliography: "ongaro2014"
+    bibliography: Field[str] = Field("")  # the absolute path of that bibliography
     tags: Field[tuple[str, ...]] = Field(())
     collections: Field[tuple[str, ...]] = Field(())  # with the collections above each: "Systems/Consensus"
-    # Its attachment in Zotero: "library/items/KEY", "groups/12/items/KEY"
-    zotero: Field[str] = Field("")
+    zotero: Field[str] = Field("")  # its attachment in Zotero: "library/items/KEY", "groups/12/items/KEY"
 
     @property
     def printed_year(self) -> int | None:
@@ -114,43 +108,43 @@ class Metadata:
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Metadata))
 NO_METADATA = Metadata()
-# Stands in a list of authors for those that are not named
+# Stands for the authors that a list does not name
 AND_OTHERS = PersonName("et al.")
 
 
 def merged(layers: Mapping[Source, Metadata]) -> Metadata:
-    """Every field from the most trusted source that has it; the version at arXiv from the file before all but people.
+    """Every field from the most trusted source that has it.
 
-    A service or a bibliography may mean another version than the one that is here.
+    The arXiv version comes from a person or else the file: services and bibliographies may mean another version.
     """
-    found: dict[str, Field[Any]] = {}
+    known: dict[str, Field[Any]] = {}
     for source in reversed(SOURCES):
-        found |= layers.get(source, NO_METADATA).known()
-    arxiv = found.get("arxiv", NO_METADATA.arxiv)
+        known |= layers.get(source, NO_METADATA).known()
+    arxiv = known.get("arxiv", NO_METADATA.arxiv)
     named = (layers.get(source, NO_METADATA).arxiv.value for source in _KNOW_VERSION)
     same = (value for value in named if bare_arxiv(value) == bare_arxiv(arxiv.value))
     version = next((value for value in same if version_number(value) is not None), arxiv.value)
-    return Metadata(**found | {"arxiv": replace(arxiv, value=version)})
+    return Metadata(**known | {"arxiv": replace(arxiv, value=version)})
 
 
-def with_own_version(layers: Mapping[Source, Metadata], said: Metadata) -> Metadata:
-    """What a service says of a paper, with the version at arXiv that its file is known to be: a service says another.
+def with_own_version(layers: Mapping[Source, Metadata], online: Metadata) -> Metadata:
+    """A service's metadata of a paper, with the arXiv version of the paper's file: a service names the latest.
 
-    layers: what is known of the paper.
+    layers: the known metadata of the paper.
     """
-    own, theirs = merged(layers).arxiv.value, said.arxiv.value
-    value = own if bare_arxiv(own) == bare_arxiv(theirs) else without_version(theirs)
-    return replace(said, arxiv=replace(said.arxiv, value=value))
+    known, named = merged(layers).arxiv.value, online.arxiv.value
+    value = known if bare_arxiv(known) == bare_arxiv(named) else without_version(named)
+    return replace(online, arxiv=replace(online.arxiv, value=value))
 
 
 def simple_metadata(
     title: str = "", authors: Sequence[str] = (), year: int | None = None, arxiv: str = "", origin: Origin = "page"
 ) -> Metadata:
-    """Metadata of these values, none of them sure; the last word of a name is taken for the family's."""
+    """Metadata with these values, not sure. The last word of an author is the family name."""
     names = [author.rpartition(" ") for author in authors]
     people = tuple(PersonName(family, given) for given, _, family in names)
-    given_values: dict[str, Any] = {"title": title, "authors": people, "year": year, "arxiv": arxiv}
-    return Metadata(**{name: Field(value, origin) for name, value in given_values.items() if value})
+    values: dict[str, Any] = {"title": title, "authors": people, "year": year, "arxiv": arxiv}
+    return Metadata(**{name: Field(value, origin) for name, value in values.items() if value})
 
 
 def to_json(metadata: Metadata) -> dict[str, dict[str, Any]]:
@@ -170,16 +164,16 @@ def from_json(written: Mapping[str, Any]) -> Metadata:
 
 @cache
 def stored_form(kind: Any) -> TypeAdapter[Any]:
-    """How values of a dataclass are written as JSON and read again."""
-    from pydantic import TypeAdapter  # not for the processes that read PDFs, which begin often
+    """The stored JSON form of a dataclass's values."""
+    from pydantic import TypeAdapter  # slow, and workers that read PDFs start often and do not need it
 
     return TypeAdapter(kind)
 
 
 def read_stored(form: TypeAdapter[ValueT], written: object, what: str) -> ValueT:
-    """A value of a dataclass, of parts that have exactly the types it declares. Raises ValueError for anything else.
+    """A value in its stored form, of exactly the declared types. Raises ValueError for anything else.
 
-    form: from stored_form. written: as json.loads gives it. what: what cannot be read, for the error.
+    form: from stored_form. written: from json.loads. what: names the value in the error.
     """
     text = json.dumps(written, ensure_ascii=False).encode(errors="replace")  # a service may send half a surrogate pair
     try:
@@ -188,14 +182,7 @@ def read_stored(form: TypeAdapter[ValueT], written: object, what: str) -> ValueT
         raise ValueError(f"{what} cannot be read") from error
 
 
-def with_origin(metadata: Metadata, origin: Origin) -> Metadata:
-    """The same values as this source says them: sure, and also the empty ones if they were known."""
-    return replace(metadata, **{name: Field(field.value, origin, True) for name, field in metadata.known().items()})
-
-
-# The text that a paper is searched by as a whole: its title, authors, venue, abstract and headings. Pure.
-
-# A heading of these words alone says nothing of what the paper is about.
+# A heading with only these words does not name a subject
 _GENERIC = frozenset(
     "abstract acknowledgement acknowledgements acknowledgment acknowledgments aims and appendices appendix article"
     " author authors availability background bibliography code competing concluding conclusion conclusions conflict"
@@ -207,24 +194,24 @@ _GENERIC = frozenset(
     " procedure references related remarks research result results review section setup statement study summary"
     " supplementary supporting table tables the this to usage use work works".split()
 )
-# Bounds on what a hostile file can give
+# Bounds against hostile files
 _MOST_HEADINGS, _LONGEST_HEADING, _LONGEST = 200, 200, 20_000
 
 
 def paper_text(metadata: Metadata, sections: SectionMap) -> str:
-    """A line each for title, authors' family names, venue, abstract and the headings that name a subject.
+    """The text for searching a whole paper: title, abstract, headings that name a subject, family names, venue.
 
-    "" if none of them is known. What matters most comes first: a model may not read a long text to its end.
+    A line each; "" if none is known. The most important come first: a model may not read a long text to its end.
     """
     families = (person.family for person in metadata.authors.value if person != AND_OTHERS)
     lines = [metadata.title.value, metadata.abstract.value, "; ".join(headings(sections))]
     lines += [", ".join(families), metadata.venue.value]
     text = "\n".join(one_line(line) for line in lines if line.strip())[:_LONGEST]
-    return text.encode(errors="replace").decode()  # a file may hold half a character, which cannot be hashed
+    return text.encode(errors="replace").decode()  # a file may have half a character, which cannot be hashed
 
 
 def headings(sections: SectionMap) -> tuple[str, ...]:
-    """The headings that name a subject, in order, each once: no "Introduction", no "Materials and methods"."""
+    """The headings that name a subject, in order, each once; not "Introduction" or "Materials and methods"."""
     titles = dict.fromkeys(section.title[:_LONGEST_HEADING] for section in sections.headed)
     return tuple(title for title in titles if _names_subject(title))[:_MOST_HEADINGS]
 

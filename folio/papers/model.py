@@ -1,4 +1,4 @@
-"""The frozen dataclasses that pass between packages; those of an answer are in answer_types.py."""
+"""The frozen dataclasses that pass between packages. answer_types.py has those of an answer."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import numpy.typing as npt
 
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import NO_METADATA, Metadata
-from folio.papers.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, Kind, PaperSection, SectionMap
+from folio.papers.sections import NO_HEADINGS, NO_SECTIONS, HeadingLines, PaperSection, SectionMap
 from folio.papers.work import WorkNotice, flag
 from folio.shown_text import page_words
 from folio.text import without_ending
 
 Vectors = npt.NDArray[np.float32]
-# Passages are searched, ranked and shown. A passage may contain fine passages of a few sentences with own vectors.
+# Passages are searched, ranked and shown. A passage may contain fine passages: a few sentences with their own vector.
 Grain = Literal["passage", "fine"]
 
 
 def require(holds: bool, rule: str) -> None:
-    """Raise ValueError for a value that breaks the contract of an answer: a bug, never a user's mistake."""
+    """Raise ValueError for a value that breaks a contract: a bug, never a user's mistake."""
     if not holds:
         raise ValueError(f"Broken contract: {rule}.")
 
@@ -124,7 +124,7 @@ class Paper(Described):
 
     @property
     def flag(self) -> WorkNotice | None:
-        """The notice that everybody who cites the paper must know, such as a retraction."""
+        """The gravest notice, which everybody who cites the paper must know, such as a retraction."""
         return flag(self.notices)
 
     @property
@@ -238,7 +238,7 @@ class Hit:
     lexical: float | None = None  # BM25
     highlights: tuple[tuple[int, int], ...] = ()  # its fine passages nearest to the question: spans of the paper
     summary: str = ""  # a model's summary for the question: it guides an answer, and is never evidence
-    # The question, or its parts, for which a plain search found this; used only while answering, and not saved
+    # The question, or the parts of it, that a plain search found this for; only while answering, not saved
     found_for: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -254,18 +254,13 @@ class Hit:
 
     @property
     def where(self) -> str:
-        """Its pages in words: "p. 3" or "pp. 3–4"."""
+        """The pages in words: "p. 3" or "pp. 3–4"."""
         return page_words(self.pages)
 
     @property
     def section(self) -> str:
         """The section in words, see SectionMap.shown."""
         return self.paper.sections.shown(self.chunk.start, self.chunk.end)
-
-    @property
-    def section_kind(self) -> Kind | None:
-        """See SectionMap.kind."""
-        return self.paper.sections.kind(self.chunk.start, self.chunk.end)
 
 
 @dataclass(frozen=True, slots=True)

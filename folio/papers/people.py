@@ -1,4 +1,4 @@
-"""Names of people: split into family and given name, written, compared, listed. Pure."""
+"""Names of people: splitting, writing, comparing, listing. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Iterable, Sequence
 from folio.papers.metadata import AND_OTHERS, PersonName
 from folio.text import fold, plain_words
 
-# Words before a family name that belong to it.
+# Words before a family name that belong to it
 PARTICLES = frozenset(
     "al ap bin da dal das de del della den der des di do dos du e el ibn la le los ten ter van vel von y zu zur 't"
     .split()
 )  # fmt: skip
-# Where they are capitalised, they belong to it after one given name: "Roberto Di Cosmo", not "J. H. Van Dyke Parks".
+# Capitalised, they belong to it only after one given name: "Roberto Di Cosmo", not "J. H. Van Dyke Parks"
 _CAPITALISED = frozenset("Di De Van Von Le La El Al Del Della Den Ter St.".split())
-# Of a service's names, where a particle may be capitalised at any place. A single letter is an initial.
+# In a service's names any particle may be capitalised, and a single letter is an initial
 _IN_ANY_CASE = frozenset("van von der den de del della di da du la le ter ten dos das bin ibn al el st".split())
 _SUFFIX = re.compile(r"(?:jr|sr)\.?|ii|iii|iv", re.I)
 
 
 def split_name(name: str) -> PersonName:
-    """A name as papers print it: the family name is the last word with the particles before it, and "Jr." after it.
+    """A name in a paper's form: the family name is the last word, with particles before it and "Jr." after it.
 
     "Family, Given" is understood as well. A single word is a family name.
     """
@@ -40,10 +40,7 @@ def split_name(name: str) -> PersonName:
 
 
 def split_listed_name(name: str) -> PersonName:
-    """A name as a service on the internet lists it: "Lála, Jakub" or "Jakub Lála".
-
-    It is not split as `split_name` does: services capitalise particles, and what they said once is kept.
-    """
+    """A name in a service's form: "Lála, Jakub" or "Jakub Lála". Services capitalise particles."""
     family, comma, given = name.partition(",")
     if comma:
         return PersonName(family.strip(), given.strip())
@@ -55,10 +52,9 @@ def split_listed_name(name: str) -> PersonName:
 
 
 def split_typed_name(name: str) -> PersonName:
-    """A name as people type it: its family name begins at the first word in lower case, or is the last word.
+    """A typed name: the family name begins at the first word in lower case, or is the last word.
 
-    "Lovelace, Ada", "Ada Lovelace", "Ludwig van Beethoven" (as in BibTeX), and "{European Commission}" for a name that
-    has no parts.
+    "Lovelace, Ada", "Ada Lovelace", "Ludwig van Beethoven" (as in BibTeX); "{European Commission}" has no parts.
     """
     if name.startswith("{") and name.endswith("}"):
         return PersonName(name[1:-1].strip())
@@ -71,7 +67,7 @@ def split_typed_name(name: str) -> PersonName:
 
 
 def typed_name(person: PersonName) -> str:
-    """A name as `split_typed_name` reads it."""
+    """A name in the form that `split_typed_name` reads."""
     if person.given:
         return f"{person.family}, {person.given}"
     return f"{{{person.family}}}" if len(person.family.split()) > 1 else person.family
@@ -86,19 +82,19 @@ def _split_at(words: Sequence[str], first: int) -> PersonName:
 
 
 def families(people: Iterable[PersonName]) -> set[str]:
-    """The family names for comparison."""
+    """The family names, for comparison."""
     return {fold(person.family) for person in people if person != AND_OTHERS}
 
 
 def is_same_family(first: str, second: str) -> bool:
-    """Whether two family names are one, with their particles or without."""
+    """Whether two family names are the same, with or without their particles."""
     return fold(first) == fold(second) or fold(first.split()[-1]) == fold(second.split()[-1])
 
 
 def is_called(person: PersonName, wanted: Sequence[str]) -> bool:
     """Whether these words are a person's family name, or are all in the name: "ongaro", "d ongaro".
 
-    wanted: as `plain_words` writes them.
+    wanted: from `plain_words`.
     """
     family, given = plain_words(person.family), plain_words(person.given)
     if family == list(wanted):
@@ -109,5 +105,5 @@ def is_called(person: PersonName, wanted: Sequence[str]) -> bool:
 
 
 def short_list(names: Sequence[str], *, and_others: bool = False) -> str:
-    """The family names of a paper's authors in a line: "Otter", "Otter & Seal", "Otter et al."."""
+    """The family names of a paper's authors, shortened: "Otter", "Otter & Seal", "Otter et al."."""
     return f"{names[0]} et al." if len(names) > 2 or and_others else " & ".join(names)

@@ -1,11 +1,11 @@
-"""The sections of a paper, which are spans of its text with headings, and the lines of a PDF that may be headings."""
+"""Sections of a paper: spans of its text with headings; and the lines of a PDF that may be headings."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from typing import Literal, NamedTuple, get_args
 
 Kind = Literal[
@@ -56,7 +56,7 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class HeadingLines:
-    """The heading candidates of a file, in reading order as far as it is known, with its outline and footnotes."""
+    """The heading candidates of a file, in reading order as far as known, with its outline and footnotes."""
 
     lines: tuple[HeadingLine, ...] = ()
     outline: tuple[OutlineEntry, ...] = ()
@@ -73,8 +73,8 @@ NO_HEADINGS = HeadingLines()
 class PaperSection:
     """A section of a paper: the span [start, end) of its text, with its heading and its subsections.
 
-    Level 0 is a block without a heading: a caption, a footnote, a licence line. It is within a section or before the
-    first one, and has nothing within it.
+    Level 0 is a block without a heading: a caption, a footnote, a licence line. It is inside a section or before the
+    first one, and contains no other section.
     """
 
     start: int
@@ -102,11 +102,11 @@ class SectionMap:
 
     @property
     def headed(self) -> tuple[PaperSection, ...]:
-        """The sections with a heading: all but the blocks."""
+        """The sections with a heading, without blocks."""
         return tuple(section for section in self.sections if section.level)
 
     def of(self, start: int, end: int) -> tuple[PaperSection, ...]:
-        """The innermost sections of the text [start, end), in order; none for parts before any heading.
+        """The innermost sections of the text [start, end), in order; none before the first heading.
 
         Leaves out blocks: a caption belongs to the section around it.
         """
@@ -124,7 +124,7 @@ class SectionMap:
         return tuple(innermost)
 
     def kind(self, start: int, end: int) -> Kind | None:
-        """The kind of the section that contains most of the text [start, end); None before any heading."""
+        """The kind of the section with most of the text [start, end); None before the first heading."""
         sections = self.of(start, end)
         edges = [max(start, section.start) for section in sections] + [end]
         lengths = [second - first for first, second in pairwise(edges)]
@@ -133,7 +133,7 @@ class SectionMap:
     def shown(self, start: int, end: int) -> str:
         """The section of the text [start, end) in words; "§5.2 Log – §6 Clients" for several, "" for none.
 
-        For a text within a caption, with the caption's name: "Figure 3 in §5.2 Log".
+        Text in a caption has the caption's name: "Figure 3 in §5.2 Log".
         """
         sections = self.of(start, end)
         ends = (sections[0], sections[-1]) if len(sections) > 1 else sections
@@ -153,7 +153,7 @@ class SectionMap:
         return tuple(spans)
 
     def spans_of_kinds(self, kinds: frozenset[Kind] = NOT_EVIDENCE) -> Spans:
-        """The spans whose innermost section or block is of these kinds; so not a caption among the references."""
+        """The spans whose innermost section or block is of these kinds, so without a caption among references."""
         spans: list[tuple[int, int]] = []
         open_: list[PaperSection] = []  # the sections that have not ended, outermost first
         at = 0
@@ -181,12 +181,8 @@ def _add(spans: list[tuple[int, int]], start: int, end: int) -> None:
 def overlap(spans: Spans, start: int, end: int) -> int:
     """How many characters of [start, end) are in the spans."""
     first = bisect_right(spans, start, key=lambda span: span[1])
-    count = 0
-    for low, high in spans[first:]:
-        if low >= end:
-            break
-        count += min(high, end) - max(low, start)
-    return count
+    inside = takewhile(lambda span: span[0] < end, islice(spans, first, None))
+    return sum(min(high, end) - max(low, start) for low, high in inside)
 
 
 NO_SECTIONS = SectionMap()

@@ -1,7 +1,6 @@
-"""Whether two papers of a library are versions of one, by the identifiers that are their own. Pure.
+"""Recognises versions of one paper in a library by their own identifiers. Pure.
 
-The rule is the same for every paper, however it came. Nothing is merged: an older version is known as one, and left out
-of a search that is not asked for it.
+Nothing is merged: a search leaves out older versions unless a user names them.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from folio.papers.people import families
 from folio.papers.work import WorkNotice, ordered
 from folio.text import fold
 
-# The likeness of titles, at least, of papers that say the same DOI: a comment, a supplement or a citing paper may say
-# it too. Versions at arXiv may be called otherwise, but not by other people.
+# The least likeness of the titles of papers with one DOI: a comment, a supplement or a citing paper may name it too.
+# Versions at arXiv may have other titles, but not other authors.
 _SAME_TITLE = 0.9
 
 
 def relation(own: Metadata, other: Metadata) -> Literal["", "older", "newer", "same"]:
-    """What one paper is to another: an older or a newer version of it, or the same paper again; "" for another paper.
+    """Whether a paper is an older or a newer version of another, or the same paper again; "" for another paper.
 
-    The same: also where it is not known which of them is newer.
+    "same" also if it is not known which version is newer.
     """
     if bare_arxiv(own.arxiv.value) and bare_arxiv(own.arxiv.value) == bare_arxiv(other.arxiv.value):
         if not _share_author(own, other) and not _same_title(own, other) and _are_described(own, other):
@@ -44,9 +43,9 @@ def relation(own: Metadata, other: Metadata) -> Literal["", "older", "newer", "s
 
 
 def with_versions(paper: Paper, others: Iterable[Metadata]) -> Paper:
-    """The paper with a notice if one of these others is a version of it that is not older."""
-    found = [(relation(paper.metadata, other), _link(other)) for other in others]
-    newer, same = ([link for kind, link in found if kind == wanted] for wanted in ("older", "same"))
+    """The paper, with a notice if one of these others is a version of it that is not older."""
+    relations = [(relation(paper.metadata, other), _link(other)) for other in others]
+    newer, same = ([link for kind, link in relations if kind == wanted] for wanted in ("older", "same"))
     if not newer and not same:
         return paper
     notice = WorkNotice("older-version" if newer else "same-paper", link=max(newer or same, key=_by_number))
@@ -54,17 +53,17 @@ def with_versions(paper: Paper, others: Iterable[Metadata]) -> Paper:
 
 
 def is_superseded(paper: Paper) -> bool:
-    """Whether a newer version of a paper is in its library."""
+    """Whether the library has a newer version of a paper."""
     return any(notice.kind == "older-version" for notice in paper.notices)
 
 
 def newest(papers: Sequence[Paper]) -> list[Paper]:
-    """The papers without those of which there is a newer version; all of them if nothing else would be left."""
+    """The papers that have no newer version; all papers if none would be left."""
     return [paper for paper in papers if not is_superseded(paper)] or list(papers)
 
 
 def version_keys(metadata: Metadata) -> list[str]:
-    """What other versions of a paper have in common with it: "arxiv 2301.01234", "doi 10.1234/x"."""
+    """The keys that versions of a paper share: "arxiv 2301.01234", "doi 10.1234/x"."""
     arxiv, doi = bare_arxiv(metadata.arxiv.value), metadata.doi.value.casefold() if metadata.doi.sure else ""
     return [f"{kind} {value}" for kind, value in (("arxiv", arxiv), ("doi", doi)) if value]
 
@@ -76,7 +75,7 @@ def _order(own: int | None, other: int | None) -> Literal["older", "newer", "sam
 
 
 def _link(other: Metadata) -> str:
-    """What a notice calls another version: the arXiv id, or the DOI of one that is not at arXiv."""
+    """The name of another version in a notice: its arXiv id, or else its DOI."""
     return other.arxiv.value or other.doi.value
 
 
@@ -85,7 +84,7 @@ def _by_number(link: str) -> tuple[int, str]:
 
 
 def _are_described(own: Metadata, other: Metadata) -> bool:
-    """Whether titles and authors of both are known, so that they can tell two papers apart."""
+    """Whether both titles and authors are known, so that they can distinguish the papers."""
     return all(paper.title.value and paper.authors.value for paper in (own, other))
 
 
@@ -96,5 +95,5 @@ def _share_author(own: Metadata, other: Metadata) -> bool:
 def _same_title(own: Metadata, other: Metadata) -> bool:
     from rapidfuzz import fuzz
 
-    ours, theirs = fold(own.title.value), fold(other.title.value)
-    return bool(ours and theirs) and fuzz.ratio(ours, theirs) / 100 >= _SAME_TITLE
+    titles = fold(own.title.value), fold(other.title.value)
+    return all(titles) and fuzz.ratio(*titles) / 100 >= _SAME_TITLE

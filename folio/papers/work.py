@@ -1,10 +1,13 @@
-"""A work as the services describe it, and what Folio keeps of that. Pure."""
+"""A work as services describe it; its metadata; notices of what happened to it after publication. Pure.
+
+The words of a notice are Folio's own. From a service or a paper come only its date and its link.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, get_args
 
 from folio.papers.identifiers import OPENALEX_ID, S2_ID, bare_arxiv
@@ -14,7 +17,7 @@ from folio.text import fold
 
 SourceName = Literal["openalex", "semanticscholar", "crossref", "arxiv"]
 SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
-# What goes into a paper's metadata, under the same names
+# The fields that a paper's metadata has under the same names
 _KEPT = (
     "title", "authors", "year", "venue", "doi", "arxiv", "abstract", "kind", "volume", "issue", "pages", "publisher",
 )  # fmt: skip
@@ -22,10 +25,9 @@ _KEPT = (
 _PREPRINT_DOIS = (
     "10.1101/", "10.26434/", "10.21203/", "10.20944/", "10.2139/", "10.31234/", "10.31219/", "10.31235/", "10.36227/",
 )  # fmt: skip
-_APART = 2  # years between the versions of a work
-_TELLING = 4  # words of a title that tell a work
-# Characters of a title and of a name that works are compared by: some titles are whole abstracts, and no index of
-# PostgreSQL holds them
+_YEARS_BETWEEN = 2  # at most, between the versions of a work
+_TELLING = 4  # words of a title that identifies a work, at least
+# Characters of a title and of a name to compare: some titles are whole abstracts, too long for an index of PostgreSQL
 _TITLE_START, _NAME_START = 300, 100
 _OPENALEX, _S2 = re.compile(OPENALEX_ID), re.compile(S2_ID)
 
@@ -42,9 +44,9 @@ class WorkAuthor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A work as one source describes it, or as several do together. What is not known is "", () or None."""
+    """A work as one source or several describe it. An unknown field is "", () or None."""
 
-    source: SourceName  # who says so; of several, the first
+    source: SourceName  # the first source
     title: str = ""
     authors: tuple[WorkAuthor, ...] = ()
     year: int | None = None
@@ -61,13 +63,13 @@ class Work:
     semanticscholar: str = ""  # 40 hex digits
     categories: tuple[str, ...] = ()  # subjects as the source names them: "math.CO"
     licence: str = ""  # as the source names it: "cc-by", or its address
-    is_open: bool | None = None  # whether somebody may read it without paying
-    pdfs: tuple[str, ...] = ()  # addresses, the likeliest first
-    cited: int | None = None  # works that cite it
+    is_open: bool | None = None  # whether anybody may read it without paying
+    pdfs: tuple[str, ...] = ()  # addresses, the best first
+    cited: int | None = None  # number of works that cite it
     reference_count: int | None = None
     references: tuple[str, ...] = ()  # works that it cites: OpenAlex ids, DOIs, Semantic Scholar ids
     is_retracted: bool = False
-    bibtex: str = ""  # an entry as the publisher writes it
+    bibtex: str = ""  # the publisher's entry
 
     @property
     def first_author(self) -> str:
@@ -75,30 +77,30 @@ class Work:
         return self.authors[0].family if self.authors else ""
 
     def marks(self) -> list[str]:
-        """What the work can be recognised by, the surest first."""
+        """Keys to recognise the work by, the surest first."""
         title = title_key(self.title, self.first_author, self.year)
         return [*self.identifiers(), title] if title else self.identifiers()
 
     def identifiers(self) -> list[str]:
         """Its marks without the title: "doi 10.1/x", "arxiv 2312.10997", "openalex W1", "semanticscholar ..."."""
-        found = {
+        identifiers = {
             "doi": self.doi.casefold(),
             "arxiv": bare_arxiv(self.arxiv),
             "openalex": self.openalex,
             "semanticscholar": self.semanticscholar,
         }
-        return [f"{kind} {value}" for kind, value in found.items() if value]
+        return [f"{kind} {value}" for kind, value in identifiers.items() if value]
 
     @property
     def is_preprint(self) -> bool:
-        """Whether it is a manuscript at a repository, as far as can be told; its journal version is another."""
+        """Whether it seems to be a manuscript at a repository. Its journal version is another work."""
         if self.doi.startswith(_PREPRINT_DOIS) or (self.arxiv and not self.doi and not self.venue):
             return True
         return self.kind == "article"
 
 
 def reference_mark(identifier: str) -> str:
-    """The mark of a work that another refers to (Work.references)."""
+    """The mark of an identifier in Work.references."""
     if _OPENALEX.fullmatch(identifier):
         return f"openalex {identifier}"
     if _S2.fullmatch(identifier):
@@ -113,32 +115,31 @@ def title_key(title: str, first_author: str, year: int | None) -> str:
 
 
 def version_keys(work: Work) -> list[str]:
-    """Title keys that another version of a work may have: a journal prints a preprint up to two years later.
+    """Title keys of possible other versions: a journal may print a preprint up to two years later.
 
-    None for a short title: "Editorial" appears every year.
+    None for a short title: there is an "Editorial" every year.
     """
     if work.year is None or len(work.title.split()) < _TELLING:
         return []
-    years = range(work.year - _APART, work.year + _APART + 1)
+    years = range(work.year - _YEARS_BETWEEN, work.year + _YEARS_BETWEEN + 1)
     return list(filter(None, (title_key(work.title, work.first_author, year) for year in years)))
 
 
 def merged(works: Sequence[Work]) -> Work:
-    """One work of what several sources say of it: each field from the first that has it, the links of all."""
-    first = works[0]
-    found: dict[str, Any] = {}
+    """One work from several sources: each field from the first source that has it, the links of all."""
+    values_of: dict[str, Any] = {}
     for field in fields(Work):
         values = [getattr(work, field.name) for work in works]
-        found[field.name] = next((value for value in values if value not in ("", (), None)), values[0])
-    found["is_retracted"] = any(work.is_retracted for work in works)
-    found["is_open"] = next((True for work in works if work.is_open), found["is_open"])
-    found["pdfs"] = tuple(dict.fromkeys(link for work in works for link in work.pdfs))
-    found["cited"] = max((work.cited for work in works if work.cited is not None), default=None)
-    return replace(first, **found)
+        values_of[field.name] = next((value for value in values if value not in ("", (), None)), values[0])
+    values_of["is_retracted"] = any(work.is_retracted for work in works)
+    values_of["is_open"] = next((True for work in works if work.is_open), values_of["is_open"])
+    values_of["pdfs"] = tuple(dict.fromkeys(link for work in works for link in work.pdfs))
+    values_of["cited"] = max((work.cited for work in works if work.cited is not None), default=None)
+    return Work(**values_of)
 
 
 def grouped(works: Sequence[Work]) -> list[list[Work]]:
-    """The works that are one together, in the order of the first of each."""
+    """Groups of works that are one work, in the order of their first members."""
     groups: list[list[Work]] = []
     of_key: dict[str, list[Work]] = {}
     for work in works:
@@ -149,30 +150,30 @@ def grouped(works: Sequence[Work]) -> list[list[Work]]:
         for other in known[1:]:  # this work shows that two groups are one
             if other is not group and other:
                 group.extend(other)
-                groups[:] = [each for each in groups if each is not other]
-                of_key.update((key, group) for each in other for key in each.marks())
+                groups[:] = [kept for kept in groups if kept is not other]
+                of_key.update((key, group) for member in other for key in member.marks())
                 other.clear()
         group.append(work)
-        of_key.update((key, group) for each in group for key in each.marks())
+        of_key.update((key, group) for member in group for key in member.marks())
     return groups
 
 
 def to_metadata(works: Sequence[Work]) -> Metadata:
-    """What several sources say of one work, as a paper's metadata: each field from the first that has it."""
-    found: dict[str, Field[Any]] = {}
+    """A paper's metadata from several sources of one work: each field from the first source that has it."""
+    known: dict[str, Field[Any]] = {}
     for work in works:
         for name in _KEPT:
             value = getattr(work, name)
-            if value in ("", (), None) or name in found:
+            if value in ("", (), None) or name in known:
                 continue
             if name == "authors":
                 value = tuple(author.name for author in work.authors)
-            found[name] = Field(value, work.source, True)
-    return Metadata(**found)
+            known[name] = Field(value, work.source, True)
+    return Metadata(**known)
 
 
 def to_json(work: Work) -> dict[str, Any]:
-    """What is known of a work, as JSON values; without its source and its references."""
+    """The known fields of a work as JSON values, without its source and its references."""
     unknown = {field.name for field in fields(Work) if getattr(work, field.name) in ("", (), None)}
     left_out = unknown | {"source", "references"}
     written: dict[str, Any] = stored_form(Work).dump_python(work, mode="json", exclude=left_out)
@@ -185,22 +186,17 @@ def from_json(source: SourceName, written: Mapping[str, Any]) -> Work:
     return work
 
 
-# What became of a work after it came out: retracted, withdrawn, corrected, superseded. Pure.
-#
-# The words of a notice are Folio's own: nothing of what a service or a paper wrote is in them but a date and a link.
-
 # The gravest first
 NoticeKind = Literal[
     "retraction", "withdrawal", "removal", "partial-retraction", "expression-of-concern", "correction",
     "older-version", "same-paper", "reinstatement", "new-version",
 ]  # fmt: skip
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
-# The registrar first
-_SAID_BY: dict[SourceName, str] = {
+# In words, the registrar first
+_SOURCES: dict[SourceName, str] = {
     "crossref": "Crossref", "arxiv": "arXiv", "openalex": "OpenAlex", "semanticscholar": "Semantic Scholar",
 }  # fmt: skip
-_TRUSTED = tuple(_SAID_BY)
-# In capitals: what may make the evidence worthless. An answer that cites it has a warning above it.
+# In capitals: what may make the evidence worthless. An answer that cites it shows a warning.
 _WORDS: dict[NoticeKind, str] = {
     "retraction": "RETRACTED",
     "withdrawal": "WITHDRAWN",
@@ -213,44 +209,37 @@ _WORDS: dict[NoticeKind, str] = {
     "same-paper": "In the index again",
     "new-version": "Newer version",
 }
-# In a citation, where there is little room: a correction is told with the sources
-_MARKED: tuple[NoticeKind, ...] = (
-    "retraction",
-    "withdrawal",
-    "removal",
-    "partial-retraction",
-    "expression-of-concern",
-)
-_SHORT: dict[NoticeKind, str] = dict(zip(_MARKED, NOTICE_MARKS, strict=True))
+# The gravest kinds -> their words in a citation, where there is little room
+_MARKS: dict[NoticeKind, str] = dict(zip(KINDS, NOTICE_MARKS, strict=False))
 _TAKEN_BACK = ("retraction", "withdrawal", "removal")
 _NO_FLAG: tuple[NoticeKind, ...] = ("reinstatement", "new-version")
-# Said by no service: what another paper of the library is to this one (papers/versions.py). These are never stored.
+# From no service: the relation to another paper of the library (versions.py). These are never stored.
 _OF_LIBRARY: tuple[NoticeKind, ...] = ("older-version", "same-paper")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkNotice:
-    """One thing that became of a work, as one service says it."""
+    """A notice about a work, such as its retraction, from one service."""
 
     kind: NoticeKind
-    dated: str = ""  # "2021-03-04", "2021-03", "2021"; "" if it is not known
-    link: str = ""  # the DOI of the notice, or an arXiv id with its version; "" if it is not known
+    dated: str = ""  # "2021-03-04", "2021-03", "2021"; "" if not known
+    link: str = ""  # the DOI of the notice, or an arXiv id with its version; "" if not known
     source: SourceName = "crossref"
 
     @property
     def is_grave(self) -> bool:
-        """Whether what stands in the work may not be relied on."""
-        return self.kind in _SHORT
+        """Whether nobody should rely on the work."""
+        return self.kind in _MARKS
 
     @property
     def is_of_library(self) -> bool:
-        """Whether it says what another paper of the library is to this one."""
+        """Whether it is about the relation to another paper of the library."""
         return self.kind in _OF_LIBRARY
 
     @property
     def mark(self) -> str:
-        """A word for a citation: "RETRACTED"; "" for what needs none there."""
-        return _SHORT.get(self.kind, "")
+        """The word for a citation: "RETRACTED"; "" for none."""
+        return _MARKS.get(self.kind, "")
 
     @property
     def words(self) -> str:
@@ -262,7 +251,7 @@ class WorkNotice:
 
     @property
     def text(self) -> str:
-        """The same with where it is said: "RETRACTED 2021-03-04 (doi:10.1234/notice)", "RETRACTED (says OpenAlex)".
+        """The words with the place: "RETRACTED 2021-03-04 (doi:10.1234/notice)", "RETRACTED (says OpenAlex)".
 
         "Older version: arXiv:2301.01234v2 is in the index", "In the index again: arXiv:2301.01234v2".
         """
@@ -272,41 +261,37 @@ class WorkNotice:
 
     @property
     def without_date(self) -> str:
-        """The same for a table whose date is in another column."""
+        """The text for a table with the date in another column."""
         return f"{_WORDS[self.kind]} ({self._place})"
 
     @property
     def _place(self) -> str:
         link = f"doi:{self.link}" if self.link.startswith("10.") else self.link and f"arXiv:{self.link}"
-        return link or f"says {_SAID_BY[self.source]}"
+        return link or f"says {_SOURCES[self.source]}"
 
     @property
     def note(self) -> str:
-        """The same for a bibliography: "Retracted: 2021-03-04, doi:10.1234/notice"."""
+        """The text for a bibliography: "Retracted: 2021-03-04, doi:10.1234/notice"."""
         if self.is_of_library:
             return self.text
-        said = ", ".join(filter(None, [self.dated, self._place]))
-        return f"{_WORDS[self.kind].capitalize()}: {said}"
+        return f"{_WORDS[self.kind].capitalize()}: {', '.join(filter(None, [self.dated, self._place]))}"
 
 
 def ordered(notices: Iterable[WorkNotice]) -> tuple[WorkNotice, ...]:
-    """The gravest first, of one kind the latest; what several sources say, once: the one with a date and a link."""
-    found: dict[tuple[str, str], WorkNotice] = {}
-    known = sorted(notices, key=lambda each: (not each.link, not each.dated, _TRUSTED.index(each.source)))
-    for each in known:
-        found.setdefault((each.kind, each.link), each)
-    # Some services say only that a work is retracted, also of one that was withdrawn.
-    is_taken_back = any(each.link and each.kind in _TAKEN_BACK for each in found.values())
-    told = [each for each in found.values() if each.link or not (is_taken_back and each.kind == "retraction")]
-    by_date = sorted(told, key=lambda each: (each.dated, each.link, each.source), reverse=True)
-    return tuple(sorted(by_date, key=lambda each: KINDS.index(each.kind)))
+    """The notices, the gravest kind first, then the latest; of one from several sources, the most complete."""
+    trusted = tuple(_SOURCES)
+    unique: dict[tuple[str, str], WorkNotice] = {}
+    for notice in sorted(notices, key=lambda notice: (not notice.link, not notice.dated, trusted.index(notice.source))):
+        unique.setdefault((notice.kind, notice.link), notice)
+    # Some services call a withdrawn work retracted, too.
+    is_taken_back = any(notice.link and notice.kind in _TAKEN_BACK for notice in unique.values())
+    kept = [notice for notice in unique.values() if notice.link or not (is_taken_back and notice.kind == "retraction")]
+    by_date = sorted(kept, key=lambda notice: (notice.dated, notice.link, notice.source), reverse=True)
+    return tuple(sorted(by_date, key=lambda notice: KINDS.index(notice.kind)))
 
 
 def flag(notices: Sequence[WorkNotice]) -> WorkNotice | None:
-    """The notice that is shown wherever the work is cited, the gravest; None if there is nothing to warn of.
-
-    A retraction that was undone later is none.
-    """
-    back = max((each.dated for each in notices if each.kind == "reinstatement"), default="")
-    standing = [each for each in ordered(notices) if not (each.is_grave and back and each.dated <= back)]
-    return next((each for each in standing if each.kind not in _NO_FLAG), None)
+    """The gravest notice, to show wherever the work is cited; None for none. Ignores a retraction that was undone."""
+    undone = max((notice.dated for notice in notices if notice.kind == "reinstatement"), default="")
+    valid = [notice for notice in ordered(notices) if not (notice.is_grave and undone and notice.dated <= undone)]
+    return next((notice for notice in valid if notice.kind not in _NO_FLAG), None)

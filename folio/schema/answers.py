@@ -1,4 +1,4 @@
-"""What `--json` prints, as models: docs/answer.schema.json is made from them by `make schema`."""
+"""The models of what `--json` prints. `make schema` makes docs/answer.schema.json from them."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from folio.schema.papers import (
 )
 from folio.zotero.link import open_page
 
-Models = Annotated[dict[str, str], Field(description="What embedded, reranked and answered.")]
-Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description="Milliseconds that each stage took.")]
+Models = Annotated[dict[str, str], Field(description="The models that embedded, reranked and answered.")]
+Timings = Annotated[dict[str, Annotated[float, Field(ge=0)]], Field(description="Milliseconds of each stage.")]
 
 Span = Annotated[
     tuple[Count, FromOne], Field(description="Start and end in the text of the sentence, in Unicode code points.")
@@ -77,13 +77,13 @@ class QuoteJson(Strict):
     """File name, as shown to people."""
     title: str
     venue: str = ""
-    """The journal or the conference; empty if that is not sure."""
+    """The journal or the conference; empty if not sure."""
     year: int | None = None
-    """The year of publication; null if it is not sure."""
+    """The year of publication; null if not sure."""
     page: FromOne
     """Physical page of the quote, from 1."""
     label: str
-    """Label printed on the page, such as "iv" or "127"; its number if the file states none."""
+    """Label printed on the page, such as "iv" or "127"; the page's number if the file gives none."""
     quote: Annotated[str, Field(min_length=1)]
     """Verbatim, with the line breaks of the page."""
     start: Annotated[Count, at("offsets", 0)]
@@ -91,14 +91,14 @@ class QuoteJson(Strict):
     end: Annotated[FromOne, at("offsets", 1)]
     """End of the quote in the text of its page."""
     shown: str
-    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters.pdf p.7]"; of a paper that
-    may not be relied on "[Ongaro 2014, RETRACTED, p. 6]". No other text is displayed in such a form."""
+    """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters.pdf p.7]"; for a retracted
+    paper "[Ongaro 2014, RETRACTED, p. 6]". No other text is displayed in this form."""
     section: str = ""
-    """The paper's section that it stands in, such as "§5.2 Leader election"; empty if none is known."""
+    """The section of the quote, such as "§5.2 Leader election"; empty if unknown."""
     zotero: str = ""
-    """The link to its page in Zotero, "zotero://open-pdf/library/items/KEY?page=7"; empty if it is not there."""
+    """The link to the page in Zotero, "zotero://open-pdf/library/items/KEY?page=7"; empty if the paper is not there."""
     notice: NoticeJson | None = None
-    """That the paper was retracted, corrected or the like; null if nothing is known."""
+    """The paper's retraction, correction or the like; null if none is known."""
 
     @model_validator(mode="before")
     @classmethod
@@ -107,7 +107,7 @@ class QuoteJson(Strict):
 
 
 def cited_as(paper: Paper, page: int) -> dict[str, Any]:
-    """What a citation of a page says of its paper, as the library knows it now."""
+    """The fields of a citation that describe its paper, from the library's current metadata."""
     return {
         "title": paper.title,
         "file": paper.file,
@@ -120,24 +120,24 @@ def cited_as(paper: Paper, page: int) -> dict[str, Any]:
 
 
 class CitationJson(QuoteJson):
-    """A quote that holds up a sentence of an answer."""
+    """A quote that supports a sentence of an answer."""
 
     evidence: FromOne
     """Number of the evidence that contains it."""
     support: Support
     """How well the quotes support the sentence; 1 means verbatim."""
     number: Count = 0
-    """Number of its page in the list of sources, from 1: "[3]" with CITATION_STYLE=numbered; 0 for an answer of
-    an older Folio."""
+    """Number of its page in the list of sources, from 1: "[3]" with CITATION_STYLE=numbered; 0 in answers of older
+    versions."""
 
 
 class SentenceJson(Strict):
     """One statement of the answer with its citations."""
 
     text: Annotated[str, Field(min_length=1)]
-    """A sentence, an excerpt of several; or several lines, such as a list, code or a table."""
+    """A sentence, an excerpt of several sentences, or several lines, such as a list, code or a table."""
     section: Annotated[str, BeforeValidator(str)]
-    """The heading that it stands under, such as "Closest passages", or "Summary" or "Analysis/Melt" in a report."""
+    """The heading above it, such as "Closest passages"; in a report "Summary" or "Analysis/Melt"."""
     citations: Annotated[list[CitationJson], Field(min_length=1)]
     against: list[CitationJson]
     """Quotes from other papers that disagree with it."""
@@ -146,23 +146,23 @@ class SentenceJson(Strict):
     verified_by: str = ""
     """The verifier that agreed with a reworded statement; empty if none ran."""
     instead_of: str = ""
-    """A statement of the model that the papers do not support and whose place this quote takes; else empty."""
+    """The model's unsupported statement that this quote replaces; else empty."""
     marks: list[Span] = Field(default_factory=list)
     """The words of the text that answer the question, in order."""
     short: Span | None = None
-    """A short answer in the text, such as "64 MB"; null if none was found. It is shown above the text."""
+    """A short answer in the text, such as "64 MB", shown above the text; null if none was found."""
 
 
 class LeftOutJson(Strict):
-    """A statement that the model wrote and that the answer does not show, because the papers do not support it."""
+    """A model's statement that the answer leaves out, because the papers do not support it."""
 
     text: str
     reason: str
-    """Why it was left out, in words."""
+    """The reason for leaving it out, in words."""
 
 
 class EvidenceJson(Strict):
-    """Text given to the answerer, which cites it by number."""
+    """Text for the answerer, which cites it by number."""
 
     number: FromOne
     paper: PaperId
@@ -170,12 +170,12 @@ class EvidenceJson(Strict):
     title: PaperTitle
     pages: PageRange
     score: Score
-    """Score of the best passage that it was built from."""
+    """Score of the best passage in it."""
     text: str
     section: str = ""
-    """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    """Its sections of the paper: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if unknown."""
     notice: PaperNotice = None
-    """That the paper was retracted, corrected or the like; null if nothing is known."""
+    """The paper's retraction, correction or the like; null if none is known."""
 
 
 class HitJson(Strict):
@@ -195,12 +195,12 @@ class HitJson(Strict):
     page_breaks: list[Count] = Field(default_factory=list)
     """Where in its text each page after the first begins, in Unicode code points."""
     section: str = ""
-    """The sections of the paper that it stands in: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if none is known."""
+    """Its sections of the paper: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if unknown."""
     notice: PaperNotice = None
-    """That the paper was retracted, corrected or the like; null if nothing is known."""
+    """The paper's retraction, correction or the like; null if none is known."""
 
 
-# What holds between the fields of a refusal and of an answer.
+# Rules between the fields of a refusal and of an answer
 _NONE: JsonDict = {"maxItems": 0}
 _SOME: JsonDict = {"minItems": 1}
 _REFUSED_OR_CITED: JsonDict = {
@@ -215,33 +215,33 @@ _REFUSED_OR_CITED: JsonDict = {
 
 
 class AnswerJson(Strict):
-    """An answer, a remark or a refusal. A refusal has a fixed wording. A remark and a refusal cite nothing."""
+    """An answer, a remark or a refusal. A refusal has fixed words. Remarks and refusals cite nothing."""
 
-    # Every face has these fields; one that has more, or does not send some, is a subclass. tests/test_faces.py says
-    # where each of them is shown.
+    # The command, the API and the page share these fields; subclasses add or leave out some. tests/test_faces.py checks
+    # where each field is shown.
     model_config = ConfigDict(json_schema_extra=_REFUSED_OR_CITED)
 
     standalone_question: str
-    """The question rewritten so that it stands alone."""
+    """The question, rewritten to stand alone."""
     style: Style
     answer: Annotated[str, at("text")]
     """The sentences joined, the remark, or the fixed refusal."""
     refused: bool
     remark: str = ""
-    """Folio's own words in place of an answer, such as to a greeting; else empty. Nothing is cited then."""
+    """Folio's own words in place of an answer, such as to a greeting, without citations; else empty."""
     sentences: list[SentenceJson]
     dropped_sentences: Annotated[Count, at("dropped")]
-    """Number of the model's sentences that nothing supports and that are not shown."""
+    """Number of the model's sentences left out because nothing supports them."""
     left_out: list[LeftOutJson] = Field(default_factory=list)
-    """Those sentences, in the order in which the model wrote them; empty for an answer of an older Folio."""
+    """These sentences, in the model's order; empty in answers of older versions."""
     notice: str
     """A remark, such as that the answer was cut short; otherwise empty."""
     warnings: list[str] = Field(default_factory=list)
-    """A sentence on each cited paper that was retracted, or of which that may be. Show them above the answer."""
+    """A sentence on each cited paper that was retracted, withdrawn or the like. Show them above the answer."""
     model_failed: bool = False
-    """Whether the model's server failed. The sentences are those that it had written before, or else quotes."""
+    """Whether the model's server failed. The sentences are from before the failure, or quotes."""
     citations: list[CitationJson]
-    """Every citation of the sentences once, in order, including those that disagree."""
+    """Every citation of the sentences once, in order, including quotes that disagree."""
     hits: list[HitJson]
     """Passages found, best first."""
     models: Models
@@ -252,7 +252,7 @@ class AnswerJson(Strict):
 
 
 class PassagesJson(Strict):
-    """The result of `--sources`: passages without an answer."""
+    """The output of `--sources`: passages without an answer."""
 
     question: str
     hits: list[HitJson]
@@ -281,26 +281,26 @@ class StatsJson(Strict):
     questions: Count
     """Questions in the log."""
     refused: Count
-    """Questions that the papers do not answer."""
+    """Questions without an answer in the papers."""
     good: Count
     """Answers rated good."""
     bad: Count
     median_ms: Annotated[float, Field(ge=0)] | None
     """Median milliseconds of an answer; null before the first."""
     median_confidence: Annotated[float, Field(ge=0, le=1)] | None
-    """Median confidence of the built-in answers, refusals included; null where none was given."""
+    """Median confidence of the built-in answers and refusals; null without one."""
 
 
 class PaperCountJson(Strict):
-    """How many papers have a value."""
+    """The number of papers with a value."""
 
     value: str
-    """Empty for the papers that have none."""
+    """Empty for papers without a value."""
     papers: FromOne
 
 
 class PaperCountsJson(Strict):
-    """What `--stats --by` prints: how many papers there are by author, year, venue, kind of section or warning."""
+    """The output of `--stats --by`: numbers of papers by author, year, venue, kind of section or warning."""
 
     by: By
     counts: list[PaperCountJson]
@@ -327,24 +327,18 @@ def counts_json(by: By, counts: Sequence[tuple[str, int]]) -> PaperCountsJson:
 
 
 def line(value: BaseModel) -> str:
-    """An object as one line of readable JSON without control characters.
-
-    Letters stay as they are; whatever is not printable, such as a control character, a mark that turns the direction
-    of reading or half of a pair, is written as an escape.
-    """
+    """An object as one line of readable JSON. Characters that are not printable become escapes."""
     text = json.dumps(value.model_dump(), ensure_ascii=False)
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 class _Schema(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
-        return False  # a title that only repeats the field's name
+        return False  # a title would only repeat the field's name
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of whatever `query.py --json` prints on a line."""
-    pass  # DROPPED  # which has this module's AnswerJson
-
+    """The JSON schema of a line that `query.py --json` prints."""
     printed = DeepAnswerJson | AnswerJson | PassagesJson | ErrorJson | StatsJson | PaperCountsJson
     lines: TypeAdapter[Any] = TypeAdapter(printed)
     made: JsonSchemaValue = lines.json_schema(mode="serialization", schema_generator=_Schema)
@@ -356,28 +350,25 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-# What is said of the evidence of a deep answer, as JSON.
-
-
 class ConfidenceJson(Strict):
-    """How often answers like this one showed what was asked for: docs/trust.md says how that was measured."""
+    """How often answers like this one were right. docs/trust.md describes the measurement."""
 
     value: Annotated[float, Field(ge=0, le=1), AfterValidator(lambda value: round(value, 2))]
     level: Level
 
 
 class BasisJson(Strict):
-    """What the answer rests on, counted."""
+    """The numbers of papers, passages and statements behind an answer."""
 
     papers: Count
-    """Papers that it cites and that were not retracted."""
+    """Cited papers that were not retracted."""
     relevant: Count
-    """Passages that were scored as relevant."""
+    """Passages scored as relevant."""
     scored: Count
-    """Passages that were scored."""
+    """Passages scored."""
     statements: Count
     left_out: Count
-    """A model's statements that nothing supports."""
+    """The model's statements that nothing supports."""
 
 
 class DifferenceJson(Strict):
@@ -388,12 +379,12 @@ class DifferenceJson(Strict):
 
 
 class AgeJson(Strict):
-    """The years of the papers that the answer cites."""
+    """The years of the cited papers."""
 
     years: list[int]
-    """Of each paper whose year is sure, the oldest first."""
+    """The sure year of each paper, the oldest first."""
     unknown: Count
-    """Papers without such a year."""
+    """Papers without a sure year."""
 
 
 def _quotes(group: object) -> object:
@@ -401,26 +392,24 @@ def _quotes(group: object) -> object:
 
 
 class EvidenceProfileJson(Strict):
-    """What the answer rests on, as a whole. Every quote is the paper's own words."""
+    """The evidence behind an answer as a whole. Every quote is in the paper's words."""
 
     basis: BasisJson
     confidence: ConfidenceJson | None
-    """Null where none was measured: for answers that a model wrote."""
+    """Null for a model's answers, for which none was measured."""
     agreements: list[Annotated[list[QuoteJson], Field(min_length=2), BeforeValidator(_quotes)]]
-    """Quotes of two papers or more that say the same."""
+    """Quotes of two or more papers that agree."""
     differences: list[DifferenceJson]
     open_questions: Annotated[list[QuoteJson], Field(max_length=3)]
-    """What the papers say is open."""
+    """Questions that the papers call open."""
     age: AgeJson
     compared_by: str
-    """The model that chose which quotes belong together; empty for rules."""
+    """The model that grouped the quotes; empty for rules."""
     calls: Count
-    """Calls of that model; the search and they take DEEP_CALLS together, at most."""
+    """Calls of that model; with those of the search, at most DEEP_CALLS."""
 
 
-# A deep answer as JSON: what `--deep --json` prints, an answer with the trace of its search.
-
-# Characters of events that the log keeps of one trace. One of three rounds has some 60,000.
+# Characters of one trace's events in the log. A trace of three rounds has some 60,000.
 MOST_LOGGED = 200_000
 
 
@@ -446,7 +435,7 @@ class EvidenceEventJson(Strict):
 
     event: Literal["evidence"] = "evidence"
     part: str
-    """The part of the question that it was read for."""
+    """The part of the question for which it was scored."""
     paper: Annotated[Sha256, at("hit", "paper", "id")]
     file: Annotated[str, at("hit", "paper", "file")]
     title: Annotated[str, at("hit", "paper", "title")]
@@ -456,20 +445,20 @@ class EvidenceEventJson(Strict):
     page_breaks: Annotated[list[Count], at("hit", "page_breaks")] = Field(default_factory=list)
     """Where in its text each page after the first begins, in Unicode code points."""
     relevance: Annotated[Annotated[int, Field(ge=0, le=10)] | None, at("assessment", "relevance")]
-    """0 is dropped; null if it could not be scored."""
+    """From 0, which is dropped, to 10; null if the passage could not be scored."""
     summary: Annotated[str, at("assessment", "summary")]
-    """A model's, in its own words and not checked; empty without one."""
+    """A model's unchecked summary; empty without a model."""
 
 
 class SearchAgainEventJson(Strict):
-    """Too little was found, and the search goes on."""
+    """Too little was found, so the search continues."""
 
     event: Literal["search_again"] = "search_again"
     how: Literal["reformulate", "expand", "offset"]
-    """In other words; in the papers that the best ones cite; in the papers that come next."""
+    """In other words; in papers that the best papers cite; in the next papers."""
     why: str
     queries: list[str]
-    """What is searched next; with "expand", the titles of the papers that are read."""
+    """The next queries; with "expand", the titles of the papers to read."""
 
 
 class SearchEndedEventJson(Strict):
@@ -489,10 +478,10 @@ _EVENTS: dict[type[DeepEvent], type[EventJson]] = {
 
 
 class TraceJson(Strict):
-    """How the evidence of a deep answer was found."""
+    """The search for the evidence of a deep answer."""
 
     assessor: str
-    """What scored the passages."""
+    """The model or method that scored the passages."""
     rounds: Count
     calls: Count
     """Calls of a model before the answer."""
@@ -500,7 +489,7 @@ class TraceJson(Strict):
     events: list[Annotated[EventJson, Field(discriminator="event")]]
     """In order."""
     left_out: Count = 0
-    """Events that are not listed: the log leaves some out of a very long trace."""
+    """Events left out of a very long trace in the log."""
 
 
 class DeepAnswerJson(AnswerJson):
@@ -517,12 +506,12 @@ def deep_answer_json(answer: AnswerJson, trace: DeepTrace, profile: EvidenceProf
 
 
 def trace_json(trace: DeepTrace) -> TraceJson:
-    """How the evidence of an answer was found."""
+    """The trace as JSON."""
     return TraceJson.model_validate(With(trace, events=[event_json(event) for event in trace.events]))
 
 
 def logged_trace(trace: DeepTrace, most: int = MOST_LOGGED) -> dict[str, Any]:
-    """The trace for the query log: why the search ended, and the first events that fit, in so many characters."""
+    """The trace for the query log: the last event, and the first events that fit into `most` characters."""
     whole = trace_json(trace)
     sizes = [len(event.model_dump_json()) for event in whole.events]
     kept, room = set[int](), most
@@ -536,7 +525,7 @@ def logged_trace(trace: DeepTrace, most: int = MOST_LOGGED) -> dict[str, Any]:
 
 
 def from_log(written: dict[str, Any] | None) -> TraceJson | None:
-    """The trace that `logged_trace` gave; None without one, or for one of another version of Folio."""
+    """The trace from `logged_trace`; None without one, or for a trace of another version of Folio."""
     try:
         return None if written is None else TraceJson.model_validate(written)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Papers as JSON: what `folio papers list --json` prints and the web API replies, as models."""
+"""Papers as JSON models, for `folio papers list --json` and the web API; and the parts that all JSON models share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from folio.papers.model import Paper, PaperHit
 from folio.papers.sections import Kind
 from folio.papers.work import NoticeKind, SourceName
 
-# What the models of JSON are made of: how they are built from our dataclasses, numbers, ids, notices.
-
 
 def at(name: str, *path: str | int) -> Any:
-    """A field that has another place in the dataclass it is built from: the names of attributes. JSON has its name."""
+    """A field that is built from an attribute with another name or place. JSON has the field's own name."""
     return Field(validation_alias=AliasPath(name, *path))
 
 
@@ -29,14 +27,14 @@ Sha256 = Annotated[str, Field(pattern=SHA256, description="SHA-256 of the paper'
 PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
 DIGITS = 4  # of a score, behind the point
 Score = Annotated[float, AfterValidator(lambda score: round(score, DIGITS))]
-# What is said of a paper by whatever stands in it
+# Fields of a paper, in a model built from something that has a `paper`
 PaperId = Annotated[Sha256, at("paper", "id")]
 PaperFile = Annotated[str, at("paper", "file")]
 PaperTitle = Annotated[str, at("paper", "title")]
 
 
 class With:
-    """A dataclass with attributes that it does not have, or with other values, for a model to be built from."""
+    """An object with additional or other attributes, to build a model from."""
 
     def __init__(self, source: object, **given: Any) -> None:
         self.__dict__.update(given, _source=source)
@@ -46,9 +44,9 @@ class With:
 
 
 class Strict(BaseModel):
-    """An object with these fields and no other, built from JSON or from the attributes of a dataclass.
+    """An object with exactly these fields, built from JSON or from the attributes of a dataclass.
 
-    A default is for a reply that an older Folio kept; what is written always has the field.
+    Defaults are for stored replies of older versions: written JSON always has every field.
     """
 
     model_config = ConfigDict(
@@ -62,17 +60,17 @@ class Strict(BaseModel):
 
 
 class NoticeJson(Strict):
-    """What became of a paper after it came out, such as that it was retracted."""
+    """A notice about a paper after its publication, such as its retraction."""
 
     kind: NoticeKind
     date: Annotated[str, at("dated")]
-    """ISO date, "2021-03-04", "2021-03" or "2021"; empty if it is not known."""
+    """ISO date, "2021-03-04", "2021-03" or "2021"; empty if unknown."""
     link: str
-    """The DOI of the notice, or an arXiv id with its version; empty if it is not known."""
+    """The DOI of the notice, or an arXiv id with its version; empty if unknown."""
     source: SourceName
-    """The service that says so; without meaning for `older-version` and `same-paper`, which the index shows."""
+    """The service with the notice; meaningless for `older-version` and `same-paper`, which come from the index."""
     mark: str
-    """The word in citations of the paper: "RETRACTED"; empty for a correction, which is told with the sources."""
+    """The word in citations of the paper: "RETRACTED"; empty for a correction, which only the sources show."""
     text: str
     """In words: "RETRACTED 2021-03-04 (doi:10.1234/notice)"."""
 
@@ -102,7 +100,7 @@ class PaperJson(Strict):
     collections: Annotated[list[str], at("metadata", "collections", "value")]
     """Their paths: "Systems/Consensus"."""
     unsure: Annotated[list[str], BeforeValidator(_unsure), at("metadata")]
-    """Which of title, authors, year, venue and doi nobody is sure of."""
+    """Fields, of title, authors, year, venue and doi, that are not sure."""
     pages: Annotated[Count, at("page_count")]
     chunks: Count
     added: str
@@ -110,31 +108,31 @@ class PaperJson(Strict):
     problems: list[str]
     """Problems found when the file was read."""
     notice: Annotated[NoticeJson | None, at("flag")] = None
-    """That it was retracted, corrected or the like; null if nothing is known."""
+    """Its retraction, correction or the like; null if none is known."""
 
 
 class PaperMatchJson(Strict):
-    """Why a paper was found by a query."""
+    """Why a query found a paper."""
 
     label: str
-    """What citations call it: "Ongaro & Ousterhout 2014", or its key where that is not sure."""
+    """Its name in citations: "Ongaro & Ousterhout 2014", or its key if that is not sure."""
     score: Score
     """The score that ranks the papers."""
     bm25: Annotated[float | None, at("lexical")]
-    """BM25 of its title, abstract, headings, authors and venue; null if they have none of the query's words."""
+    """BM25 of its title, abstract, headings, authors and venue; null without a word of the query."""
     dense: float | None
-    """Cosine of these to the query; null if the paper has no vector yet."""
+    """Cosine of these texts to the query; null if the paper has no vector yet."""
     words: list[str]
-    """The words of the query that these have."""
+    """The words of the query in these texts."""
     pages: PageRange | None
-    """Those of its best passage; null if none was found."""
+    """The pages of its best passage; null without one."""
     section: str
-    """The section of its best passage; "" if none is known."""
+    """The section of its best passage; "" if unknown."""
 
 
 class ListedPaperJson(PaperJson):
     match: PaperMatchJson | None = None
-    """Why a query found it; null where there was no query, or the paper was not looked up."""
+    """Why the query found it; null without a query, or if the paper was not found by one."""
 
 
 class PapersFoundJson(Strict):
@@ -144,7 +142,7 @@ class PapersFoundJson(Strict):
     papers: list[ListedPaperJson]
     """Best first."""
     notice: str
-    """What the ranking lacked; "" if nothing."""
+    """What is missing in the ranking; "" if nothing."""
 
 
 class PersonJson(Strict):
@@ -156,9 +154,9 @@ class PersonJson(Strict):
 
 class FieldJson(Strict):
     origin: Origin
-    """Where it was read; "person" if someone edited it, "" if it is not known."""
+    """Its origin; "person" for an edit, "" if unknown."""
     sure: bool
-    """Whether it can be cited without a look at it."""
+    """Whether it can be cited unchecked."""
 
 
 class TextFieldJson(FieldJson):
@@ -196,11 +194,11 @@ class FieldsJson(Strict):
     publisher: TextFieldJson
     url: TextFieldJson
     genre: TextFieldJson
-    """What it is called within that: "PhD thesis"."""
+    """A kind of the CSL type: "PhD thesis"."""
     citation_key: TextFieldJson
-    """As a bibliography calls it."""
+    """Its key in a bibliography."""
     bibliography: TextFieldJson
-    """The file of that bibliography."""
+    """The path of that bibliography."""
     tags: ListFieldJson
     collections: ListFieldJson
     zotero: TextFieldJson
@@ -208,7 +206,7 @@ class FieldsJson(Strict):
 
 
 class SectionJson(Strict):
-    """A section of a paper; the sections within it follow it and have a higher level."""
+    """A section of a paper. Its subsections follow it, with a higher level."""
 
     level: FromOne
     number: str
@@ -225,7 +223,7 @@ class PaperDetailsJson(PaperJson):
     fields: Annotated[FieldsJson, at("metadata")]
     sections: list[SectionJson]
     notices: list[NoticeJson]
-    """Everything that became of it after it came out, newer versions too; the gravest first."""
+    """All notices after its publication, also on newer versions; the gravest first."""
 
 
 def paper_json(paper: Paper, added: str) -> PaperJson:
@@ -234,7 +232,7 @@ def paper_json(paper: Paper, added: str) -> PaperJson:
 
 
 def listed_paper_json(paper: Paper, added: str) -> ListedPaperJson:
-    """The same for a list that a query may have ranked."""
+    """Like paper_json, for a list that a query may have ranked."""
     return ListedPaperJson.model_validate(With(paper, added=added))
 
 
@@ -251,7 +249,7 @@ def found_paper_json(hit: PaperHit, added: str) -> ListedPaperJson:
 
 
 def papers_notice(without_vector: int) -> str:
-    """A sentence about papers that have no vector of what is known about them now; "" if there are none."""
+    """A sentence about papers without a vector of their current metadata; "" if there are none."""
     if not without_vector:
         return ""
     which = "1 paper has" if without_vector == 1 else f"{without_vector:,} papers have"
@@ -266,7 +264,7 @@ def paper_details_json(paper: Paper, added: str, files: Sequence[str]) -> PaperD
 
 
 def details(paper: Paper, added: str, files: Sequence[str], **more: Any) -> With:
-    """What a PaperDetailsJson is built from. more: other attributes."""
+    """The object to build a PaperDetailsJson from. more: other attributes."""
     pages_of = paper.pages.pages_of
     sections = [With(section, pages=pages_of(section.start, section.end)) for section in paper.sections.headed]
     return With(paper, added=added, files=files, sections=sections, **more)

@@ -1,4 +1,4 @@
-"""Requests, replies and events of the web API, as pydantic models; the OpenAPI document is generated from them."""
+"""Requests, replies and events of the web API as pydantic models, from which the OpenAPI document is generated."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask on
 
 
 class ErrorBody(Strict):
-    """An error, in the form that all errors have."""
+    """An error. All errors have this form."""
 
     error: Annotated[str, at("happened")]
     """What happened."""
@@ -76,8 +76,8 @@ class ErrorBody(Strict):
 
 
 class PaperFields(Strict):
-    """Which papers are wanted. A paper must fit every field that is given, and of a field one of its values. A name
-    that no paper has is an error, which names those that are close to it."""
+    """A filter of papers. A paper must fit every given field, and one value of each field. A name that no paper has is
+    an error, which lists similar names."""
 
     year: Annotated[list[Years], Field(max_length=50)] = Field(default_factory=list)
     """Years and ranges of years: "2014", "2010-2015", "2020-", "-1999"."""
@@ -88,15 +88,15 @@ class PaperFields(Strict):
     section: FilterValues = Field(default_factory=list)
     """Kinds of sections, such as "methods", or words of their titles."""
     collection: FilterValues = Field(default_factory=list)
-    """Names or paths of collections, "Consensus" or "Systems/Consensus"; those below them count."""
+    """Names or paths of collections, "Consensus" or "Systems/Consensus", with the collections below them."""
     tag: FilterValues = Field(default_factory=list)
     cited_by: FilterValues = Field(default_factory=list)
-    """Names of papers that cite what is wanted."""
+    """Names of papers that cite the wanted papers."""
 
 
 class FilterRequest(PaperFields):
-    """What to ask. Only sections that fit are searched, and references and licences only if `section` names them or
-    the question asks for them."""
+    """Where to search: in sections that fit, and in references and licences only if `section` names them or the
+    question asks for them."""
 
     papers: PaperIds = Field(default_factory=list)
 
@@ -112,7 +112,7 @@ class ChatRequest(FilterRequest):
     conversation: ConversationId | None = None
     """The conversation to continue; null starts a new one."""
     listed: bool = False
-    """Whether a new conversation is in the list at once. Otherwise it is from its second question on."""
+    """Whether a new conversation is listed at once, or from its second question on."""
     top_k: PassageCount | None = None
     """Number of passages used as evidence; null for the setting TOP_K."""
     use_reranker: bool = True
@@ -130,14 +130,14 @@ class FeedbackRequest(Strict):
 
 
 class PaperQuery(PaperFields):
-    """Which papers are wanted; all that are given must hold."""
+    """A filter of papers. A paper must fit every given field."""
 
     warnings: bool | None = None
-    """Whether something was odd when they were read."""
+    """Whether reading them gave warnings."""
     unsure: bool | None = None
-    """Whether a field of them is not sure."""
+    """Whether one of their fields is not sure."""
     query: Annotated[str, Field(max_length=500)] = ""
-    """What they are about: ranks them by their title, abstract, headings and text, the best first."""
+    """Words to rank the papers by, in their title, abstract, headings and text; the best first."""
     limit: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Maximum number of results; default: all papers, or 20 when `query` is given."""
     offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
@@ -145,7 +145,7 @@ class PaperQuery(PaperFields):
 
 
 class PaperEdits(Strict):
-    """What to change of a paper. Empty text or an empty list empties a field, null resets it to what was read."""
+    """Changes of a paper. Empty text or an empty list empties a field; null resets it to the value that was read."""
 
     title: NewText = None
     authors: Annotated[list[PersonJson | Text], Field(max_length=MOST_AUTHORS)] | None = None
@@ -172,9 +172,9 @@ class PaperEdits(Strict):
 class SearchReply(Strict):
     query: str
     hits: list[HitJson]
-    """Best first; none for a query of which nothing is known."""
+    """Best first; none if no word of the query is known."""
     notice: str = ""
-    """What to say with them, such as that no passage has the query's words; "" if nothing."""
+    """A remark to show with them, such as that no passage has the query's words; "" for none."""
     models: Models
     elapsed_ms: Milliseconds
 
@@ -184,18 +184,18 @@ class ScopePaperJson(PaperFoundJson):
 
 
 class ScopeJson(PaperFields):
-    """Which papers and sections were asked; all where nothing is named. The fields are those of the request."""
+    """The searched papers and sections; all if the fields are empty. The fields are those of the request."""
 
     papers: list[ScopePaperJson] = Field(default_factory=list)
 
 
 class ChatReply(AnswerJson):
-    """An answer, a remark or a refusal, as a turn of a conversation. A refusal has a fixed text; it and a remark have
-    no sentences and no citations."""
+    """An answer, a remark or a refusal, as a turn of a conversation. A refusal has fixed words. Remarks and refusals
+    have no sentences and no citations."""
 
     model_config = ConfigDict(json_schema_extra=None)
 
-    # Neither sent nor kept: a reply has the message, and what was cited of the evidence.
+    # Neither sent nor stored: a reply has the message, and the cited evidence.
     question: Annotated[str, Field(exclude=True)] = ""
     evidence: Annotated[list[Any], Field(exclude=True)] = Field(default_factory=list)
     timings_ms: Annotated[Timings, Field(exclude=True)] = Field(default_factory=dict)
@@ -207,24 +207,24 @@ class ChatReply(AnswerJson):
     conversation: ConversationId
     turn: TurnNumber
     scope: ScopeJson = ScopeJson()
-    """What was asked; an answer of an older Folio says nothing of it."""
+    """The searched papers and sections; empty in answers of older versions."""
     trace: TraceJson | None = None
-    """How a deep search found the passages; null for a quick one, and where nothing was searched."""
+    """The trace of a deep search; null for a quick one, or without a search."""
     evidence_profile: EvidenceProfileJson | None = None
-    """What a deep answer rests on, as a whole; null for a quick one, a refusal and a remark."""
+    """The evidence behind a deep answer; null for a quick one, a refusal and a remark."""
     feedback: Literal["", "good", "bad"] = ""
 
     @model_validator(mode="before")
     @classmethod
     def _with_remark(cls, value: Any) -> Any:
-        """An older Folio kept a remark as the text of the answer alone."""
+        """Older versions stored a remark only as the text of the answer."""
         if not isinstance(value, dict) or "remark" in value or value.get("refused") or value.get("sentences"):
             return value
         return {**value, "remark": value.get("answer", "")}
 
 
 class RetrievedEvent(Strict):
-    """The passages found, sent before the first sentence."""
+    """The found passages, sent before the first sentence."""
 
     conversation: ConversationId
     turn: TurnNumber
@@ -233,13 +233,13 @@ class RetrievedEvent(Strict):
 
 
 class CheckingEvent(Strict):
-    """Sent each time the number of statements that wait for their verifier changes."""
+    """The number of statements waiting for the verifier, sent after each change."""
 
     count: Count
 
 
 class ThinkingEvent(Strict):
-    """Sent when the model begins to think, which may take minutes; what it thinks is not sent."""
+    """Sent when the model begins to think, which may take minutes. The thought is not sent."""
 
     model: str
 
@@ -271,15 +271,15 @@ class PaperDetails(PaperDetailsJson):
     """A paper with everything known about it."""
 
     labels: Annotated[list[str], at("pages", "labels")]
-    """The printed label of each page; empty if the file does not give one."""
+    """The printed label of each page; empty if the file gives none."""
     bibtex: str
     reference: str
     zotero: str
-    """The link that opens it in Zotero, to which "?page=7" may be added; empty if it is not there."""
+    """The link to open it in Zotero, to which "?page=7" may be added; empty if the paper is not there."""
 
 
 class FailureJson(Strict):
-    """A file that no text could be read from."""
+    """A file without readable text."""
 
     file: Annotated[str, at("file", "name")]
     error: Annotated[str, at("happened")]
@@ -290,7 +290,7 @@ class PaperList(Strict):
     papers: list[ListedPaperJson]
     failures: list[FailureJson]
     notice: str = ""
-    """What the ranking for a query lacked; "" if nothing."""
+    """What is missing in the ranking; "" if nothing."""
 
 
 class RemovedJson(Strict):
@@ -311,7 +311,7 @@ class Health(Strict):
     status: Literal["ready", "empty"]
     store: StoreJson | None
     fingerprint: dict[str, str]
-    """The models and settings that the index was built with."""
+    """The models and settings of the index."""
     models: Models
     better: list[str]
     """What would improve answers."""
@@ -320,9 +320,9 @@ class Health(Strict):
     logged: bool
     """Whether questions and conversations are stored."""
     online: bool
-    """Whether this server may search services on the internet for papers, and download them."""
+    """Whether this server may search services on the internet for papers, and download papers."""
     network: str
-    """The same in words, with the services."""
+    """`online` in words, with the services."""
     max_file_mb: FromOne
 
 
@@ -350,7 +350,7 @@ def paper_details(paper: Paper, added: str, files: Sequence[str], published: str
 
 
 def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:
-    """What the fields say. more: other arguments of PaperFilter.parse. Raises UsageError."""
+    """The filter of these fields. more: other arguments of PaperFilter.parse. Raises UsageError."""
     return PaperFilter.parse(
         years=query.year,
         authors=query.author,
@@ -375,10 +375,7 @@ def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
 def chat_reply(
     message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float, scope: ScopeJson | None = None
 ) -> ChatReply:
-    """The reply to a message. message: exactly as it was sent. turn: the answer's number, from 1.
-
-    It has all that the answer has, with the trace and the profile of a deep one.
-    """
+    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1."""
     return ChatReply(
         **dict(answer),
         message=message,
@@ -391,7 +388,7 @@ def chat_reply(
 
 
 def scope_json(request: FilterRequest, chosen: Sequence[Paper]) -> ScopeJson:
-    """What a request asks. chosen: the papers that it names."""
+    """The scope of a request. chosen: the papers that it names."""
     return ScopeJson.model_validate(With(request, papers=chosen))
 
 
@@ -404,7 +401,7 @@ def event(kind: str, value: BaseModel) -> dict[str, str]:
     return {"event": kind, "data": value.model_dump_json()}
 
 
-# Requests, replies and events of searching for papers on the internet and fetching them, as pydantic models.
+# Searching for papers on the internet, and fetching them
 
 MOST_AT_ONCE = 100  # works of a request
 _MOST_AUTHORS = 100
@@ -414,18 +411,18 @@ WorkId = Annotated[str, Field(pattern=NOT_BLANK, max_length=LONGEST)]
 
 
 class DiscoverQuery(Strict):
-    """Which works are wanted."""
+    """A search for works."""
 
     query: Annotated[str, Field(pattern=NOT_BLANK, max_length=LONGEST)]
-    """Words; or a DOI, an arXiv id, or a link to either, which finds that work and nothing else."""
+    """Words; or a DOI, an arXiv id or a link to either, which finds only that work."""
     source: SearchSource | None = None
-    """The service; if it is not given, OpenAlex, or Semantic Scholar where that fails."""
+    """The service; default: OpenAlex, or Semantic Scholar if OpenAlex fails."""
     since: Annotated[int, Field(ge=1800, le=2100)] | None = None
     """Only works of this year or later."""
     open_access: bool = False
-    """Only works that somebody may read without paying."""
+    """Only works that anybody may read without paying."""
     min_cited: Annotated[int, Field(ge=0, le=10_000_000)] = 0
-    """Only works that so many others cite. arXiv does not count citations."""
+    """Only works with at least this many citations. arXiv does not count citations."""
     max: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 20
     sort: Sort = "relevance"
 
@@ -437,9 +434,9 @@ class WorkJson(Strict):
     """A work, as services describe it."""
 
     id: str
-    """What `POST /papers/fetch` takes: an OpenAlex, arXiv or Semantic Scholar id or a DOI; "" if it has none."""
+    """The id for `POST /papers/fetch`: an OpenAlex, arXiv or Semantic Scholar id or a DOI; "" for none."""
     link: str
-    """The address of a page about it; "" if it has none."""
+    """The address of a page about it; "" for none."""
     title: str
     authors: list[str]
     year: int | None
@@ -448,14 +445,14 @@ class WorkJson(Strict):
     doi: str
     arxiv: str
     cited: Count | None
-    """How many works cite it; null if that is not known."""
+    """Number of works that cite it; null if unknown."""
     open: Annotated[bool | None, at("is_open")]
-    """Whether somebody may read it without paying; null if that is not known."""
+    """Whether anybody may read it without paying; null if unknown."""
     retracted: Annotated[bool, at("is_retracted")]
     paper: Sha256 | None
-    """The paper of the library that it is; null if it is not there."""
+    """The library's paper of this work; null if there is none."""
     other_version: bool
-    """Whether that paper is another version of it, such as its preprint."""
+    """Whether that paper is another version of the work, such as its preprint."""
     file: str
     """The file of that paper, or of a download that is not in the library yet; "" for none."""
 
@@ -468,11 +465,11 @@ class DiscoverReply(Strict):
 
 class FetchRequest(Strict):
     ids: Annotated[list[WorkId], Field(min_length=1, max_length=MOST_AT_ONCE)]
-    """As `GET /discover` gives them; DOIs, arXiv ids and links to them too."""
+    """Ids from `GET /discover`; or DOIs, arXiv ids and links to them."""
 
 
 class FetchProgressEvent(Strict):
-    """How far a work is."""
+    """The progress of fetching a work."""
 
     id: str
     """As in the request."""
@@ -480,11 +477,11 @@ class FetchProgressEvent(Strict):
     stage: FetchStage
     done: Count
     of: Count
-    """0 if that is not known."""
+    """0 if unknown."""
 
 
 class FetchNoticeEvent(Strict):
-    """Why it takes longer, or which service failed."""
+    """A reason for a delay, or a service that failed."""
 
     text: str
 
@@ -500,7 +497,7 @@ class FetchedEvent(Strict):
 
 
 class FetchFailedEvent(Strict):
-    """A work could not be brought in. The others are not affected."""
+    """A work could not be fetched. The others are not affected."""
 
     id: str
     title: str
@@ -515,15 +512,15 @@ class FetchDoneEvent(Strict):
 
 
 class PaperCitations(Strict):
-    """What a paper cites and what cites it, as far as services have said. Works of the library come first."""
+    """The works that a paper cites and that cite it, as far as known. Works of the library come first."""
 
     known: bool
-    """Whether it is known which work the paper is; if not, nobody has asked yet."""
+    """Whether the paper's work is known; if not, no service was asked yet."""
     references: list[WorkJson]
-    """A reference that is known by its identifier alone has no title."""
+    """A reference of which only the identifier is known has no title."""
     cited_by: list[WorkJson]
     reference_count: Count
-    """How many are kept; the list ends after 1,000."""
+    """Number of known references; the list ends after 1,000."""
     cited_by_count: Count
 
 
@@ -533,7 +530,7 @@ class CitationEdge(Strict):
 
 
 class LibraryCitations(Strict):
-    """Which paper of the library cites which, as far as services have said."""
+    """The citations between papers of the library, as far as known."""
 
     edges: list[CitationEdge]
 
@@ -544,7 +541,7 @@ def candidate_json(found: Candidate) -> WorkJson:
 
 
 def work_json(work: Work, paper: str = "", file: str = "", *, is_other_version: bool = False) -> WorkJson:
-    """paper: the id of the paper of the library that it is. file: its file."""
+    """paper: the id of the library's paper of this work. file: that paper's file."""
     identifier = identifier_of(work)
     shown = With(
         work,
@@ -559,7 +556,7 @@ def work_json(work: Work, paper: str = "", file: str = "", *, is_other_version: 
     return WorkJson.model_validate(shown)
 
 
-# What the web API says of uploads: files that the server has, and adds to the library one after the other.
+# Uploads: files that the server has received, and adds to the library one after the other
 
 UPLOAD = "^[0-9]{19}-[0-9a-f]{8}$"
 UploadId = Annotated[str, Field(pattern=UPLOAD, description="Opaque; sorts by time of arrival.")]
@@ -569,18 +566,18 @@ UploadState = Literal["waiting", "reading", "embedding", "stopping", "added", "f
 
 
 class UploadJson(Strict):
-    """A file in the queue. One that was added leaves it soon after a client was told; one that failed stays."""
+    """A file in the queue. An added file leaves it soon after a client knows; a failed file stays."""
 
     id: UploadId
     file: str
-    """Its name, as it is saved unless another file has that name."""
+    """Its name; it is saved under another one if that is taken."""
     state: UploadState
     done: Count
-    """Passages that were embedded."""
+    """Embedded passages."""
     of: Count
-    """Passages that it has; 0 until it was read."""
+    """Its passages; 0 until it was read."""
     status: Status | None
-    """Of a file that was added: whether it is new, replaces an older version, or was there before."""
+    """For an added file: whether it is new, replaces an older version, or was there before."""
     paper: Sha256 | None
     """The paper's id, once it was added."""
     title: str
@@ -595,16 +592,16 @@ class UploadsJson(Strict):
     """The queue of uploads."""
 
     uploads: list[UploadJson]
-    """In the order of their arrival, which is the order in which they are added."""
+    """In the order of arrival, in which they are added."""
     active: bool
-    """Whether some wait or are being added."""
+    """Whether files are waiting or being added."""
     notice: str
-    """Why nothing is being added at the moment, although some wait; empty otherwise."""
+    """Why no waiting file is being added at the moment; else empty."""
 
 
 class CancelledUploads(Strict):
     cancelled: Count
-    """How many were taken from the queue, or will be as soon as they can be stopped."""
+    """Number of files removed from the queue, or being stopped."""
 
 
 class RetriedUploads(Strict):

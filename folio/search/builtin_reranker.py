@@ -1,4 +1,9 @@
-"""The built-in reranker: words and late interaction, added to the fused score. cross_encoder.py is the alternative."""
+"""The built-in reranker: words and late interaction, then a small reader. cross_encoder.py is the alternative.
+
+Late interaction matches each token of the question with the most similar token of the passage: ColBERT's MaxSim
+(Khattab and Zaharia 2020, https://arxiv.org/abs/2004.12832), with each question token weighted by the IDF of its word.
+The token states come from a sentence embedder that was not trained for this; the IDF weights make up for that.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +23,23 @@ from folio.protocols import PassageReader, Reranker, TermWeights, TokenEmbedder
 from folio.question.question import Question
 from folio.text import coverage, sentence_tokens, tokenize, word_tokens
 
-# Late interaction: each token of the question is matched with the most similar token of the passage.
-#
-# ColBERT's MaxSim (Khattab and Zaharia 2020, https://arxiv.org/abs/2004.12832), with each question token weighted by
-# the IDF of its word. The token states come from a sentence embedder that was not trained for this; with the IDF
-# weights it works without further training.
-
 # Tokens in a window, and between the starts of two windows. 64 tokens are about two sentences; few answers are longer.
 WINDOW, STEP = 64, 16
-# Weight of the whole passage in a sentence's score, because a sentence depends on its context.
+# Weight of the whole passage in a sentence's score, because a sentence depends on its context
 CONTEXT_WEIGHT = 0.3
+# Passages scored by late interaction. 20 gain a little more and take longer.
+LATE_INTERACTION_TOP_N = 12
+# In the second stage the fused score counts FUSED_WEIGHT * s ** 4 times as much as this reranker's own, where s is the
+# share of candidates that are the only one of their paper. Words distinguish passages of one paper, which are about
+# the same thing; between papers the embedding is the better judge.
+FUSED_WEIGHT = 6.0
+# In the first stage it counts at least this much
+LEAST_FUSED_WEIGHT = 1.0
+# Passages that the reader reads; the weight of their score, divided by the largest, against the reader's log-odds; and
+# the bound on the log-odds. A weight between 16 and 32 makes little difference (LOG.md).
+READ, SCORE_WEIGHT, MOST_ODDS = 8, 24.0, 12.0
+# Subtracted from the log-odds of a text without any number of the question: to a small model all numbers look alike
+WITHOUT_NUMBERS = 4.0
 
 _WORD = re.compile(r"\S+")
 
@@ -42,9 +54,9 @@ class Query:
 
     @classmethod
     def of(cls, question: str, tokens: Tokens, weights: TermWeights) -> Query:
-        """weights: the IDF of each term. A word's weight is divided evenly among the tokens it is split into.
+        """weights: the IDF of each term. A word's weight is divided evenly among its tokens.
 
-        A compound such as "ML-KEM" has the largest weight of its terms.
+        The weight of a compound such as "ML-KEM" is the largest weight of its terms.
         """
         words = list(_WORD.finditer(question))
         word_weights = [max((weights.get(term, 0.0) for term in own), default=0.0) for own in word_tokens(question)]
@@ -70,7 +82,7 @@ class Matches:
     query: Query
     cosines: Vectors  # (the question's tokens, the passage's tokens)
     titles: Vectors  # (the question's tokens,), the best match in the title, at least 0
-    spans: Sequence[tuple[int, int]]  # where the passage's tokens are in its text, [start, end)
+    spans: Sequence[tuple[int, int]]  # [start, end) of each of the passage's tokens in its text
     best: Vectors  # (the question's tokens,), the best match in the passage or its title
 
     @classmethod
@@ -81,32 +93,32 @@ class Matches:
 
     @property
     def whole(self) -> float:
-        """MaxSim, weighted: the sum over question tokens q of share(q) * max(0, cos(q, t)), best t in passage or title.
-
-        1 if the passage and its title match every token exactly.
+        """Weighted MaxSim: the sum over question tokens q of share(q) * max(0, cos(q, t)) for the best token t of the
+        passage or its title. 1 if they match every token exactly.
         """
         return float(self.query.shares @ self.best)
 
     @property
     def window(self) -> float:
-        """The score of the best window of WINDOW tokens: it rewards passages where the matches are close together."""
+        """The score of the best window of WINDOW tokens, which is high if the matches are close together."""
         starts = range(0, max(1, self.cosines.shape[1] - WINDOW + STEP), STEP)
-        return max(self._score(slice(at, at + WINDOW)) for at in starts)
+        windows = (self.cosines[:, start : start + WINDOW] for start in starts)
+        return max(float(self.query.shares @ _best(window, self.titles)) for window in windows)
 
     def sentence(self, start: int, end: int) -> float:
         """The score of the characters [start, end) of the passage, in their context."""
         return float(self.query.shares @ self._in_context(start, end))
 
     def coverage(self, start: int, end: int) -> float:
-        """How much of the question the characters [start, end) cover, in their context, by squared IDF; 0 to 1."""
+        """The share of the question that the characters [start, end) cover, in context, by squared IDF; 0 to 1."""
         return float(np.clip(self.query.squared_shares @ self._in_context(start, end), 0.0, 1.0))
 
     def inside(self, start: int, end: int) -> Vectors:
-        """Each of the question's tokens: its best match in the characters [start, end), or in the title."""
+        """For each of the question's tokens, its best match in the characters [start, end) or in the title."""
         return _best(self.cosines[:, (start <= self._begins) & (self._begins < end)], self.titles)
 
     def score(self, inside: Vectors) -> float:
-        """The score of a part of the passage that matches each token so well (see `inside`), in its context."""
+        """The score of a part of the passage, in its context. inside: as from `inside`."""
         return float(self.query.shares @ self._with_context(inside))
 
     @cached_property
@@ -114,16 +126,12 @@ class Matches:
         return np.array([begin for begin, _ in self.spans], dtype=np.int64)
 
     def _in_context(self, start: int, end: int) -> Vectors:
-        """Each token's best match in [start, end), averaged with its best match in the passage by CONTEXT_WEIGHT."""
+        """Each token's best match in [start, end), averaged with its best match in the whole passage."""
         return self._with_context(self.inside(start, end))
 
     def _with_context(self, inside: Vectors) -> Vectors:
         best: Vectors = (1 - CONTEXT_WEIGHT) * inside + CONTEXT_WEIGHT * self.best
         return best
-
-    def _score(self, places: slice) -> float:
-        """`whole`, for these tokens of the passage."""
-        return float(self.query.shares @ _best(self.cosines[:, places], self.titles))
 
 
 def _best(cosines: Vectors, titles: Vectors) -> Vectors:
@@ -138,63 +146,53 @@ def matches(
     if not passages:
         return []
     titles = list(dict.fromkeys(title for title, _ in passages))
-    question_tokens, *others = embedder.tokens([question, *titles, *(text for _, text in passages)])
+    question_tokens, *tokens = embedder.tokens([question, *titles, *(text for _, text in passages)])
     query = Query.of(question, question_tokens, weights)
-    title_tokens = dict(zip(titles, others, strict=False))
-    texts = others[len(titles) :]
-    return [Matches.of(query, text, title_tokens[title]) for (title, _), text in zip(passages, texts, strict=True)]
+    of_title = dict(zip(titles, tokens, strict=False))
+    of_texts = tokens[len(titles) :]
+    return [Matches.of(query, text, of_title[title]) for (title, _), text in zip(passages, of_texts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """How well a question is matched by a text that was read by itself."""
+    """How well a text, embedded without its paper's title, matches a question."""
 
     best: Vectors  # (the question's tokens,), the best match in the text, at least 0
-    cosine: float  # of the two as a whole, each the mean of its tokens
+    cosine: float  # of question and text, each the mean of its tokens
 
 
 def read_alone(embedder: TokenEmbedder, query: Query, texts: Sequence[str]) -> list[TextMatch]:
     """A question's match with each text. Raises ModelError."""
-    asked = _unit(query.states.sum(axis=0))
-    found = []
+    question = _unit(query.states.sum(axis=0))
+    text_matches = []
     for tokens in embedder.tokens(texts):
         best: Vectors = (query.states @ tokens.states.T).max(axis=1, initial=0.0)
-        found.append(TextMatch(best, float(asked @ _unit(tokens.states.sum(axis=0)))))
-    return found
+        text_matches.append(TextMatch(best, float(question @ _unit(tokens.states.sum(axis=0)))))
+    return text_matches
 
 
 def _unit(vector: Vectors) -> Vectors:
     return (vector / max(float(np.linalg.norm(vector)), 1e-9)).astype(np.float32)
 
 
-def evidence_coverage(found: Sequence[Matches]) -> float:
-    """How much of a question these passages cover together, 0 to 1; 0 without passages.
+def evidence_coverage(passages: Sequence[Matches]) -> float:
+    """The share of a question that these passages cover together, 0 to 1; 0 without passages.
 
-    Each token's best match in any of them, weighted by squared IDF. A question that the papers do not answer, though it
-    is on their subject, usually has a rare word that nothing matches.
+    Each token's best match in any passage, weighted by squared IDF. A question on the papers' subject that they do not
+    answer usually has a rare word that nothing matches.
     """
-    if not found:
+    if not passages:
         return 0.0
-    best = np.max([match.best for match in found], axis=0)
-    return float(np.clip(found[0].query.squared_shares @ best, 0.0, 1.0))
-
-
-# Passages scored by late interaction. 20 gain a little more and take longer.
-LATE_INTERACTION_TOP_N = 12
-# In the second stage the fused score counts FUSED_WEIGHT * apart ** 4 times as much as this reranker's own; `apart` is
-# the share of candidates that are the only ones of their papers. Words tell passages of one paper apart, which are
-# about the same thing; between papers the embedding has seen more than the words.
-FUSED_WEIGHT = 6.0
-# In the first stage it counts at least this much.
-LEAST_FUSED_WEIGHT = 1.0
+    best = np.max([match.best for match in passages], axis=0)
+    return float(np.clip(passages[0].query.squared_shares @ best, 0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class RerankWeights:
-    """Weights of the features, each of them from 0 to 1.
+    """Weights of the features, which are from 0 to 1. Tuned once on a set of biomedical papers; see LOG.md.
 
-    The first stage scores every candidate; its weights add up to 1. The second scores the best of them by late
-    interaction; its weights count relative to their sum. Tuned once on a set of biomedical papers; see LOG.md.
+    The first stage scores every candidate; its weights add up to 1. The second stage scores the best candidates by late
+    interaction and divides by the sum of its weights.
     """
 
     cosine: float = 0.3  # of the embeddings, divided by the largest among the candidates
@@ -214,12 +212,11 @@ DEFAULT_WEIGHTS = RerankWeights()
 
 
 class BuiltinReranker:
-    """Reranks with the built-in embedder alone, without a trained cross-encoder.
+    """Reranks with the built-in embedder, without a trained cross-encoder.
 
-    A first stage scores every candidate from its retrieval scores and its words. The best LATE_INTERACTION_TOP_N are
-    then scored by late interaction. `RerankWeights` lists the features of both stages. Both add
-    the fused score, with a weight that follows the candidates (FUSED_WEIGHT): this reranker was not trained, and alone
-    it ranks whole documents worse than the fused score does. LOG.md has the figures.
+    A first stage scores every candidate from its retrieval scores and its words, a second the best of these by late
+    interaction; `RerankWeights` lists the features. Both add the fused score (FUSED_WEIGHT): this reranker was not
+    trained, and alone it ranks whole documents worse than the fused score does. LOG.md has the figures.
     """
 
     name = "built in"
@@ -232,7 +229,7 @@ class BuiltinReranker:
     def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """See protocols.Reranker. Raises ModelError."""
         features = self._first_stage(question, hits, weights)
-        trust = FUSED_WEIGHT * _apart(hits) ** 4
+        trust = FUSED_WEIGHT * _share_alone(hits) ** 4
         largest = max((hit.score for hit in hits), default=0.0)
         fused = [_ratio(hit.score, largest) for hit in hits]
         first = [own.score + max(LEAST_FUSED_WEIGHT, trust) * more for own, more in zip(features, fused, strict=True)]
@@ -240,8 +237,8 @@ class BuiltinReranker:
         top, rest = order[:LATE_INTERACTION_TOP_N], order[LATE_INTERACTION_TOP_N:]
         scores = [0.0] * len(hits)
         passages = [(hits[place].paper.title, hits[place].text) for place in top]
-        found = matches(self._embedder, question, passages, weights)
-        wholes, windows = [match.whole for match in found], [match.window for match in found]
+        matched = matches(self._embedder, question, passages, weights)
+        wholes, windows = [match.whole for match in matched], [match.window for match in matched]
         best_whole, best_window = max(wholes, default=0.0), max(windows, default=0.0)
         for place, whole, window in zip(top, wholes, windows, strict=True):
             own = self._second_stage(features[place], _ratio(whole, best_whole), _ratio(window, best_window))
@@ -257,7 +254,7 @@ class BuiltinReranker:
         best_cosine = max((hit.dense or 0.0 for hit in hits), default=0.0)
         best_bm25 = max((hit.lexical or 0.0 for hit in hits), default=0.0)
         own = self._weights
-        found = []
+        features = []
         titles = {title: tokenize(title) for title in dict.fromkeys(hit.paper.title for hit in hits)}
         for hit in hits:
             sentences = sentence_tokens(hit.text)
@@ -274,8 +271,8 @@ class BuiltinReranker:
                 + own.bigrams * shared
                 + own.sentence * sentence
             )
-            found.append(_Features(score, bm25, shared, sentence))
-        return found
+            features.append(_Features(score, bm25, shared, sentence))
+        return features
 
     def _second_stage(self, features: _Features, whole: float, window: float) -> float:
         own = self._weights
@@ -291,7 +288,7 @@ class BuiltinReranker:
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """A passage's score in the first stage, and the features that the second uses again; each from 0 to 1."""
+    """A passage's score in the first stage, and the features that the second stage reuses; from 0 to 1."""
 
     score: float
     bm25: float
@@ -299,8 +296,8 @@ class _Features:
     sentence: float
 
 
-def _apart(hits: Sequence[Hit]) -> float:
-    """The share of hits that are the only ones of their papers; 0 to 1."""
+def _share_alone(hits: Sequence[Hit]) -> float:
+    """The share of hits that are the only hit of their paper; 0 to 1."""
     of_paper = Counter(hit.paper.id for hit in hits)
     return _ratio(sum(count == 1 for count in of_paper.values()), len(hits))
 
@@ -309,18 +306,8 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-# The order of another reranker, and a small reader's opinion of its best passages.
-
-# How many passages are read; how much their score, divided by the largest, counts beside the reader's log-odds; and
-# what these are kept within. Between 16 and 32 the weight changes little (LOG.md).
-READ, SCORE_WEIGHT, MOST_ODDS = 8, 24.0, 12.0
-# What is taken from the log-odds of a text without any number of the question: to a small model one number is much like
-# another.
-WITHOUT_NUMBERS = 4.0
-
-
 class ReaderReranker:
-    """Reads the best passages of another reranker together with the question, which is slow and sees more."""
+    """Reranks another reranker's best passages with a reader of question and passage: slower, but better."""
 
     name = "built in"
 
@@ -342,22 +329,22 @@ class ReaderReranker:
             own = SCORE_WEIGHT * matched + odds(reading.answers, numbers, hits[place].text) + MOST_ODDS
             scores[place] = own / (SCORE_WEIGHT + 2 * MOST_ODDS)
         lowest = min((scores[place] for place in top), default=0.0)
-        for place in rest:  # behind those that were read, in their order
+        for place in rest:  # in the order of the first reranker
             scores[place] = 0.99 * lowest * (first[place] / first[rest[0]] if first[rest[0]] > 0 else 0.0)
         return scores
 
 
 def odds(read: float, numbers: frozenset[str], text: str) -> float:
-    """A reader's log-odds within MOST_ODDS, less what the text lacks of the question's numbers."""
+    """A reader's log-odds, bounded by MOST_ODDS, less a penalty for the question's numbers that the text lacks."""
     missing = len(numbers.difference(tokenize(text))) / len(numbers) if numbers else 0.0
     return max(-MOST_ODDS, min(MOST_ODDS, read - WITHOUT_NUMBERS * missing))
 
 
 def passage_of(hit: Hit) -> Passage:
-    """What the reader reads of a hit."""
+    """The reader's input for a hit."""
     return Passage(above(hit.paper, hit.chunk.start, hit.chunk.end), hit.text)
 
 
 def above(paper: Paper, start: int, end: int) -> str:
-    """What is read above the characters [start, end) of a paper: its title and the section."""
+    """The reader's heading for the characters [start, end) of a paper: the title and the section."""
     return " · ".join(part for part in (paper.title, paper.sections.shown(start, end)) if part)

@@ -1,7 +1,8 @@
-"""Which papers and sections are wanted, from what a person writes: `--paper raft --year 2010- --section methods`.
+"""Filters: which papers and sections a user chose (`--paper raft --year 2010- --section methods`), and which chunks
+a search may return.
 
-A paper fits if it fits every field that is given; a field fits if one of its values does. A name that nothing in the
-index has is a mistake, not an empty result: the error names those that are close to it.
+A paper fits if every given field fits, and a field if one of its values does. A name that nothing in the index has is
+a mistake, not an empty result: the error lists similar names.
 """
 
 from __future__ import annotations
@@ -36,21 +37,12 @@ from folio.text import one_line, plain_words
 if TYPE_CHECKING:
     from folio.question.question import Question
 
-
-# Which passages a search may return: those of chosen sections, and references or licences only if they are asked for.
-#
-# The indexes know papers, but no sections. So what they find is looked at, and they are searched deeper until enough
-# is left (`deep_enough`): a filter never leaves a search with less than the library has.
-
 Scored = list[tuple[int, float]]  # (chunk id, score), best first
 
 
 @dataclass(frozen=True)
 class SectionFilter:
-    """The sections that someone asks for: by kind ("methods") or by words of their titles ("threats to validity").
-
-    A section fits if one of `wanted` does; one that lies in it fits too.
-    """
+    """Sections by kind ("methods") or by words of their titles ("threats to validity"), with their subsections."""
 
     wanted: tuple[str, ...]
 
@@ -70,21 +62,23 @@ def _fits(section: PaperSection, wanted: tuple[Kind | None, frozenset[str]]) -> 
 
 
 def kind_named(word: str) -> Kind | None:
-    """The kind of this name, in the singular or the plural; None if there is none."""
+    """The kind with this name, in the singular or the plural; None if there is none."""
     wanted = word.strip().casefold()
     return next((kind for kind in KINDS if wanted.rstrip("s") == kind.rstrip("s")), None)
 
 
 @dataclass
 class CandidateFilter:
-    """Says which chunks may be found for one question. Reads each chunk and each paper once."""
+    """Decides which chunks a search for one question may return: only of chosen sections, and no references or
+    licences unless the question asks for them. Reads each chunk and each paper once.
+    """
 
     library: Library
     sections: SectionFilter | None
-    apart: frozenset[Kind]  # the kinds that are no evidence for this question
-    hidden: frozenset[str] = frozenset()  # ids of papers that are not searched
-    newest_only: bool = False  # whether papers are left out of which there is a newer version
-    chunks: dict[int, Chunk] = field(default_factory=dict)  # all that were read
+    excluded: frozenset[Kind]  # kinds of sections that are no evidence for this question
+    hidden: frozenset[str] = frozenset()  # ids of papers to leave out
+    newest_only: bool = False  # whether to leave out papers that have a newer version in the library
+    chunks: dict[int, Chunk] = field(default_factory=dict)  # all chunks read so far
     _spans: dict[str, tuple[Spans | None, Spans]] = field(default_factory=dict)
 
     @classmethod
@@ -96,16 +90,12 @@ class CandidateFilter:
         hidden: frozenset[str] = frozenset(),
         newest_only: bool = False,
     ) -> CandidateFilter:
-        """sections: where to search; what they name is searched even if the question does not ask for it.
-
-        hidden: ids of papers that are not searched. newest_only: leave out papers of which the library has a newer
-        version.
-        """
-        apart = frozenset[Kind]() if sections else NOT_EVIDENCE - question.kinds
-        return cls(library, sections, apart, hidden, newest_only)
+        """sections: where to search, whether or not the question asks for their kinds."""
+        excluded = frozenset[Kind]() if sections else NOT_EVIDENCE - question.kinds
+        return cls(library, sections, excluded, hidden, newest_only)
 
     def allowed(self, ids: Iterable[int]) -> set[int]:
-        """Those of these chunks that may be found. Chunks that the library does not have are kept."""
+        """The chunks, out of these, that may be returned. Chunks that the library does not have are kept."""
         ids = list(ids)
         self.chunks |= self.library.chunks(chunk for chunk in ids if chunk not in self.chunks)
         self._read_papers({self.chunks[id].paper_id for id in ids if id in self.chunks} - self._spans.keys())
@@ -116,42 +106,44 @@ class CandidateFilter:
             if self.newest_only and is_superseded(paper):
                 self.hidden |= {paper.id}
             chosen = paper.sections.spans(self.sections.chooses) if self.sections else None
-            self._spans[paper.id] = chosen, paper.sections.spans_of_kinds(self.apart)
+            self._spans[paper.id] = chosen, paper.sections.spans_of_kinds(self.excluded)
 
     def _allows(self, chunk: Chunk) -> bool:
-        """Whether its paper is searched, and most of it lies in the chosen sections and not in what is apart."""
+        """Whether its paper is searched, and most of it lies in chosen sections and outside excluded ones."""
         if chunk.paper_id in self.hidden:
             return False
-        chosen, apart = self._spans.get(chunk.paper_id, (None, ()))
+        chosen, excluded = self._spans.get(chunk.paper_id, (None, ()))
         half = (chunk.end - chunk.start) / 2
         is_chosen = chosen is None or overlap(chosen, chunk.start, chunk.end) > half
-        return is_chosen and overlap(apart, chunk.start, chunk.end) <= half
+        return is_chosen and overlap(excluded, chunk.start, chunk.end) <= half
 
 
 def deep_enough(search: Callable[[int], Scored], wanted: int, candidates: CandidateFilter, first: Scored) -> Scored:
-    """The best `wanted` results that may be found, or all of them if there are fewer.
+    """The best `wanted` results that may be returned, or all of them if there are fewer.
 
-    search: the best results of an index, as many as it is asked for; fewer if it has no more. first: its best results,
-    `first_depth` of them: they were looked at together with those of other indexes, to read the library once.
+    The indexes know papers but no sections, so they are searched deeper until enough results pass the filter.
+
+    search: returns an index's best results, at most as many as it is given. first: its `first_depth` best results,
+    which the caller reads together with those of other indexes.
     """
-    depth, found = first_depth(wanted), first
+    depth, results = first_depth(wanted), first
     while True:
-        allowed = candidates.allowed(chunk for chunk, _ in found)
-        kept = [pair for pair in found if pair[0] in allowed]
-        if len(kept) >= wanted or len(found) < depth:
+        allowed = candidates.allowed(chunk for chunk, _ in results)
+        kept = [pair for pair in results if pair[0] in allowed]
+        if len(kept) >= wanted or len(results) < depth:
             return kept[:wanted]
         depth *= 2
-        found = search(depth)
+        results = search(depth)
 
 
 def first_depth(wanted: int) -> int:
-    """How many results to look at first: some may not be found."""
+    """How many results to read first: the filter may drop some."""
     return 2 * wanted
 
 
 # 2014, 2010-2015, 2020-, -1999; with any dash, and spaces around it
 YEARS = "[0-9]{4}( ?[-–—]( ?[0-9]{4})?)?|[-–—] ?[0-9]{4}"
-# A word, and whether a full stop says that it is the beginning of one: "Proc."
+# A word, and the full stop of an abbreviation: "Proc."
 _VENUE_WORD = re.compile(r"(\w+)(\.?)")
 _SHOWN = 80  # characters of a name in an error
 
@@ -179,28 +171,20 @@ class YearRange(NamedTuple):
         return cls(int(first) if first else None, int(last) if last else None)
 
     def holds(self, year: int | None) -> bool:
-        """Whether a year lies in the range; one that is not known does not."""
+        """Whether a year lies in the range. An unknown year does not."""
         return year is not None and (self.first or year) <= year <= (self.last or year)
 
 
-def _no_hint(papers: Sequence[Paper]) -> str:
-    return ""
-
-
-# Paper id -> the ids of those that it cites; None if its references are not known
+# Paper id -> the ids of the papers that it cites; None if its references are not known
 CitedPapers = Callable[[str], set[str] | None]
 
 
-def _no_citations(paper: str) -> None:
-    return None
-
-
 class _Condition(NamedTuple):
-    """How a condition is called in an error, whether a paper meets it, and what the error adds."""
+    """A condition on papers, with texts for an error."""
 
     name: str
     holds: Callable[[Paper], bool]
-    hint: Callable[[Sequence[Paper]], str] = _no_hint
+    hint: Callable[[Sequence[Paper]], str] = lambda papers: ""  # from the papers that meet the other conditions
 
 
 class _NamedField(NamedTuple):
@@ -208,17 +192,17 @@ class _NamedField(NamedTuple):
 
     name: str
     wanted: tuple[str, ...]
-    test: Callable[[str], Callable[[Paper], bool]]  # of a name: whether a paper has it
-    names: Callable[[Paper], Iterable[str]]  # those that a paper has, for an error
-    unknown: str  # what an error says of a name that no paper has
+    test: Callable[[str], Callable[[Paper], bool]]  # name -> whether a paper has it
+    names: Callable[[Paper], Iterable[str]]  # the names that a paper has, for an error
+    unknown: str  # the error for a name that no paper has
     remedy: str
 
 
 @dataclass(frozen=True, slots=True)
 class PaperFilter:
-    """What someone asks for. Each field may have several values, of which one must fit; no value fits everything."""
+    """Conditions on papers. One value of each field must fit; a field without values fits every paper."""
 
-    papers: tuple[str, ...] = ()  # names: see paper_names.papers_named
+    papers: tuple[str, ...] = ()  # names: see names.papers_named
     years: tuple[YearRange, ...] = ()
     authors: tuple[str, ...] = ()  # family names, or full names with or without initials
     venues: tuple[str, ...] = ()  # words of the venue's name; "Proc." stands for what begins so
@@ -246,7 +230,7 @@ class PaperFilter:
         unsure: bool | None = None,
         ids: Iterable[str] = (),
     ) -> PaperFilter:
-        """From what was written; "2014, 2016-" is two years. Raises UsageError, NotKnown."""
+        """From texts that a user typed; "2014, 2016-" is two years. Raises UsageError, NotKnown."""
         return cls(
             papers=_values("paper", papers),
             years=tuple(YearRange.parse(year) for written in years for year in written.split(",")),
@@ -265,12 +249,12 @@ class PaperFilter:
         self,
         papers: Sequence[Paper],
         files: Iterable[SourceFile],
-        cited: CitedPapers = _no_citations,
+        cited: CitedPapers = lambda paper: None,
         known_by: KnownBy = known_by_none,
     ) -> list[Paper]:
-        """Those of all papers that fit, perhaps none. Raises NotKnown for a name nothing has.
+        """The papers that fit, perhaps none. Raises NotKnown for a name that nothing has.
 
-        files: of the papers. cited: see citations.cited_papers. known_by: see search/names.py.
+        files: the files of the papers. cited: see works.cited_papers. known_by: see search/names.py.
         """
         conditions = self._conditions(papers, files, cited, known_by)
         return [paper for paper in papers if all(condition.holds(paper) for condition in conditions)]
@@ -279,12 +263,12 @@ class PaperFilter:
         self,
         papers: Sequence[Paper],
         files: Iterable[SourceFile],
-        cited: CitedPapers = _no_citations,
+        cited: CitedPapers = lambda paper: None,
         known_by: KnownBy = known_by_none,
     ) -> Selection:
-        """Those of all papers, and the sections, that fit. Raises NotKnown if none does. Arguments as of `matching`.
+        """The papers and sections that fit. Raises NotKnown if none do. Arguments: see `matching`.
 
-        An older version of a paper is chosen by its name alone, not by a year or an author that both have.
+        Only its name chooses an older version of a paper, not a year or an author that both versions have.
         """
         chosen = list(papers)
         for condition in self._conditions(papers, files, cited, known_by):
@@ -302,23 +286,28 @@ class PaperFilter:
     def _conditions(
         self, papers: Sequence[Paper], files: Iterable[SourceFile], cited: CitedPapers, known_by: KnownBy
     ) -> list[_Condition]:
-        """What a paper must meet. Raises NotKnown for a name that none of these papers has."""
-        found = []
+        """The conditions for a paper. Raises NotKnown for a name that none of these papers has."""
+        conditions = []
         named = partial(_named, papers=papers, files=file_names(files), known_by=known_by)
         if self.ids:
-            found.append(_Condition("the choice of papers", lambda paper: paper.id in self.ids))
+            conditions.append(_Condition("the choice of papers", lambda paper: paper.id in self.ids))
         if self.papers:
-            found.append(_condition_of_names(self.papers, named))
+            ids = {paper.id for name in self.papers for paper in named(name)}
+            conditions.append(_Condition("the name", lambda paper: paper.id in ids))
         if self.years:
-            found.append(_Condition("the year", lambda paper: any(y.holds(paper.year) for y in self.years), _years_of))
+            conditions.append(
+                _Condition("the year", lambda paper: any(years.holds(paper.year) for years in self.years), _years_of)
+            )
         if self.cited_by:
-            found.append(_condition_of_citations(self.cited_by, named, cited))
-        found += [_condition(field, papers) for field in self._named_fields() if field.wanted]
+            conditions.append(_condition_of_citations(self.cited_by, named, cited))
+        conditions += [_condition(field, papers) for field in self._named_fields() if field.wanted]
         if self.warnings is not None:
-            found.append(_Condition("the warnings", lambda paper: bool(paper.problems) == self.warnings))
+            conditions.append(_Condition("the warnings", lambda paper: bool(paper.problems) == self.warnings))
         if self.unsure is not None:
-            found.append(_Condition("what is unsure", lambda paper: bool(unsure_fields(paper.metadata)) == self.unsure))
-        return found
+            conditions.append(
+                _Condition("what is unsure", lambda paper: bool(unsure_fields(paper.metadata)) == self.unsure)
+            )
+        return conditions
 
     def _named_fields(self) -> Iterable[_NamedField]:
         listed = f"`{command('papers list --by {}')}` lists them."
@@ -353,17 +342,17 @@ class PaperFilter:
 
 
 class Selection(NamedTuple):
-    """What a filter lets through."""
+    """The papers and sections to search; None for all."""
 
-    papers: Sequence[Paper] | None  # None for all
-    sections: SectionFilter | None  # None for all
+    papers: Sequence[Paper] | None
+    sections: SectionFilter | None
 
 
 EVERYTHING = Selection(None, None)
 
 
 def _values(field: str, given: Iterable[str], *, need_word: bool = True) -> tuple[str, ...]:
-    """The values of a field, each once. Raises NotKnown for an empty one, or one without a letter or a digit."""
+    """The values of a field, each once. Raises NotKnown for a value without a letter or a digit, or an empty one."""
     values = tuple(dict.fromkeys(value.strip() for value in given))
     if empty := [value for value in values if not (plain_words(value) if need_word else value)]:
         raise NotKnown(f"“{name_line(empty[0], _SHOWN)}” is no {field}.", f"Give the {field}'s name, or leave it out.")
@@ -371,28 +360,22 @@ def _values(field: str, given: Iterable[str], *, need_word: bool = True) -> tupl
 
 
 def _named(name: str, papers: Sequence[Paper], files: dict[str, list[str]], known_by: KnownBy) -> list[Paper]:
-    """The papers of a name. Raises NotKnown if there is none."""
-    found = papers_named(name, papers, files, known_by)
-    if not found:
-        raise unknown_paper(name, papers, files)
-    return found
-
-
-def _condition_of_names(names: Sequence[str], named: Callable[[str], list[Paper]]) -> _Condition:
-    ids = {paper.id for name in names for paper in named(name)}
-    return _Condition("the name", lambda paper: paper.id in ids)
+    """The papers with a name. Raises NotKnown if there are none."""
+    if matches := papers_named(name, papers, files, known_by):
+        return matches
+    raise unknown_paper(name, papers, files)
 
 
 def _condition_of_citations(
     names: Sequence[str], named: Callable[[str], list[Paper]], cited: CitedPapers
 ) -> _Condition:
-    """That one of these papers cites it. Raises NotKnown for an unknown paper, or one with unknown references."""
+    """That one of the named papers cites a paper. Raises NotKnown if a name or a paper's references are not known."""
     fitting: set[str] = set()
     for name in names:
-        found = named(name)
-        known = [each for paper in found if (each := cited(paper.id)) is not None]
+        citing = named(name)
+        known = [ids for paper in citing if (ids := cited(paper.id)) is not None]
         if not known:
-            expand = command(f"fetch --expand cites {shlex.quote(found[0].file)}")
+            expand = command(f"fetch --expand cites {shlex.quote(citing[0].file)}")
             raise NotKnown(
                 f"What “{name_line(name, _SHOWN)}” cites is not known yet.",
                 f"Run `{expand}`, which asks services on the internet.",
@@ -402,17 +385,17 @@ def _condition_of_citations(
 
 
 def _condition(field: _NamedField, papers: Sequence[Paper]) -> _Condition:
-    """That a paper has one of the names. Raises NotKnown for one that no paper has, unless it is a kind of section."""
+    """That a paper has one of the names. Raises NotKnown for an unknown name, unless it is a kind of section."""
     fitting: set[str] = set()
     for name in field.wanted:
         test = field.test(name)
         ids = {paper.id for paper in papers if test(paper)}
         if not ids and not (field.name == "the section" and kind_named(name)):
-            near = similar_names(name, {each for paper in papers for each in field.names(paper)})
+            near = similar_names(name, {known for paper in papers for known in field.names(paper)})
             raise NotKnown(f"{field.unknown.format(name_line(name, _SHOWN))}{near}", field.remedy)
         fitting |= ids
-    hint = _kinds_of if field.name == "the section" else _no_hint
-    return _Condition(field.name, lambda paper: paper.id in fitting, hint)
+    condition = _Condition(field.name, lambda paper: paper.id in fitting)
+    return condition._replace(hint=_kinds_of) if field.name == "the section" else condition
 
 
 def _years_of(papers: Sequence[Paper]) -> str:
@@ -430,19 +413,19 @@ def _kinds_of(papers: Sequence[Paper]) -> str:
 def by_author(name: str) -> Callable[[Paper], bool]:
     """Whether an author has this family name, or a name with all these words: "Ongaro", "D. Ongaro"."""
     wanted = plain_words(name)
-    return lambda paper: any(is_called(each, wanted) for each in paper.metadata.authors.value)
+    return lambda paper: any(is_called(person, wanted) for person in paper.metadata.authors.value)
 
 
 def _of_venue(name: str) -> Callable[[Paper], bool]:
-    """Whether the venue's name has all these words; one with a full stop may be the beginning of one."""
-    wanted = [(word, bool(stop)) for word, stop in _VENUE_WORD.findall(one_line(name))]
-    wanted = [(plain, stop) for word, stop in wanted for plain in plain_words(word)]
+    """Whether the venue's name has all these words. A word with a full stop is an abbreviation."""
+    pairs = _VENUE_WORD.findall(one_line(name))
+    wanted = [(prefix, bool(stop)) for typed, stop in pairs for prefix in plain_words(typed)]
 
     def fits(paper: Paper) -> bool:
         words = plain_words(paper.metadata.venue.value)
         return all(
-            any(each == word or (is_beginning and each.startswith(word)) for each in words)
-            for word, is_beginning in wanted
+            any(word == prefix or (is_short and word.startswith(prefix)) for word in words)
+            for prefix, is_short in wanted
         )
 
     return fits
@@ -458,11 +441,8 @@ def _section_names(paper: Paper) -> Iterable[str]:
         yield from (section.title, section.kind)
 
 
-# The papers and sections that a filter chooses from a library (search/filters.py).
-
-
 def select(library: Library, wanted: PaperFilter) -> Selection:
-    """The papers and sections to search. Raises UsageError if none is as wanted."""
+    """The papers and sections of a library to search. Raises UsageError if nothing fits."""
     if wanted == PaperFilter():
         return EVERYTHING
     cited = partial(cited_papers, library.database)

@@ -1,4 +1,4 @@
-"""Fuses the dense and the BM25 ranking into one: by weighted scores, by ranks, or one of them alone."""
+"""Fuses the dense and the BM25 ranking into one: by weighted scores, by ranks, or with one ranking alone."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Scored = Sequence[tuple[int, float]]  # (chunk id, score)
 
 @dataclass(frozen=True, slots=True)
 class FusionSettings:
-    """Which rankings there are, how many candidates each gives, how they become one, and in which order hits come."""
+    """Which rankings a search uses, their numbers of candidates and weights, and the order of the hits."""
 
     dense: float  # weights, for the method "weighted"
     lexical: float
     candidates: int
-    dual_candidates: int = 50  # from the vectors of a library with fine passages: of these, and of passages
+    dual_candidates: int = 50  # dense candidates of each grain, in a library with fine passages
     method: Literal["weighted", "rrf"] = "weighted"
     rrf_k: int = 60
     mode: Mode = "hybrid"
-    min_hits: int = 0  # passages that BM25 must find in the mode "lexical"; with fewer, a search is hybrid
-    mmr_lambda: float = 1.0  # the weight of relevance in the order of the hits (mmr.py); 1 leaves them as they are
+    min_hits: int = 0  # in the mode "lexical": with fewer BM25 results than this, a search is hybrid
+    mmr_lambda: float = 1.0  # the weight of relevance in the order of the hits (mmr.py); 1 keeps their order
 
 
 def fuse_in(mode: Mode, settings: FusionSettings, dense: Scored, lexical: Scored) -> list[Candidate]:
-    """The candidates of both lists as these settings fuse them in this mode; the scores are from 0 to 1.
+    """The candidates of both lists, fused as the settings and the mode say; scores from 0 to 1.
 
-    In a mode of one list, only its scores rank. Chunks of the other one are candidates all the same.
+    In the modes "dense" and "lexical" only the scores of one list rank, but the other's chunks stay candidates.
     """
     if mode == "hybrid" and settings.method == "rrf":
         return fuse_ranks(dense, lexical, k=settings.rrf_k)
@@ -46,8 +46,8 @@ def fuse(dense: Scored, lexical: Scored, *, dense_weight: float, lexical_weight:
 
         score = dense_weight * max(0, cosine) / max cosine + lexical_weight * bm25 / max bm25
 
-    A chunk that is missing from a list gets 0 from it. Scores are divided by the maximum, not min-max scaled, because
-    that keeps their relative distances: min-max scaling would give the last of 20 close candidates a score of 0.
+    A chunk that a list does not have gets 0 from it. Scores are divided by the maximum to keep their relative
+    distances: min-max scaling would give the last of 20 close candidates a score of 0.
     """
     dense_scaled, lexical_scaled = _scale(dict(dense)), _scale(dict(lexical))
     scores = {
@@ -61,8 +61,8 @@ def fuse_ranks(dense: Scored, lexical: Scored, *, k: int) -> list[Candidate]:
     """The candidates of both lists, merged by chunk id, best first, ties by id.
 
     Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, "Reciprocal rank fusion outperforms Condorcet and
-    individual rank learning methods"): the sum of 1 / (k + rank) over the lists that have the chunk. It is multiplied
-    by (k + 1) / 2 here, so that the first of both lists has 1. Of equal scores in a list, the lower id ranks first.
+    individual rank learning methods"): the sum of 1 / (k + rank) over the lists that have the chunk, times (k + 1) / 2,
+    so that a chunk that is first in both lists has 1. Among equal scores in a list, the lower id ranks first.
     """
     scores: dict[int, float] = {}
     for scored in (dense, lexical):

@@ -37,7 +37,7 @@ class HitDocument(Document):
 
 
 class FolioRetriever(BaseRetriever):
-    """Folio's own search as a LangChain retriever: BM25 and FAISS, fused and reranked."""
+    """Folio's search as a LangChain retriever: BM25 and FAISS, fused and reranked."""
 
     search: Search
 
@@ -48,8 +48,8 @@ class FolioRetriever(BaseRetriever):
 def to_document(hit: Hit) -> HitDocument:
     """A hit as a LangChain document.
 
-    Metadata: file, title, page and last_page (physical, from 1), label (the printed number of the first page), chunk
-    (its id, as text), score.
+    Metadata: file, title, page and last_page (physical, from 1), label (printed on the first page), chunk (its id, as
+    text), score.
     """
     first, last = hit.pages
     metadata = {
@@ -80,10 +80,10 @@ class FolioEmbeddings(Embeddings):
 
 
 def vector_store(library: Library, embedder: Embedder) -> Any:
-    """A langchain_community FAISS store over the library's vectors; documents are read from the library when needed.
+    """A langchain_community FAISS store over the library's vectors. Documents are read from the library on demand.
 
-    Use it for searching only. It keeps all vectors in memory, and scores are inner products of unit vectors (cosines).
-    Do not use its save_local and load_local, which pickle: Folio stores its own index.
+    Only search with it. It keeps all vectors in memory, and its scores are cosines. Do not call save_local and
+    load_local, which pickle: Folio stores its own index.
     """
     from langchain_community.docstore.base import Docstore
     from langchain_community.vectorstores.faiss import FAISS

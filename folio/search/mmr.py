@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: an order of passages in which each adds something to those before it."""
+"""Maximal marginal relevance: orders passages so that each adds something to the passages before it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from folio.papers.model import Vectors
 
 
 def mmr(relevance: Sequence[float], vectors: Vectors, weight: float, count: int) -> list[int]:
-    """The places of `count` passages, or of all if there are fewer, in the order in which they are chosen.
+    """The places of `count` passages, or of all if there are fewer, in the order of choice.
 
-    Carbonell and Goldstein 1998, "The use of MMR, diversity-based reranking". The next one is the passage with the
-    largest
+    Carbonell and Goldstein 1998, "The use of MMR, diversity-based reranking". Each next passage has the largest
 
         weight * relevance - (1 - weight) * largest cosine to a passage chosen before
 
-    and, of equals, the one that comes first. So weight 1 is the order of the relevances, and 0 looks for what is new
-    alone, after the first passage. relevance: on the scale of a cosine, at most 1. vectors: shape (passages,
-    dimension), rows of unit length. Raises ValueError if there are not as many as relevances.
+    and, among equals, the first place. Weight 1 orders by relevance; weight 0 looks only for new content, after the
+    most relevant passage. relevance: on the scale of a cosine, at most 1. vectors: shape (passages, dimension), rows of
+    unit length. Raises ValueError if the numbers of relevances and vectors differ.
     """
     own = weight * np.asarray(relevance, dtype=np.float64)
     if len(own) != len(vectors):
@@ -28,7 +27,7 @@ def mmr(relevance: Sequence[float], vectors: Vectors, weight: float, count: int)
     free = np.ones(len(own), dtype=bool)
     chosen: list[int] = []
     while len(chosen) < min(count, len(own)):
-        # Nothing has been said before the first one, so it is the most relevant whatever the weight.
+        # Every passage is new at first, so the first is the most relevant, whatever the weight.
         gain = own - (1 - weight) * nearest if chosen else np.asarray(relevance, dtype=np.float64)
         place = int(np.argmax(np.where(free, gain, -np.inf)))
         cosines = vectors @ vectors[place]

@@ -1,7 +1,9 @@
-"""Which papers a text names: by title, by the short name before its colon, by its acronym, by file name or arXiv id,
-and by the name that everybody uses (search/names.py).
+"""Finds the papers that a text names: by title, short name, acronym, file name, arXiv id, or a name in common use.
 
-Names are whole words: BERT is not RoBERTa, nor Sentence-BERT. Pure.
+Names are whole words: BERT is neither RoBERTa nor Sentence-BERT.
+
+A name in common use, such as Raft, need not be in the paper's title. It is on the paper's first page, and others hardly
+use it; the paper uses no other name more, or the first page introduces it or defines it as an acronym of the title.
 """
 
 from __future__ import annotations
@@ -23,164 +25,15 @@ from folio.shown_text import name_line
 from folio.store.library import Library
 from folio.text import STOP_WORDS, one_line, plain_words, tokenize, without_ending
 
-# The name that everybody uses for a paper although its title may not have it, such as Raft.
-#
-# It stands on the paper's first page, and is the name of its own that the paper uses most; or the first page gives it
-# to what it presents, or defines it as an acronym of the title. Others hardly use it. Titles and files:
-# search/names.py.
-
-# A paper is known by a name that it uses at least so often, and so many times as often as any other paper; fewer times
-# do for one that it introduces on its first page.
-_LEAST_USES, _TIMES_OTHERS, _INTRODUCED_TIMES = 10, 5, 2
-# More papers than this are not read for a name; a word that more passages have is no name.
-_MOST_READ, _MOST_PASSAGES = 5_000, 1_000
-# Passages that show whether a word is written as a name, and the share of capitals that makes it one
-_LOOKED_AT, _CAPITALS = 3, 0.9
-# Characters of a text in which it says what it presents, and how often it names it there at least
-_FRONT, _LEAST_IN_FRONT = 3_000, 2
-_MORE_FREQUENT = 12  # names that a paper may use more often, because others use them too
-
-_NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*\w")
-
-# A word -> the paper that is known by it
-KnownBy = Callable[[str], Paper | None]
-
-
-def known_by_none(word: str) -> None:
-    """The default: no paper is known by another name than those of its title and file."""
-
-
-@dataclass
-class Aliases:
-    """Says which paper is known by a word; remembers what it has looked up.
-
-    papers_with: the papers that may use a word, those that use it most first. text_of: a paper's text.
-    """
-
-    papers_with: Callable[[str], Sequence[Paper]]
-    text_of: Callable[[Paper], str]
-    _known: dict[str, Paper | None] = field(default_factory=dict)
-    _own: dict[str, Paper | None] = field(default_factory=dict)
-
-    def __call__(self, word: str) -> Paper | None:
-        """The paper that is known by this word; None if there is none. Case does not matter."""
-        key = word.casefold()
-        if key not in self._known:
-            self._known[key] = self._paper_known_by(key)
-        return self._known[key]
-
-    def _paper_known_by(self, word: str) -> Paper | None:
-        if len(word) < 3 or word in STOP_WORDS or not word[0].isalpha():
-            return None
-        first, most, others = self._uses(word)
-        if first is None or most < max(_LEAST_USES, _INTRODUCED_TIMES * others) or _is_author(word, first):
-            return None
-        text = self.text_of(first)
-        front = text[:_FRONT]
-        if len(_as_word(word).findall(front)) < _LEAST_IN_FRONT:
-            return None
-        if _introduces(front, word) or _abbreviates(word, first.title, front):
-            return first
-        is_own = most >= _TIMES_OTHERS * others
-        return first if is_own and self._is_most_frequent(word, most, first, text) else None
-
-    def _uses(self, word: str) -> tuple[Paper | None, int, int]:
-        """The paper that uses a name most, how often, and how often another does at most."""
-        pattern = _as_word(word)
-        papers = self.papers_with(word)
-        uses = sorted(
-            ((_uses(pattern, self.text_of(paper)), -place) for place, paper in enumerate(papers)), reverse=True
-        )
-        (most, place), (others, _) = (*uses, (0, 0), (0, 0))[:2]
-        return (papers[-place] if most else None), most, others
-
-    def _is_most_frequent(self, word: str, uses: int, paper: Paper, text: str) -> bool:
-        """Whether the paper uses no other name more often that is its own, too."""
-        counts = Counter(match.group() for match in _NAME.finditer(text))
-        more = [name for name, count in counts.most_common(_MORE_FREQUENT + 1) if count > uses]
-        return len(more) <= _MORE_FREQUENT and not any(
-            self._is_own(name, paper) for name in more if name.casefold() not in {word, *STOP_WORDS}
-        )
-
-    def _is_own(self, name: str, paper: Paper) -> bool:
-        key = name.casefold()
-        if key not in self._own:
-            first, most, others = self._uses(key)
-            self._own[key] = first if most >= max(_LEAST_USES, _TIMES_OTHERS * others) else None
-        own = self._own[key]
-        return own is not None and own.id == paper.id
-
-
-def _uses(pattern: re.Pattern[str], text: str) -> int:
-    """How often a text has a word as a name; 0 if it often writes it without a capital."""
-    found = [match.group()[0].isupper() for match in pattern.finditer(text)]
-    return sum(found) if sum(found) >= _CAPITALS * len(found) else 0
-
-
-def _is_author(word: str, paper: Paper) -> bool:
-    return any(word in plain_words(str(name)) for name in paper.metadata.authors.value)
-
-
-def _as_word(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.I)
-
-
-def _introduces(front: str, word: str) -> bool:
-    """Whether a first page gives this name to what it presents: "presents the design of X, a system", "called X"."""
-    name = rf"[\"“‘']?{re.escape(word)}(?![\w-])"
-    presents = rf"\b(?:presents?|introduces?|proposes?|describes?)\s+(?:\w+\s+){{0,5}}?{name}"
-    return (
-        re.search(rf"{presents}[\"”’']?(?:[,.;:(—]|\s+(?:\(|is\b))|\b(?:called|named|dubbed)\s+{name}", front, re.I)
-        is not None
-    )
-
-
-def _abbreviates(word: str, title: str, front: str) -> bool:
-    """Whether a first page defines an acronym for most of the title: "Google File System (GFS)"."""
-    defined = re.search(rf"\(\s*({re.escape(word)})s?\s*[),;]", front, re.I)
-    long = set(tokenize(long_form(defined[1], [front]))) if defined else set()
-    named = set(tokenize(title))
-    return bool(long) and long <= named and 2 * len(long) >= len(named)
-
-
-def aliases_in(library: Library) -> Aliases:
-    """Reads all papers for a word, but none if they are too many. For a library whose index of words is not open."""
-    few = library.counts()["papers"] <= _MOST_READ
-    papers = cache(library.papers)
-    return Aliases(lambda _: papers() if few else (), partial(_text, library))
-
-
-def papers_with(word: str, library: Library, words: LexicalIndex) -> Sequence[Paper]:
-    """The two papers that have a word in most passages, the one with more first; () for one that is not a name."""
-    tokens = tokenize(word)
-    if not tokens or not 1 < words.passages_with(tokens[0]) <= _MOST_PASSAGES:
-        return ()
-    ids = words.passages_of(tokens[0], _MOST_PASSAGES)
-    shown = " ".join(text for _, _, text in library.read_chunks(ids[:_LOOKED_AT]))
-    if not _uses(_as_word(word), shown):
-        return ()
-    counts = Counter(chunk.paper_id for chunk in library.chunks(ids).values())
-    return library.papers_by_id(sorted(counts, key=lambda id: (-counts[id], id))[:2])
-
-
-def indexed_aliases(library: Library, find: Callable[[str], Sequence[Paper]]) -> Aliases:
-    """Reads two papers for a word at most. find: see `papers_with`."""
-    return Aliases(find, partial(_text, library))
-
-
-def _text(library: Library, paper: Paper) -> str:
-    return library.text(paper.id, 0, paper.length)
-
-
-# A word with the joiners of names inside it
+# A word, with the joiners inside names
 _WORD = re.compile(r"\w+(?:[-.‑–/+]\w+)*\+*")
 _NOT_ALNUM = re.compile(r"[\W_]+")
 # What ends the short name at the beginning of a title
 _AFTER_LEAD = re.compile(r":\s|\s[-–—]\s|\?\s")
 MOST_LEAD_WORDS = 4
-MOST_WORDS = 25  # of one name
+MOST_WORDS = 25  # in one name
 MOST_QUESTION_WORDS = 400
-# Words that are file names or beginnings of titles, but no names
+# Words that begin file names and titles, but are no names
 _NO_NAMES = STOP_WORDS | frozenset(
     "abstract appendix article book chapter copy document draft download file final full introduction main manual"
     " manuscript new notes original overview paper papers pdf poster preprint print proceedings report review revised"
@@ -188,29 +41,55 @@ _NO_NAMES = STOP_WORDS | frozenset(
 )
 
 _ID = re.compile(r"[0-9a-f]{6,64}", re.I)
-_LISTED = 5  # papers that an error names
+_LISTED = 5  # papers in an error
 _SHOWN = 80  # characters of a name in an error
-# Similar names that an error shows, and how near they are at least to what was written (difflib's ratio)
+# Similar names in an error, and their smallest likeness to the typed name (difflib's ratio)
 _SIMILAR, _NEAR = 3, 0.4
 
 Named = tuple[str, int]  # a name without spaces and signs, and its rank: 0 is the surest
+
+# A paper must use a common name at least this often, and this many times as often as any other paper; the last is for
+# a name that it introduces on its first page.
+_LEAST_USES, _TIMES_OTHERS, _INTRODUCED_TIMES = 10, 5, 2
+# With more papers than this, none are read for a name; a word in more passages than this is no name
+_MOST_READ, _MOST_PASSAGES = 5_000, 1_000
+# Passages to check whether a word is written as a name, and the share of capitals that makes it a name
+_LOOKED_AT, _CAPITALS = 3, 0.9
+# Characters at the beginning of a text that say what it presents, and how often they must have the name
+_FRONT, _LEAST_IN_FRONT = 3_000, 2
+_MORE_FREQUENT = 12  # names that a paper may use more often than its own, because others use them too
+
+_NAME = re.compile(r"(?<![\w-])[A-Z][\w-]*\w")
+
+# The SHA-256 of papers/folio-sample.pdf, which is its id in a library. scripts/make_sample.py makes that file.
+SAMPLE_ID = "377fb8174cfddaec8cbf10b33de9f5784705d4f0468979abd3735d4bdef3841c"
+_FOLIO = re.compile(r"\bfolio\b", re.I)
+
+# Word -> the paper that it is a common name of
+KnownBy = Callable[[str], Paper | None]
+
+
+def known_by_none(word: str) -> None:
+    """The default: papers have no names but those of their title and file."""
 
 
 class PaperNames:
     """The names of some papers."""
 
     def __init__(self, papers: Sequence[Paper], known_by: KnownBy = known_by_none) -> None:
-        """known_by: for a word that is no name of these, such as Raft; see search/names.py."""
-        self._names = _by_name(papers)
+        """known_by: for a word that is no other name of these papers; see Aliases."""
+        self._names: dict[str, list[tuple[int, Paper]]] = {}
+        for paper in papers:
+            for name, rank in set(_names(paper)):
+                self._names.setdefault(name, []).append((rank, paper))
         self._ids = frozenset(paper.id for paper in papers)
         self._known_by = known_by
 
     def meant(self, question: str, *, by_use: bool = True) -> tuple[Paper, ...]:
-        """The papers that a question names, in the order in which it names them; () if it names none.
+        """The papers that a question names, in the question's order; () if it names none.
 
-        A longer name goes before a shorter one inside it ("Sentence-BERT" names no paper called BERT), and a paper
-        whose own name it is before one whose acronym or title merely has it, or that is known by it. by_use: whether
-        one that is merely known by it counts.
+        A longer name wins over a shorter one inside it ("Sentence-BERT" names no paper called BERT), and a paper's own
+        name over an acronym, a word of a title, or a common name. by_use: whether common names count.
         """
         words = [_plain(match.group()) for match in _WORD.finditer(question)][:MOST_QUESTION_WORDS]
         found: list[tuple[int, list[Paper]]] = []
@@ -241,12 +120,11 @@ class PaperNames:
 def papers_named(
     name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]], known_by: KnownBy = known_by_none
 ) -> list[Paper]:
-    """The papers that someone means by a name: those that are called exactly this, if there are any.
+    """The papers that a user means by a name. Case, accents and punctuation do not matter.
 
-    That is a citation's or a bibliography's key, a file, a title or an arXiv number. Otherwise those whose id begins
-    so; those of this short name, as in a question; those whose title and files have all of its words, of which the last
-    may be only the beginning of one; the one that is known by it. Case, accents and punctuation do not matter. files:
-    paper id -> file names, see `file_names`.
+    The first of these that matches: a citation's or a bibliography's key, a file, a title or an arXiv number; the
+    beginning of an id; a short name, as in a question; all words of a name that the title and files have, the last
+    perhaps incomplete; a common name. files: paper id -> file names, see `file_names`.
     """
     wanted, words = plain_words(name), _parts(name)
     if not words:
@@ -256,42 +134,42 @@ def papers_named(
         exact = [paper for paper in papers if paper.id.startswith(name.lower())]
     if exact or (exact := list(PaperNames(papers).called(name))):
         return exact
-    found = [
+    matches = [
         paper
         for paper in papers
         if _has_words(_parts(" ".join([paper.title, paper.arxiv, paper.file, *files.get(paper.id, ())])), words)
     ]
-    return found or list(PaperNames(papers, known_by).called(name))
+    return matches or list(PaperNames(papers, known_by).called(name))
 
 
 def the_paper(
     name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]], known_by: KnownBy = known_by_none
 ) -> Paper:
-    """The one paper that a name means, see `papers_named`. Raises UsageError for several papers, NotKnown for none."""
-    found = papers_named(name, papers, files, known_by)
-    if not found:
+    """The paper that a name means, see `papers_named`. Raises UsageError for several papers, NotKnown for none."""
+    matches = papers_named(name, papers, files, known_by)
+    if not matches:
         raise unknown_paper(name, papers, files)
-    if len(found) == 1:
-        return found[0]
-    listed = "; ".join(f"{name_line(paper.file, 60)} ({paper.id[:12]})" for paper in found[:_LISTED])
-    more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+    if len(matches) == 1:
+        return matches[0]
+    listed = "; ".join(f"{name_line(paper.file, 60)} ({paper.id[:12]})" for paper in matches[:_LISTED])
+    more = f" and {len(matches) - _LISTED} more" if len(matches) > _LISTED else ""
     raise UsageError(
-        f"“{name_line(name, _SHOWN)}” fits {len(found)} papers: {listed}{more}.",
+        f"“{name_line(name, _SHOWN)}” fits {len(matches)} papers: {listed}{more}.",
         "Give the file name or the id of one.",
     )
 
 
 def unknown_paper(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> NotKnown:
-    """The error for a name that means no paper."""
-    known = {each for paper in papers for each in (*files.get(paper.id, [paper.file]), paper.title)}
+    """The error for a name without a paper."""
+    known = {known for paper in papers for known in (*files.get(paper.id, [paper.file]), paper.title)}
     return NotKnown(
         f"No paper in the index is called “{name_line(name, _SHOWN)}”.{similar_names(name, known)}",
-        f"Give its key, its file, words of its title or how its id begins: `{command('papers')}` lists them.",
+        f"Give its key, its file, words of its title or the beginning of its id: `{command('papers')}` lists them.",
     )
 
 
 def similar_names(wanted: str, known: Iterable[str]) -> str:
-    """The names close to what was written, as a sentence to add to an error; "" if there is none."""
+    """A sentence for an error: the known names similar to the wanted one; "" if there are none."""
     folded = {" ".join(plain_words(name)) or name: name for name in sorted(known) if name}
     near = difflib.get_close_matches(" ".join(plain_words(wanted)) or wanted, folded, _SIMILAR, _NEAR)
     return f" Similar names: {', '.join(name_line(folded[name], _SHOWN) for name in near)}." if near else ""
@@ -306,7 +184,7 @@ def file_names(files: Iterable[SourceFile]) -> dict[str, list[str]]:
 
 
 def _exact_names(paper: Paper, files: Sequence[str]) -> Iterator[str]:
-    """Keys, arXiv numbers, the title and its short form, file names with and without folder and suffix."""
+    """Keys, arXiv numbers, the title, and file names with and without folder and suffix."""
     yield from (paper.key, paper.metadata.citation_key.value, paper.arxiv, without_version(paper.arxiv), paper.title)
     if paper.arxiv:
         yield f"arXiv {without_version(paper.arxiv)}"
@@ -323,14 +201,6 @@ def _parts(text: str) -> list[str]:
 def _has_words(words: Sequence[str], wanted: Sequence[str]) -> bool:
     *whole, last = wanted
     return set(whole) <= set(words) and any(word.startswith(last) for word in words)
-
-
-def _by_name(papers: Sequence[Paper]) -> dict[str, list[tuple[int, Paper]]]:
-    names: dict[str, list[tuple[int, Paper]]] = {}
-    for paper in papers:
-        for name, rank in set(_names(paper)):
-            names.setdefault(name, []).append((rank, paper))
-    return names
 
 
 def _meant(words: Sequence[str], names: dict[str, list[tuple[int, Paper]]]) -> list[Paper]:
@@ -364,7 +234,7 @@ def _names(paper: Paper) -> Iterator[Named]:
 
 
 def _short_names(title: str) -> Iterator[str]:
-    """The beginning of a title up to its colon if that is short, a name in brackets, the title without its article."""
+    """A short beginning of a title up to a colon, a name in brackets, the title without its article."""
     lead, *rest = _AFTER_LEAD.split(title, maxsplit=1)
     words = lead.split()
     if rest and len(words) <= MOST_LEAD_WORDS:
@@ -382,7 +252,7 @@ def _file_names(stem: str) -> Iterator[str]:
 
 
 def _acronym(title: str) -> str:
-    """The first letters of a title's words, small words left out: "The Google File System" is gfs."""
+    """The first letters of a title's words without stop words: "The Google File System" is gfs."""
     words = [word for word in _WORD.findall(title) if word.casefold() not in STOP_WORDS]
     return "".join(word[0] for word in words).casefold() if len(words) <= 8 else ""
 
@@ -406,7 +276,7 @@ def _is_common(word: str) -> bool:
 
 
 def _plain(word: str) -> str:
-    """A word of a question without what is added to a name."""
+    """A word of a question without an ending that is added to names."""
     return re.sub(r"(?:-based|-like|-style)$", "", word)
 
 
@@ -415,11 +285,126 @@ def _squashed(name: str) -> str:
     return _NOT_ALNUM.sub("", name).casefold()
 
 
-# The sample paper that Folio ships with: it is searched only while it is the only one, or when Folio is named.
+@dataclass
+class Aliases:
+    """Looks up the paper that a word is a common name of, and remembers the result.
 
-# The SHA-256 of papers/folio-sample.pdf, which is its id in a library. scripts/make_sample.py makes that file.
-SAMPLE_ID = "377fb8174cfddaec8cbf10b33de9f5784705d4f0468979abd3735d4bdef3841c"
-_FOLIO = re.compile(r"\bfolio\b", re.I)
+    papers_with: word -> the papers that may use it, those with most uses first. text_of: a paper's text.
+    """
+
+    papers_with: Callable[[str], Sequence[Paper]]
+    text_of: Callable[[Paper], str]
+    _known: dict[str, Paper | None] = field(default_factory=dict)
+    _own: dict[str, Paper | None] = field(default_factory=dict)
+
+    def __call__(self, word: str) -> Paper | None:
+        """The paper that this word is a common name of; None if there is none. Case does not matter."""
+        key = word.casefold()
+        if key not in self._known:
+            self._known[key] = self._paper_known_by(key)
+        return self._known[key]
+
+    def _paper_known_by(self, word: str) -> Paper | None:
+        if len(word) < 3 or word in STOP_WORDS or not word[0].isalpha():
+            return None
+        first, most, others = self._most_uses(word)
+        if first is None or most < max(_LEAST_USES, _INTRODUCED_TIMES * others) or _is_author(word, first):
+            return None
+        text = self.text_of(first)
+        front = text[:_FRONT]
+        if len(_as_word(word).findall(front)) < _LEAST_IN_FRONT:
+            return None
+        if _introduces(front, word) or _abbreviates(word, first.title, front):
+            return first
+        is_own = most >= _TIMES_OTHERS * others
+        return first if is_own and self._is_most_frequent(word, most, first, text) else None
+
+    def _most_uses(self, word: str) -> tuple[Paper | None, int, int]:
+        """The paper that uses a name most, its number of uses, and the largest number of another paper."""
+        pattern = _as_word(word)
+        papers = self.papers_with(word)
+        uses = sorted(
+            ((_uses(pattern, self.text_of(paper)), -place) for place, paper in enumerate(papers)), reverse=True
+        )
+        (most, place), (others, _) = (*uses, (0, 0), (0, 0))[:2]
+        return (papers[-place] if most else None), most, others
+
+    def _is_most_frequent(self, word: str, uses: int, paper: Paper, text: str) -> bool:
+        """Whether the paper uses no other name of its own more often."""
+        counts = Counter(match.group() for match in _NAME.finditer(text))
+        more = [name for name, count in counts.most_common(_MORE_FREQUENT + 1) if count > uses]
+        return len(more) <= _MORE_FREQUENT and not any(
+            self._is_own(name, paper) for name in more if name.casefold() not in {word, *STOP_WORDS}
+        )
+
+    def _is_own(self, name: str, paper: Paper) -> bool:
+        key = name.casefold()
+        if key not in self._own:
+            first, most, others = self._most_uses(key)
+            self._own[key] = first if most >= max(_LEAST_USES, _TIMES_OTHERS * others) else None
+        own = self._own[key]
+        return own is not None and own.id == paper.id
+
+
+def _uses(pattern: re.Pattern[str], text: str) -> int:
+    """The number of times that a text has a word as a name; 0 if the word often has no capital."""
+    capitals = [match.group()[0].isupper() for match in pattern.finditer(text)]
+    return sum(capitals) if sum(capitals) >= _CAPITALS * len(capitals) else 0
+
+
+def _is_author(word: str, paper: Paper) -> bool:
+    return any(word in plain_words(str(name)) for name in paper.metadata.authors.value)
+
+
+def _as_word(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.I)
+
+
+def _introduces(front: str, word: str) -> bool:
+    """Whether a first page introduces this name: "presents the design of X, a system", "called X"."""
+    name = rf"[\"“‘']?{re.escape(word)}(?![\w-])"
+    presents = rf"\b(?:presents?|introduces?|proposes?|describes?)\s+(?:\w+\s+){{0,5}}?{name}"
+    return (
+        re.search(rf"{presents}[\"”’']?(?:[,.;:(—]|\s+(?:\(|is\b))|\b(?:called|named|dubbed)\s+{name}", front, re.I)
+        is not None
+    )
+
+
+def _abbreviates(word: str, title: str, front: str) -> bool:
+    """Whether a first page defines an acronym for most of the title: "Google File System (GFS)"."""
+    defined = re.search(rf"\(\s*({re.escape(word)})s?\s*[),;]", front, re.I)
+    long = set(tokenize(long_form(defined[1], [front]))) if defined else set()
+    named = set(tokenize(title))
+    return bool(long) and long <= named and 2 * len(long) >= len(named)
+
+
+def aliases_in(library: Library) -> Aliases:
+    """The common names in a library without its open BM25 index: reads all papers for a word, or none if too many."""
+    few = library.counts()["papers"] <= _MOST_READ
+    papers = cache(library.papers)
+    return Aliases(lambda _: papers() if few else (), partial(_text, library))
+
+
+def papers_with(word: str, library: Library, words: LexicalIndex) -> Sequence[Paper]:
+    """The two papers with the most passages that have a word, best first; () for a word that is not a name."""
+    tokens = tokenize(word)
+    if not tokens or not 1 < words.passages_with(tokens[0]) <= _MOST_PASSAGES:
+        return ()
+    ids = words.passages_of(tokens[0], _MOST_PASSAGES)
+    shown = " ".join(text for _, _, text in library.read_chunks(ids[:_LOOKED_AT]))
+    if not _uses(_as_word(word), shown):
+        return ()
+    counts = Counter(chunk.paper_id for chunk in library.chunks(ids).values())
+    return library.papers_by_id(sorted(counts, key=lambda id: (-counts[id], id))[:2])
+
+
+def indexed_aliases(library: Library, find: Callable[[str], Sequence[Paper]]) -> Aliases:
+    """The common names in a library: reads at most two papers for a word. find: see `papers_with`."""
+    return Aliases(find, partial(_text, library))
+
+
+def _text(library: Library, paper: Paper) -> str:
+    return library.text(paper.id, 0, paper.length)
 
 
 def names_sample(question: str) -> bool:

@@ -1,4 +1,8 @@
-"""Ranks papers for a query by their own words, their own vectors, and the best passages in them."""
+"""Ranks whole papers for a query by their words, their vectors and their best passages.
+
+The index of papers is built from the library on first use and after each change (`Library.papers_stamp`). It stays in
+memory and compares all vectors exactly: a library has few papers, and few questions ask for papers.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,22 @@ from folio.store.library import Library
 from folio.store.rows import Passage, Stamp, text_hash
 from folio.text import tokenize
 
-# The in-memory index of whole papers: their vectors, and BM25 over their words (papers/metadata.py).
-#
-# It is built from the library on first use and after each change (`Library.papers_stamp`). A library has few papers,
-# and few questions ask for papers, so a search compares all vectors exactly and nothing is kept on disk.
-
-# One for each paper, in the order of PaperIndex.ids
+# One score for each paper, in the order of PaperIndex.ids
 Scores = npt.NDArray[np.float64]
+# Papers ranked by words, and passages that are searched for to rank their papers
+MOST_BY_WORDS, PASSAGES = 1000, 100
 
 
 @dataclass(frozen=True, slots=True)
 class PaperIndex:
-    """Whole papers, at one stamp of the library."""
+    """The vectors of whole papers, and BM25 over their words (metadata.paper_text), at one stamp of the library."""
 
     stamp: tuple[Stamp, int]
-    ids: tuple[str, ...]  # of all papers, ordered by file name
-    outdated: int  # the number of papers without a vector of their current text
+    ids: tuple[str, ...]  # of all papers, by file name
+    outdated: int  # number of papers without a vector of their current text
     _with_vector: npt.NDArray[np.int64]  # positions in `ids` of the papers with a vector
-    _vectors: Vectors  # their vectors, shape (n, dimension)
-    _words: TantivyIndex  # its passages are papers, with their position as id
+    _vectors: Vectors  # of these papers, shape (n, dimension)
+    _words: TantivyIndex  # a passage for each paper, with the paper's position as id
 
     @classmethod
     def of(cls, library: Library) -> PaperIndex:
@@ -61,7 +62,7 @@ class PaperIndex:
             return cls(library.papers_stamp(), tuple(ids), outdated, np.asarray(places, np.int64), matrix, words)
 
     def bm25(self, query: str, most: int) -> Scores:
-        """The BM25 score of the best papers, 0 for all others."""
+        """The BM25 scores of the `most` best papers, 0 for all others."""
         scores = np.zeros(len(self.ids))
         for place, score in self._words.search(query, most):
             scores[place] = score
@@ -79,16 +80,12 @@ class PaperIndex:
         return scores
 
 
-# Papers that are ranked by words, and passages that are ranked by their papers
-MOST_BY_WORDS, PASSAGES = 1000, 100
-
-
 @dataclass(frozen=True, slots=True)
 class PaperWeights:
-    """How much each ranking counts. LOG.md has the measurement.
+    """The weight of each ranking. LOG.md has the measurement.
 
-    A paper that alone has the words of a query comes before all that are only near it: words count more than a vector
-    and the vector of a passage (0.7 of its fused score) together.
+    Words count more than a paper's vector and a passage's vector (0.7 of its fused score) together: a paper with the
+    query's words comes before papers that are only near the query.
     """
 
     words: float = 0.5
@@ -98,16 +95,16 @@ class PaperWeights:
 
 @dataclass(frozen=True, slots=True)
 class PaperScores:
-    """The scores of all papers of an index, in its order; 0 where a ranking did not find one."""
+    """The scores of all papers of an index, in its order; 0 for a paper that a ranking did not find."""
 
     words: Scores  # BM25
-    vector: Scores  # cosine; NaN for a paper that has no vector
+    vector: Scores  # cosine; NaN for a paper without a vector
     passages: Scores  # fused scores (fusion.py), in [0, 1]
 
     def fused(self, weights: PaperWeights) -> Scores:
-        """The weighted sum of the rankings; words and vectors are divided by their maximum, as in fusion.py.
+        """The weighted sum of the rankings, with words and vectors divided by their maximum, as in fusion.py.
 
-        Passages are not: their scores are fused already, and all are low where no passage has the query's words.
+        Passage scores are fused already, and are all low if no passage has the query's words: they stay as they are.
         """
         own: Scores = weights.words * _scaled(self.words) + weights.vector * _scaled(self.vector)
         return own + weights.passages * self.passages
@@ -120,7 +117,7 @@ def _scaled(scores: Scores) -> Scores:
 
 
 def by_passages(index: PaperIndex, hits: Sequence[Hit]) -> Scores:
-    """The score of each paper's best passage; 0 for a paper that has none among the hits."""
+    """The score of each paper's best passage; 0 for a paper without a hit."""
     best: dict[str, float] = {}
     for hit in hits:
         best[hit.paper.id] = max(hit.score, best.get(hit.paper.id, 0.0))
@@ -128,14 +125,13 @@ def by_passages(index: PaperIndex, hits: Sequence[Hit]) -> Scores:
 
 
 def best_places(index: PaperIndex, scores: Scores, within: Collection[str] | None) -> list[int]:
-    """The places of the papers in the index, the best first; ties in the order of their files. Papers with no score
-    are left out, and those that are not `within`."""
+    """The places of papers in the index, best first, ties by file. Only papers with a score, and `within`."""
     order = np.argsort(-scores, kind="stable").tolist()
     return [place for place in order if scores[place] > 0 and (within is None or index.ids[place] in within)]
 
 
 def matched_words(query: str, paper: Paper) -> tuple[str, ...]:
-    """The words of a query, as they are typed, that the paper's title, abstract, headings, authors or venue have."""
+    """The words of a query, as typed, that are in the paper's title, abstract, headings, authors or venue."""
     known = frozenset(tokenize(paper_text(paper.metadata, paper.sections)))
     typed = dict.fromkeys(word.strip(".,;:!?()[]\"'“”") for word in query.split())
     return tuple(word for word in typed if not known.isdisjoint(tokenize(word)))
@@ -144,7 +140,7 @@ def matched_words(query: str, paper: Paper) -> tuple[str, ...]:
 def paper_hit(
     query: str, paper: Paper, place: int, fused: Scores, scores: PaperScores, best: Mapping[str, Hit]
 ) -> PaperHit:
-    """A paper that was found, and why. place: its own in the index. best: each paper's best passage, by its id."""
+    """A paper with the reasons for its rank. place: its place in the index. best: paper id -> the best passage."""
     cosine = scores.vector[place]
     return PaperHit(
         paper=paper,

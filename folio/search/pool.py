@@ -1,7 +1,7 @@
-"""A pool of retrievers for concurrent questions: each has its own connection and indexes; all share the models.
+"""A pool of retrievers for concurrent questions. Each has its own connection and indexes; all share the models.
 
-A SQLite snapshot belongs to its connection, so two threads cannot share one. Opening another takes a few milliseconds,
-because indexes are memory-mapped and models are loaded already; it is kept for the next question.
+A SQLite snapshot belongs to its connection, so threads cannot share one. Opening another takes a few milliseconds: the
+indexes are memory-mapped and the models are loaded. It is kept for the next question.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from folio.search.retriever import Retriever
 from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
 
-# Idle readers that are kept open. Each holds open files, and indexes in memory.
+# Idle readers to keep open. Each has open files, and indexes in memory.
 MAX_IDLE = 8
 
 
@@ -25,7 +25,7 @@ class Reader:
 
     library: Library
     retriever: Retriever
-    identity: Hashable  # of the library, when it was opened
+    identity: Hashable  # the library's identity when it was opened
     made_with: dict[str, str]  # the library's fingerprint
 
 
@@ -44,7 +44,7 @@ class RetrieverPool:
         self._open_indexes = open_indexes
         self._free: list[Reader] = []
         self._closed = False
-        self._model_owner: Reader | None = None  # later readers share its models
+        self._model_owner: Reader | None = None  # shares its models with later readers
         self._lock = Lock()
 
     @contextmanager
@@ -63,7 +63,7 @@ class RetrieverPool:
         reader.library.close()
 
     def close(self) -> None:
-        """Close every library that is not lent now, and the others when they come back."""
+        """Close every idle library now, and the others when they come back."""
         with self._lock:
             self._closed = True
             for reader in self._free:
@@ -103,7 +103,7 @@ class RetrieverPool:
         return reader
 
     def _is_current(self, reader: Reader) -> bool:
-        """Whether the store is unchanged: neither replaced by another nor rebuilt with another model."""
+        """Whether the store was neither replaced by another one nor rebuilt with another model."""
         identity = reader.library.identity()
         if identity is None or identity != reader.identity:
             return False

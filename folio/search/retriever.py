@@ -1,4 +1,4 @@
-"""Hybrid retrieval: FAISS and BM25 are searched, fused and reranked. No model is loaded before it is needed."""
+"""Hybrid retrieval: searches FAISS and BM25, fuses and reranks. Loads no model before it is needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker, Te
 from folio.question import parts
 from folio.question.question import Question
 from folio.question.spelling import Respelling, respelled, surface_of
-from folio.search.coarse_fine import Highlights, dense_search
+from folio.search.coarse_fine import DenseSearch, Highlights
 from folio.search.filters import (
     CandidateFilter,
     PaperFilter,
@@ -47,105 +47,70 @@ from folio.store.works import cited_papers
 from folio.system.threads import Stopwatch
 from folio.text import plain_words, tokenize
 
-# Hits in the order of a reranker.
-
-
-def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:
-    """The hits with the reranker's scores, best first; ties keep their order."""
-    scores = reranker.scores(question, hits, weights)
-    scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
-    return sorted(scored, key=lambda hit: -hit.score)
-
-
-# Searches with several readings of one question, and fuses what they find: passages that readings agree on come first.
-#
-# A follow-up can be read as typed, with its references filled in, and together with the questions before it. Each
-# reading alone fails on some follow-ups, and they fail on different ones.
-
-
-def fuse_readings(rankings: Sequence[Sequence[Candidate]]) -> list[Candidate]:
-    """The candidates of all readings with the mean of their fused scores, best first, ties by id.
-
-    CombSUM (Fox and Shaw 1994, "Combination of multiple searches"), over the number of readings; a candidate that a
-    reading does not have gets 0 from it. A candidate keeps the cosine and the BM25 score of the first reading that has
-    it. Raises ValueError without a reading.
-    """
-    if not rankings:
-        raise ValueError("no reading")
-    scores: dict[int, float] = {}
-    first: dict[int, Candidate] = {}
-    for candidate in chain.from_iterable(rankings):
-        scores[candidate.chunk_id] = scores.get(candidate.chunk_id, 0.0) + candidate.score
-        first.setdefault(candidate.chunk_id, candidate)
-    merged = [replace(candidate, score=scores[id] / len(rankings)) for id, candidate in first.items()]
-    return sorted(merged, key=lambda candidate: (-candidate.score, candidate.chunk_id))
-
-
 T = TypeVar("T")
 
-# Passages in which the spelling of a stem, or the words of an acronym, are looked up
+# Passages to read for the spelling of a stem, or for the words of an acronym
 SURFACE_PASSAGES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question, and how it is to be searched."""
+    """A question, and how to search for it."""
 
     question: Question
     top_k: int
     papers: Sequence[Paper] | None = None  # search only these
     sections: SectionFilter | None = None  # and only these sections
     also: Sequence[int] = ()  # chunk ids to add to the candidates, such as the evidence of earlier turns
-    # Other readings of the question, searched too (search/retriever.py), in place of what a model writes
-    readings: Sequence[str] = ()
+    readings: Sequence[str] = ()  # other readings of the question to search (fuse_readings), instead of a model's texts
     rerank: bool = True  # False keeps the order of the fused scores
-    written: bool = True  # whether a model may write what else is searched (QueryWriter)
+    written: bool = True  # whether a model may write more texts to search with (QueryWriter)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits for a question, best first, and how long each stage took."""
+    """The hits for a question, best first, and the time of each stage."""
 
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
-    ranked: dict[str, tuple[int, ...]]  # the chunk ids in each stage's order: dense, bm25, fused, reranked, mmr
+    ranked: dict[str, tuple[int, ...]]  # stage -> chunk ids in its order: dense, bm25, fused, reranked, mmr
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What the indexes are searched for."""
+    """A search request, prepared for the indexes."""
 
     request: SearchRequest
     within: frozenset[str] | None  # the ids of the papers to search; None for all
     readings: tuple[str, ...]  # the question, then its other readings
-    passage: str  # a reading, too, with its own vector and the words of the first; "" for none
+    passage: str  # another reading, with its own vector and the words of the first; "" for none
     depth: int  # candidates of each index
     filter: CandidateFilter
     clock: Stopwatch
-    ranked: dict[str, tuple[int, ...]] = field(default_factory=dict)  # SearchResult.ranked, as far as it has come
+    ranked: dict[str, tuple[int, ...]] = field(default_factory=dict)  # SearchResult.ranked so far
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """What each index found for each reading, with the scores that are fused."""
+    """The results of each index for each reading, with the scores to fuse."""
 
     mode: Mode
     scores: tuple[tuple[Scored, Scored], ...]  # of each reading: cosines and BM25 scores by chunk id
-    added: frozenset[int]  # the candidates that were asked for (SearchRequest.also) and may be found
+    added: frozenset[int]  # the candidates of SearchRequest.also that may be returned
     highlights: Highlights
 
 
 @dataclass(frozen=True, slots=True)
 class _Passages:
-    """The passages to rerank, best first, as read from one state of the library."""
+    """The passages to rerank, best first, read from one state of the library."""
 
     hits: list[Hit]
     weights: TermWeights  # of the question's tokens
-    vectors: dict[int, Vectors]  # by chunk id, where the passages are to be spread (mmr.py)
+    vectors: dict[int, Vectors]  # by chunk id, for an order by mmr.py; else empty
 
 
 class Retriever:
-    """Searches one store. Each search reads one consistent generation of it, even while an ingest is running."""
+    """Searches one store. Each search reads one consistent generation, even while an ingest is running."""
 
     def __init__(
         self,
@@ -157,9 +122,9 @@ class Retriever:
         is_word: Callable[[str], bool] = lambda word: False,
         writer: QueryWriter | None = None,
     ) -> None:
-        """is_word: whether this is an English word, in small letters; one is never taken for a misspelt word.
+        """is_word: whether a lower-case word is English; such a word is never corrected.
 
-        writer: what a question is searched with besides.
+        writer: writes more texts to search with.
         """
         self._is_word = is_word
         self._writer = writer
@@ -174,11 +139,11 @@ class Retriever:
         self._fusion = fusion
 
     def with_library(self, library: Library, open_indexes: Callable[[], SearchIndexes]) -> Retriever:
-        """A retriever with the same models for another thread: a library can be used by only one at a time."""
+        """A retriever with the same models for another thread: only one thread can use a library."""
         return self._over(library, open_indexes, self._writer)
 
     def without_writer(self) -> Retriever:
-        """A retriever over the same library that searches questions as they are, in this thread."""
+        """A retriever over the same library, for this thread, that searches only with the question itself."""
         return self._over(self._library, self._open_indexes, None) if self._writer else self
 
     def _over(self, library: Library, opened: Callable[[], SearchIndexes], writer: QueryWriter | None) -> Retriever:
@@ -203,15 +168,13 @@ class Retriever:
         *,
         rerank: bool = True,
     ) -> SearchResult:
-        """The top_k passages for a question. The others are as of SearchRequest. Raises ModelError and StoreDamaged."""
+        """The top_k passages for a question. Arguments: see SearchRequest. Raises ModelError and StoreDamaged."""
         return self.find(SearchRequest(Question.of(question), top_k, papers, also=also, rerank=rerank))
 
     def find(self, request: SearchRequest) -> SearchResult:
-        """The passages for a question: candidates of both indexes, fused, reranked, and the best of them selected.
+        """The passages for a question: candidates of both indexes, filtered, fused, reranked and selected.
 
-        The best `candidates` (FusionSettings) of each index that may be found (search/filters.py) are fused
-        (fusion.py) and then reranked, and with FusionSettings.mmr_lambda ordered by what each adds to those before it.
-        Raises ModelError and StoreDamaged.
+        filters.py, fusion.py, the reranker and mmr.py do these steps. Raises ModelError and StoreDamaged.
         """
         clock = Stopwatch()
         written = self._written(request, clock)
@@ -236,7 +199,7 @@ class Retriever:
         *,
         sections: SectionFilter | None = None,
     ) -> list[PaperHit]:
-        """Papers ranked for a query (search/papers.py), the best first: at most `limit` of them, from `offset` on.
+        """Papers ranked for a query (papers.py), best first: at most `limit` of them, from `offset` on.
 
         papers: rank only these. sections: take passages only from these. Raises ModelError and StoreDamaged.
         """
@@ -250,23 +213,23 @@ class Retriever:
             scores = PaperScores(index.bm25(query, MOST_BY_WORDS), cosines, by_passages(index, hits))
             fused = scores.fused(PaperWeights())
             places = best_places(index, fused, within)[offset : offset + limit]
-            found = {paper.id: paper for paper in self._library.papers_by_id(index.ids[place] for place in places)}
+            papers_by_id = {paper.id: paper for paper in self._library.papers_by_id(index.ids[p] for p in places)}
         best = {hit.paper.id: hit for hit in reversed(hits)}
-        return [paper_hit(query, found[index.ids[place]], place, fused, scores, best) for place in places]
+        return [paper_hit(query, papers_by_id[index.ids[place]], place, fused, scores, best) for place in places]
 
     def papers_without_vector(self) -> int:
-        """How many papers have no vector of what is known about them now: the next ingest gives them one."""
+        """The number of papers without a vector of their current metadata. The next ingest makes it."""
         with self._library.reading():
             return self._paper_index().outdated
 
     def _paper_index(self) -> PaperIndex:
-        """The index of papers of this state of the library. The caller holds its snapshot."""
+        """The index of papers for this state of the library. The caller holds its snapshot."""
         if self._papers is None or self._papers.stamp != self._library.papers_stamp():
             self._papers = PaperIndex.of(self._library)
         return self._papers
 
     def respelled(self, question: str) -> Respelling:
-        """The question with words of the index in place of misspelt ones (spelling.py). Raises StoreDamaged."""
+        """The question with misspelt words replaced by words of the index (spelling.py). Raises StoreDamaged."""
         with self._library.reading() as stamp:
             self._open_at(stamp)
             return self._on_indexes(
@@ -280,11 +243,10 @@ class Retriever:
             )
 
     def is_understood(self, query: str) -> bool:
-        """Whether a query says anything: the papers have one of its words, or the embedder knows one.
+        """Whether the papers or the embedder know one of a query's words. Raises ModelError and StoreDamaged.
 
-        What is nearest to "xqzzyv" is near by accident. Of an embedder whose words nobody can look up, it is taken that
-        it knows English, and words with other letters, which may be of another language.
-        Raises ModelError and StoreDamaged.
+        Otherwise, as for "xqzzyv", the nearest passages are near by accident. An embedder without a vocabulary to look
+        up is assumed to know English words, and words with other letters.
         """
         knows: Callable[[str], bool] = getattr(self.embedder, "is_word", self._is_english)
         words = [word for word in plain_words(query) if tokenize(word)]
@@ -293,7 +255,7 @@ class Retriever:
         with self._library.reading() as stamp:
             self._open_at(stamp)
             tokens = tokenize(query)
-            if self._on_indexes(lambda found: any(found.lexical.passages_with(token) for token in tokens)):
+            if self._on_indexes(lambda indexes: any(indexes.lexical.passages_with(token) for token in tokens)):
                 return True
         return any(map(knows, words))  # may load a model
 
@@ -301,15 +263,15 @@ class Retriever:
         return not word.isascii() or self._is_word(word)
 
     def long_form(self, acronym: str) -> str:
-        """The words that an acronym stands for, "" if the papers do not say. Raises StoreDamaged."""
+        """The words that an acronym stands for; "" if the papers do not say. Raises StoreDamaged."""
         with self._library.reading() as stamp:
             self._open_at(stamp)
             return self._on_indexes(partial(self._long_form, acronym=acronym))
 
     def _long_form(self, indexes: SearchIndexes, acronym: str) -> str:
-        """Those of the passages that use it most; see acronyms.long_form."""
-        found = [id for token in tokenize(acronym)[:1] for id in indexes.lexical.passages_of(token, SURFACE_PASSAGES)]
-        return parts.long_form(acronym, [text for _, _, text in self._library.read_chunks(found)])
+        """The long form in the passages that use the acronym most; see parts.long_form."""
+        ids = [id for token in tokenize(acronym)[:1] for id in indexes.lexical.passages_of(token, SURFACE_PASSAGES)]
+        return parts.long_form(acronym, [text for _, _, text in self._library.read_chunks(ids)])
 
     def _surface(self, indexes: SearchIndexes, stem: str, typed: str) -> str:
         """The word with this stem in the passages that use it most; see spelling.surface_of."""
@@ -317,7 +279,7 @@ class Retriever:
         return surface_of(stem, typed, [f"{paper.title}\n{text}" for _, paper, text in read])
 
     def _open_at(self, stamp: Stamp) -> None:
-        """Have the indexes of this generation. The caller holds its snapshot."""
+        """Open the indexes of this generation. The caller holds its snapshot."""
         if self._indexes is None or self._indexes.stamp != stamp:
             self._indexes = self._open_indexes()
         elif self._indexes.found_damaged():
@@ -326,7 +288,7 @@ class Retriever:
     # The stages of a search
 
     def _written(self, request: SearchRequest, clock: Stopwatch) -> Written:
-        """What a model writes to search with, if one may."""
+        """The texts that a model writes to search with, if a model is in use."""
         if not self._writer or not request.written or request.readings:
             return NOTHING_WRITTEN
         written = self._writer.write(request.question.text)
@@ -344,7 +306,7 @@ class Retriever:
         return _Plan(request, within, readings, written.passage, depth, allowed, clock)
 
     def _candidates(self, plan: _Plan, indexes: SearchIndexes) -> _Candidates:
-        """What the indexes find for each reading; the orders "dense" and "bm25" are of the first.
+        """The results of the indexes for each reading. The orders "dense" and "bm25" are those of the first reading.
 
         Raises IndexDamaged if an index fails, or names a chunk that the library does not have in these papers.
         """
@@ -362,10 +324,10 @@ class Retriever:
         ids_by_words = {id for scored in first for id, _ in scored}
         self._library.expect_vectors_of(ids_by_words.union(request.also) if vectors else ())
         counts = wanted, max(self._fusion.dual_candidates, request.top_k)
-        searches = [dense_search(self._library, indexes, vector, counts, within) for vector in vectors]
-        # All of them are read together, from a library that may be far away.
+        searches = [DenseSearch(self._library, indexes, vector, counts, within) for vector in vectors]
+        # Read all chunks together: the library may be far away.
         plan.filter.allowed(ids_by_words.union(*(search.first for search in searches)))
-        lexical = [deep_enough(search, wanted, plan.filter, found) for search, found in zip(words, first, strict=True)]
+        lexical = [deep_enough(search, wanted, plan.filter, best) for search, best in zip(words, first, strict=True)]
         lexical = lexical or [[] for _ in texts]
         lexical += lexical[:1] if plan.passage and vectors else []
         stages = [search.find(plan.filter) for search in searches]
@@ -380,24 +342,24 @@ class Retriever:
         scores: list[tuple[Scored, Scored]] = []
         highlights: Highlights = {}
         for search, by_words in zip_longest(searches, lexical):
-            # Passages that BM25 or another reading found get their cosine too; without it they would rank too low.
+            # Passages of BM25 or another reading need their cosine too, or they would rank too low.
             dense, nearest = search.scores(sorted(found | added)) if search else ([(id, 0.0) for id in added], {})
-            highlights = nearest | highlights  # of the first reading
+            highlights = nearest | highlights  # those of the first reading win
             scores.append((dense, by_words))
         plan.ranked.update(ranked)
         return _Candidates(mode, tuple(scores), added, highlights)
 
     def _fused(self, found: _Candidates, plan: _Plan) -> list[Candidate]:
-        """One ranking of what was found for all readings."""
+        """One ranking of the candidates of all readings."""
         rankings = [fuse_in(found.mode, self._fusion, dense, lexical) for dense, lexical in found.scores]
-        # A dual search finds more; as many are reranked as a single one finds at most.
+        # A dual search finds more; rerank at most as many as a single search finds.
         most = 2 * plan.depth * len(rankings)
         fused = [c for place, c in enumerate(fuse_readings(rankings)) if place < most or c.chunk_id in found.added]
         plan.ranked["fused"] = tuple(candidate.chunk_id for candidate in fused)
         return fused
 
     def _read(self, fused: Sequence[Candidate], found: _Candidates, plan: _Plan) -> _Passages:
-        """Those that the reranker is to read. The caller holds a snapshot of the library."""
+        """The passages for the reranker. The caller holds a snapshot of the library."""
         reranker, request = self._reranker_of(plan.request), plan.request
         reads = reranker.reads if reranker else 0
         limit = len(fused) if reads is None else max(reads, request.top_k)
@@ -423,7 +385,7 @@ class Retriever:
         return replace(passages, hits=hits)
 
     def _selected(self, passages: _Passages, plan: _Plan) -> list[Hit]:
-        """The hits; where they are to be spread, ordered by what each adds to those before it."""
+        """The hits; in the order of mmr.py if the settings ask for it."""
         hits, vectors = passages.hits, passages.vectors
         if not vectors:
             return hits
@@ -438,7 +400,7 @@ class Retriever:
         return self._reranker if request.rerank else None
 
     def _hidden(self, question: str) -> frozenset[str]:
-        """The sample paper if there are other papers and the question does not name it; else none."""
+        """The id of the sample paper, if there are other papers and the question does not name it."""
         if names_sample(question):
             return frozenset()
         state = self._library.papers_stamp()
@@ -448,7 +410,7 @@ class Retriever:
         return frozenset([SAMPLE_ID]) if self._sample[1] else frozenset()
 
     def _vectors(self, plan: _Plan) -> list[Vectors]:
-        """A vector for each reading; the first is between the question and how it was typed, if that differs."""
+        """A vector for each reading. The first is the mean for the question and its typed form, if they differ."""
         if typed := plan.request.question.typed:
             first, *others, as_typed = self.embedder.embed_queries([*plan.readings, typed])
             vectors = [(first + as_typed) / max(float(np.linalg.norm(first + as_typed)), 1e-6), *others]
@@ -457,9 +419,9 @@ class Retriever:
         return [*vectors, *self.embedder.embed_passages([plan.passage])] if plan.passage and vectors else vectors
 
     def _on_indexes(self, work: Callable[[SearchIndexes], T]) -> T:
-        """Do work on the indexes. If one turns out to be damaged, it is repaired, and the work done again.
+        """Do work on the indexes. If an index is damaged, repair it and repeat the work.
 
-        The second time, both are rebuilt without a look at their files: something was wrong that no checksum shows.
+        The second repair rebuilds both indexes without reading their files: the damage passed every checksum.
         """
         if self._indexes is None:
             self._indexes = self._open_indexes()
@@ -472,13 +434,13 @@ class Retriever:
         return work(self._indexes)
 
     def term_weights(self, question: Question) -> dict[str, float]:
-        """The IDF of each token of a question, in the generation that was searched last."""
+        """The IDF of each token of a question, in the last searched generation."""
         tokens = list(dict.fromkeys(question.tokens))
         return self._on_indexes(lambda indexes: {token: indexes.lexical.rarity(token) for token in tokens})
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """What is read inside is read of one state of the library; nothing may take long inside."""
+        """All reads inside see one state of the library. Do nothing slow inside."""
         if self._writer is not None:  # a model writes within each search
             yield
             return
@@ -486,11 +448,11 @@ class Retriever:
             yield
 
     def text(self, paper: str, start: int, end: int) -> str:
-        """The characters [start, end) of a paper's text, as it was when it was read last; paper is its id."""
+        """The characters [start, end) of a paper's text, as last read. paper: its id."""
         return self._library.text_as_read(paper, start, end)
 
     def select(self, wanted: PaperFilter) -> Selection:
-        """The papers and sections to search. Raises UsageError if none is as wanted."""
+        """The papers and sections to search. Raises UsageError if nothing fits."""
         return select(self._library, wanted)
 
     def vectors_of(self, chunks: Sequence[int]) -> Vectors:
@@ -498,27 +460,27 @@ class Retriever:
         return self._library.vectors_of(chunks)
 
     def cited_papers(self, paper: str) -> set[str]:
-        """The ids of the papers that one of them cites, as far as its references are known. Raises StoreDamaged."""
+        """The ids of the papers that a paper cites, as far as known. paper: its id. Raises StoreDamaged."""
         return cited_papers(self._library.database, paper) or set()
 
     def papers_by_id(self, ids: Sequence[str]) -> list[Paper]:
-        """These papers, without those that are gone. Raises StoreDamaged."""
+        """The papers with these ids that still exist. Raises StoreDamaged."""
         return self._library.papers_by_id(ids)
 
     def passages_by_id(self, ids: Iterable[int]) -> dict[int, tuple[Chunk, Paper, str]]:
-        """These passages with their papers and texts, without those that are gone. Raises StoreDamaged."""
+        """The passages with these ids that still exist, with papers and texts. Raises StoreDamaged."""
         with self._library.reading():
             known = list(self._library.chunks(ids))
             return dict(zip(known, self._library.read_chunks(known), strict=True))
 
     @property
     def state(self) -> str:
-        """Names the state of the library: another one after each change of what is searched. Raises StoreDamaged."""
+        """A text that changes whenever the searched content of the library changes. Raises StoreDamaged."""
         stamp, described = self._library.papers_stamp()
         return f"{stamp.epoch} {stamp.generation} {described}"
 
     def papers(self) -> list[Paper]:
-        """Every paper, sorted by file name."""
+        """All papers, sorted by file name."""
         return self._library.papers()
 
     def paper_names(self) -> PaperNames:
@@ -539,14 +501,14 @@ class Retriever:
         return [failure.file.name for failure in self._library.failures()]
 
     def passages(self, paper: Paper, most: int | None = None) -> list[Hit]:
-        """The passages of a paper in its order, or the first of them, with the score 0. Raises StoreDamaged."""
+        """The passages of a paper in reading order, at most `most`, with score 0. Raises StoreDamaged."""
         chunks = self._library.chunks(self._library.chunk_ids_of([paper.id])).values()
         ids = [chunk.id for chunk in sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))]
-        return [Hit(*found, 0.0) for found in self._library.read_chunks(ids[:most])]
+        return [Hit(*chunk_paper_text, 0.0) for chunk_paper_text in self._library.read_chunks(ids[:most])]
 
 
 def _require_known(found: set[int], plan: _Plan) -> None:
-    """Raise IndexDamaged if the indexes found a chunk that the library does not have, or that is of another paper."""
+    """Raise IndexDamaged if a found chunk is not in the library, or belongs to another paper."""
     chunks, within = plan.filter.chunks, plan.within
     if not found <= chunks.keys():
         raise IndexDamaged("an index names a chunk that is not in the library")
@@ -555,7 +517,33 @@ def _require_known(found: set[int], plan: _Plan) -> None:
 
 
 def _added(plan: _Plan) -> frozenset[int]:
-    """The candidates that the request adds, as far as they may be found."""
+    """The candidates that the request adds, if they may be returned."""
     chunks, within = plan.filter.chunks, plan.within
     known = plan.filter.allowed(plan.request.also) & chunks.keys()
     return frozenset(id for id in known if within is None or chunks[id].paper_id in within)
+
+
+def fuse_readings(rankings: Sequence[Sequence[Candidate]]) -> list[Candidate]:
+    """The candidates of several readings of a question, by the mean of their fused scores, best first, ties by id.
+
+    A follow-up can be read as typed, with its references filled in, and with the questions before it. Each reading
+    fails on some follow-ups; passages on which readings agree come first. CombSUM (Fox and Shaw 1994, "Combination of
+    multiple searches"), divided by the number of readings: a reading without a candidate gives it 0. A candidate keeps
+    the cosine and the BM25 score of its first reading. Raises ValueError without a reading.
+    """
+    if not rankings:
+        raise ValueError("no reading")
+    scores: dict[int, float] = {}
+    first: dict[int, Candidate] = {}
+    for candidate in chain.from_iterable(rankings):
+        scores[candidate.chunk_id] = scores.get(candidate.chunk_id, 0.0) + candidate.score
+        first.setdefault(candidate.chunk_id, candidate)
+    merged = [replace(candidate, score=scores[id] / len(rankings)) for id, candidate in first.items()]
+    return sorted(merged, key=lambda candidate: (-candidate.score, candidate.chunk_id))
+
+
+def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:
+    """The hits with the reranker's scores, best first; ties keep their order."""
+    scores = reranker.scores(question, hits, weights)
+    scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(scored, key=lambda hit: -hit.score)

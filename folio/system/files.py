@@ -1,4 +1,4 @@
-"""Files on disk: hashing, atomic replacement, and the system's errors as Folio's own."""
+"""Files on disk: hashing, atomic replacement, temporary folders, private files, and system errors as Folio's own."""
 
 from __future__ import annotations
 
@@ -21,11 +21,20 @@ from time import sleep
 
 from folio.errors import DiskFull, FolioError, command
 
-# The folder in PAPERS_DIR for the files of removed or replaced papers; ingestion skips hidden folders.
+# The folder in PAPERS_DIR for the files of removed or replaced papers. Ingestion skips hidden folders.
 REMOVED = ".removed"
 # Windows' error numbers for a file that is open or mapped: access denied, two violations, a mapped section
 _IN_USE = (5, 32, 33, 1224)
-TRIES, PAUSE_S = 50, 0.02  # retries while another program uses a file for a moment
+TRIES, PAUSE_S = 50, 0.02  # while another program uses a file for a moment
+# Seconds after which a temporary folder is deleted: the user has seen its pictures, or its command has ended
+KEPT_S = 24 * 3600
+# The names of make_folder: tempfile adds eight characters to the prefix
+_TEMPORARY = re.compile(r"folio-(?:bm25|pages|plot|ray|zotero)-[a-z0-9_]{8}")
+# The files and folders that Folio writes in the folder of a store
+NAMES = (
+    *("library.*", "user[.-]*", "rebuild.*", "takeover*", "vectors*", "lexical*", "fine", "pdfs"),
+    *("scans", "evaluations", "chat_history", "deep_search.*", "uploads", "writer.lock", "announced-*"),
+)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[1-9¹²³]|lpt[1-9¹²³])(?:\.|$)", re.IGNORECASE)
 _KINDS = {
     stat.S_IFIFO: "A named pipe",
@@ -41,7 +50,7 @@ class NotAFile(OSError):
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file to read its bytes. Raises OSError; NotAFile for a pipe or a device, which might never end."""
+    """Open a regular file for reading. Raises OSError; NotAFile for a pipe or a device, which might never end."""
     _refuse_irregular(path, path.stat())  # before opening, because opening a device may already act on it
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
@@ -66,9 +75,9 @@ def sha256_file(path: Path) -> str:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode of the file at a path; None if it cannot be examined.
+    """Device and inode of the file at a path; None if it cannot be examined. Another identity means another file.
 
-    The inode of an open file is not reused, so another identity means that the file was replaced.
+    The system does not reuse the inode of an open file.
     """
     try:
         status = path.stat()
@@ -84,15 +93,12 @@ def sync(path: Path) -> None:
 
 
 def is_in_use(error: OSError) -> bool:
-    """Whether an error means that a program has the file open or mapped, which is an obstacle only on Windows."""
+    """Whether a program has the file open or mapped, which is an obstacle only on Windows."""
     return getattr(error, "winerror", None) in _IN_USE
 
 
 def replace(old: Path, new: Path) -> None:
-    """Rename a file, replacing an existing one. Raises OSError.
-
-    On Windows this retries for a second, because another program may be reading the existing file.
-    """
+    """Rename a file over an existing one. Raises OSError. Retries on Windows: a program may be reading that file."""
     for tries_left in reversed(range(TRIES)):
         try:
             os.replace(old, new)
@@ -104,7 +110,7 @@ def replace(old: Path, new: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file or folder, except files that Windows keeps for a reader: a later call removes them."""
+    """Remove a file or folder, except files that a reader has open on Windows: a later call removes them."""
     try:
         remove(path)
     except OSError as error:
@@ -116,7 +122,7 @@ def discard(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names of a folder's files to the disk, after a rename. Does nothing on Windows, which cannot do so."""
+    """Flush the names of a folder's files to the disk, after a rename. Not possible on Windows."""
     if os.name != "nt":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -126,10 +132,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder with its content, if it exists. Raises OSError.
-
-    This retries for a second, because another thread may still write there, as tantivy does after a merge.
-    """
+    """Remove a file or a folder if it exists. Raises OSError. Retries: tantivy may still write there after a merge."""
     for tries_left in reversed(range(TRIES)):
         try:
             if not path.is_symlink() and path.is_dir():
@@ -149,12 +152,12 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Like write_json, for a text in UTF-8."""
+    """Like write_json, for text in UTF-8."""
     _replace(path, text.encode())
 
 
 def write_private(path: Path, text: str) -> None:
-    """Like write_text, for a file that only this user may read, whatever the umask."""
+    """Like write_text, for a file that only this user can read, whatever the umask."""
     _replace(path, text.encode(), _open_private)
 
 
@@ -164,9 +167,10 @@ def _open_private(path: str, flags: int) -> int:
 
 
 def _replace(path: Path, content: bytes, opener: Callable[[str, int], int] | None = None) -> None:
-    if _holds(path, content):
-        return
-    if path.is_dir():  # otherwise the error would name the new file, which would stay
+    with suppress(OSError):
+        if path.stat().st_size == len(content) and path.read_bytes() == content:
+            return
+    if path.is_dir():  # otherwise the new file would stay, and the error would name it
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     new = path.with_name(path.name + ".new")
     with no_space(path.parent):
@@ -182,17 +186,9 @@ def json_bytes(value: object) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _holds(path: Path, content: bytes) -> bool:
-    """Whether a file exists with exactly this content."""
-    try:
-        return path.stat().st_size == len(content) and path.read_bytes() == content
-    except OSError:
-        return False
-
-
 @contextmanager
 def no_space(folder: Path) -> Iterator[None]:
-    """Turn the system's "no space left" into DiskFull."""
+    """Raise the system's "no space left" as DiskFull."""
     try:
         yield
     except OSError as error:
@@ -207,7 +203,7 @@ def is_full(error: OSError) -> bool:
 
 
 def unusable(error: OSError) -> FolioError:
-    """A system error as a FolioError that a user can understand."""
+    """A system error as a FolioError."""
     if is_in_use(error):
         return FolioError(
             f"{error.filename or 'A file'} is open in another program, or may not be changed.",
@@ -225,7 +221,7 @@ def disk_full(folder: Path) -> DiskFull:
 
 
 def no_device(name: str) -> str:
-    """A file name that Windows does not treat as a device, as it does CON, NUL and COM1.pdf."""
+    """A file name that is no device on Windows, as CON, NUL and COM1.pdf are."""
     return f"_{name}" if _DEVICE.match(name) else name
 
 
@@ -234,16 +230,8 @@ def shortened(name: str, longest: int) -> str:
     return name.encode(errors="replace")[:longest].decode(errors="ignore")
 
 
-# Temporary folders that do not pile up: later commands delete what a killed one has left behind.
-
-# Seconds after which a folder is deleted: a person has seen its pictures, or the command that made it is gone.
-KEPT_S = 24 * 3600
-# As made here: tempfile adds eight characters to the prefix.
-_OURS = re.compile(r"folio-(?:bm25|pages|plot|ray|zotero)-[a-z0-9_]{8}")
-
-
 def make_folder(prefix: str) -> Path:
-    """A new temporary folder that only this user can read. Deletes this user's old ones.
+    """A new temporary folder that only this user can read. Deletes old ones that killed commands have left.
 
     prefix: "folio-bm25-", "folio-pages-", "folio-plot-", "folio-ray-" or "folio-zotero-"
     """
@@ -253,7 +241,7 @@ def make_folder(prefix: str) -> Path:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """As make_folder, for the time of a `with` block."""
+    """Like make_folder, for a `with` block."""
     folder = make_folder(prefix)
     try:
         yield folder
@@ -265,36 +253,24 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 def _delete_old() -> None:
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
-            if _OURS.fullmatch(entry.name) and _is_old(entry):
+            if _TEMPORARY.fullmatch(entry.name) and _is_old(entry):
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _is_old(entry: os.DirEntry[str]) -> bool:
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except OSError:
         return False
-    is_own = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-    return stat.S_ISDIR(found.st_mode) and is_own and time.time() - found.st_mtime > KEPT_S
-
-
-# Makes a store inaccessible to other users of the computer: files 0600, folders 0700.
-#
-# Commands write with a private umask (folio/cli/command.py). This module closes files that were written without it, by
-# an older version or by a program that uses Folio as a library.
-
-# The files and folders that Folio writes in the folder of a store
-NAMES = (
-    *("library.*", "user[.-]*", "rebuild.*", "takeover*", "vectors*", "lexical*", "fine", "pdfs"),
-    *("scans", "evaluations", "chat_history", "deep_search.*", "uploads", "writer.lock", "announced-*"),
-)
+    is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return stat.S_ISDIR(status.st_mode) and is_own and time.time() - status.st_mtime > KEPT_S
 
 
 def make_private(store: Path, *files: Path) -> None:
-    """Remove other users' access to a store and to these files, as far as they belong to this user.
+    """Remove other users' access to a store and these files: files 0600, folders 0700. Does nothing on Windows.
 
-    In the store's folder, only Folio's files are closed, and the folder itself if it has no other files: a user's own
-    files keep their mode. Does nothing on Windows, and ignores files that it may not change.
+    Commands write with a private umask (cli/command.py); older versions and programs that use Folio as a library do
+    not. The user's other files in the store's folder keep their mode, and then so does the folder.
     """
     if sys.platform == "win32":
         return

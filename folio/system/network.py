@@ -1,4 +1,4 @@
-"""Keeps libraries offline, so that only the configured Ollama host is contacted; and which hosts are this computer."""
+"""Keeps libraries offline, so that only the configured Ollama host is contacted; recognises this computer's hosts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ipaddress import ip_address
 def go_offline() -> None:
     """Switch off downloads, tracing and telemetry in the libraries. Call it before they are imported.
 
-    Worker processes, too, import nothing from the current folder, where `python -c` would look first: it may be a
-    folder of papers, in which somebody has put a multiprocessing.py.
+    Worker processes import nothing from the current folder, where `python -c` looks first: it may be a folder of papers
+    in which somebody has put a multiprocessing.py.
     """
     os.environ.update(
         HF_HUB_OFFLINE="1",
@@ -25,8 +25,8 @@ def go_offline() -> None:
         TOKENIZERS_PARALLELISM="false",
         PYTHONSAFEPATH="1",
     )
-    # No proxy is used. requests silences this for its own import, which another thread can undo: whoever leaves
-    # warnings.catch_warnings puts back the filters that it found.
+    # No proxy is used. requests silences this warning for its own import, but another thread that leaves
+    # warnings.catch_warnings restores the filters.
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
 
 

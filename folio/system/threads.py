@@ -1,4 +1,4 @@
-"""Work that runs in a thread so that its result is ready, or nearly, when it is needed."""
+"""Threads that prepare results before they are needed, and a stopwatch for the stages of a question."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-# Held while LangChain or LangGraph is imported: two threads that import parts of them in different orders would wait
-# for each other, and Python then lets one go on with half a module.
+# Held while LangChain or LangGraph is imported: two threads that import parts of them in different orders wait for each
+# other, and Python then lets one continue with half a module.
 IMPORTING = RLock()
 
 
 class SharedResult(Generic[T]):
-    """The result of work that is done once, by the first thread that asks for it; the others wait.
+    """The result of work that the first thread does, once, while the others wait.
 
-    What the work raises is raised to all of them. That matters for imports: one that failed leaves half of its modules
-    loaded, and a second try would fail at another place, with an error that hides the cause.
+    All threads get its exception. That matters for imports: a failed import leaves some modules loaded, and a second
+    try fails at another place, with an error that hides the cause.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -42,9 +42,9 @@ class SharedResult(Generic[T]):
 
 
 def run_in_background(work: Callable[[], object]) -> None:
-    """Run work in a thread. Its exceptions are ignored: the code that needs the result repeats the work and gets them.
+    """Run work in a thread. Ignores exceptions: the code that needs the result repeats the work and gets them.
 
-    The program waits for the thread before it exits: tearing down a library that is loading a model crashes.
+    The program waits for the thread before it exits: unloading a library that is loading a model crashes.
     """
 
     def quietly() -> None:
@@ -54,11 +54,8 @@ def run_in_background(work: Callable[[], object]) -> None:
     Thread(target=quietly, daemon=False).start()
 
 
-# How long each stage of a question takes.
-
-
 class Stopwatch:
-    """Milliseconds per named lap; a name that is used again adds up."""
+    """Milliseconds of each stage of a question, by name; laps of the same name add up."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}

@@ -1,7 +1,7 @@
-"""An httpx transport over an httpcore connection pool with a network backend of its own.
+"""An httpx transport with its own network backend, which httpx.HTTPTransport does not accept.
 
-httpx.HTTPTransport cannot be given a network backend, so this wraps an httpcore.ConnectionPool, which can. A backend
-sees every connection and every read: one cancels a silent request, another connects to checked addresses alone.
+It wraps an httpcore.ConnectionPool. A backend sees every connection and every read: one cancels a silent request,
+another connects only to checked addresses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs a function over many items in guarded worker processes, so that a bad item fails alone.
 
-PDF parsers are C code that reads untrusted files. A worker that hangs, uses too much memory or crashes is stopped and
-replaced, and its item comes back as a PaperError.
+PDF parsers are C code that reads untrusted files. A worker that hangs, crashes or uses too much memory is replaced, and
+the result of its item is a PaperError.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
-# Items handed to the pool for each worker: one in progress and one waiting, so that it never idles.
+# Items in the pool for each worker: one in progress and one waiting, so that it is never idle
 _IN_FLIGHT = 2
-# Items after which a worker is replaced, to give back memory that libraries leak or fragment.
+# Items after which a worker is replaced, to free memory that libraries leak or fragment
 _ITEMS_PER_WORKER = 200
-# Attempts at an item when the pool broke down without reporting which item caused it.
+# Attempts at an item when the pool broke down without naming the item that caused it
 _TRIES = 2
-# The longest wait in seconds: a wait does not notice a Ctrl-C that came just before it.
+# The longest wait in seconds: a wait does not notice a Ctrl-C just before it
 _WAKE_S = 1
-# Seconds after the time limit at which a worker ends itself, in case its parent has died.
+# Seconds after the time limit at which a worker ends itself, if its parent has died
 _GRACE_S = 10
-# Megabytes that a worker may send back for one item: twice the text of the largest paper, or a picture of a page.
+# Megabytes of a worker's result for one item: twice the text of the largest paper, or a picture of a page
 _RESULT_MB = 48
 _SIGKILL, _SIGPROF = 9, 27
 
 
 class Finished(NamedTuple, Generic[ItemT, ResultT]):
-    """An item with function(item), or with the PaperError why there is no result."""
+    """An item with function(item), or with the PaperError in its place."""
 
     item: ItemT
     result: ResultT | PaperError
@@ -53,7 +53,7 @@ class Finished(NamedTuple, Generic[ItemT, ResultT]):
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """One of the caller's futures is done, but no item."""
+    """One of the caller's futures is done, but no item is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class _Limits:
     memory_mb: int
 
 
-# A worker's reply: a pickled result, or the error. It is unpickled only when the caller takes it; until then it takes
-# no more memory than the limit on its size.
+# A worker's reply: a pickled result, or the error. It is unpickled when the caller takes it, and until then needs no
+# more memory than its size limit.
 _Reply = bytes | PaperError
 
 
@@ -102,17 +102,17 @@ def run_guarded(
     extra_futures: Callable[[], Sequence[Future[Any]]] = tuple,
     **options: Unpack[GuardOptions],
 ) -> Generator[Finished[ItemT, ResultT] | Woken, None, None]:
-    """Run function(item) for every item in worker processes; yields each result as it is finished.
+    """Run function(item) for every item in worker processes; yields each result when it is finished.
 
-    function and items are pickled, so function must be defined at the top of a module. jobs: maximum number of
-    processes. timeout_s, memory_mb: limits for one item; memory counts from the worker's size before the item (enforced
-    on Linux; for a worker's first item it includes the imports of function). cpu_s: limit on processor time for one
-    item, which waiting on a busy computer does not use up (not enforced on Windows). A result may have 48 MB, and only
-    a few are held at a time, however slowly they are consumed. An exhausted iterator of items is tried again after each
-    result, because it may have more items then. Closing the iterator or Ctrl-C stops the workers. Workers do not
-    outlive this process, or the thread that takes the first result: consume the iterator in one thread.
+    function and items are pickled, so function must be at the top level of a module. jobs: maximum number of processes.
+    timeout_s, memory_mb: limits for one item; memory counts from the worker's size before the item, and for its first
+    item includes the imports of function (enforced on Linux). cpu_s: limit on the processor time of one item, which
+    waiting on a busy computer does not use up (not enforced on Windows). A result may have 48 MB; only a few are in
+    memory at a time, however slowly the caller takes them. An exhausted iterator of items is tried again after each
+    result. Closing this iterator or Ctrl-C stops the workers. Workers end with this process, and with the thread that
+    takes the first result: consume the iterator in one thread.
 
-    extra_futures: returns further futures to wait for; Woken is yielded when one of them is done before any item.
+    extra_futures: returns other futures to wait for; Woken is yielded when one of them is done before any item.
     """
     limits = _Limits(options["timeout_s"], options.get("cpu_s", math.inf), options["memory_mb"])
     source = iter(items)
@@ -167,17 +167,14 @@ class PersistentWorker(Generic[ItemT, ResultT]):
         """See run_guarded."""
         self._function = function
         self._limits = _Limits(timeout_s, cpu_s, memory_mb)
-        # A worker does not outlive the thread that started it, so that thread stays.
+        # A worker ends with the thread that started it, so that thread stays.
         self._thread = ThreadPoolExecutor(1, "persistent-worker")
         self._pool: ProcessPool | None = None
         self._running: ProcessFuture[_Reply] | None = None
         self._closed = False
 
     def run(self, item: ItemT) -> ResultT:
-        """function(item), after the earlier items are done. Raises PaperError.
-
-        Thread-safe, until the worker is closed.
-        """
+        """function(item), after earlier items. Raises PaperError. Thread-safe until the worker is closed."""
         result = self._thread.submit(self._run, item).result()
         if isinstance(result, PaperError):
             raise result
@@ -222,7 +219,7 @@ def _drain(items: list[tuple[ItemT, int]]) -> Iterator[tuple[ItemT, int]]:
 def _pool(workers: int) -> ProcessPool:
     from pebble import ProcessPool
 
-    # Spawned rather than forked: a fork copies the locks of this process's threads in whatever state they are.
+    # Spawned rather than forked: a fork copies this process's locks, which its threads may hold.
     return ProcessPool(workers, _ITEMS_PER_WORKER, _begin, (os.getpid(),), get_context("spawn"))
 
 
@@ -269,7 +266,7 @@ def _outcome(future: ProcessFuture[_Reply], limits: _Limits) -> Any:
 
 
 def _ending(exit_code: int) -> str:
-    """How a process ended, by its exit code: negative for a signal."""
+    """An exit code in words; a negative one is a signal."""
     if exit_code >= 0:
         return f"exit code {exit_code}"
     try:
@@ -290,20 +287,20 @@ def _unexpected(error: BaseException) -> PaperError:
 
 
 def _begin(parent: int) -> None:
-    """Set up a new worker: it ends with its parent, and at once on SIGTERM."""
+    """Set up a new worker, which ends with its parent, and at once on SIGTERM."""
     # Pebble's own handler is Python code, which does not run while C code hangs.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
         import ctypes
 
-        pr_set_pdeathsig = 1  # <sys/prctl.h>; also kills when only the thread that started this worker ends
+        pr_set_pdeathsig = 1  # <sys/prctl.h>; kills the worker when the thread that started it ends
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, _SIGKILL)
         if os.getppid() != parent:  # the parent died before this was set
             os._exit(1)
 
 
 def _guarded(function: Callable[[ItemT], ResultT], item: ItemT, limits: _Limits) -> _Reply:
-    """function(item), pickled, with its exceptions as a PaperError, under limits on time, memory and size."""
+    """function(item), pickled, or a PaperError, under limits on time, memory and size."""
     if sys.platform != "win32":
         # The parent enforces the time limit. If it dies, the alarm ends this process on systems without PDEATHSIG.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -338,7 +335,7 @@ _cpu_s = math.inf  # the limit for the current item
 
 
 def _limit_cpu(seconds: float) -> None:
-    """Limit the processor time of this process from now on, over all its threads; SIGPROF ends it after that."""
+    """Limit the processor time of this process from now on, over all its threads; then SIGPROF ends it."""
     global _cpu_s  # one item at a time
     _cpu_s = seconds
     if sys.platform != "win32":
@@ -348,9 +345,9 @@ def _limit_cpu(seconds: float) -> None:
 
 @contextmanager
 def separate_cpu_limit() -> Iterator[None]:
-    """Give the block the item's full limit on processor time, without using up the time of the rest of the item.
+    """Give a block the item's full limit on processor time, without using up the item's own.
 
-    For work that is limited by a count. Outside a worker, it does nothing.
+    For work that is limited by a count. Does nothing outside a worker.
     """
     if sys.platform == "win32" or not math.isfinite(_cpu_s):
         yield

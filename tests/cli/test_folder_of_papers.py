@@ -198,7 +198,7 @@ def test_another_computer_is_refused(elsewhere: CliRunner, ollama_server: Ollama
         ran = elsewhere.query(*command)
         assert (ran.code, ran.out) == (2, "")
         happened, remedy = ran.err.splitlines()
-        assert happened == f"OLLAMA_HOST is {host}, another computer, which questions and passages would be sent to."
+        assert happened == f"OLLAMA_HOST is {host}, another computer: questions and passages would be sent there."
         assert "ALLOW_REMOTE_OLLAMA=true" in remedy
     assert ollama_server.requests == []
 

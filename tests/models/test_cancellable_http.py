@@ -174,7 +174,7 @@ def test_a_compressed_reply_is_refused_before_it_grows(call: str, status: int) -
     bomb = gzip.compress(b"a" * 2**24)
     with endless_server(bomb, status=status, headers={"Content-Encoding": "gzip"}) as url:
         error = refusal(call, url)
-    assert error.happened.endswith("it sent a compressed reply, which nobody asked for.")
+    assert error.happened.endswith("it sent a compressed reply, which was not requested.")
 
 
 def test_no_server_is_asked_to_compress(ollama_server: OllamaStandIn) -> None:

@@ -269,7 +269,7 @@ def test_files_that_are_not_as_they_were_downloaded_are_refused(cross_encoder: P
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
     os.utime(folder / name, ns=(status.st_atime_ns, status.st_mtime_ns))
-    with pytest.raises(ModelMissing, match=r"is not as it was downloaded\.$"):
+    with pytest.raises(ModelMissing, match=r"has changed since it was downloaded\.$"):
         CrossEncoderReranker(folder, NAME, cache).load()
 
 

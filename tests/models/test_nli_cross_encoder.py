@@ -200,7 +200,7 @@ def test_damaged_files_are_reported_in_one_line(tmp_path: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:500])
     for gone, happened in (
-        ("", "model.safetensors is not as it was downloaded."),
+        ("", "model.safetensors has changed since it was downloaded."),
         ("sha256.json", ""),
         ("config.json", ""),
     ):

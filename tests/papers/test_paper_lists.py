@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from folio.papers.lists import BY, SORTS, count_by, sort_papers, unsure_fields
+from folio.papers.lists import BY, Sort, count_by, sort_papers, unsure_fields
 from folio.papers.metadata import Field, Metadata, PersonName
 from folio.papers.model import Paper
 from folio.papers.sections import Kind, PaperSection, SectionMap
@@ -50,7 +50,7 @@ def test_only_what_is_shown_can_be_unsure() -> None:
     ],
 )
 def test_the_order(by: Any, order: list[Paper]) -> None:
-    assert by in SORTS
+    assert by in get_args(Sort)
     assert [each.file for each in sort_papers(reversed(PAPERS), by)] == [each.file for each in order]
 
 

@@ -22,7 +22,6 @@ from folio.papers.metadata import (
     merged,
     simple_metadata,
     to_json,
-    with_origin,
 )
 from tests.helpers.known_papers import known
 
@@ -65,11 +64,6 @@ def test_metadata_knows_what_its_source_vouches_for() -> None:
     assert Metadata(year=Field(2014, "page")).printed_year == 2014
     assert simple_metadata() == NO_METADATA
     assert simple_metadata("A", origin="bibliography").known() == {"title": Field("A", "bibliography")}
-    person = with_origin(PDF, "person")
-    assert {field.origin for field in person.known().values()} == {"person"}
-    assert all(field.sure for field in person.known().values())
-    assert person.title.value == PDF.title.value
-    assert with_origin(NO_METADATA, "person") == NO_METADATA
 
 
 @pytest.mark.parametrize(("given", "bare"), [("2301.01234v2", "2301.01234"), ("hep-th/9901001", "hep-th/9901001")])

@@ -12,7 +12,7 @@ import pytest
 
 from folio.errors import StoreMismatch
 from folio.question.question import Question
-from folio.search.coarse_fine import COARSE_WEIGHT, HIGHLIGHTS, dense_search
+from folio.search.coarse_fine import COARSE_WEIGHT, HIGHLIGHTS, DenseSearch
 from folio.search.filters import CandidateFilter
 from folio.store.indexes import FINE, Indexes, open_indexes
 from folio.store.library import Library
@@ -88,20 +88,20 @@ def test_every_passage_has_fine_ones_with_vectors(unchanged: HashingApp, library
 
 def test_a_fine_passage_brings_its_passage(unchanged: HashingApp, library: Library, opened: Indexes) -> None:
     query = unchanged.hashing.embed_query("A pup weighs two kilograms at birth.")
-    found = dense_search(library, opened, query, (1, 1), None).find(anything(library))
+    found = DenseSearch(library, opened, query, (1, 1), None).find(anything(library))
     assert {stage: names(library, ids) for stage, ids in found.items()} == {"dense": ["otters"], "fine": ["otters"]}
     bees = [id for id in library.chunk_ids() if names(library, (id,)) == ["bees"]]
     only = frozenset(paper.id for paper in library.papers() if paper.file == "bees.pdf")
-    found = dense_search(library, opened, query, (1, 1), only).find(anything(library))
+    found = DenseSearch(library, opened, query, (1, 1), only).find(anything(library))
     assert found == {"dense": tuple(bees), "fine": tuple(bees)}
-    found = dense_search(library, opened, query, (1, 50), None).find(anything(library))
+    found = DenseSearch(library, opened, query, (1, 50), None).find(anything(library))
     assert sorted(found["fine"]) == sorted(found["dense"]) == sorted(library.chunk_ids())
 
 
 def test_the_score_mixes_a_passage_and_its_best_part(unchanged: HashingApp, library: Library, opened: Indexes) -> None:
     query = unchanged.hashing.embed_query("How thick is the ice?")
     ids = sorted(library.chunk_ids())
-    scores, highlights = dense_search(library, opened, query, (1, 1), None).scores(ids)
+    scores, highlights = DenseSearch(library, opened, query, (1, 1), None).scores(ids)
     assert [id for id, _ in scores] == ids
     for id, score in scores:
         fine = library.fine_in([id])[id]
@@ -197,6 +197,6 @@ def test_a_passage_without_fine_ones_has_its_own_score(app: HashingApp) -> None:
         id = min(library.chunk_ids())
         library.database.execute("DELETE FROM chunks WHERE parent = :id", id=id)
         query = app.hashing.embed_query("ice")
-        scores, highlights = dense_search(library, opened, query, (1, 1), None).scores([id])
+        scores, highlights = DenseSearch(library, opened, query, (1, 1), None).scores([id])
         (own,) = opened.vectors.cosines([id], query)
     assert (scores, highlights) == ([(id, COARSE_WEIGHT * own + (1 - COARSE_WEIGHT) * own)], {id: ()})
