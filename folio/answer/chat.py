@@ -253,7 +253,9 @@ class Chat:
         """The answer to a question about the library itself, which needs no search; None for other questions."""
         if question.about_library is None:
             return None
-        answer = library_questions.answer(question, self._selected_papers(), self._retriever.paper_names, self._front_of)
+        answer = library_questions.answer(
+            question, self._selected_papers(), self._retriever.paper_names, self._front_of
+        )
         if answer is None:
             return None
         numbers = SourceNumbers()

@@ -59,8 +59,8 @@ def listed_notice(listed: int, read: int, papers: int) -> str:
     """The notice below a list of papers: how many are listed, ranked and read."""
     count = "1 paper is" if listed == 1 else f"{listed} papers are"
     return (
-        f"{count} listed. All {papers:,} were ranked by title, abstract, headings and passages; the best passage of each"
-        f" of the first {read} was read. Other papers may be relevant, too."
+        f"{count} listed. All {papers:,} were ranked by title, abstract, headings and passages; the best passage of"
+        f" each of the first {read} was read. Other papers may be relevant, too."
     )
 
 
