@@ -1,7 +1,7 @@
-"""The checkpoint of a deep search: a file in the store's folder from which one that was stopped goes on.
+"""The checkpoint of a deep search: a file in the store's folder from which a stopped search can be resumed.
 
-It is JSON, with passages and papers as their ids; their texts stay in the library. LangGraph's own checkpointers import
-and call what a file names, if not told otherwise; of this one only what deep/checkpoint.py knows is made.
+It is JSON, with ids in place of passages and papers; their texts stay in the library. LangGraph's own checkpointers can
+import and call whatever a file names; this module only makes the types that it declares.
 """
 
 from __future__ import annotations
@@ -24,71 +24,27 @@ from folio.papers.model import Chunk, Hit, Paper
 from folio.search.retriever import Retriever
 from folio.system.files import open_regular, unusable, write_private
 
-# The state of a deep search as JSON and back: passages and papers as their ids, everything else by its declared type.
-#
-# What is read back may be anything: only the types that the dataclasses declare are made from it.
-
-
-@dataclass
-class References:
-    """The papers and passages that JSON has the ids of: those that were written, or that an id is looked up in."""
-
-    papers: dict[str, Paper] = field(default_factory=dict)
-    passages: dict[int, tuple[Chunk, Paper, str]] = field(default_factory=dict)
-
-    def refer(self, value: Paper | Hit) -> str | HitReference:
-        if isinstance(value, Paper):
-            self.papers[value.id] = value
-            return value.id
-        self.passages[value.chunk.id] = value.chunk, value.paper, value.text
-        dense, lexical = (None if score is None else float(score) for score in (value.dense, value.lexical))
-        return HitReference(value.chunk.id, float(value.score), dense, lexical, value.highlights, value.summary)
-
-    def resolve(self, reference: str | HitReference) -> Paper | Hit:
-        """Raises KeyError for an id that is not there, ValueError for a highlight outside its passage."""
-        if isinstance(reference, str):
-            return self.papers[reference]
-        id, score, dense, lexical, highlights, summary = reference
-        chunk, paper, text = self.passages[id]
-        if any(not chunk.start <= start < end <= chunk.end for start, end in highlights):
-            raise ValueError("a highlight outside its passage")
-        return Hit(chunk, paper, text, score, dense, lexical, highlights, summary)
-
-
-def to_json(value: object, references: References) -> Any:
-    """A value of dataclasses, tuples, frozensets, texts and numbers as JSON's types."""
-    kind: Any = type(value)
-    return stored_form(kind).dump_python(value, mode="json", context=references)
-
-
-def from_json(kind: Any, written: object, references: References | None = None) -> Any:
-    """The value of this type that `to_json` wrote. Raises ValueError for anything else, KeyError for an unknown id."""
-    text = json.dumps(written, allow_nan=False)
-    return stored_form(kind).validate_json(text, strict=True, extra="forbid", context=references)
-
-
 VERSION = 2
-# Of a file that is read. One of three rounds with a model has 24 kB.
-MOST_BYTES = 16 * 2**20
+MOST_BYTES = 16 * 2**20  # of a file to read; three rounds with a model take 24 kB
 MOST_EVIDENCE = 1000  # passages for one answer
 AGAIN = "Ask the question again: " + command('ask --deep "What is ...?"')
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What a person asked besides the question."""
+    """The options of the question."""
 
     style: Style
-    evidence: int | None  # passages to answer from; None for the setting
-    filters: tuple[tuple[str, ...], ...]  # of papers, as they were typed
+    evidence: int | None  # number of passages; None for the setting
+    filters: tuple[tuple[str, ...], ...]  # of papers, as typed
 
 
 @dataclass(frozen=True)
 class SearchHead:
-    """Which search a checkpoint is of."""
+    """The search that a checkpoint belongs to."""
 
     id: str
-    question: str  # as it was searched: a follow-up has its references filled in
+    question: str  # standalone: a follow-up has its references filled in
     options: SearchOptions
     store: str  # Retriever.state
     assessor: str
@@ -98,31 +54,31 @@ class SearchHead:
 class Progress:
     """How far a search has come."""
 
-    step: str  # the last that finished; "" for none
-    state: DeepState  # after it
-    events: tuple[DeepEvent, ...] = ()  # until then
-    scored: tuple[EvidenceScored, ...] = ()  # after it, of a step that did not finish
+    step: str  # the last finished step; "" for none
+    state: DeepState  # after that step
+    events: tuple[DeepEvent, ...] = ()  # up to the end of that step
+    scored: tuple[EvidenceScored, ...] = ()  # during the next, unfinished step
     calls: int = 0  # of this budget
     seconds: float = 0.0
-    calls_before: int = 0  # of earlier budgets, which were spent
+    calls_before: int = 0  # of earlier, spent budgets
     seconds_before: float = 0.0
     is_spent: bool = False
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One that was read, and not looked up in the library yet."""
+    """A checkpoint whose papers and passages are not looked up yet."""
 
     head: SearchHead
     written: dict[str, Any]
 
     def progress(self, retriever: Retriever) -> Progress:
-        """Raises StoreError if it cannot be read or names what the library does not have."""
+        """Look up the progress. Raises StoreError if it is damaged or refers to papers outside the library."""
         with _readable():
             ids: list[str] = from_json(list[str], self.written["papers"])
             passages: list[int] = from_json(list[int], self.written["passages"])
             if not all(0 <= id < 2**63 for id in passages):
-                raise ValueError("no ids")
+                raise ValueError("an id out of range")
         papers = {paper.id: paper for paper in retriever.papers_by_id(ids)}
         references = References(papers, retriever.passages_by_id(passages))
         with _readable():
@@ -132,7 +88,7 @@ class Checkpoint:
 
 
 def checkpoint_path(store: Path) -> Path:
-    """Where a deep search of this store is kept until it is done."""
+    """The checkpoint file of this store."""
     return store / "deep_search.json"
 
 
@@ -143,8 +99,8 @@ def read(path: Path) -> Checkpoint:
             text = file.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
         raise UsageError(
-            "There is no deep search to go on with.",
-            "Only one that was stopped is kept, and none with QUERY_LOG=false or --no-log. Ask one: "
+            "There is no deep search to resume.",
+            "Only a stopped search is kept, and none with QUERY_LOG=false or --no-log. Start one: "
             + command('ask --deep "What is ...?"'),
         ) from error
     except OSError as error:
@@ -158,30 +114,30 @@ def read(path: Path) -> Checkpoint:
             head: SearchHead = from_json(SearchHead, written["head"])
             evidence = head.options.evidence
             if not head.question.strip() or (evidence is not None and not 1 <= evidence <= MOST_EVIDENCE):
-                raise ValueError("what nobody asks")
+                raise ValueError("an impossible question")
             return Checkpoint(head, written)
-    raise StoreError("The deep search that was stopped was kept by another version of Folio.", AGAIN)
+    raise StoreError("The stopped deep search was saved by another version of Folio.", AGAIN)
 
 
 class CheckpointFile:
-    """Where one search is kept; the next one takes its place. A search that ends by itself removes it."""
+    """The file of one search. The next search replaces it; a search that ends by itself removes it."""
 
     def __init__(self, path: Path, options: SearchOptions, *, writes: bool, notice: Callable[[str], None]) -> None:
-        """writes: False leaves the disk as it is, but for a search that was resumed and is done."""
+        """writes: False writes nothing; only the file of a resumed search is removed at its end."""
         self._path = path
         self.options = options
         self._writes = writes
         self._notice = notice
         self._id = ""
-        self.is_kept = False  # whether the search can be resumed
+        self.is_kept = False  # the search can be resumed
 
     def begin(self, resumed: SearchHead | None = None) -> None:
-        """A search begins, or one that was kept goes on."""
+        """Start a search, or resume one."""
         self._id = resumed.id if resumed else token_hex(8)
         self.is_kept = resumed is not None
 
     def write(self, question: str, store: str, assessor: str, progress: Progress) -> None:
-        """Replace what is kept. Where it cannot be written, that is said once, and the search goes on."""
+        """Replace the file. If it cannot be written, report that once; the search continues."""
         if not self._writes:
             return
         used = References()
@@ -196,7 +152,7 @@ class CheckpointFile:
             self._notice(f"If this search is stopped, it cannot be resumed: {reason}")
 
     def remove(self) -> None:
-        """Remove what is kept, unless it is of another search by now."""
+        """Remove the file, unless it belongs to another search by now."""
         with suppress(UsageError, StoreError, OSError):
             if self.is_kept and read(self._path).head.id == self._id:
                 remove_all(self._path)
@@ -204,16 +160,16 @@ class CheckpointFile:
 
 
 def remove_all(path: Path) -> bool:
-    """Remove a checkpoint, and what a killed process may have left of one. Returns whether there was any."""
-    found = [file for file in (path, path.with_name(f"{path.name}.new")) if file.is_symlink() or file.exists()]
-    for file in found:
+    """Remove a checkpoint and the temporary file of a killed process. Returns whether there was one."""
+    files = [file for file in (path, path.with_name(f"{path.name}.new")) if file.is_symlink() or file.exists()]
+    for file in files:
         file.unlink(missing_ok=True)
-    return bool(found)
+    return bool(files)
 
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Whatever is wrong with what is read becomes one error."""
+    """Turns every error in the file's content into one StoreError."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -221,11 +177,11 @@ def _readable() -> Iterator[None]:
 
 
 def damaged() -> StoreError:
-    return StoreError("The deep search that was stopped cannot be read: its file is damaged.", AGAIN)
+    return StoreError("The stopped deep search cannot be read: its file is damaged.", AGAIN)
 
 
 def _require_whole(progress: Progress) -> None:
-    """Raises ValueError for values that no search has."""
+    """Raises ValueError for impossible values."""
     state = progress.state
     places = [query.part for query in (*state.queries, *(query for query, _ in state.found))]
     places += [context.part for context in state.contexts] + [part for part, _ in state.read]
@@ -236,4 +192,45 @@ def _require_whole(progress: Progress) -> None:
         or not all(0 <= place < len(state.parts) for place in places)
         or min(*counts, progress.seconds, progress.seconds_before) < 0
     ):
-        raise ValueError("values that no search has")
+        raise ValueError("impossible values")
+
+
+# JSON that refers to papers and passages by id. A file may contain anything: only the declared types are made from it.
+
+
+@dataclass
+class References:
+    """Papers and passages by id: collected while writing, looked up while reading."""
+
+    papers: dict[str, Paper] = field(default_factory=dict)
+    passages: dict[int, tuple[Chunk, Paper, str]] = field(default_factory=dict)
+
+    def refer(self, value: Paper | Hit) -> str | HitReference:
+        if isinstance(value, Paper):
+            self.papers[value.id] = value
+            return value.id
+        self.passages[value.chunk.id] = value.chunk, value.paper, value.text
+        dense, lexical = (None if score is None else float(score) for score in (value.dense, value.lexical))
+        return HitReference(value.chunk.id, float(value.score), dense, lexical, value.highlights, value.summary)
+
+    def resolve(self, reference: str | HitReference) -> Paper | Hit:
+        """Raises KeyError for an unknown id, ValueError for a highlight outside its passage."""
+        if isinstance(reference, str):
+            return self.papers[reference]
+        id, score, dense, lexical, highlights, summary = reference
+        chunk, paper, text = self.passages[id]
+        if any(not chunk.start <= start < end <= chunk.end for start, end in highlights):
+            raise ValueError("a highlight outside its passage")
+        return Hit(chunk, paper, text, score, dense, lexical, highlights, summary)
+
+
+def to_json(value: object, references: References) -> Any:
+    """A value of dataclasses, tuples, frozensets, texts and numbers as JSON types."""
+    kind: Any = type(value)
+    return stored_form(kind).dump_python(value, mode="json", context=references)
+
+
+def from_json(kind: Any, value: object, references: References | None = None) -> Any:
+    """The value that `to_json` wrote. Raises ValueError for anything else, KeyError for an unknown id."""
+    text = json.dumps(value, allow_nan=False)
+    return stored_form(kind).validate_json(text, strict=True, extra="forbid", context=references)

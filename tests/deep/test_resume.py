@@ -345,7 +345,7 @@ def test_a_library_that_changed_begins_the_search_again(tmp_path: Path) -> None:
 def test_another_model_does_not_go_on_with_it(stopped: Desk) -> None:
     other = CountingAssessor()
     other.name = "another"
-    with pytest.raises(UsageError, match="begun with counting, and now another scores passages"):
+    with pytest.raises(UsageError, match="started with counting, but now another scores passages"):
         stopped.search(assessor=other).progress_of(read(stopped.file))
 
 
@@ -411,7 +411,7 @@ def test_a_checkpoint_of_another_length(stopped: Desk) -> None:
 @pytest.mark.parametrize("version", [0, 1, 3, "2", None])
 def test_another_version(stopped: Desk, version: object) -> None:
     change(stopped, ["version"], version)
-    assert refused(stopped) == "The deep search that was stopped was kept by another version of Folio."
+    assert refused(stopped) == "The stopped deep search was saved by another version of Folio."
 
 
 def change(desk: Desk, path: Sequence[str | int], value: object) -> None:
@@ -464,7 +464,7 @@ def test_values_that_no_search_wrote(stopped: Desk, path: list[str | int], value
 
 
 def test_there_is_no_checkpoint(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="There is no deep search to go on with"):
+    with pytest.raises(UsageError, match="There is no deep search to resume"):
         read(desk.file)
 
 
