@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from folio.answer.extractive import LEAST_CONFIDENCE, confidence
@@ -446,7 +445,7 @@ LAST = "answer"
 _ALWAYS = {"plan": "search_papers", "search_papers": "gather_evidence", "gather_evidence": "is_enough"}
 # Step -> the function that chooses the next step, and its choices
 _DECIDED: dict[str, tuple[Callable[[DeepState], str], tuple[str, ...]]] = {
-    "is_enough": (attrgetter("decision"), ("reformulate", "expand", "answer")),
+    "is_enough": (lambda state: state.decision, ("reformulate", "expand", "answer")),
     "reformulate": (_search_or("expand"), ("search_papers", "expand")),
     "expand": (_gather_or_offset, ("gather_evidence", "offset")),
     "offset": (_search_or("answer"), ("search_papers", "answer")),
