@@ -342,8 +342,10 @@ class Chat:
         )
         offers_model = bool(gathered.evidence and sentences) and answerer.quotes_only and not self._offered_model
         shows_notice = bool(gathered.evidence) and (offers_model or not answerer.quotes_only)
+        count = gathered.left_out
+        left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
-            _left_out_notice(gathered.left_out) if gathered.left_out else "",
+            f"{left_out_hits} did not fit into the evidence. Raise CONTEXT_TOKENS to include more." if count else "",
             answerer.notice if shows_notice else "",
             self._gaps_notice(question, answer),
             self._unread_notice(turn, answer),
@@ -448,11 +450,6 @@ class Chat:
         """Search these papers for a question or a part of one, without other readings or wordings."""
         many, sections = top_k or self._top_k, self._sections
         return self._retriever.find(SearchRequest(question, many, papers, sections, rerank=self._rerank, written=False))
-
-
-def _left_out_notice(count: int) -> str:
-    passages = "1 passage" if count == 1 else f"{count} passages"
-    return f"{passages} did not fit into the evidence. Raise CONTEXT_TOKENS to include more."
 
 
 def _joined(results: Mapping[str, SearchResult]) -> SearchResult:

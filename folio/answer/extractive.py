@@ -135,7 +135,9 @@ class ExtractiveAnswerer:
         if len(question.senses) > 1:
             scored = replace(scored, confidence=self._confidence_of_followup(question, evidence, scored.read))
         if scored.is_enough:
-            is_sure = scored.confidence >= SURE and (not scored.excerpts or _gives_value(scored.excerpts[0], question))
+            needs_value = bool(scored.excerpts) and question.type.kind in ("number", "date")
+            has_value = not needs_value or has_type(question, scored.excerpts[0].core_text)
+            is_sure = scored.confidence >= SURE and has_value
             yield from _best(scored.excerpts, question, evidence, style, FROM_PAPERS if is_sure else CLOSEST)
         return scored.confidence
 
@@ -260,11 +262,6 @@ class ExtractiveAnswerer:
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
         return matches(self._embedder, question.text, pieces, weights), weights
-
-
-def _gives_value(excerpt: Excerpt, question: Question) -> bool:
-    """Whether an excerpt's core has a number or a date if the question asks for one."""
-    return question.type.kind not in ("number", "date") or has_type(question, excerpt.core_text)
 
 
 def _is_found_for(question: Question, evidence: Evidence) -> bool:

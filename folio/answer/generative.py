@@ -18,6 +18,7 @@ from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
+from folio.grounding.grounder import Grounder
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
 from folio.models.thinking import without_thoughts
@@ -144,7 +145,7 @@ class OllamaAnswerer:
         self._widen(_tokens(prompts.RULES, prompt), spare)
         start = PromptStart(prompts.RULES, layout.start, self._context)
         validator = Validator(
-            layout.grounder(),
+            Grounder(layout.evidence),
             self._verifier.for_answer(start) if self._verifier else None,
             layout.style,
             self._strict,
@@ -259,6 +260,7 @@ def _faults(rejected: Sequence[RejectedSentence]) -> str:
 
 
 def _answer_text(turn: Answer) -> str:
+    """The answer of a turn, its sentences numbered if there are several."""
     if len(turn.sentences) < 2:
         return defused(turn.text)
     return " ".join(f"({number}) {defused(sentence.text)}" for number, sentence in enumerate(turn.sentences, 1))

@@ -14,7 +14,6 @@ from folio.answer.fencing import evidence_block, note_line, numbered_block
 from folio.answer.parser import OutputParser, StatementParser, schema
 from folio.answer.validation import Parser
 from folio.answer_types import Evidence, Style
-from folio.grounding.grounder import Grounder
 from folio.grounding.sentences import EvidenceSentence, number_sentences
 from folio.text import estimate_tokens
 
@@ -84,13 +83,8 @@ class Layout:
 
     def parser(self) -> Parser:
         """A parser for one output."""
-        return (
-            StatementParser(len(self._sentences)) if self.format == "statements" else OutputParser(len(self.evidence))
-        )
-
-    def grounder(self) -> Grounder:
-        """Judges the statements of one output."""
-        return Grounder(self.evidence)
+        is_prose = self.format == "prose"
+        return OutputParser(len(self.evidence)) if is_prose else StatementParser(len(self._sentences))
 
     @cached_property
     def _sentences(self) -> tuple[EvidenceSentence, ...]:

@@ -145,7 +145,8 @@ def _matching(asked: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
         first, last = asked.years
         return [paper for paper in papers if paper.year is not None and first <= paper.year <= last]
     words = frozenset(tokenize(asked.words))
-    return [paper for paper in papers if words and words <= _topic_words(paper)]
+    topics = {p.id: tokenize(" ".join((p.title, p.metadata.abstract.value, *p.metadata.tags.value))) for p in papers}
+    return [paper for paper in papers if words and words.issubset(topics[paper.id])]
 
 
 def _count_remark(asked: LibraryQuestion, number: int) -> str:
@@ -155,11 +156,6 @@ def _count_remark(asked: LibraryQuestion, number: int) -> str:
     if asked.kind == "by":
         return f"The library has {papers} by this author."
     return f"The library has {papers}{'' if asked.kind == 'all' else ' from these years'}."
-
-
-def _topic_words(paper: Paper) -> frozenset[str]:
-    data = paper.metadata
-    return frozenset(tokenize(" ".join((paper.title, data.abstract.value, *data.tags.value))))
 
 
 # The papers whose facts are asked for
@@ -178,7 +174,7 @@ def papers_asked_about(asked: FactsQuestion, papers: Sequence[Paper], names: Pap
     named = [paper for paper in names.meant(asked.question, by_use=by_use) if paper.id in among]
 
     def explains(paper: Paper, word: str) -> bool:
-        known = _words_of(paper) | _abstract(paper)
+        known = _words_of(paper) | frozenset(tokenize(paper.metadata.abstract.value))
         return known.issuperset(tokenize(word)) or paper in names.called(word.strip("?.,;:!()\"'“”"))
 
     if whole := [paper for paper in named if all(explains(paper, word) for word in words)]:
@@ -211,16 +207,12 @@ def _described(asked: FactsQuestion, tokens: frozenset[str], papers: Sequence[Pa
     if matching := [paper for paper in papers if tokens <= _words_of(paper)]:
         return matching if len(matching) <= _MOST_DESCRIBED else []
     half = [paper for paper in papers if 2 * len(tokens & _title(paper)) >= len(tokens)]
-    matching = [paper for paper in half if tokens <= _words_of(paper) | _abstract(paper)]
+    matching = [p for p in half if tokens <= _words_of(p) | frozenset(tokenize(p.metadata.abstract.value))]
     return matching if len(matching) == 1 else []
 
 
 def _title(paper: Paper) -> frozenset[str]:
     return frozenset(tokenize(paper.title))
-
-
-def _abstract(paper: Paper) -> frozenset[str]:
-    return frozenset(tokenize(paper.metadata.abstract.value))
 
 
 def _words_of(paper: Paper) -> frozenset[str]:
@@ -274,13 +266,9 @@ def _title_match(paper: Paper, text: str) -> re.Match[str] | None:
 
 def _name(family: str, text: str) -> re.Match[str] | None:
     """A family name in a text; accents may be separate characters, as in old typesetting."""
-    letters = "".join(_letter(letter) for letter in family)
+    pairs = [(re.escape(letter), re.escape(without_accents(letter))) for letter in family]
+    letters = "".join(one if one == plain else rf"(?:{one}|[^\w\s]?{plain}[^\w\s]?)" for one, plain in pairs)
     return re.search(rf"(?<!\w){letters}(?![^\W\d_])", text, re.I)
-
-
-def _letter(letter: str) -> str:
-    plain = without_accents(letter)
-    return re.escape(letter) if plain == letter else rf"(?:{re.escape(letter)}|[^\w\s]?{re.escape(plain)}[^\w\s]?)"
 
 
 def _line_with(pattern: str, text: str) -> Span | None:

@@ -85,18 +85,16 @@ def schema(sentences: int, style: Style) -> dict[str, Any]:
     }
     properties: dict[str, Any] = {}
     if style == "report":
-        properties |= {
-            "part": {"type": "string", "enum": list(PARTS)},
-            "heading": {"type": "string", "maxLength": 80},
-        }
+        properties["part"] = {"type": "string", "enum": list(PARTS)}
+        properties["heading"] = {"type": "string", "maxLength": 80}
     properties |= {"support": support, "statement": {"type": "string", "maxLength": LONGEST_SENTENCE}}
-    statement = {"type": "object", "properties": properties, "required": list(properties)}
-    statements = {"type": "array", "items": statement, "maxItems": MOST_STATEMENTS[style]}
-    return {
-        "type": "object",
-        "properties": {"statements": statements, "answered": {"type": "boolean"}},
-        "required": ["statements", "answered"],
-    }
+    statements = {"type": "array", "items": object_schema(**properties), "maxItems": MOST_STATEMENTS[style]}
+    return object_schema(statements=statements, answered={"type": "boolean"})
+
+
+def object_schema(**fields: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with these fields, all required."""
+    return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 class StatementParser:
@@ -358,7 +356,7 @@ class OutputParser:
         end = end_of_code(line)
         text, markers = take_markers(line[end:], self._count)
         code = (line if text.strip(" .") else line[:end]).strip()
-        return [ParsedSentence(code, markers)] if _has_words(code) else []
+        return [ParsedSentence(code, markers)] if any(map(str.isalpha, code)) else []
 
     def _sentences(self, *, complete: bool) -> list[ParsedSentence | Heading]:
         if not complete and len(self._prose) - self._scanned < len(self._prose) // _NEW_PART:
@@ -402,7 +400,7 @@ def parse_sentences(text: str, count: int, *, complete: bool) -> tuple[list[Pars
     left = text[rest:] if not complete else ""
     if len(text) - last > 2 * LONGEST_SENTENCE:
         left = f"{text[rest : last + LONGEST_SENTENCE + 1]}_{text[-LONGEST_SENTENCE // 2 :]}"
-    return [sentence for sentence in sentences if _has_words(sentence.text)], left
+    return [sentence for sentence in sentences if any(map(str.isalpha, sentence.text))], left
 
 
 def _parse(sentence: str, count: int) -> ParsedSentence:
@@ -413,10 +411,6 @@ def _parse(sentence: str, count: int) -> ParsedSentence:
         text = text[1:-1]
     cells = tuple(cell for cell in map(str.strip, text.split("|")) if re.search(r"\w", cell)) if " | " in text else ()
     return ParsedSentence(text, markers, cells)
-
-
-def _has_words(text: str) -> bool:
-    return any(char.isalpha() for char in text)
 
 
 def _plain(text: str) -> str:

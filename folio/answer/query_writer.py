@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from folio.answer import prompts
+from folio.answer.parser import object_schema
 from folio.answer.reply_json import JsonModel, StoppedError, lines_of, list_shape, printable_line
 from folio.errors import ModelError
 from folio.models.ollama import OllamaServer
@@ -25,11 +26,7 @@ REPLY_TOKENS = 400
 REMEMBERED = 64  # questions whose replies are cached
 
 _WORDINGS = list_shape("queries", 1, MOST_WORDINGS, LONGEST_WORDING)
-_PASSAGE: dict[str, Any] = {
-    "type": "object",
-    "properties": {"passage": {"type": "string", "maxLength": LONGEST_PASSAGE}},
-    "required": ["passage"],
-}
+_PASSAGE = object_schema(passage={"type": "string", "maxLength": LONGEST_PASSAGE})
 
 
 class LlmQueryWriter:

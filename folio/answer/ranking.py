@@ -186,7 +186,8 @@ def scored_excerpts(
     Only the best `most` sentences are candidates. They are embedded one by one: within their passage, the states of
     their tokens also reflect their neighbours. The other sentences can only be part of an excerpt around these.
     """
-    scores = _Scores(question, _label(question.text), weights)
+    named = _LABEL.search(question.text)
+    scores = _Scores(question, f"{named[1]} {named[2]}".casefold() if named else "", weights)
     # The matches of the question's tokens in the text above each part: the title, the block's head
     heads = [one.match.inside(*one.block.head) if one.block.head else one.match.titles for one in read]
     candidates: list[_Candidate] = []
@@ -214,12 +215,6 @@ def scored_excerpts(
         for excerpt in _excerpts_of(one.block, shares, own, cover, one.match.whole)
     ]
     return sorted(excerpts, key=lambda one: (-one.lead, one.block.evidence.number, one.spans[0]))
-
-
-def _label(question: str) -> str:
-    """The numbered algorithm, listing or table that a question names, such as "table 2"; "" if none."""
-    named = _LABEL.search(question)
-    return f"{named[1]} {named[2]}".casefold() if named else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,9 +339,7 @@ def _rows(block: Block, core: int, most: int) -> Span:
 def _section_score(block: Block, asked: QuestionType) -> float:
     """1 for the section that best answers a question about a whole paper, less for the next ones."""
     wanted = SECTIONS.get(asked.aspect, ())
-    if block.section not in wanted:
-        return 0.0
-    return 1.0 - wanted.index(block.section) / 4
+    return 1.0 - wanted.index(block.section) / 4 if block.section in wanted else 0.0
 
 
 def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:
@@ -520,9 +513,10 @@ def has_type(question: Question, text: str) -> bool:
     if kind == "date":
         return bool(_DATE.search(text))
     if kind == "person":
-        return any(_new(text[slice(*span)], question) for span in _spans(_PERSON, text)) or "et al" in text
+        return any(_is_new(person[0], question) for person in _PERSON.finditer(text)) or "et al" in text
     if kind == "place":
-        return any(True for _ in _places(text, question))
+        places = (match["place"] for match in _PLACE.finditer(text))
+        return any(_is_new(place, question) and not _PARTS.match(place) for place in places)
     return True
 
 
@@ -547,26 +541,15 @@ def short_answer(question: Question, text: str) -> Span | None:
         spans = _answering_numbers(text, question)
     elif kind == "date":
         without = _CITED.sub(lambda cited: " " * len(cited[0]), text)
-        spans = [span for span in _spans(_DATE, without) if text[slice(*span)] not in question.text]
+        spans = [match.span() for match in _DATE.finditer(without) if text[slice(*match.span())] not in question.text]
     elif kind == "definition":
         spans = list(_long_forms(text, question))
     return spans[0] if len(spans) == 1 else None
 
 
-def _spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
-    return (match.span() for match in pattern.finditer(text))
-
-
-def _new(text: str, question: Question) -> bool:
+def _is_new(text: str, question: Question) -> bool:
     """Whether a text has no word of the question."""
     return question.terms.isdisjoint(tokenize(text))
-
-
-def _places(text: str, question: Question) -> Iterator[Span]:
-    for match in _PLACE.finditer(text):
-        place = match["place"]
-        if _new(place, question) and not _PARTS.match(place):
-            yield match.span("place")
 
 
 def _quantities(text: str, question: Question) -> list[Quantity]:
@@ -597,14 +580,9 @@ def _answering_numbers(text: str, question: Question) -> list[Span]:
     match = re.search(rf"(?<![\w.,]){pattern}", text)
     if match is None or _FORMULA_BEFORE.search(text, 0, match.start()) or _FORMULA_AFTER.match(text, match.end()):
         return []
-    qualified = _QUALIFIER.search(text, 0, match.start())
-    return [(qualified.start() if qualified else match.start(), _unit_end(text, match.end()))]
-
-
-def _unit_end(text: str, end: int) -> int:
-    """The end of the unit or counted noun after a number; the number's end if there is none."""
-    unit = _UNIT.match(text, end)
-    return unit.end() if unit and unit["unit"].casefold() not in STOP_WORDS else end
+    qualified, unit = _QUALIFIER.search(text, 0, match.start()), _UNIT.match(text, match.end())
+    has_unit = unit is not None and unit["unit"].casefold() not in STOP_WORDS
+    return [(qualified.start() if qualified else match.start(), unit.end() if unit and has_unit else match.end())]
 
 
 def _long_forms(text: str, question: Question) -> Iterator[Span]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from folio.answer import prompts
 from folio.answer.generative import TEMPLATE_TOKENS
 from folio.answer.markers import printable
+from folio.answer.parser import object_schema
 from folio.errors import ContextTooSmall, ModelFailed, ThoughtAlone
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import ChatModel
@@ -95,9 +96,9 @@ class JsonModel:
 
     def _reply(self, prompt: str, shape: dict[str, Any], longest: int, check: Callable[[], None]) -> str:
         check()
-        context = self._model.context_for(self._tokens)
+        size = self._model.context_for(self._tokens)
         return self._model.write(
-            prompts.RULES, prompt, context=context, longest=longest, shape=shape, check_cancelled=check
+            prompts.RULES, prompt, context=size, longest=longest, shape=shape, check_cancelled=check
         )
 
 
@@ -105,7 +106,7 @@ def list_shape(field: str, least: int, most: int, longest: int) -> dict[str, Any
     """The schema of an object with a list of short texts. longest: maximum characters of a text."""
     items = {"type": "string", "maxLength": longest}
     texts = {"type": "array", "items": items, "minItems": least, "maxItems": most}
-    return {"type": "object", "properties": {field: texts}, "required": [field]}
+    return object_schema(**{field: texts})
 
 
 def lines_of(reply: Any, field: str, most: int, longest: int) -> list[str] | None:

@@ -155,7 +155,9 @@ class Validator:
         if self.verifier is None or not waiting:
             return ""
         yield Checking(len(waiting))
-        verdicts = self.verifier.entails([_claim(statement.finding) for statement in waiting])
+        findings = [statement.finding for statement in waiting]
+        claims = [Claim(f.statement, f.source.context, f.source.titles.partition("\n")[0]) for f in findings]
+        verdicts = self.verifier.entails(claims)
         left, problem, is_known = len(waiting), "", False
         while self._queue:
             statement = self._queue.popleft()
@@ -188,10 +190,8 @@ class Validator:
 
     def _fault_of(self, finding: Finding, verdict: Entailment | None) -> Fault | None:
         """Why a statement is left out; None if it is shown."""
-        if finding.fault is not None:
-            return finding.fault
-        if finding.outcome == "reworded" and self.strict:
-            return NOT_QUOTED
+        if finding.fault is not None or (finding.outcome == "reworded" and self.strict):
+            return finding.fault or NOT_QUOTED
         if verdict is None or verdict.entails is None or verdict.entails >= LEAST_ENTAILED:
             return None
         return CONTRADICTED if verdict.contradicts >= LEAST_CONTRADICTED else NOT_ENTAILED
@@ -230,10 +230,6 @@ class Validator:
                 yield Sentence(best.text, best.citations, best.against, sentence.section, instead_of=self._lost_first)
         self._shown += 1
         yield sentence
-
-
-def _claim(finding: Finding) -> Claim:
-    return Claim(finding.statement, finding.source.context, finding.source.titles.partition("\n")[0])
 
 
 def _place(citation: Citation) -> tuple[str, int, int]:

@@ -15,6 +15,7 @@ from folio.answer import prompts
 from folio.answer.fencing import passage_block
 from folio.answer.layout import Layout
 from folio.answer.markers import printable, simplified
+from folio.answer.parser import object_schema
 from folio.answer.reply_json import JsonModel, StoppedError, lines_of, list_shape, printable_line
 from folio.answer_types import Evidence
 from folio.deep.types import MOST_RELEVANCE, Assessment, Budget, NamedClaim
@@ -34,14 +35,10 @@ REPLY_TOKENS = 256
 T = TypeVar("T")
 _POLL_S = 0.1  # between two calls of check_cancelled while waiting for the threads
 
-_ASSESSMENT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "summary": {"type": "string", "maxLength": LONGEST_SUMMARY},
-        "relevance": {"type": "integer", "minimum": 0, "maximum": MOST_RELEVANCE},
-    },
-    "required": ["summary", "relevance"],
-}
+_ASSESSMENT = object_schema(
+    summary={"type": "string", "maxLength": LONGEST_SUMMARY},
+    relevance={"type": "integer", "minimum": 0, "maximum": MOST_RELEVANCE},
+)
 _QUERIES = list_shape("queries", 1, MOST_QUERIES, LONGEST_QUERY)
 _PARTS = list_shape("parts", 0, MOST_PARTS, LONGEST_QUERY)
 
@@ -97,12 +94,13 @@ class LlmAssessor:
     def parts(self, question: str, budget: Budget) -> list[str] | None:
         """The parts that the model names."""
         prompt = prompts.PLAN.format(question=question)
-        return self._ask_in_thread(prompt, _PARTS, lambda reply: _parts(reply, question), budget)
+        read = partial(_parts, question=question)
+        return self._in_thread(lambda stop: self._ask(prompt, _PARTS, read, budget, stop))
 
     def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
         """The model's rewordings."""
         prompt = prompts.REPHRASE.format(question=question, asked="\n".join(f"- {text}" for text in asked))
-        return self._ask_in_thread(prompt, _QUERIES, _queries, budget) or []
+        return self._in_thread(lambda stop: self._ask(prompt, _QUERIES, _queries, budget, stop)) or []
 
     def compare(self, question: str, evidence: Sequence[Evidence], budget: Budget) -> list[NamedClaim]:
         """Compares the first pieces of evidence, as many as fit into the model's context.
@@ -114,24 +112,16 @@ class LlmAssessor:
             prompt = layout.start + prompts.COMPARE.format(question=question)
             if self._model.fits(prompt, CLAIMS_REPLY_TOKENS):
                 count = len(number_sentences(layout.evidence))
-                read = partial(read_claims, sentences=count)
-                return self._ask_in_thread(prompt, claims_schema(count), read, budget, CLAIMS_REPLY_TOKENS) or []
+                ask = partial(self._ask, prompt, claims_schema(count), partial(read_claims, sentences=count), budget)
+                return self._in_thread(partial(ask, longest=CLAIMS_REPLY_TOKENS)) or []
         return []
 
-    def _ask_in_thread(
-        self,
-        prompt: str,
-        shape: dict[str, Any],
-        read: Callable[[Any], T | None],
-        budget: Budget,
-        longest: int = REPLY_TOKENS,
-    ) -> T | None:
-        """`_ask` in a thread, so that it can be cancelled."""
+    def _in_thread(self, ask: Callable[[Event], T | None]) -> T | None:
+        """Call the model in a thread, so that the call can be cancelled."""
         with ThreadPoolExecutor(1) as pool:
             stop = Event()
-            future: Future[T | None] = pool.submit(self._ask, prompt, shape, read, budget, stop, longest)
             try:
-                return self._wait(future)
+                return self._wait(pool.submit(ask, stop))
             finally:
                 stop.set()
 
@@ -196,20 +186,9 @@ def claims_schema(sentences: int) -> dict[str, Any]:
         "items": {"type": "integer", "enum": list(range(1, sentences + 1))},
         "maxItems": MOST_SENTENCES,
     }
-    claim = {
-        "type": "object",
-        "properties": {
-            "claim": {"type": "string", "maxLength": LONGEST_CLAIM},
-            "same": {**numbers, "minItems": 1},
-            "other": numbers,
-        },
-        "required": ["claim", "same", "other"],
-    }
-    return {
-        "type": "object",
-        "properties": {"claims": {"type": "array", "items": claim, "maxItems": MOST_CLAIMS}},
-        "required": ["claims"],
-    }
+    claim = {"type": "string", "maxLength": LONGEST_CLAIM}
+    items = object_schema(claim=claim, same={**numbers, "minItems": 1}, other=numbers)
+    return object_schema(claims={"type": "array", "items": items, "maxItems": MOST_CLAIMS})
 
 
 def read_claims(reply: Any, sentences: int) -> list[NamedClaim] | None:

@@ -137,15 +137,12 @@ def plan(state: DeepState, tools: Tools) -> Update:
     """Split the question into parts, by a model or by rules; search each part and the whole question."""
     tools.check_cancelled()
     named = tools.assessor.parts(state.question, tools.budget)
-    parts = (state.question, *(_parts_by_rules(state.question) if named is None else named))
+    if named is None:  # by rules; references to earlier parts are filled in
+        split = question_parts(state.question)
+        named = [filled_in(part, split[:place]) for place, part in enumerate(split)]
+    parts = (state.question, *named)
     places = (*range(1, len(parts)), 0)  # the whole question last: a passage that both find counts for the part
     return _next_round(state, [Query(parts[place], place) for place in places]) | {"parts": parts}
-
-
-def _parts_by_rules(question: str) -> list[str]:
-    """The parts of a question; references to earlier parts are filled in."""
-    parts = question_parts(question)
-    return [filled_in(part, parts[:place]) for place, part in enumerate(parts)]
 
 
 def search_papers(state: DeepState, tools: Tools) -> Update:
@@ -345,7 +342,8 @@ def _next_round(state: DeepState, queries: Sequence[Query]) -> Update:
 def answer(state: DeepState, tools: Tools) -> Update:
     """Choose the evidence: the best passage of each part in turn, then the second best, `limits.evidence` in all."""
     parts = dict.fromkeys((*state.to_cover, *range(len(state.parts))))
-    lists = [sorted((c for c in state.contexts if c.part == part), key=_order) for part in parts]
+    ranked = sorted(state.contexts, key=lambda context: (-_value(context), context.rank))
+    lists = [[context for context in ranked if context.part == part] for part in parts]
     in_turn = [context for row in zip_longest(*lists) for context in row if context is not None]
     best = sorted(in_turn, key=lambda context: not context.is_relevant)[: tools.limits.evidence]
     return {"chosen": tuple(map(chosen, best))}
@@ -354,10 +352,6 @@ def answer(state: DeepState, tools: Tools) -> Update:
 def chosen(context: Context) -> Hit:
     """A passage as evidence, with its relevance as the score."""
     return replace(context.hit, score=_value(context) / MOST_RELEVANCE, summary=context.assessment.summary)
-
-
-def _order(context: Context) -> tuple[float, int]:
-    return -_value(context), context.rank
 
 
 def _value(context: Context) -> float:
@@ -377,7 +371,7 @@ def compiled(tools: Tools | None, first: str = "plan") -> CompiledStateGraph[Dee
 
     graph, given = StateGraph(DeepState), cast(Tools, tools)
     for node in STEPS:
-        graph.add_node(node.__name__, _with(node, given))
+        graph.add_node(node.__name__, _bound(node, given))
     graph.add_edge(START, first)
     for before, after in _ALWAYS.items():
         graph.add_edge(before, after)
@@ -411,24 +405,16 @@ def _next(finished: str, state: DeepState) -> str:
 def drawn() -> str:
     """The graph as Mermaid text, one line per edge; conditional edges are dotted."""
     edges = compiled(None).get_graph().edges
-    lines = (f"    {_name(e.source)} {'-.->' if e.conditional else '-->'} {_name(e.target)}" for e in edges)
+    names = {"__start__": "question([question])", "__end__": "evidence([evidence])"}
+    lines = (
+        f"    {names.get(e.source, e.source)} {'-.->' if e.conditional else '-->'} {names.get(e.target, e.target)}"
+        for e in edges
+    )
     return "\n".join(["```mermaid", "graph TD", *sorted(lines), "```"])
 
 
-def _name(node: str) -> str:
-    return {"__start__": "question([question])", "__end__": "evidence([evidence])"}.get(node, node)
-
-
-def _with(node: Callable[[DeepState, Tools], Update], tools: Tools) -> Any:
+def _bound(node: Callable[[DeepState, Tools], Update], tools: Tools) -> Any:
     return lambda state: node(state, tools)
-
-
-def _search_or(otherwise: str) -> Callable[[DeepState], str]:
-    return lambda state: "search_papers" if state.queries else otherwise
-
-
-def _gather_or_offset(state: DeepState) -> str:
-    return "gather_evidence" if state.found else "offset"
 
 
 STEPS: tuple[Callable[[DeepState, Tools], Update], ...] = (
@@ -446,9 +432,9 @@ _ALWAYS = {"plan": "search_papers", "search_papers": "gather_evidence", "gather_
 # Step -> the function that chooses the next step, and its choices
 _DECIDED: dict[str, tuple[Callable[[DeepState], str], tuple[str, ...]]] = {
     "is_enough": (lambda state: state.decision, ("reformulate", "expand", "answer")),
-    "reformulate": (_search_or("expand"), ("search_papers", "expand")),
-    "expand": (_gather_or_offset, ("gather_evidence", "offset")),
-    "offset": (_search_or("answer"), ("search_papers", "answer")),
+    "reformulate": (lambda state: "search_papers" if state.queries else "expand", ("search_papers", "expand")),
+    "expand": (lambda state: "gather_evidence" if state.found else "offset", ("gather_evidence", "offset")),
+    "offset": (lambda state: "search_papers" if state.queries else "answer", ("search_papers", "answer")),
 }
 
 

@@ -246,7 +246,9 @@ def test_a_verifier_that_says_neither_yes_nor_no_is_named(ollama_server: OllamaS
     (found,) = answered(asked)
     assert isinstance(found, Sentence)
     assert found.verified_by == ""
-    assert asked.notice == "Not all statements could be checked: model:latest (Ollama) answered neither yes nor no to any."
+    assert (
+        asked.notice == "Not all statements could be checked: model:latest (Ollama) answered neither yes nor no to any."
+    )
 
 
 def test_minicheck_is_asked_in_its_own_form(ollama_server: OllamaStandIn) -> None:

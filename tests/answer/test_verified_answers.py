@@ -13,6 +13,7 @@ from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.validation import CONTRADICTED, NOT_ENTAILED, NOT_QUOTED, Part, ValidationResult, Validator, parts_of
 from folio.answer.verifier import LlmVerifier
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
+from folio.grounding.grounder import Grounder
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import TRIES
 from folio.protocols import Claim, Entailment
@@ -46,7 +47,7 @@ def checked(
     """What is made of a reply, and the result."""
     layout = Layout("What?", evidence, answer_format, style)
     parts = parts_of(list(written(answer_format, evidence, *said, style=style)), layout.parser())
-    return to_the_end(Validator(layout.grounder(), verifier, style, strict).check(parts))
+    return to_the_end(Validator(Grounder(layout.evidence), verifier, style, strict).check(parts))
 
 
 def shown(found: Sequence[Part | Thinking]) -> list[tuple[str, str, str]]:
@@ -144,7 +145,7 @@ def test_quotes_wait_for_no_verifier(answer_format: AnswerFormat) -> None:
             read[0] += 1
             yield char
 
-    found = Validator(layout.grounder(), verifier).check(parts_of(pieces(), layout.parser()))
+    found = Validator(Grounder(layout.evidence), verifier).check(parts_of(pieces(), layout.parser()))
     for expected in (FLOAT, LONG):
         part = next(found)
         assert isinstance(part, Sentence)
