@@ -22,8 +22,8 @@ from folio.answer.ranking import (
     Excerpt,
     abstract,
     alone,
-    apart,
     brief,
+    distinct_excerpts,
     has_type,
     kinds_of,
     meets_conditions,
@@ -217,7 +217,7 @@ class ExtractiveAnswerer:
             own = [piece for piece in evidence if kind in kinds_of(piece.paper, piece.start, piece.end)]
             among = self._score(Question(question), own).excerpts if own else []
             scored = [one for one in among if one.block.section == kind and one.block.kind != "table"]
-            if best := next(iter(apart(scored, shown)), None):
+            if best := next(iter(distinct_excerpts(scored, shown)), None):
                 shown.append(brief(best))
                 headings.append(heading)
         sections = [replace(FROM_PAPERS, subheading=heading) for heading in headings]
@@ -292,7 +292,7 @@ def _best(
     for excerpt in answering:
         yield excerpt_sentence(excerpt, question, sentences, SUMMARY, leads=excerpt is best)
     details, left = list[Excerpt](), DETAIL_WORDS
-    for excerpt in apart([one for one in scored if one.share >= DETAIL_SHARE], answering):
+    for excerpt in distinct_excerpts([one for one in scored if one.share >= DETAIL_SHARE], answering):
         if excerpt.words <= left and len(details) < MOST_DETAILS:
             details.append(excerpt)
             left -= excerpt.words

@@ -68,15 +68,15 @@ def answer(
     question: Question, papers: Sequence[Paper], names: Callable[[], PaperNames], front_of: FrontOf
 ) -> Answer | None:
     """The answer from the metadata of these papers; None if it needs a search."""
-    asked, text = question.about_library, question.text
-    if isinstance(asked, FactsQuestion):
-        about = papers_asked_about(asked, papers, names())[:MOST_PAPERS]
-        return _facts(text, [(paper, fact) for paper in about for fact in asked.facts], front_of)
-    if asked is None:
+    wanted, text = question.about_library, question.text
+    if isinstance(wanted, FactsQuestion):
+        about = papers_meant(wanted, papers, names())[:MOST_PAPERS]
+        return _facts(text, [(paper, fact) for paper in about for fact in wanted.facts], front_of)
+    if wanted is None:
         return None
-    matching = list(papers) if asked.kind == "all" else _matching(asked, papers)
-    if asked.is_count and (matching or asked.kind in ("all", "years")):
-        return Answer(text, text, (), remark=_count_remark(asked, len(matching)))
+    matching = list(papers) if wanted.kind == "all" else _matching(wanted, papers)
+    if wanted.is_count and (matching or wanted.kind in ("all", "years")):
+        return Answer(text, text, (), remark=_count_remark(wanted, len(matching)))
     fronts = [front for paper in matching[:MOST_PAPERS] if (front := front_of(paper))]
     spans = [(front, title_span(front.paper, front.text)) for front in fronts]
     quoted = [_quoted(front, span, number) for number, (front, span) in enumerate(spans, 1) if span[0] < span[1]]
@@ -137,41 +137,41 @@ def _remark(paper: Paper, fact: Fact, *, is_quoted: bool) -> str:
     return f"{doubt}{value} for {title} ({ORIGIN_WORDS[field.origin]}{elsewhere})."
 
 
-def _matching(asked: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
+def _matching(wanted: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
     """The papers that a question asks for; only sure matches."""
-    if asked.kind == "by":
-        return list(filter(by_author(asked.words), papers))
-    if asked.kind == "years":
-        first, last = asked.years
+    if wanted.kind == "by":
+        return list(filter(by_author(wanted.words), papers))
+    if wanted.kind == "years":
+        first, last = wanted.years
         return [paper for paper in papers if paper.year is not None and first <= paper.year <= last]
-    words = frozenset(tokenize(asked.words))
+    words = frozenset(tokenize(wanted.words))
     topics = {p.id: tokenize(" ".join((p.title, p.metadata.abstract.value, *p.metadata.tags.value))) for p in papers}
     return [paper for paper in papers if words and words.issubset(topics[paper.id])]
 
 
-def _count_remark(asked: LibraryQuestion, number: int) -> str:
+def _count_remark(wanted: LibraryQuestion, number: int) -> str:
     papers = "1 paper" if number == 1 else f"{number:,} papers"
-    if asked.kind == "about":
+    if wanted.kind == "about":
         return f"{papers} {'is' if number == 1 else 'are'} about this, by title, abstract or tags."
-    if asked.kind == "by":
+    if wanted.kind == "by":
         return f"The library has {papers} by this author."
-    return f"The library has {papers}{'' if asked.kind == 'all' else ' from these years'}."
+    return f"The library has {papers}{'' if wanted.kind == 'all' else ' from these years'}."
 
 
-# The papers whose facts are asked for
+# The papers that a question means
 
 
-def papers_asked_about(asked: FactsQuestion, papers: Sequence[Paper], names: PaperNames) -> list[Paper]:
+def papers_meant(wanted: FactsQuestion, papers: Sequence[Paper], names: PaperNames) -> list[Paper]:
     """The papers that a question about facts means; none if it has words that belong to no paper.
 
     A question names a paper, or describes it by words of its title, file and authors. A name that other papers use for
     it (search/names.py) counts for "who wrote X" but not for "who invented X": X may be someone else's invention.
     """
-    frame = _FRAME | _PLACES if "where" in asked.facts else _FRAME
-    words = [word for word in asked.question.split() if not frame.issuperset(tokenize(word))]
+    frame = _FRAME | _PLACES if "where" in wanted.facts else _FRAME
+    words = [word for word in wanted.question.split() if not frame.issuperset(tokenize(word))]
     among = {paper.id for paper in papers}
-    by_use = asked.of_a_paper or "who" not in asked.facts
-    named = [paper for paper in names.meant(asked.question, by_use=by_use) if paper.id in among]
+    by_use = wanted.of_a_paper or "who" not in wanted.facts
+    named = [paper for paper in names.meant(wanted.question, by_use=by_use) if paper.id in among]
 
     def explains(paper: Paper, word: str) -> bool:
         known = _words_of(paper) | frozenset(tokenize(paper.metadata.abstract.value))
@@ -183,18 +183,18 @@ def papers_asked_about(asked: FactsQuestion, papers: Sequence[Paper], names: Pap
         return named
     tokens = frozenset(tokenize(" ".join(words)))
     if not tokens:
-        return list(papers) if asked.of_a_paper and len(papers) == 1 else []
-    return _described(asked, tokens, papers)
+        return list(papers) if wanted.of_a_paper and len(papers) == 1 else []
+    return _described(wanted, tokens, papers)
 
 
 def papers_described(question: str, papers: Sequence[Paper]) -> list[Paper]:
     """The papers that a question about a whole paper describes without a name: "a summary of the X paper"."""
     tokens = frozenset(tokenize(question)) - _FRAME - _WHOLE_PAPER
-    asked = FactsQuestion(question, (), OF_A_PAPER.search(question) is not None)
-    return _described(asked, tokens, papers) if tokens else []
+    wanted = FactsQuestion(question, (), OF_A_PAPER.search(question) is not None)
+    return _described(wanted, tokens, papers) if tokens else []
 
 
-def _described(asked: FactsQuestion, tokens: frozenset[str], papers: Sequence[Paper]) -> list[Paper]:
+def _described(wanted: FactsQuestion, tokens: frozenset[str], papers: Sequence[Paper]) -> list[Paper]:
     """The papers that these tokens describe, at most _MOST_DESCRIBED.
 
     The tokens are a whole title, or all of them are in title, file and authors. If they fit only one paper, up to half
@@ -202,7 +202,7 @@ def _described(asked: FactsQuestion, tokens: frozenset[str], papers: Sequence[Pa
     """
     if whole := [paper for paper in papers if _title(paper) - _FRAME == tokens]:
         return whole
-    if not asked.of_a_paper or _SEVERAL.search(asked.question):
+    if not wanted.of_a_paper or _SEVERAL.search(wanted.question):
         return []
     if matching := [paper for paper in papers if tokens <= _words_of(paper)]:
         return matching if len(matching) <= _MOST_DESCRIBED else []

@@ -336,16 +336,16 @@ def _rows(block: Block, core: int, most: int) -> Span:
     return first, last
 
 
-def _section_score(block: Block, asked: QuestionType) -> float:
+def _section_score(block: Block, question_type: QuestionType) -> float:
     """1 for the section that best answers a question about a whole paper, less for the next ones."""
-    wanted = SECTIONS.get(asked.aspect, ())
+    wanted = SECTIONS.get(question_type.aspect, ())
     return 1.0 - wanted.index(block.section) / 4 if block.section in wanted else 0.0
 
 
 def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:
     """Further places that may answer, likeliest first, without overlaps and repetitions."""
     best = scored[0]
-    return apart([one for one in scored if one.share >= POINTER_SHARE * best.share], [best])[:MOST_POINTERS]
+    return distinct_excerpts([one for one in scored if one.share >= POINTER_SHARE * best.share], [best])[:MOST_POINTERS]
 
 
 def brief(excerpt: Excerpt) -> Excerpt:
@@ -387,7 +387,7 @@ def alone(excerpt: Excerpt) -> Excerpt:
     return replace(excerpt, first=excerpt.core, last=excerpt.core)
 
 
-def apart(scored: Iterable[Excerpt], shown: Sequence[Excerpt]) -> list[Excerpt]:
+def distinct_excerpts(scored: Iterable[Excerpt], shown: Sequence[Excerpt]) -> list[Excerpt]:
     """The excerpts that neither overlap nor repeat one another or the shown ones, in order."""
     kept: list[Excerpt] = []
     for excerpt in scored:
@@ -554,12 +554,14 @@ def _is_new(text: str, question: Question) -> bool:
 
 def _quantities(text: str, question: Question) -> list[Quantity]:
     """The numbers of a text that count or measure something and are not in the question."""
-    asked = {number.written for number in quantities(question.text, units=False)}
+    in_question = {number.written for number in quantities(question.text, units=False)}
     years = re.search(r"\byears?\b", question.text, re.I)
     return [
         number
         for number in quantities(text, units=False)
-        if not number.is_reference and number.written not in asked and (years or not _YEAR.fullmatch(number.written))
+        if not number.is_reference
+        and number.written not in in_question
+        and (years or not _YEAR.fullmatch(number.written))
         if not re.search(rf"{re.escape(number.written)}\s?%\s+(?:CI\b|credible|confidence)", text)
     ]
 
@@ -573,10 +575,10 @@ def _answering_numbers(text: str, question: Question) -> list[Span]:
         numbers = [number for number in numbers if not number.is_spelled]
         if re.search(r"\bper ?cent(?:age)?\b|\bshare\b|\bfraction\b|\bproportion\b", question.text, re.I):
             numbers = [number for number in numbers if number.unit == "%"] or numbers
-    written = dict.fromkeys(number.written for number in numbers)
-    if len(written) != 1:
+    forms = {number.written for number in numbers}
+    if len(forms) != 1:
         return []
-    pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", next(iter(written)))))
+    pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", forms.pop())))
     match = re.search(rf"(?<![\w.,]){pattern}", text)
     if match is None or _FORMULA_BEFORE.search(text, 0, match.start()) or _FORMULA_AFTER.match(text, match.end()):
         return []

@@ -70,19 +70,19 @@ class Checkpoint:
     """A checkpoint whose papers and passages are not looked up yet."""
 
     head: SearchHead
-    written: dict[str, Any]
+    content: dict[str, Any]
 
     def progress(self, retriever: Retriever) -> Progress:
         """Look up the progress. Raises StoreError if it is damaged or refers to papers outside the library."""
         with _readable():
-            ids: list[str] = from_json(list[str], self.written["papers"])
-            passages: list[int] = from_json(list[int], self.written["passages"])
+            ids: list[str] = from_json(list[str], self.content["papers"])
+            passages: list[int] = from_json(list[int], self.content["passages"])
             if not all(0 <= id < 2**63 for id in passages):
                 raise ValueError("an id out of range")
         papers = {paper.id: paper for paper in retriever.papers_by_id(ids)}
         references = References(papers, retriever.passages_by_id(passages))
         with _readable():
-            progress: Progress = from_json(Progress, self.written["progress"], references)
+            progress: Progress = from_json(Progress, self.content["progress"], references)
             _require_whole(progress)
         return progress
 
@@ -108,14 +108,14 @@ def read(path: Path) -> Checkpoint:
     with _readable():
         if len(text) > MOST_BYTES:
             raise ValueError("too long")
-        written = json.loads(text)
-        version = written["version"]
+        content = json.loads(text)
+        version = content["version"]
         if version == VERSION:
-            head: SearchHead = from_json(SearchHead, written["head"])
+            head: SearchHead = from_json(SearchHead, content["head"])
             evidence = head.options.evidence
             if not head.question.strip() or (evidence is not None and not 1 <= evidence <= MOST_EVIDENCE):
                 raise ValueError("an impossible question")
-            return Checkpoint(head, written)
+            return Checkpoint(head, content)
     raise StoreError("The stopped deep search was saved by another version of Folio.", AGAIN)
 
 
@@ -142,9 +142,9 @@ class CheckpointFile:
             return
         used = References()
         head = to_json(SearchHead(self._id, question, self.options, store, assessor), used)
-        written = {"version": VERSION, "head": head, "progress": to_json(progress, used)}
+        content = {"version": VERSION, "head": head, "progress": to_json(progress, used)}
         try:
-            write_private(self._path, json.dumps({**written, "papers": [*used.papers], "passages": [*used.passages]}))
+            write_private(self._path, json.dumps({**content, "papers": [*used.papers], "passages": [*used.passages]}))
             self.is_kept = True
         except (OSError, StoreError) as error:
             self._writes = False

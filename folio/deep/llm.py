@@ -97,9 +97,9 @@ class LlmAssessor:
         read = partial(_parts, question=question)
         return self._in_thread(lambda stop: self._ask(prompt, _PARTS, read, budget, stop))
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
         """The model's rewordings."""
-        prompt = prompts.REPHRASE.format(question=question, asked="\n".join(f"- {text}" for text in asked))
+        prompt = prompts.REPHRASE.format(question=question, asked="\n".join(f"- {text}" for text in earlier))
         return self._in_thread(lambda stop: self._ask(prompt, _QUERIES, _queries, budget, stop)) or []
 
     def compare(self, question: str, evidence: Sequence[Evidence], budget: Budget) -> list[NamedClaim]:

@@ -145,8 +145,8 @@ class DeepSearch:
         calls, seconds = start.calls_before + budget.calls, start.seconds_before + budget.seconds
         self.trace = DeepTrace(tuple(record.events), self._assessor.name, state.round, calls, round(seconds, 2))
         chosen = {hit.chunk.id: hit for hit in state.chosen}
-        found = {hit.chunk.id: replace(chosen.get(hit.chunk.id, hit), found_for=hit.found_for) for hit in first}
-        evidence = found | {id: hit for id, hit in chosen.items() if id not in found}
+        evidence = {hit.chunk.id: replace(chosen.get(hit.chunk.id, hit), found_for=hit.found_for) for hit in first}
+        evidence |= {id: hit for id, hit in chosen.items() if id not in evidence}
         return SearchResult(tuple(evidence.values())[: self._limits.evidence], clock.laps, {})
 
     def _first_hits(self, question: Question, tools: Tools) -> list[Hit]:
@@ -235,9 +235,9 @@ class RememberingAssessor:
             known = self._known.get(_key(question, hit))
             yield next(assessments) if known is None else known
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
         """The rewordings of the wrapped assessor."""
-        return self._assessor.rephrase(question, asked, budget)
+        return self._assessor.rephrase(question, earlier, budget)
 
 
 def _key(part: str, hit: Hit) -> tuple[str, int]:

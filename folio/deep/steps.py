@@ -147,13 +147,13 @@ def plan(state: DeepState, tools: Tools) -> Update:
 
 def search_papers(state: DeepState, tools: Tools) -> Update:
     """Find papers for each query: the best as papers, and those of the best passages."""
-    found: list[tuple[Query, tuple[Paper, ...]]] = []
+    results: list[tuple[Query, tuple[Paper, ...]]] = []
     for query in state.queries:
         tools.check_cancelled()
         papers = _papers(query, state, tools)
-        found.append((query, papers))
+        results.append((query, papers))
         tools.on_event(PapersFound(query.text, papers))
-    return {"found": tuple(found)}
+    return {"found": tuple(results)}
 
 
 def _papers(query: Query, state: DeepState, tools: Tools) -> tuple[Paper, ...]:
@@ -288,9 +288,9 @@ def reformulate(state: DeepState, tools: Tools) -> Update:
     return _again(state, tools, "reformulate", _new(queries, state.asked))
 
 
-def _new(queries: Iterable[Query], asked: Sequence[str]) -> list[Query]:
+def _new(queries: Iterable[Query], earlier: Sequence[str]) -> list[Query]:
     """The new queries, at most MOST_QUERIES."""
-    known = {tuple(plain_words(text)) for text in asked}
+    known = {tuple(plain_words(text)) for text in earlier}
     new: list[Query] = []
     for query in queries:
         words = tuple(plain_words(query.text))
@@ -311,8 +311,8 @@ def expand(state: DeepState, tools: Tools) -> Update:
         return {"found": ()}
     papers = tuple(_current(tools.retriever.papers_by_id(new), tools))
     tools.on_event(SearchAgain("expand", state.why, tuple(paper.title or paper.file for paper in papers)))
-    found = tuple((Query(state.parts[place], place), papers) for place in state.uncovered or state.to_cover)
-    return {"found": found, "round": state.round + 1}
+    each = tuple((Query(state.parts[place], place), papers) for place in state.uncovered or state.to_cover)
+    return {"found": each, "round": state.round + 1}
 
 
 def offset(state: DeepState, tools: Tools) -> Update:
@@ -466,7 +466,7 @@ class BuiltinAssessor:
             sure = confidence(part, [piece], [match], weights, needs_number=False)
             yield Assessment(relevance_of(sure))
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
         """[]: use rules."""
         return []
 

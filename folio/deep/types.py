@@ -147,8 +147,8 @@ class Assessor(Protocol):
         """One for each hit, in order; relevance None once the budget is spent. Raises ModelError."""
         ...
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
-        """The question in other words that are not in `asked`; [] for none. Raises ModelError."""
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
+        """The question in other words that are not in `earlier`; [] for none. Raises ModelError."""
         ...
 
 

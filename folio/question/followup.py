@@ -419,15 +419,15 @@ def _noun_phrases(question: str, text: str) -> Iterator[NounPhrase]:
         at = start.end()
         if not words:
             continue
-        asked = start["asked"] is not None
-        if asked and _ENDS.match(question, words[-1].end()):
+        is_asked_for = start["asked"] is not None
+        if is_asked_for and _ENDS.match(question, words[-1].end()):
             last = len(words)
         else:
             last = max((place + 1 for place in range(len(words)) if _is_head(words[: place + 1], text)), default=0)
         if last:
             at = words[last - 1].end()
             article = "" if _PREPOSITION.match(start.group()) else "the"
-            yield NounPhrase(question[words[0].start() : at], article, asked)
+            yield NounPhrase(question[words[0].start() : at], article, is_asked_for)
 
 
 def _run(question: str, start: int, *, is_count: bool) -> Iterator[re.Match[str]]:

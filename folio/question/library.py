@@ -24,8 +24,8 @@ _ASKED: dict[Fact, str] = {
     r"|(?:publication )?(?:year|date)(?= (?:of|for)\b)|(?:publication (?:year|date))",
     "where": r"where|(?:(?:in|at|by) )?(?:what|which) (?:journal|conference|venue|workshop|proceedings|magazine)|venue",
 }
-_BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
-_JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
+_BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{words})\b", re.I) for fact, words in _ASKED.items()}
+_JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{words})\b", re.I) for fact, words in _ASKED.items()}
 _ENDS_WITH_WHO = re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I)
 # Words of a question about a paper
 OF_A_PAPER = re.compile(
@@ -126,11 +126,13 @@ def library_question(question: str) -> LibraryQuestion | FactsQuestion | None:
     if match := _COUNT.fullmatch(plain):
         if _IN_ALL.fullmatch(match["rest"]):
             return LibraryQuestion("all", is_count=True)
-        asked = _restriction(re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1))
-        return replace(asked, is_count=True) if asked else None
+        restriction = _restriction(
+            re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1)
+        )
+        return replace(restriction, is_count=True) if restriction else None
     match = _WHICH.fullmatch(plain)
-    if match and (asked := _restriction(match["rest"])) and asked.kind != "about":
-        return asked
+    if match and (restriction := _restriction(match["rest"])) and restriction.kind != "about":
+        return restriction
     return facts_question(plain)
 
 

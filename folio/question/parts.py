@@ -158,8 +158,8 @@ def _compared(question: str) -> list[str]:
 def _compared_to(question: str) -> list[str]:
     """The question before "compared to", and the same question about the thing after it."""
     match = _COMPARED_TO.match(question)
-    asked = match and _ASKED_FIRST.match(match["one"])
-    return [match["one"], f"{asked.group()} {match['two']}"] if match and asked else []
+    first = match and _ASKED_FIRST.match(match["one"])
+    return [match["one"], f"{first.group()} {match['two']}"] if match and first else []
 
 
 def _joined(question: str) -> list[str]:

@@ -61,8 +61,8 @@ class ScriptedAssessor:
     def parts(self, question: str, budget: Budget) -> list[str] | None:
         return self._plan
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
-        return [f"{question} in other words {len(asked)}"] if self._asks else []
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
+        return [f"{question} in other words {len(earlier)}"] if self._asks else []
 
 
 @pytest.fixture(scope="module")

@@ -71,9 +71,9 @@ class CountingAssessor:
     def parts(self, question: str, budget: Budget) -> list[str] | None:
         return None
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
         words = f"{question} in other words"
-        return [words] if words not in asked and budget.take_call() else []
+        return [words] if words not in earlier and budget.take_call() else []
 
 
 @dataclass
@@ -148,7 +148,7 @@ def whole(desk: Desk, assessor: Assessor | None = None) -> tuple[tuple[Hit, ...]
 def test_a_search_takes_every_step(desk: Desk) -> None:
     """Otherwise the tests below would not stop at all of them."""
     seen = set()
-    search = desk.search(lambda: seen.add(read(desk.file).written["progress"]["step"]))
+    search = desk.search(lambda: seen.add(read(desk.file).content["progress"]["step"]))
     search.find(BOTH)
     assert seen == {"", *STEPS}
 
@@ -163,7 +163,7 @@ def test_a_search_resumes_from_every_place_it_was_cancelled(desk: Desk) -> None:
             search.find(BOTH)
         if search.end == "over":
             break
-        steps.add(read(desk.file).written["progress"]["step"])
+        steps.add(read(desk.file).content["progress"]["step"])
         search.finish()  # does not take it away
         found, again = desk.resume()
         assert found.hits == hits
@@ -243,7 +243,7 @@ def test_without_a_model_it_goes_on_too(desk: Desk) -> None:
     assert hits
 
     def check() -> None:
-        if read(desk.file).written["progress"]["step"] == "gather_evidence":
+        if read(desk.file).content["progress"]["step"] == "gather_evidence":
             raise LeftError
 
     with pytest.raises(LeftError):
@@ -301,7 +301,7 @@ def test_a_resumption_has_all_its_seconds_again(desk: Desk) -> None:
 
 def cancelled_at(step: str, desk: Desk) -> Callable[[], None]:
     def check() -> None:
-        if read(desk.file).written["progress"]["step"] == step:
+        if read(desk.file).content["progress"]["step"] == step:
             raise LeftError
 
     return check
