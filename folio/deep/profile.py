@@ -81,14 +81,11 @@ class EvidenceWeigher:
             None if self._comparer else deep_confidence(question, trace.events),
             comparison.agreements,
             comparison.differences,
-            open_questions(question, papers, self._text, self._meaning),
+            open_questions(question, papers, lambda p: self._retriever.text(p.id, 0, p.length), self._meaning),
             age_of(cited),
             self._comparer.name if self._comparer and named else "",
             budget.calls,
         )
-
-    def _text(self, paper: Paper) -> str:
-        return self._retriever.text(paper.id, 0, paper.length)
 
 
 def basis_of(answer: Answer, trace: DeepTrace) -> Basis:

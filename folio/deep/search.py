@@ -113,7 +113,10 @@ class DeepSearch:
         question = Question.of(question if resumed is None else resumed.state.question)
         start = _with_budget(resumed or Progress("", DeepState(question.text)))
         budget = Budget(self._limits.calls, self._limits.seconds, start.calls, start.seconds)
-        record = SearchRecord(start, budget, self._writer(question.text))
+        write = None
+        if self._checkpoints is not None:
+            write = partial(self._checkpoints.write, question.text, self._retriever.state, self._assessor.name)
+        record = SearchRecord(start, budget, write)
 
         def report(event: DeepEvent) -> None:
             record.add(event)
@@ -162,11 +165,6 @@ class DeepSearch:
         """Makes the evidence profile of its answers. meaning: the built-in embedder."""
         comparer = self._assessor if isinstance(self._assessor, Comparer) else None
         return EvidenceWeigher(self._retriever, meaning, self._limits, comparer)
-
-    def _writer(self, question: str) -> Callable[[Progress], None] | None:
-        if self._checkpoints is None:
-            return None
-        return partial(self._checkpoints.write, question, self._retriever.state, self._assessor.name)
 
 
 class SearchRecord:
@@ -220,12 +218,8 @@ class RememberingAssessor:
     def __init__(self, assessor: Assessor, scored: Sequence[EvidenceScored]) -> None:
         self._assessor = assessor
         self._known = {_key(event.part, event.hit): event.assessment for event in scored}
-        self.name = assessor.name
-        self.uses_model = assessor.uses_model
-
-    def parts(self, question: str, budget: Budget) -> list[str] | None:
-        """The parts of the wrapped assessor."""
-        return self._assessor.parts(question, budget)
+        self.name, self.uses_model = assessor.name, assessor.uses_model
+        self.parts, self.rephrase = assessor.parts, assessor.rephrase
 
     def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
         """The known scores, and new ones for the other passages."""
@@ -234,10 +228,6 @@ class RememberingAssessor:
         for hit in hits:
             known = self._known.get(_key(question, hit))
             yield next(assessments) if known is None else known
-
-    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
-        """The rewordings of the wrapped assessor."""
-        return self._assessor.rephrase(question, earlier, budget)
 
 
 def _key(part: str, hit: Hit) -> tuple[str, int]:
