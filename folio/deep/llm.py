@@ -112,8 +112,9 @@ class LlmAssessor:
             prompt = layout.start + prompts.COMPARE.format(question=question)
             if self._model.fits(prompt, CLAIMS_REPLY_TOKENS):
                 count = len(number_sentences(layout.evidence))
-                ask = partial(self._ask, prompt, claims_schema(count), partial(read_claims, sentences=count), budget)
-                return self._in_thread(partial(ask, longest=CLAIMS_REPLY_TOKENS)) or []
+                shape, read = claims_schema(count), partial(read_claims, sentences=count)
+                ask = partial(self._ask, prompt, shape, read, budget, longest=CLAIMS_REPLY_TOKENS)
+                return self._in_thread(ask) or []
         return []
 
     def _in_thread(self, ask: Callable[[Event], T | None]) -> T | None:
