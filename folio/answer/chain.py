@@ -1,8 +1,8 @@
 """LangChain's ConversationalRetrievalChain over Folio's search and answerers.
 
-The chain has a follow-up rewritten so that it stands alone, calls the retriever with it, and hands the passages to the
-combining step. What goes through it as "question" is one frozen value (chat.Turn): the question with all that belongs
-to it, so nothing is kept beside the chain. Importing LangChain takes half a second: chat.py does it in the background.
+The chain rewrites a follow-up as a standalone question, calls the retriever with it, and passes the passages to the
+combining step. Its "question" is one frozen value (chat.Turn) with everything that belongs to the question, so no state
+is kept outside. Importing LangChain takes half a second: chat.py does it in the background.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from folio.answer import prompts
 from folio.papers.model import Hit
 from folio.search.langchain import FolioRetriever, HitDocument
 
-# The chain's three steps: a follow-up -> the same, standing alone; -> its passages; with these -> the reply
+# The chain's three steps: turn -> turn with a standalone question; turn -> passages; turn + passages -> reply
 Rewrite = Callable[[Any], Any]
 Retrieve = Callable[[Any], Sequence[Hit]]
 Combine = Callable[[Any, Sequence[Hit]], Any]
@@ -53,13 +53,13 @@ class CitedAnswer(BaseCombineDocumentsChain):
 
 
 def make_chain(rewrite: Rewrite, retrieve: Retrieve, combine: Combine) -> ConversationalRetrievalChain:
-    """The chain of these steps. Its input: question, chat_history. Its output has the reply as "answer"."""
+    """The chain of these steps. Input: question, chat_history. The output has the reply as "answer"."""
 
     def no_model(_: object) -> str:
         raise AssertionError("the question generator and the combining step call the answerer")
 
-    # LangChain 1 deprecates its classic chains. Folio uses one on purpose, at a pinned version. For good, because
-    # catch_warnings would undo the filters of other threads.
+    # LangChain 1 deprecates its classic chains; Folio uses one on purpose, at a pinned version. The filter stays,
+    # because catch_warnings would undo the filters of other threads.
     warnings.simplefilter("ignore", LangChainDeprecationWarning)
     return ConversationalRetrievalChain(
         retriever=FolioRetriever(search=retrieve),

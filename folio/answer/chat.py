@@ -1,4 +1,4 @@
-"""A conversation: asks LangChain's chain (chain.py) each question, with the turns before it."""
+"""A conversation about the papers: each question goes through LangChain's chain (chain.py) with the turns before it."""
 
 from __future__ import annotations
 
@@ -42,76 +42,55 @@ from folio.text import tokenize
 if TYPE_CHECKING:
     from langchain_classic.chains import ConversationalRetrievalChain
 
-
-# Names the files that could not be read where nothing was found: one of them may have the answer. Pure.
-
-_MOST = 3  # files that are named
-
-
-def unread_notice(weights: Mapping[str, float], names: Iterable[str]) -> str:
-    """A sentence about the files, of these that could not be read, whose names have the question's rarest word.
-
-    weights: token of the question -> its IDF. names: of the files. "" if no name has that word.
-    """
-    words = {token: weight for token, weight in weights.items() if not token.isdecimal()}
-    rarest = {token for token, weight in words.items() if weight == max(words.values())}
-    found = sorted(name for name in set(names) if rarest.intersection(tokenize(PurePath(name).stem)))
-    if not found:
-        return ""
-    listed = ", ".join(f"“{name_line(name)}”" for name in found[:_MOST])
-    which = "A file that could not be read" if len(found) == 1 else "Files that could not be read"
-    return f"{which} may have the answer, by {'its name' if len(found) == 1 else 'their names'}: {listed}."
-
-
 OnSentence = Callable[[Sentence], None]
 OnHits = Callable[[Sequence[Hit]], None]
 OnProgress = Callable[[Checking | Thinking], None]
-# A standalone question -> the passages to answer it from, best first
+# Standalone question -> the passages to answer it from, best first
 Find = Callable[[Question], SearchResult]
 MakeChain = Callable[..., "ConversationalRetrievalChain"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-# What is said to a greeting and to thanks, which no paper answers
+# Replies to a greeting and to thanks
 REMARKS: dict[QuestionKind, str] = {
     "greeting": "Hello. Ask a question about your papers, such as: What is this paper about?",
     "thanks": "You are welcome. Ask another question about your papers whenever you like.",
 }
-# Passages of a paper that is asked about as a whole, at least, and of each part of a question
-WHOLE_PAPER_PASSAGES, OF_EACH_PART = 6, 4
-# Papers that are read for a question which asks for papers, and passages in which their best ones are looked for
-WANTED_PAPERS, OF_WANTED = 12, 36
-FRONT_PAGES = 2  # pages of a paper on which its authors, its year and its venue are looked for
-# Earlier turns whose evidence is a candidate for the next question.
-REMEMBERED_EVIDENCE = 3
+WHOLE_PAPER_PASSAGES = 6  # minimum for a question about a paper as a whole
+PASSAGES_PER_PART = 4  # for each part of a question
+# For a question such as "which papers use X": papers to read, and passages searched for the best one of each
+LISTED_PAPERS, LISTED_PASSAGES = 12, 36
+FRONT_PAGES = 2  # pages searched for authors, year and venue
+REMEMBERED_EVIDENCE = 3  # earlier turns whose evidence is a candidate for the next question
+MOST_UNREAD = 3  # unreadable files named in a notice
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, the hits it was made from, and the milliseconds that each stage took."""
+    """An answer, the hits it is based on, and the milliseconds of each stage."""
 
     answer: Answer
     hits: tuple[Hit, ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)
-    confidence: float | None = None  # of the answerer, 0 to 1; None for one that gives none, and without a search
+    confidence: float | None = None  # the answerer's, 0 to 1; None without a search or from an answerer that gives none
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question on its way through the chain, with all that belongs to it."""
+    """One question on its way through the chain."""
 
-    question: Question  # as it stands alone, once it was understood
-    asked: Question  # as it was asked, with misspelt words put right
+    question: Question  # standalone, once its references are resolved
+    original: Question  # as it was asked, with its spelling corrected
     on_sentence: OnSentence
     on_hits: OnHits
     on_progress: OnProgress
-    find: Find | None  # searches in place of the chat
+    find: Find | None  # used instead of the chat's own search
     clock: Stopwatch
-    hits: Sequence[Hit] | None = None  # its passages, where they were found before the chain was there
+    hits: Sequence[Hit] | None = None  # its passages, if the search ran before the chain was imported
 
 
 class Returning(Generic[T, R]):
-    """Goes through a generator, and has what it returned afterwards."""
+    """Iterates over a generator and keeps its return value."""
 
     returned: R
 
@@ -136,15 +115,15 @@ def _ignore(_: object) -> None:
 
 
 def warm_up() -> None:
-    """Begin to import the chain, and with it LangChain, in the background.
+    """Start importing the chain, and LangChain with it, in the background.
 
-    The first question that needs the chain waits for the import, and raises what the import raises.
+    The first question that needs the chain waits for the import and raises its errors.
     """
     run_in_background(_make_chain.get)
 
 
 def remembered(turns: Sequence[Answer]) -> list[int]:
-    """The ids of the chunks behind the last answers; they are candidates for the next question."""
+    """The ids of the chunks that the last answers are based on: candidates for the next question."""
     hits = (hit for turn in turns[-REMEMBERED_EVIDENCE:] for evidence in turn.evidence for hit in evidence.hits)
     return list(dict.fromkeys(hit.chunk.id for hit in hits))
 
@@ -164,7 +143,7 @@ class Chat:
         rerank: bool = True,
         turns: Sequence[Answer] = (),
     ) -> None:
-        """top_k: passages for an answer. papers, sections: search only these. turns: of an earlier conversation."""
+        """top_k: passages per answer. papers, sections: search only these. turns: of an earlier conversation."""
         self._retriever = retriever
         self._answerer = answerer
         self._top_k = top_k
@@ -173,11 +152,11 @@ class Chat:
         self._style = style
         self._rerank = rerank
         self._turns = list(turns)
-        self._has_offered_model = False  # whether an answer before the last `reset` said what a model would add
+        self._has_offered_model = False  # before the last `reset`
 
     @property
     def models(self) -> dict[str, str]:
-        """The embedder, the reranker and the answerer, by the names that people see."""
+        """The display names of the embedder, the reranker and the answerer."""
         return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
 
     @property
@@ -186,7 +165,7 @@ class Chat:
 
     @property
     def selection(self) -> Selection:
-        """The papers and sections that it asks."""
+        """The papers and sections to search."""
         return Selection(self._papers, self._sections)
 
     def ask(
@@ -199,38 +178,38 @@ class Chat:
     ) -> Reply:
         """Answer a question from the papers.
 
-        on_hits is called with the passages found, on_sentence with each sentence as soon as it is verified; what they
-        raise ends the answer. on_progress is called when the model begins to think, and each time that the number of
-        statements changes that wait for their verifier. find: searches in place of the chat's own search. Raises
-        UsageError for an empty question, and ModelError. After an error the conversation is as it was before.
+        on_hits gets the passages found; on_sentence gets each sentence once it is verified. An exception from either
+        ends the answer. on_progress is called when the model starts to think, and whenever the number of statements
+        waiting for the verifier changes. find: used instead of the chat's own search. Raises UsageError for an empty
+        question, and ModelError. An error leaves the conversation unchanged.
         """
         text = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not text:
             raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
-        asked = Question(text)
-        turn = Turn(asked, asked, on_sentence, on_hits, on_progress, find, Stopwatch())
+        original = Question(text)
+        turn = Turn(original, original, on_sentence, on_hits, on_progress, find, Stopwatch())
         if remark := REMARKS.get(turn.question.type.kind):
-            return self._added(turn, Reply(Answer(text, text, (), remark=remark, style=self._style)))
+            return self._add_turn(turn, Reply(Answer(text, text, (), remark=remark, style=self._style)))
         with self._retriever.reading():
             respelling = self._retriever.respelled(text)
             if respelling.typed:
-                asked = Question(respelling.question, text)
-                turn = replace(turn, question=asked, asked=asked)
-            direct = self._direct(turn.question)
-            if direct is None and not self._turns:  # also while LangChain is being imported
-                turn = replace(turn, hits=self._retrieved(turn))
+                original = Question(respelling.question, text)
+                turn = replace(turn, question=original, original=original)
+            direct = self._answer_about_library(turn.question)
+            if direct is None and not self._turns:  # without waiting for the import of LangChain
+                turn = replace(turn, hits=self._retrieve(turn))
         if direct is not None:
             for sentence in direct.sentences:
                 on_sentence(sentence)
             reply = Reply(direct)
         else:
-            reply = self._from_papers(turn)
+            reply = self._answer_from_papers(turn)
         notice = " ".join(filter(None, [respelling.note, reply.answer.notice]))
-        return self._added(turn, replace(reply, answer=replace(reply.answer, question=text, notice=notice)))
+        return self._add_turn(turn, replace(reply, answer=replace(reply.answer, question=text, notice=notice)))
 
-    def _from_papers(self, turn: Turn) -> Reply:
+    def _answer_from_papers(self, turn: Turn) -> Reply:
         """The chain's answer to a question."""
-        chain = self._chain  # it may be waited for
+        chain = self._chain  # may wait for the import
         turn.clock.skip()
         history = [(answer.standalone_question, answer.text) for answer in self._turns]
         try:
@@ -240,14 +219,14 @@ class Chat:
             return Reply(Answer(text, text, (), notice=str(unclear), style=self._style))
         return reply
 
-    def _missing(self, question: Question, answer: Answer) -> str:
-        """What an answer leaves out: papers that were not read, a thing of a comparison that nothing is said of."""
+    def _gaps_notice(self, question: Question, answer: Answer) -> str:
+        """What an answer leaves out: papers that were not read, or one side of a comparison."""
         if not answer.sentences:
             return ""
         if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
             read = len({piece.paper.id for piece in answer.evidence})
-            papers = len(self._retriever.papers() if self._papers is None else self._papers)
+            papers = len(self._selected_papers())
             return library_questions.listed_notice(listed, read, papers)
         if not question.things:
             return ""
@@ -262,20 +241,21 @@ class Chat:
         ]
         return " ".join(f"Nothing is quoted about {name_line(thing)}." for thing in missing)
 
-    def _unread(self, turn: Turn, answer: Answer) -> str:
-        """Which files that could not be read may have what was not found; "" if only chosen papers are asked."""
+    def _unread_notice(self, turn: Turn, answer: Answer) -> str:
+        """Which unreadable files may have the missing answer; "" if only selected papers are searched."""
         is_found = bool(answer.sentences) and answer.sentences[0].section.heading != CLOSEST.heading
         if is_found or turn.find is not None or self._papers is not None:
             return ""
         names = self._retriever.unread_files()
         return unread_notice(self._retriever.term_weights(turn.question), names) if names else ""
 
-    def _direct(self, question: Question) -> Answer | None:
-        """The answer to a question about the library, which needs no search; else None."""
+    def _answer_about_library(self, question: Question) -> Answer | None:
+        """The answer to a question about the library itself, which needs no search; None for other questions."""
         if question.about_library is None:
             return None
-        papers = self._retriever.papers() if self._papers is None else self._papers
-        answer = library_questions.answer(question, papers, self._retriever.paper_names, self._front_of)
+        answer = library_questions.answer(
+            question, self._selected_papers(), self._retriever.paper_names, self._front_of
+        )
         if answer is None:
             return None
         numbers = SourceNumbers()
@@ -288,8 +268,8 @@ class Chat:
         text = self._retriever.text(paper.id, 0, end)
         return Evidence(1, paper, 0, end, text, tuple(hits)) if hits and text else None
 
-    def _added(self, turn: Turn, reply: Reply) -> Reply:
-        """The reply with its timings; its answer becomes a turn of the conversation."""
+    def _add_turn(self, turn: Turn, reply: Reply) -> Reply:
+        """Add the answer to the conversation; returns the reply with its timings."""
         self._turns.append(reply.answer)
         clock = turn.clock
         clock.lap("answer")
@@ -303,18 +283,18 @@ class Chat:
 
     @property
     def _offered_model(self) -> bool:
-        """Whether it was said what a model would add: once is enough."""
+        """Whether an answer explained what a model would add; once is enough."""
         return self._has_offered_model or any(turn.offers_model for turn in self._turns)
 
     # The steps of the chain
 
     @cached_property
     def _chain(self) -> ConversationalRetrievalChain:
-        """The chain, once LangChain is imported (see warm_up)."""
-        return _make_chain.get()(self._standalone, self._retrieved, self._answered)
+        """The chain; waits until LangChain is imported (see warm_up)."""
+        return _make_chain.get()(self._rewrite, self._retrieve, self._answer)
 
-    def _standalone(self, turn: Turn) -> Turn:
-        """A follow-up, as it is understood."""
+    def _rewrite(self, turn: Turn) -> Turn:
+        """The turn with its follow-up rewritten as a standalone question."""
         question, history = turn.question, [answer.question for answer in self._turns]
         meant = self._answerer.standalone(question.text, self._turns)
         readings = followup.readings(question.text, meant, history)
@@ -323,18 +303,18 @@ class Chat:
         turn.clock.lap("rewrite")
         return replace(turn, question=Question(meant, typed, tuple(readings), tuple(senses)))
 
-    def _retrieved(self, turn: Turn) -> Sequence[Hit]:
+    def _retrieve(self, turn: Turn) -> Sequence[Hit]:
         """The passages to answer from, best first."""
         if turn.hits is not None:
             return turn.hits
-        found = (turn.find or self.search)(turn.question)
-        turn.clock.inside |= found.timings_ms
+        result = (turn.find or self.search)(turn.question)
+        turn.clock.inside |= result.timings_ms
         turn.clock.lap("retrieve")
-        turn.on_hits(found.hits)
-        return found.hits
+        turn.on_hits(result.hits)
+        return result.hits
 
-    def _answered(self, turn: Turn, hits: Sequence[Hit]) -> Reply:
-        """The answer from these passages. Calls the turn's listeners as it is made."""
+    def _answer(self, turn: Turn, hits: Sequence[Hit]) -> Reply:
+        """The answer from these passages. Calls the turn's callbacks as parts of it are ready."""
         answerer, question = self._answerer, turn.question
         gathered = gather(hits, self._retriever.text, answerer.evidence_tokens)
         turn.clock.lap("evidence")
@@ -361,54 +341,56 @@ class Chat:
             model_failed=bool(gathered.evidence) and answerer.failed,
         )
         offers_model = bool(gathered.evidence and sentences) and answerer.quotes_only and not self._offered_model
-        is_noticed = bool(gathered.evidence) and (offers_model or not answerer.quotes_only)
+        shows_notice = bool(gathered.evidence) and (offers_model or not answerer.quotes_only)
+        count = gathered.left_out
+        left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
-            _left_out_notice(gathered.left_out) if gathered.left_out else "",
-            answerer.notice if is_noticed else "",
-            self._missing(question, answer),
-            self._unread(turn, answer),
+            f"{left_out_hits} did not fit into the evidence. Raise CONTEXT_TOKENS to include more." if count else "",
+            answerer.notice if shows_notice else "",
+            self._gaps_notice(question, answer),
+            self._unread_notice(turn, answer),
         )
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
         return Reply(answer, tuple(hits), confidence=parts.returned if answer.evidence else None)
 
     def _is_repeat(self, sentence: Sentence, turn: Turn) -> bool:
-        """Whether a quote was in the last answer already, and has nothing of what the follow-up adds to its question.
+        """Whether the last answer already had this quote, and the quote has no word that the follow-up adds.
 
-        A model's statements are its own business; an excerpt that is the best for two questions answers only one.
+        Only for answers of quotes: an excerpt that is the best for two questions answers only one of them.
         """
         if not self._turns or not self._answerer.quotes_only:
             return False
         last = self._turns[-1]
         before = frozenset(tokenize(last.question))
-        words = turn.asked.terms - before
-        again = not words and turn.asked.terms == before
-        # The same paragraph with other words marked answers something else.
+        words = turn.original.terms - before
+        is_same_question = not words and turn.original.terms == before
+        # The same paragraph with different words marked answers a different question.
         shown = any((sentence.text, sentence.marks) == (other.text, other.marks) for other in last.sentences)
-        return shown and not again and words.isdisjoint(tokenize(sentence.text))
+        return shown and not is_same_question and words.isdisjoint(tokenize(sentence.text))
 
-    # Its own search
+    # The search
 
     def search(self, question: Question) -> SearchResult:
-        """The passages for a standalone question, with those that its kind asks for.
+        """The passages for a standalone question.
 
-        A question about one paper as a whole, named or chosen, gets the sections that answer it. Each part of a
-        question, such as each thing that it compares, gets passages of its own.
+        A question about one paper as a whole gets the sections that answer it. Each part of a question, such as each
+        side of a comparison, gets passages of its own.
         """
         with self._retriever.reading():
-            return self._searched(question)
+            return self._search_by_type(question)
 
-    def _searched(self, question: Question) -> SearchResult:
+    def _search_by_type(self, question: Question) -> SearchResult:
         if question.topic:
-            return self._best_of_papers(Question(question.topic))
-        paper = None if self._sections else self._paper_as_a_whole(question)
+            return self._search_for_papers(Question(question.topic))
+        paper = None if self._sections else self._whole_paper(question)
         if paper:
-            found = self._search_in(question, (paper,))
-            whole, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
-            hits = whole_paper_hits(question, whole, found.hits, most)
-            return _joined({question.text: replace(found, hits=tuple(hits))})
+            result = self._search_in(question, (paper,))
+            passages, most = self._retriever.passages(paper), max(self._top_k, WHOLE_PAPER_PASSAGES)
+            hits = whole_paper_hits(question, passages, result.hits, most)
+            return _joined({question.text: replace(result, hits=tuple(hits))})
         if question.parts:
-            meant = self._meant_by(question)
-            return _joined({p.text: self._search_in(p, meant[p.text], OF_EACH_PART) for p in question.parts})
+            papers = self._papers_of_parts(question)
+            return _joined({p.text: self._search_in(p, papers[p.text], PASSAGES_PER_PART) for p in question.parts})
         first, *others = question.readings or (question.text,)
         request = SearchRequest(
             question if first == question.text else Question(first, question.typed),
@@ -421,17 +403,17 @@ class Chat:
         )
         return _joined({question.text: self._retriever.find(request)})
 
-    def _best_of_papers(self, topic: Question) -> SearchResult:
-        """The best passage of each of the best papers for a subject, the best paper first."""
-        ranked = self._retriever.search_papers(topic.text, WANTED_PAPERS, papers=self._papers, sections=self._sections)
-        found = self._search_in(topic, [hit.paper for hit in ranked], OF_WANTED)
-        best = {hit.paper.id: hit for hit in (*(one.passage for one in ranked if one.passage), *reversed(found.hits))}
+    def _search_for_papers(self, topic: Question) -> SearchResult:
+        """The best passage of each of the best papers on a topic, the best paper first."""
+        ranked = self._retriever.search_papers(topic.text, LISTED_PAPERS, papers=self._papers, sections=self._sections)
+        result = self._search_in(topic, [hit.paper for hit in ranked], LISTED_PASSAGES)
+        best = {hit.paper.id: hit for hit in (*(one.passage for one in ranked if one.passage), *reversed(result.hits))}
         hits = [replace(best[one.paper.id], score=one.score) for one in ranked if one.paper.id in best]
-        return replace(found, hits=tuple(hits))
+        return replace(result, hits=tuple(hits))
 
-    def _meant_by(self, question: Question) -> dict[str, Sequence[Paper] | None]:
-        """For each part, the one paper that it names or, of a thing that is compared, describes; or all."""
-        among = self._papers_asked()
+    def _papers_of_parts(self, question: Question) -> dict[str, Sequence[Paper] | None]:
+        """For each part, the one paper that it names or (in a comparison) describes; otherwise all papers."""
+        among = self._current_papers()
         papers: dict[str, Sequence[Paper] | None] = {}
         for part in question.parts:
             thing = question.thing_of(part)
@@ -440,56 +422,72 @@ class Chat:
         return papers
 
     def _named_or_described(self, names: str, describes: str, among: Sequence[Paper]) -> Sequence[Paper]:
-        """Those of these papers that a text names; if it names none, those that another describes."""
+        """The papers that the first text names; if it names none, those that the second one describes."""
         ids = {paper.id for paper in among}
         named = [paper for paper in self._retriever.paper_names().meant(names) if paper.id in ids]
         return named or papers_described(describes, among)
 
-    def _papers_asked(self) -> Sequence[Paper]:
-        """The chosen papers, or all but older versions."""
-        if self._papers is not None:
-            return self._papers
-        return [paper for paper in self._retriever.papers() if not is_superseded(paper)]
+    def _selected_papers(self) -> Sequence[Paper]:
+        """The papers to search: the selected ones, or all."""
+        return self._retriever.papers() if self._papers is None else self._papers
 
-    def _paper_as_a_whole(self, question: Question) -> Paper | None:
-        """The one paper that a question is about as a whole; None if there is none, or more than one is meant."""
+    def _current_papers(self) -> Sequence[Paper]:
+        """The selected papers, or all but older versions."""
+        papers = self._selected_papers()
+        return papers if self._papers is not None else [paper for paper in papers if not is_superseded(paper)]
+
+    def _whole_paper(self, question: Question) -> Paper | None:
+        """The one paper that a question is about as a whole; None if there is none or several match."""
         if question.type.kind != "paper":
             return None
-        among = self._papers_asked()
+        among = self._current_papers()
         if len(among) == 1:
             return among[0]
         meant = self._named_or_described(question.text, question.text, among)
         return meant[0] if len(meant) == 1 else None
 
     def _search_in(self, question: Question, papers: Sequence[Paper] | None, top_k: int = 0) -> SearchResult:
-        """Search these papers for a part of a question or all of it, as it is."""
+        """Search these papers for a question or a part of one, without other readings or wordings."""
         many, sections = top_k or self._top_k, self._sections
         return self._retriever.find(SearchRequest(question, many, papers, sections, rerank=self._rerank, written=False))
 
 
-def _left_out_notice(count: int) -> str:
-    passages = "1 passage" if count == 1 else f"{count} passages"
-    return f"{passages} did not fit into the evidence. Raise CONTEXT_TOKENS to include more."
+def _joined(results: Mapping[str, SearchResult]) -> SearchResult:
+    """One result from those of each part of a question: the best hit of each part in turn, then the second best.
 
-
-def _joined(found: Mapping[str, SearchResult]) -> SearchResult:
-    """What was found for a question, or for each part of it in turn; the orders of the first."""
+    The timings are added up; everything else comes from the first result.
+    """
     hits: dict[int, Hit] = {}
-    for of_rank in zip_longest(*(one.hits for one in found.values())):
-        for part, hit in zip(found, of_rank, strict=True):
+    for same_rank in zip_longest(*(result.hits for result in results.values())):
+        for part, hit in zip(results, same_rank, strict=True):
             if hit is not None:
                 known = hits.get(hit.chunk.id, hit)
                 hits[hit.chunk.id] = replace(known, found_for=(*known.found_for, part))
-    first = next(iter(found.values()))
-    laps = {stage: sum(one.timings_ms.get(stage, 0.0) for one in found.values()) for stage in first.timings_ms}
+    first = next(iter(results.values()))
+    laps = {stage: sum(one.timings_ms.get(stage, 0.0) for one in results.values()) for stage in first.timings_ms}
     return replace(first, hits=tuple(hits.values()), timings_ms=laps)
 
 
-def log_entry(reply: Reply, asked: str, model: str) -> LogEntry:
-    """A reply for the query log. asked: ISO time in UTC. model: the answerer's name."""
+def unread_notice(weights: Mapping[str, float], names: Iterable[str]) -> str:
+    """A sentence about unreadable files that may have the answer: their names have the question's rarest word.
+
+    weights: token of the question -> its IDF. names: the unreadable files. "" if no name has that word.
+    """
+    words = {token: weight for token, weight in weights.items() if not token.isdecimal()}
+    rarest = {token for token, weight in words.items() if weight == max(words.values())}
+    files = sorted(name for name in set(names) if rarest.intersection(tokenize(PurePath(name).stem)))
+    if not files:
+        return ""
+    listed = ", ".join(f"“{name_line(name)}”" for name in files[:MOST_UNREAD])
+    which, whose = ("A file", "its name") if len(files) == 1 else ("Files", "their names")
+    return f"{which} that could not be read may have the answer, judging by {whose}: {listed}."
+
+
+def log_entry(reply: Reply, asked_at: str, model: str) -> LogEntry:
+    """A reply for the query log. asked_at: ISO time in UTC. model: the answerer's name."""
     answer = reply.answer
     return LogEntry(
-        asked,
+        asked_at,
         answer.question,
         answer.standalone_question,
         tuple(hit.chunk.id for evidence in answer.evidence for hit in evidence.hits),

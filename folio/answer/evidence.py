@@ -1,6 +1,6 @@
-"""Hits -> numbered evidence: duplicates dropped, neighbours joined, broken sentences and tables completed. Pure.
+"""Hits -> numbered evidence: drops duplicates, joins neighbours, completes broken sentences and tables. Pure.
 
-A chunk ends at its size limit, perhaps in the middle of a sentence, an algorithm or a table. A chunk is a span of its
+A chunk ends at its size limit, perhaps in the middle of a sentence, an algorithm or a table. It is a span of its
 paper's text, so completing it means moving two offsets.
 """
 
@@ -18,12 +18,9 @@ from folio.text import estimate_tokens, one_line, sentence_spans, stripped
 # The characters [start, end) of the paper with this id; "" if the paper was removed
 ReadText = Callable[[str, int, int], str]
 
-# Characters that evidence may grow by at each end: the size of a chunk.
-MAX_GROWTH = 1500
-# Characters of the longest sentence that evidence is extended to complete.
-LONGEST_SENTENCE = 600
-# Tokens for the header of each piece of evidence, with paper and pages.
-HEADER_TOKENS = 40
+MAX_GROWTH = 1500  # characters that evidence may grow by at each end: the size of a chunk
+LONGEST_SENTENCE = 600  # characters of the longest sentence to complete
+HEADER_TOKENS = 40  # for the header of each piece of evidence, with paper and pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +43,14 @@ class _Span:
 def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> GatheredEvidence:
     """Evidence from these hits, best first. budget: in tokens; the best hit is kept even if it exceeds it.
 
-    Hits are added as long as they fit. Then each piece is extended to whole sentences, lists and tables if that still
-    fits. The pieces are in the order of their best hits.
+    Adds hits as long as they fit, then extends each piece to whole sentences, lists and tables if that still fits. The
+    pieces are in the order of their best hits.
     """
     spans: list[_Span] = []
     taken = 0
     for hit in hits:
-        if not hit.text.strip() or any(_contains(span.text, hit.text) for span in spans):
+        # A hit may repeat another word for word: the same page from a second file.
+        if not hit.text.strip() or any(one_line(hit.text) in one_line(span.text) for span in spans):
             taken += 1
             continue
         joined = _merged(spans, _Span(hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,)))
@@ -74,26 +72,18 @@ def _tokens(spans: Sequence[_Span]) -> int:
     return sum(estimate_tokens(span.text) + HEADER_TOKENS for span in spans)
 
 
-def _contains(text: str, other: str) -> bool:
-    """Whether a text contains another one word for word, such as the same page from a second file."""
-    return one_line(other) in one_line(text)
-
-
 def _merged(spans: Sequence[_Span], new: _Span) -> list[_Span]:
     """The spans with a new one; overlapping and adjacent spans of one paper are merged."""
-    apart: list[_Span] = []
+    separate: list[_Span] = []
     for span in spans:
         first, second = sorted((span, new), key=lambda either: either.start)
         if span.paper == new.paper and second.start <= first.end:
             text = first.text + second.text[max(0, first.end - second.start) :]
-            new = _Span(span.paper, first.start, first.start + len(text), text, _best_first(span.hits, new.hits))
+            hits = tuple(sorted(dict.fromkeys((*span.hits, *new.hits)), key=lambda hit: -hit.score))
+            new = _Span(span.paper, first.start, first.start + len(text), text, hits)
         else:
-            apart.append(span)
-    return [*apart, new]
-
-
-def _best_first(hits: tuple[Hit, ...], others: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    return tuple(sorted(dict.fromkeys((*hits, *others)), key=lambda hit: -hit.score))
+            separate.append(span)
+    return [*separate, new]
 
 
 def _extended(span: _Span, read: ReadText) -> _Span:
@@ -101,7 +91,7 @@ def _extended(span: _Span, read: ReadText) -> _Span:
     low, high = _room(span)
     around = read(span.paper.id, low, high)
     start, end = span.start - low, span.end - low
-    if around[start:end] != span.text:  # the paper was replaced in the meantime
+    if around[start:end] != span.text:  # the paper was replaced meanwhile
         return span
     begins, ends = low == 0 or span.start - low < MAX_GROWTH, high == span.paper.length or high - span.end < MAX_GROWTH
     units = list(lists_and_tables(around, begins, ends))
@@ -110,7 +100,7 @@ def _extended(span: _Span, read: ReadText) -> _Span:
             start = unit.start
         if unit.ends and unit.start < end < unit.end:
             end = unit.end
-    at_unit_end = end in {unit.end for unit in units}  # complete even without a full stop
+    at_unit_end = end in {unit.end for unit in units}  # complete without a full stop
     sentences = sentence_spans(around)
     for first, last in sentences:
         if last - first <= LONGEST_SENTENCE:
@@ -122,7 +112,7 @@ def _extended(span: _Span, read: ReadText) -> _Span:
 
 
 def _room(span: _Span) -> tuple[int, int]:
-    """The text that a span may grow into: neither references nor a licence, unless it begins or ends in one."""
+    """The bounds that a span may grow to: not into references or a licence, unless it already overlaps them."""
     low, high = max(0, span.start - MAX_GROWTH), min(span.paper.length, span.end + MAX_GROWTH)
     for start, end in span.paper.sections.spans_of_kinds():
         if end <= span.start:
@@ -133,7 +123,7 @@ def _room(span: _Span) -> tuple[int, int]:
 
 
 def _with_subject(text: str, start: int, sentences: Sequence[tuple[int, int]]) -> int:
-    """The start, or that of a sentence before it that does not begin with "This" or "Therefore", as this one does."""
+    """The start; if its sentence leans on the one before ("This", "Therefore"), the start of one that does not."""
     before = [span for span in sentences if span[0] <= start]
     for first, last in before[: -MOST_BEFORE - 2 : -1]:
         if last - first > LONGEST_SENTENCE:

@@ -1,4 +1,4 @@
-"""Evidence -> blocks that excerpts are cut from: runs of sentences, whole lists, tables with their captions. Pure."""
+"""Evidence -> the blocks that excerpts are cut from: runs of sentences, whole lists, tables with captions. Pure."""
 
 from __future__ import annotations
 
@@ -17,29 +17,25 @@ from folio.text import sentence_spans, stripped
 
 Span = tuple[int, int]
 
-# A sentence with more words is a run of table cells or of references; one with fewer says nothing by itself.
+# A sentence with more words is a run of table cells or references; one with fewer says nothing by itself.
 LONGEST_SENTENCE, SHORTEST_SENTENCE = 110, 5
-# Characters of a word that is no address or hash.
-LONGEST_WORD = 60
-# Words of a list that is shown whole, and of an algorithm, of which half is worth nothing.
-WHOLE_LIST, WHOLE_ALGORITHM = 110, 300
-# Words of an item on the average, its bullet included, below which a list without an introduction is a menu.
+LONGEST_WORD = 60  # characters; a longer word is an address or a hash
+WHOLE_LIST, WHOLE_ALGORITHM = 110, 300  # maximum words of a list or an algorithm; both are only shown whole
+# A list without an introduction whose items have fewer words on average, bullets included, is a menu.
 LEAST_ITEM_WORDS = 3
-# Lines of a table that name its columns, at most.
-HEADER_ROWS = 2
-# Sentences that an excerpt begins earlier for, at most, to have what its first one refers to.
-MOST_BEFORE = 2
+HEADER_ROWS = 2  # maximum lines of a table that name its columns
+MOST_BEFORE = 2  # maximum sentences to go back for what an excerpt's first sentence refers to
 
 _WHOLE = re.compile(r"[.!?:;…。！？][\"'”’»)\]*]*(?:\s?\[[\d,;\s–-]+\])*$")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
 _ALGORITHM = re.compile(r"(?:algorithm|listing|procedure)\s*\d", re.I)
 _CAPTION_BELOW = re.compile(r"\n\s*table\s*[\dIVX]", re.I)
-# What only a table of contents has, and what begins a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001).",
-# "Otter et al., (2001). On ..."
+# Dot leaders of a table of contents
 _LEADERS = re.compile(r"(?:\. ?){4,}")
-# What begins in the middle of a sentence: a word without capitals, or one behind a sign of a formula
+# The middle of a sentence: a word without capitals, perhaps after a sign of a formula
 _LOWER_CASE = re.compile(r"(?:[^\w\s\"“‘'(\[]+\s+)?[a-z]+(?:[’'-][a-z]+)*(?![\w’'-])")
+# The start of a reference: "[12] A. Otter", "Otter, A., & Seal, B. (2001).", "Otter et al., (2001). On ..."
 _REFERENCE = re.compile(
     r"\W*\[\d+\]\s+[A-Z]|\W*(?:[A-Z][\w’'-]+, (?:[A-Z]\. ?)+(?:, )?(?:&|and)? ?){2,}"
     r"|\W*[A-Z][\w’'-]+(?: et al\.)?, \((?:19|20)\d\d\)\.|doi:|https?://doi",
@@ -71,8 +67,8 @@ _LEANS = re.compile(
     r"|[^.;:]*\bon the other hand\b)",
     re.I,
 )
-# What only says where something is said: "Section 2 describes the protocol", "In this section, we present ...", "The
-# rest of this paper is organized as follows". "Section 2 shows that ..." says something.
+# Sentences that only announce content: "Section 2 describes the protocol", "In this section, we present ...", "The rest
+# of this paper is organized as follows". "Section 2 shows that ..." makes a claim.
 _PLACE = r"(?:(?:sub)?sections?|sec\.|chapters?|appendix|appendices|§+)"
 _TELLS = (
     r"(?:describ|present|discuss|introduc|outlin|review|evaluat|cover|giv|conclud|summari|explain|detail|address|examin"
@@ -94,21 +90,21 @@ class Part:
 
     start: int
     end: int
-    can_answer: bool = True  # a title or a scrap does not
-    leans: bool = False  # it refers to what comes before
-    in_middle: bool = False  # it begins in the middle of a sentence
+    can_answer: bool = True  # False for a title or a fragment
+    leans: bool = False  # refers to what comes before
+    in_middle: bool = False  # begins in the middle of a sentence
 
 
 @dataclass(frozen=True)
 class Block:
-    """Parts of the evidence that follow one another in one section, without what is no text between them."""
+    """Consecutive parts of the evidence in one section, without interruptions such as headings."""
 
     evidence: Evidence
     kind: Literal["prose", "list", "table"]
     parts: tuple[Part, ...]
     head: Span | None = None  # a list's introduction, a table's caption and header
     section: Kind = "other"
-    tail: Span | None = None  # a table's caption, where it is below
+    tail: Span | None = None  # a table's caption if it is below
 
     @cached_property
     def words(self) -> tuple[int, ...]:
@@ -122,7 +118,6 @@ class Block:
         return tuple(accumulate((bool(_PARAGRAPH.search(gap)) for gap in gaps), initial=0))
 
     def text_of(self, place: int) -> str:
-        """What the part at this place says."""
         part = self.parts[place]
         return self.evidence.text[part.start : part.end]
 
@@ -136,14 +131,14 @@ class Block:
 
 
 def blocks(evidence: Evidence) -> Iterator[Block]:
-    """The blocks of a piece of evidence, in order of their kinds: lists and tables, then prose."""
+    """The blocks of a piece of evidence: first tables and lists, then prose."""
     text, sentences = evidence.text, list(_sentences(evidence))
     taken: list[Span] = []
-    for found in sorted(structures(text), key=lambda found: (found.kind != "table", found.start)):
-        is_contents = 2 * sum(bool(_LEADERS.search(text, *item)) for item in found.items) > len(found.items)
-        if found.is_bibliography or is_contents or any(found.start < end and start < found.end for start, end in taken):
+    for each in sorted(structures(text), key=lambda each: (each.kind != "table", each.start)):
+        is_contents = 2 * sum(bool(_LEADERS.search(text, *item)) for item in each.items) > len(each.items)
+        if each.is_bibliography or is_contents or any(each.start < end and start < each.end for start, end in taken):
             continue
-        block = _table(evidence, found) if found.kind == "table" else _list(evidence, found, sentences)
+        block = _table(evidence, each) if each.kind == "table" else _list(evidence, each, sentences)
         if block is not None:
             taken.append((block.start, block.end))
             yield block
@@ -153,8 +148,8 @@ def blocks(evidence: Evidence) -> Iterator[Block]:
         here = _section(evidence, start)
         begins = here != section and here[0] >= evidence.start  # a piece of evidence may begin in mid-section
         start = _after_heading(evidence, start, end)
-        apart = any(start < last and first < end for first, last in taken)
-        part = None if apart else _sentence(text, start, end, begins=begins)
+        is_taken = any(start < last and first < end for first, last in taken)
+        part = None if is_taken else _sentence(text, start, end, begins=begins)
         if run and (part is None or here != section):
             yield Block(evidence, "prose", tuple(run), section=section[1])
             run = []
@@ -166,9 +161,9 @@ def blocks(evidence: Evidence) -> Iterator[Block]:
 
 
 def _sentences(evidence: Evidence) -> Iterator[Span]:
-    """The sentences of a piece of evidence. A caption or a footnote in the middle of one ends it."""
-    apart = [section for section in evidence.paper.sections.sections if not section.level]
-    cuts = sorted({edge - evidence.start for section in apart for edge in (section.start, section.end)})
+    """The sentences of a piece of evidence, split where a caption or a footnote interrupts one."""
+    insets = [section for section in evidence.paper.sections.sections if not section.level]
+    cuts = sorted({edge - evidence.start for section in insets for edge in (section.start, section.end)})
     for start, end in sentence_spans(evidence.text):
         inside = [cut for cut in cuts if start < cut < end]
         for piece in pairwise((start, *inside, end)):
@@ -178,27 +173,24 @@ def _sentences(evidence: Evidence) -> Iterator[Span]:
 
 
 def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
-    """The sentence as a part; None for what breaks a text: a heading, a table's cells, contents, a reference.
+    """The sentence as a part; None for what interrupts a text: a heading, table cells, contents, a reference.
 
     begins: whether a section begins with it.
     """
     bullet = _BULLET.match(text, start, end)
-    written = text[bullet.end() if bullet else start : end].split()
-    words = len(written)
+    words = text[bullet.end() if bullet else start : end].split()
     if (
-        words > LONGEST_SENTENCE
-        or max(map(len, written), default=0) > LONGEST_WORD
+        len(words) > LONGEST_SENTENCE
+        or max(map(len, words), default=0) > LONGEST_WORD
         or _LEADERS.search(text, start, end)
         or _REFERENCE.match(text, start, end)
+        or not (bullet or _WHOLE.search(text, start, end))
     ):
         return None
-    if not (bullet or _WHOLE.search(text, start, end)):
-        return None
     before = text[max(0, start - 40) : start]
-    follows = before.rstrip()[-1:] in [*".!?:…"] and not _PARAGRAPH.search(before)  # "e.g. otters", of an odd split
+    follows = before.rstrip()[-1:] in [*".!?:…"] and not _PARAGRAPH.search(before)  # not "otters" after "e.g."
     in_middle = not (begins or bullet or follows) and bool(_LOWER_CASE.match(text, start, end))
-    spelled = sum(sum(map(str.isalpha, word)) > 1 for word in written)  # a formula has hardly a word
-    # What is announced or asked may answer.
+    spelled = sum(sum(map(str.isalpha, word)) > 1 for word in words)  # a formula has hardly any
     announces = text[end - 1] in ":?" or _ANNOUNCES.match(text, start, end)
     can_answer = spelled >= SHORTEST_SENTENCE and not announces and not in_middle
     return Part(start, end, can_answer, in_middle or leans(text[start:end]), in_middle)
@@ -209,47 +201,47 @@ def leans(sentence: str) -> bool:
     return bool(_LEANS.match(sentence.lstrip("\"'“‘([ ")))
 
 
-def _list(evidence: Evidence, found: Structure, sentences: Sequence[Span]) -> Block | None:
-    """A list that is short enough to be shown whole, with the sentence that introduces it; None for others.
+def _list(evidence: Evidence, structure: Structure, sentences: Sequence[Span]) -> Block | None:
+    """A list that is short enough to be shown whole, with the sentence that introduces it; None for other lists.
 
-    So is a list of single words that nothing introduces: the links beside a text.
+    A list of single words without an introduction gives None: it is a menu.
     """
-    text, first = evidence.text, found.items[0][0]
-    start = found.start
-    # The introduction's last line belongs to the list (structure.py); its sentence may begin some lines earlier.
+    text, first = evidence.text, structure.items[0][0]
+    start = structure.start
+    # The introduction's last line belongs to the list (structure.py); its sentence may begin lines earlier.
     place = bisect_right(sentences, (first - 1, len(text))) - 1
     if place >= 0 and text[:first].rstrip().endswith(":") and len(text[sentences[place][0] : first].split()) <= 60:
         start = min(start, _after_heading(evidence, *sentences[place]))
     head = stripped(text, start, first)
     most = WHOLE_ALGORITHM if _ALGORITHM.match(text, *head) else WHOLE_LIST
-    if len(text[start : found.end].split()) > most:
+    if len(text[start : structure.end].split()) > most:
         return None
-    if head[0] == head[1] and len(text[first : found.end].split()) < LEAST_ITEM_WORDS * len(found.items):
+    if head[0] == head[1] and len(text[first : structure.end].split()) < LEAST_ITEM_WORDS * len(structure.items):
         return None
-    parts = tuple(Part(*stripped(text, *item)) for item in found.items)
+    parts = tuple(Part(*stripped(text, *item)) for item in structure.items)
     return Block(evidence, "list", parts, head if head[0] < head[1] else None, _section(evidence, first)[1])
 
 
-def _table(evidence: Evidence, found: Structure) -> Block | None:
-    """A table: its rows, below its caption and the lines that name the columns."""
+def _table(evidence: Evidence, structure: Structure) -> Block:
+    """The rows of a table; its head is the caption and the lines that name the columns."""
     text = evidence.text
-    rows = [stripped(text, *item) for item in found.items]
+    rows = [stripped(text, *item) for item in structure.items]
     tail = None
     if below := _CAPTION_BELOW.search(text, *rows[-1]):
         rows[-1], tail = stripped(text, rows[-1][0], below.start()), _caption(text, below.start())
     above = 0
     while above < min(HEADER_ROWS, len(rows) - 1) and not any(map(str.isdigit, text[slice(*rows[above])])):
         above += 1
-    head = stripped(text, found.start, rows[above][0])
+    head = stripped(text, structure.start, rows[above][0])
     if len(text[slice(*head)].split()) > LONGEST_SENTENCE:
         head = (rows[0][0], rows[0][0])
     parts = tuple(Part(start, end) for start, end in rows[above:])
-    section = _section(evidence, found.start)[1]
+    section = _section(evidence, structure.start)[1]
     return Block(evidence, "table", parts, head if head[0] < head[1] else None, section, tail)
 
 
 def _caption(text: str, start: int) -> Span:
-    """A caption's first sentences, "Table 2." and the one behind it, in the paragraph that begins here."""
+    """The first sentences of the caption that begins here: "Table 2." and the next one."""
     start = stripped(text, start, len(text))[0]
     gap = _PARAGRAPH.search(text, start)
     paragraph = text[start : gap.start() if gap else len(text)]
@@ -259,7 +251,7 @@ def _caption(text: str, start: int) -> Span:
 
 
 def _section(evidence: Evidence, start: int) -> tuple[int, Kind]:
-    """Where the innermost section of this place begins, in the paper, and its kind or that of a section around it."""
+    """Start (in the paper) and kind of the innermost section here; "other" takes the kind of a section around it."""
     at = evidence.start + start
     around = [section for section in evidence.paper.sections.sections if section.start <= at < section.end]
     kinds: list[Kind] = [section.kind for section in reversed(around) if section.kind != "other"]
@@ -268,7 +260,7 @@ def _section(evidence: Evidence, start: int) -> tuple[int, Kind]:
 
 
 def _after_heading(evidence: Evidence, start: int, end: int) -> int:
-    """Where a sentence begins if its section's heading, which is part of the text before it, is left out."""
+    """Where a sentence begins after its section's heading, if the heading is joined to it."""
     at = evidence.start + start
     for section in evidence.paper.sections.sections:
         if section.level and at <= section.start < evidence.start + end:

@@ -1,4 +1,4 @@
-"""Evidence as it stands in a prompt: in tags, without text that could pass for a tag or a number of evidence. Pure."""
+"""Evidence for a prompt: in tags, without text that could pass for a tag or an evidence number. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from folio.text import one_line
 
 # A paper's own references, "[12]" or "[3, 4]", which a model would take for evidence numbers; not an index, "x[1]".
 _REFERENCES = re.compile(r"(?<![\w\]])(?:\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])+")
-# Markers in the forms that models write besides: [ 2 ], [^2], [Source 2], [2, p. 4], 【2†source】
+# Markers in other forms that models write: [ 2 ], [^2], [Source 2], [2, p. 4], 【2†source】
 _MARKERS = re.compile(
     rf"(?<![\w\]])[\[【［〔]\s*\^?{NAMED}(?P<numbers>\d{{1,3}}(?:\s*[,;–-]\s*\d{{1,3}})*)\s*"
     r"(?:(?:,\s*)?(?:pp?\.|pages?)\s?\d+|†[^\[\]【】]{0,40})?\s*[\]】］〕]",
     re.I,
 )
-# What begins or ends a turn in chat templates, and the prompt's evidence tags: in a paper they must not act as such.
+# Tokens that begin or end a turn in chat templates, and the prompt's own tags: a paper may contain them.
 _LESS = "[<＜﹤]"
 _CONTROLS = re.compile(
     rf"{_LESS}(?=[\s/／]*(?:evidence|statement|notes|s|think(?:ing)?|start_of_turn|end_of_turn|bos|eos|system|user|assistant)\b)"
@@ -33,14 +33,13 @@ _NO_MARKUP = str.maketrans('<>"', "‹›'")
 
 
 def evidence_block(number: int, paper: Paper, pages: str, text: str) -> str:
-    """A piece of evidence for a prompt that asks for its number. pages: in words, with its section. text: of it."""
-    return _block(
-        number, _without_markers(_name(paper)), _without_markers(defused(pages)), _without_markers(defused(text))
-    )
+    """A piece of evidence for a prompt that asks for its number. pages: in words, with its section."""
+    name, place = _without_markers(_name(paper)), _without_markers(defused(pages))
+    return _block(number, name, place, _without_markers(defused(text)))
 
 
 def numbered_block(paper: Paper, pages: str, sentences: Iterable[tuple[int, str]]) -> str:
-    """A piece of evidence for a prompt that asks for the numbers of its sentences, each on a line."""
+    """A piece of evidence for a prompt that asks for sentence numbers; each sentence is on a line."""
     lines = (f"[{number}] {_without_markers(defused(_LINES.sub(' ', text)))}" for number, text in sentences)
     name = _in_quotes(_without_markers(_name(paper)))
     place = _in_quotes(_without_markers(defused(pages)))
@@ -48,17 +47,17 @@ def numbered_block(paper: Paper, pages: str, sentences: Iterable[tuple[int, str]
 
 
 def passage_block(number: int, paper: Paper, pages: str, text: str) -> str:
-    """A passage for a prompt that asks for quotes from it: the paper's own references stay as they are."""
+    """A passage for a prompt that asks for quotes; it keeps the paper's own references."""
     return _block(number, _name(paper), pages, defused(text))
 
 
 def note_line(place: str, note: str) -> str:
-    """A note on the evidence, on one line: it can neither end the notes nor pass for evidence. place: what it is on."""
+    """A note on the evidence, on one line, so that it cannot end the notes or pass for evidence. place: its subject."""
     return f"- on {place}: {_without_markers(defused(_LINES.sub(' ', note)))}"
 
 
 def claim_question(claim: Claim) -> str:
-    """What a verifier is asked about a claim. The statement stands on one line."""
+    """The verifier's question about a claim, with the statement on one line."""
     statement = one_line(defused(claim.statement))
     return prompts.VERIFY.format(
         paper=_in_quotes(defused(claim.title)), premise=defused(claim.premise).strip(), statement=statement
@@ -66,7 +65,7 @@ def claim_question(claim: Claim) -> str:
 
 
 def minicheck_question(claim: Claim) -> str:
-    """The same in the form that MiniCheck reads."""
+    """The verifier's question in MiniCheck's form."""
     return prompts.MINICHECK.format(document=one_line(defused(claim.premise)), claim=one_line(defused(claim.statement)))
 
 
@@ -83,14 +82,14 @@ def _name(paper: Paper) -> str:
 
 
 def defused(text: str) -> str:
-    """The text with chat template tokens made harmless; a paper can contain them, and so can an answer."""
+    """The text with harmless characters in place of chat template tokens and tags."""
     visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
     return _CONTROLS.sub(lambda sign: "(" if sign.group() == "[" else "›" if sign.group() in ">＞﹥" else "‹", visible)
 
 
 def _without_markers(text: str) -> str:
     while (plain := _MARKERS.sub(lambda mark: f"(ref. {mark['numbers']})", _REFERENCES.sub(_in_words, text))) != text:
-        text = plain  # what follows a marker looks like an index until the marker is gone: [ 2 ][1]
+        text = plain  # after [ 2 ][1], the second marker looks like an index until the first is gone
     return plain
 
 

@@ -1,4 +1,4 @@
-"""Question + evidence -> an answer by a chat model, each of its sentences with citations."""
+"""Question + evidence -> an answer by a chat model on Ollama, with citations for each statement."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
+from folio.grounding.grounder import Grounder
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
 from folio.models.thinking import without_thoughts
@@ -25,16 +26,11 @@ from folio.protocols import PromptStart, Verifier
 from folio.question.question import Question
 from folio.text import estimate_tokens, shorten, tokenize
 
-# Tokens that a model's chat template adds around the messages.
-TEMPLATE_TOKENS = 64
-# Tokens reserved for the faults listed in a second attempt, so that it fits the same context.
-RETRY_TOKENS = 512
-# Tokens reserved for the question and the rules when the space for evidence is computed.
-QUESTION_TOKENS = 1024
-# Turns of a conversation that the model sees when it rewrites a follow-up.
-REMEMBERED_TURNS = 4
-# By this factor the numbers of its sentences lengthen the evidence, at most, in tokens.
-NUMBERED = 1.2
+TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
+RETRY_TOKENS = 512  # reserved for the faults listed in a second attempt, so that it fits the same context
+QUESTION_TOKENS = 1024  # reserved for the question and the rules
+REMEMBERED_TURNS = 4  # of the conversation, shown to the model that rewrites a follow-up
+NUMBERED = 1.2  # maximum factor by which sentence numbers lengthen the evidence, in tokens
 NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
 QUOTES_INSTEAD = "These sentences are quotes from the papers."
 # What models write before a rewritten question.
@@ -43,7 +39,7 @@ _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:
 
 @dataclass
 class _End:
-    """How a model's output ended. reason: "stop", "length", STOPPED. failure: of its server, and what to do."""
+    """How a model's output ended. reason: "stop", "length", STOPPED. failure: the server's error and its remedy."""
 
     reason: str = ""
     failure: str = ""
@@ -54,7 +50,7 @@ class _End:
         return bool(self.failure) or self.reason in ("length", STOPPED)
 
     def notices(self, shown: int, answer_tokens: int) -> Iterator[str]:
-        """What to say of it. shown: statements."""
+        """Sentences about it. shown: number of statements."""
         if self.failure:
             yield f"{self.failure} What the model wrote before is shown." if shown else self.failure
         elif self.reason == STOPPED:
@@ -82,12 +78,12 @@ class OllamaAnswerer:
         check_cancelled: Callable[[], None] = lambda: None,
         usual_tokens: int = 0,
     ) -> None:
-        """evidence_tokens: limit for the evidence in a prompt. answer_tokens: reserved for the answer.
+        """Asks the server about the model. Raises as OllamaServer.require_local does.
 
-        stand_in: answers where nothing that the model wrote can be shown. verifier: asked about statements in other
-        words than the paper's. strict: show only what is quoted. check_cancelled: called often while waiting for the
-        model; what it raises ends the answer and the server's work on it. usual_tokens: as for ChatModel. Asks the
-        server about the model. Raises as OllamaServer.require_local does.
+        evidence_tokens: limit for the evidence in a prompt. answer_tokens: reserved for the answer. stand_in: answers
+        if nothing that the model wrote can be shown. verifier: checks reworded statements. strict: show only quotes.
+        check_cancelled: called often while waiting for the model; an exception ends the answer and the server's work
+        on it. usual_tokens: as for ChatModel.
         """
         self._model = ChatModel.open(server, model, usual_tokens)
         self._largest = self._model.largest
@@ -101,7 +97,7 @@ class OllamaAnswerer:
         self._format = answer_format
         self._strict = strict
         self._check_cancelled = check_cancelled
-        self._context = 0  # tokens that the model is loaded with for what is asked
+        self._context = 0  # tokens; the context size for the current prompt
         self._end = _End()
         self.notice = ""
         self.failed = False
@@ -110,10 +106,10 @@ class OllamaAnswerer:
     def sentences(
         self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Generator[Part | Thinking, None, None]:
-        """See protocols.Answerer. If nothing that the model wrote can be shown, it is asked once more.
+        """See protocols.Answerer. If nothing that the model wrote can be shown, the model is asked once more.
 
-        If that gives nothing either, the stand-in answers from the same evidence. So it does where the server fails,
-        unless statements are shown already. Raises ModelError for what only a person can mend.
+        If that gives nothing either, or the server fails before a statement is shown, the stand-in answers from the
+        same evidence. Raises ModelError for what only a person can fix.
         """
         self.notice, self.failed = "", False
         if not evidence:
@@ -149,28 +145,31 @@ class OllamaAnswerer:
         self._widen(_tokens(prompts.RULES, prompt), spare)
         start = PromptStart(prompts.RULES, layout.start, self._context)
         validator = Validator(
-            layout.grounder(),
+            Grounder(layout.evidence),
             self._verifier.for_answer(start) if self._verifier else None,
             layout.style,
             self._strict,
             best_quote,
         )
         longest = LONGEST_TOKEN * self._answer_tokens
-        pieces, is_told = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True), False
-        begun: list[str] = []
-        for piece in pieces:
-            begun += [piece] if piece else []
-            if begun:
+        pieces = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True)
+        first, has_reported = "", False
+        for first in pieces:
+            if first:
                 break
-            if self._end.has_thought and not is_told:
-                is_told = True
+            if self._end.has_thought and not has_reported:
+                has_reported = True
                 yield Thinking()
-        pieces = chain(begun, pieces)
-        parts = parts_of(pieces, layout.parser(), max_chars=longest, is_cut=lambda: self._end.is_early)
+        parts = parts_of(
+            chain([first] if first else [], pieces),
+            layout.parser(),
+            max_chars=longest,
+            is_cut=lambda: self._end.is_early,
+        )
         return (yield from validator.check(parts))
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
-        """See protocols.Answerer. If the model writes no usable question, the follow-up stays as it is."""
+        """See protocols.Answerer. If the model writes no usable question, the follow-up is unchanged."""
         turns = [f"Q: {turn.standalone_question}\nA: {_answer_text(turn)}" for turn in history[-REMEMBERED_TURNS:]]
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
@@ -190,9 +189,9 @@ class OllamaAnswerer:
     def _stream(
         self, system: str, prompt: str, *, shape: dict[str, Any] | None = None, tolerant: bool = False
     ) -> Iterator[str]:
-        """The model's output as it arrives, cut off where it exceeds the limit. `_end` says how it ended.
+        """The model's output as it arrives, cut off at the limit. `_end` says how it ended.
 
-        The context is that of the last `_widen`. tolerant: a server that fails ends the output. Otherwise raises
+        Uses the context of the last `_widen`. tolerant: a failing server ends the output instead of raising
         OllamaError. Raises ContextTooSmall for a prompt that the server truncated.
         """
         length = 0
@@ -209,14 +208,13 @@ class OllamaAnswerer:
                 self._end.reason = self._end.reason or str(chunk.response_metadata.get("done_reason") or "")
                 self._end.has_thought = self._end.has_thought or THOUGHT in chunk.additional_kwargs
                 prompt_tokens = chunk.usage_metadata["input_tokens"] if chunk.usage_metadata else 0
-                if self._end.has_thought:  # it is counted too
-                    prompt_tokens = 0
-                if prompt_tokens + TEMPLATE_TOKENS >= self._context:  # no space left: the server cut the prompt
+                prompt_tokens = 0 if self._end.has_thought else prompt_tokens  # the count includes a thought
+                if prompt_tokens + TEMPLATE_TOKENS >= self._context:  # no space left, so the server cut the prompt
                     raise self._too_small(prompt_tokens)
                 piece = str(chunk.content)
                 length += len(piece) or (THOUGHT not in chunk.additional_kwargs)
                 too_long = length > LONGEST_TOKEN * self._answer_tokens
-                self._end.reason = "length" if too_long else self._end.reason  # whoever reads may stop at this piece
+                self._end.reason = "length" if too_long else self._end.reason  # the reader may stop at this piece
                 yield piece
                 if too_long:
                     return
@@ -229,7 +227,7 @@ class OllamaAnswerer:
         return _tokens(system, prompt) + self._answer_tokens + self._model.room <= self._largest
 
     def _widen(self, prompt_tokens: int, spare: int) -> None:
-        """Choose the context size for a prompt. Raises ContextTooSmall if the model has none that large."""
+        """Choose the context size for a prompt. Raises ContextTooSmall if the model's largest is too small."""
         needed = prompt_tokens + self._answer_tokens
         if needed + self._model.room > self._largest:
             raise self._too_small(prompt_tokens)
@@ -262,6 +260,7 @@ def _faults(rejected: Sequence[RejectedSentence]) -> str:
 
 
 def _answer_text(turn: Answer) -> str:
+    """The answer of a turn, its sentences numbered if there are several."""
     if len(turn.sentences) < 2:
         return defused(turn.text)
     return " ".join(f"({number}) {defused(sentence.text)}" for number, sentence in enumerate(turn.sentences, 1))

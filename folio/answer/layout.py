@@ -1,4 +1,4 @@
-"""How a question and its evidence are laid out for a model, and how its output is read: as JSON or as prose. Pure."""
+"""The prompt for a question and its evidence, and the parser for the output: JSON or prose. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal
 
 from folio.answer import prompts
@@ -13,14 +14,12 @@ from folio.answer.fencing import evidence_block, note_line, numbered_block
 from folio.answer.parser import OutputParser, StatementParser, schema
 from folio.answer.validation import Parser
 from folio.answer_types import Evidence, Style
-from folio.grounding.grounder import Grounder
 from folio.grounding.sentences import EvidenceSentence, number_sentences
 from folio.text import estimate_tokens
 
-# Of the notes on the evidence, at most; the best passages' come first.
-NOTES_TOKENS = 1200
+NOTES_TOKENS = 1200  # maximum for the notes on the evidence; those on the best passages come first
 
-# statements: JSON in which each statement comes after the numbers of its sentences. prose: text with [n] markers.
+# statements: JSON with the sentence numbers before each statement. prose: text with [n] markers.
 AnswerFormat = Literal["statements", "prose"]
 
 _TASKS = {
@@ -39,17 +38,17 @@ class Layout:
     evidence: Sequence[Evidence]
     format: AnswerFormat
     style: Style
-    guided: bool = True  # whether the model sees the notes on the evidence, if there are any
+    guided: bool = True  # show the model the notes on the evidence, if there are any
 
     @cached_property
     def start(self) -> str:
-        """The evidence: what all prompts about this answer begin with."""
+        """The evidence, which every prompt about this answer begins with."""
         if self.format == "prose":
             blocks = [evidence_block(e.number, e.paper, _place(e), e.text) for e in self.evidence]
         else:
             blocks = [
                 numbered_block(piece.paper, _place(piece), [(s.number, s.text) for s in sentences])
-                for piece, sentences in groupby(self._sentences, key=_piece)
+                for piece, sentences in groupby(self._sentences, key=attrgetter("evidence"))
             ]
         return "\n\n".join(blocks) + "\n\n"
 
@@ -60,9 +59,9 @@ class Layout:
 
     @cached_property
     def notes(self) -> str:
-        """What a deep search noted on the evidence; "" without such notes.
+        """The notes of a deep search on the evidence; "" without notes.
 
-        It follows the evidence, because a verifier's prompts begin with that and must not see notes.
+        They follow the evidence: a verifier's prompts begin with the evidence and must not contain notes.
         """
         noted = [(piece, hit.summary) for piece in self.evidence for hit in piece.hits if hit.summary]
         lines = [note_line(self._marks(piece), note) for piece, note in noted] if self.guided else []
@@ -71,7 +70,7 @@ class Layout:
         return prompts.NOTES.format(notes="\n".join(lines)) if lines else ""
 
     def _marks(self, piece: Evidence) -> str:
-        """The numbers that the prompt has for a piece of evidence: its own, or those of its sentences."""
+        """The numbers of a piece of evidence in the prompt: its own, or those of its sentences."""
         if self.format == "prose":
             return f"[{piece.number}]"
         numbers = [sentence.number for sentence in self._sentences if sentence.evidence is piece]
@@ -79,18 +78,13 @@ class Layout:
 
     @property
     def shape(self) -> dict[str, Any] | None:
-        """The JSON Schema that the output must follow; None for prose."""
+        """The JSON Schema of the output; None for prose."""
         return schema(len(self._sentences), self.style) if self.format == "statements" else None
 
     def parser(self) -> Parser:
         """A parser for one output."""
-        return (
-            StatementParser(len(self._sentences)) if self.format == "statements" else OutputParser(len(self.evidence))
-        )
-
-    def grounder(self) -> Grounder:
-        """Judges the statements of one output."""
-        return Grounder(self.evidence)
+        is_prose = self.format == "prose"
+        return OutputParser(len(self.evidence)) if is_prose else StatementParser(len(self._sentences))
 
     @cached_property
     def _sentences(self) -> tuple[EvidenceSentence, ...]:
@@ -99,7 +93,3 @@ class Layout:
 
 def _place(evidence: Evidence) -> str:
     return f"{evidence.where}, {evidence.section}" if evidence.section else evidence.where
-
-
-def _piece(sentence: EvidenceSentence) -> Evidence:
-    return sentence.evidence

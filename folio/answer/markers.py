@@ -1,4 +1,4 @@
-"""Finds the citation markers in a model's output, and what only looks like one. Pure."""
+"""Cleans a model's output: citation markers, Markdown emphasis, HTML tags, links, terminal escapes. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MARKER = re.compile(
 )
 _WORDS_OF_MARKER = re.compile(r"(?!and\b)\b[^\W\d]+\.?\s*:?|#", re.I)
 TRAILING_MARKERS = re.compile(rf"(?:{MARKER.pattern})+", re.I)
-# Text within brackets that no sentence end can interrupt, even when the stream has only delivered a part of it.
+# Text within brackets that contains no sentence end, even if only a part of it has arrived.
 _UNBROKEN = r"[^\[\]【】［］〔〕<>.!?…。！？\n]|[.!?…](?=\S)|\bpp?\.\s"
 _OTHER_BRACKETS = re.compile(rf"[【［〔](\s*{NAMED}\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}})[】］〕]", re.I)
 _STUCK = re.compile(rf"(?<=[^\W\d][.!?…])(?=\[(?:\^|{NAMED})\d{{1,3}}\b(?:{_UNBROKEN}){{0,40}}\])", re.I)
 _CUT_MARKER = re.compile(rf"\s*[\[【]\s*{NAMED}[\d\s,;]*(?=[.!?…]*$)", re.I)
-# What looks like one of Folio's citations or a page reference: only the program writes those.
+# Text that looks like one of Folio's citations or a page reference, which only the program writes
 _FORGED = re.compile(
     rf"\s*\[[^\[\]]{{0,80}}(?:{_PAGE}|\.pdf\b)[^\[\]]{{0,20}}\]|\s*\([^()]{{0,80}}(?:{_PAGE}|\.pdf\b[^()]{{0,9}})\)",
     re.I,
@@ -33,7 +33,7 @@ _FORGED = re.compile(
 _EMPTY_BRACKETS = re.compile(
     r"(?!(?<=\w)\(\))\s*[(\[]\s*(?:see|source|sources|cf\.?|evidence|from|ref\.?)?\s*:?\s*[)\]]", re.I
 )
-# Code and formulas, where x[1] is an index.
+# Code and formulas, where x[1] is an index
 _VERBATIM = re.compile(r"`[^`]*`|\$(?!\s)[^$]*(?<!\s)\$(?!\d)|\\\(.*?\\\)|\\\[.*?\\\]")
 _INDEXED = re.compile(r"(?:^|[^\w])(?:[A-Za-z]|(?!\d+$)\w*[\d_]\w*)$")
 # After these a number in round brackets is part of a name: Equation (2), step (1)
@@ -57,16 +57,15 @@ _ENDS_IN_MARKER = re.compile(
 )
 _SECOND_STOP = re.compile(r"(?<![.\s])(?:\s\.|\.\.)$")
 _CODE_MARKERS = re.compile(rf"(?<!\s)(?=\s)(?:\s+(?:#|//|--|%))?(?:{MARKER.pattern})+\s*\.?$", re.I)
-# Nested markers are removed in this many rounds at most; after them all brackets are removed.
-_MOST_ROUNDS = 20
+_MOST_ROUNDS = 20  # to remove nested markers; after these all brackets are removed
 _NO_BRACKETS = str.maketrans("", "", "[]()【】")
 
 
 def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
-    """A sentence without its markers, and the numbers from 1 to count in them, each once, in order.
+    """A sentence without its markers, and the distinct numbers from 1 to count in them, in order.
 
-    Round brackets are a marker only at the end of the sentence, unless they may hold a year or an equation's number.
-    A list that contains 0, such as [0, 1], is an interval. In code and formulas, brackets hold an index.
+    Round brackets are a marker only at the end of the sentence, unless they may contain a year or an equation's number.
+    A list that contains 0, such as [0, 1], is an interval. In code and formulas, brackets contain an index.
     """
     numbers: dict[int, None] = {}
     text, rounds = one_line(text), 0
@@ -79,29 +78,29 @@ def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
 def end_of_code(line: str) -> int:
     """Where a line of code ends: before the markers after it and the space before them."""
     line = line.rstrip()
-    found = _CODE_MARKERS.search(line) if line.rstrip(" .").endswith(("]", ")")) else None
-    return found.start() if found else len(line)
+    markers = _CODE_MARKERS.search(line) if line.rstrip(" .").endswith(("]", ")")) else None
+    return markers.start() if markers else len(line)
 
 
 def _without_markers(text: str, count: int, numbers: dict[int, None]) -> str:
-    """One round of removal; adds to the numbers."""
+    """One round of removal. Adds the markers' numbers to `numbers`."""
     verbatim = [match.span() for match in _VERBATIM.finditer(text)]
 
     def take(match: re.Match[str]) -> str:
-        found = _numbers(match["numbers"])
-        if _is_text(match, found) or any(start <= match.start() < end for start, end in verbatim):
+        named = _numbers(match["numbers"])
+        if is_text(match, named) or any(start <= match.start() < end for start, end in verbatim):
             return match.group()
-        numbers.update((number, None) for number in found if 1 <= number <= count)
+        numbers.update((number, None) for number in named if 1 <= number <= count)
         return _TAKEN
 
-    def _is_text(match: re.Match[str], found: list[int]) -> bool:
-        before, behind = text[: match.start()], text[match.end() :]
+    def is_text(match: re.Match[str], named: list[int]) -> bool:
+        before, after = text[: match.start()], text[match.end() :]
         if match.group().startswith(("(", " (", "\n(")) and "[" not in match.group():
-            closes = not TRAILING_MARKERS.sub("", behind).strip(' .!?…"”»)')
-            return not closes or not found or max(found) > count or bool(_NUMBERED.search(before))
-        if 0 in found and len(found) > 1:
+            closes = not TRAILING_MARKERS.sub("", after).strip(' .!?…"”»)')
+            return not closes or not named or max(named) > count or bool(_NUMBERED.search(before))
+        if 0 in named and len(named) > 1:
             return True
-        return not match.group()[0].isspace() and bool(_INDEXED.search(before)) and bool(behind.strip(" .!?"))
+        return not match.group()[0].isspace() and bool(_INDEXED.search(before)) and bool(after.strip(" .!?"))
 
     plain = _TAKEN_TOGETHER.sub(_TAKEN, MARKER.sub(take, text))
     plain = _ENDS_IN_MARKER.sub("", _LEADS_TO_MARKER.sub("", plain.strip()))
@@ -114,14 +113,14 @@ def _without_markers(text: str, count: int, numbers: dict[int, None]) -> str:
 
 
 def _numbers(text: str) -> list[int]:
-    found: list[int] = []
+    numbers: list[int] = []
     for part in re.split(r"\s*(?:,|;|and|&)\s*", _WORDS_OF_MARKER.sub("", text)):
         first, _, last = re.sub(r"\s*[-–]\s*", "-", part).partition("-")
         if first.isdecimal() and last.isdecimal():
-            found.extend(range(int(first), min(int(last), int(first) + 20) + 1))
+            numbers.extend(range(int(first), min(int(last), int(first) + 20) + 1))
         elif first.isdecimal():
-            found.append(int(first))
-    return found
+            numbers.append(int(first))
+    return numbers
 
 
 def in_square_brackets(text: str) -> str:
@@ -129,7 +128,7 @@ def in_square_brackets(text: str) -> str:
     return _STUCK.sub(" ", _OTHER_BRACKETS.sub(r"[\1]", text))
 
 
-# Removes Markdown emphasis, HTML tags, links and terminal escapes from a model's output. Pure.
+# Markup
 
 _LIST_ITEM = re.compile(r"(?:(?:[-–•▪‣*+]|#+|\d{1,2}[.)])\s+)+")
 _EMPHASIS = re.compile(
@@ -152,7 +151,7 @@ CUT_ESCAPE = re.compile(
     r"|<(?:/?(?:t|th|thi|thin|think|thinki|thinkin|thinking)?)\Z",
     re.I,
 )
-# Zero-width joiners belong to other scripts; next to ASCII they only hide something.
+# Zero-width joiners belong to other scripts; next to ASCII they can only hide text.
 _LOST_JOINER = re.compile(r"(?<![\u200c\u200d])[\u200c\u200d]+(?=[\x00-\x7f])|(?<=[\x00-\x7f])[\u200c\u200d]+")
 
 
@@ -161,11 +160,8 @@ def printable(text: str) -> str:
     plain = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     if plain.isascii() and plain.isprintable():
         return plain
-    return "".join(char if char.isprintable() or char in "\n\u200c\u200d" else _replacement(char) for char in plain)
-
-
-def _replacement(char: str) -> str:
-    return "" if unicodedata.category(char) == "Cf" else " "
+    visible = (char for char in plain if unicodedata.category(char) != "Cf" or char in "\u200c\u200d")
+    return "".join(char if char.isprintable() or char in "\n\u200c\u200d" else " " for char in visible)
 
 
 def simplified(text: str) -> str:

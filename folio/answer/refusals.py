@@ -6,7 +6,7 @@ import re
 
 from folio.answer_types import REFUSAL
 
-_LONGEST = 1500  # characters that are searched; no sentence has more
+_LONGEST = 1500  # characters to search; no sentence has more
 _NOT = r"(?:\s+not|n['’]t)"
 _SOURCES = (
     r"(?:evidence|context|passages?|excerpts?|sources?|information|material|text|snippets?"
@@ -83,7 +83,7 @@ def is_weak_refusal(text: str, *, marked: bool = False) -> bool:
     """Whether a model says in its own words that it found no answer.
 
     "The authors could not find a difference" is no refusal: it is about the authors, not about the evidence.
-    marked: whether the sentence has a citation marker, which a statement about missing evidence needs not.
+    marked: whether the sentence has a citation marker; statements about missing evidence mostly have none.
     """
     text = text[:_LONGEST]
     return bool(_WEAK.search(text)) or (not marked and bool(_WEAK_UNMARKED.search(text)))

@@ -1,4 +1,4 @@
-"""Finds the lists, algorithms and tables in a text, each with the line that introduces it or its caption. Pure."""
+"""Finds lists, algorithms and tables in a text, each with its introduction or caption. Pure."""
 
 from __future__ import annotations
 
@@ -19,34 +19,31 @@ _STEP = re.compile(
 )
 # A line of an algorithm, "12: return x", has no continuation lines.
 _LINE_OF_CODE = re.compile(r"[ ]*\d{1,3}[ ]?:")
-# A line with a gap between two cells. One behind the end of a sentence is none: many set two blanks there.
+# A line with a gap between two cells. Two blanks after the end of a sentence are no gap.
 _ROW = re.compile(r"[ ]*\S.*?(?<![.!?:;,])(?<![.!?:;,][\"”’)\]])[ ]{2,}\S")
 # A line between table rows that names the rows after it.
 _GROUP_LABEL = re.compile(r"[ ]*[^\W\d_]{3}[^.]{0,37}$")
 _TABLE = re.compile(r"[ ]*table[ ]*[\dIVX]", re.I)
 _LEADS_IN = re.compile(r"[ ]*(?:table|algorithm|listing|box|procedure)[ ]*\d|.*:[ ]*$", re.I)
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-# Characters between the starts of two items of one list, at most.
-_ITEM_GAP = 500
-# The same where a separate paragraph, such as a formula, comes between them.
-_PARAGRAPH_GAP = 200
-# Lines of a caption above its table, at most.
-_CAPTION_LINES = 4
+# Maximum characters between the starts of two items of a list, and with a paragraph such as a formula in between
+_ITEM_GAP, _PARAGRAPH_GAP = 500, 200
+_CAPTION_LINES = 4  # maximum lines of a caption above its table
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A list, table, item or row to keep whole: the span [start, end), and whether its true start and end are known."""
+    """A list, table, item or row to keep whole: the span [start, end)."""
 
     start: int
     end: int
-    begins: bool = True
-    ends: bool = True
+    begins: bool = True  # False if it may begin before the text
+    ends: bool = True  # False if it may continue after the text
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A list or table: its span [start, end), introduction and caption included, and the spans of its items or rows."""
+    """A list or table: its span [start, end) with introduction or caption, and the spans of its items or rows."""
 
     kind: Literal["list", "table"]
     start: int
@@ -58,14 +55,14 @@ class Structure:
 def lists_and_tables(text: str, begins: bool, ends: bool) -> Iterator[Unit]:
     """The lists, algorithms and tables of a text as wholes, then their items and rows.
 
-    begins, ends: whether the paper begins or ends where the text does; if not, a list may continue beyond the text.
+    begins, ends: whether the text begins or ends where the paper does; if not, a list may continue beyond it.
     """
-    found = list(structures(text))
-    for whole in found:
+    wholes = list(structures(text))
+    for whole in wholes:
         if not whole.is_bibliography:  # single entries are enough
             is_last = len(text) - whole.end <= _ITEM_GAP
             yield Unit(whole.start, whole.end, begins or whole.start > _ITEM_GAP, ends or not is_last)
-    for whole in found:
+    for whole in wholes:
         yield from (Unit(start, end) for start, end in whole.items)
 
 
@@ -91,7 +88,7 @@ _Run = tuple[int, int, list[int]]
 
 
 def _lists(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
-    """Lists and algorithms. Lines after the last item belong to it until a paragraph or sentence ends."""
+    """Lists and algorithms. The last item continues until its paragraph or sentence ends."""
     starts = [number for number, line in enumerate(lines) if _STEP.match(text, *line)]
 
     def together(one: int, two: int) -> bool:
@@ -111,7 +108,7 @@ def _lists(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
 
 
 def _tables(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[_Run]:
-    """Tables: their rows, with the caption above or below."""
+    """Tables with the caption above or below."""
     rows = [number for number, line in enumerate(lines) if _ROW.match(text, *line)]
 
     def together(one: int, two: int) -> bool:

@@ -1,7 +1,7 @@
-"""A model's words -> the statements that may be shown, each with its citations; the others are left out. Pure.
+"""A model's words -> the statements to show, each with its citations; the others are left out. Pure.
 
 A citation's quote is a slice of the paper's text, and its page comes from the slice's offset (grounding/sentences.py).
-The only thing in a citation that comes from the model is the numbers of the evidence, and the program checks those.
+The model only contributes evidence numbers to a citation, and the program checks these.
 """
 
 from __future__ import annotations
@@ -22,21 +22,17 @@ from folio.grounding.sentences import citations, content_words, matching_words, 
 from folio.protocols import Claim, Entailment, Verifier
 from folio.text import one_line
 
-# A model that repeats itself this often in a row is stuck; the rest of its output is not read.
-MOST_REPEATS = 5
-# A verifier agrees from this probability on.
-LEAST_ENTAILED = 0.5
-# From this probability on it says that the paper contradicts a statement.
-LEAST_CONTRADICTED = 0.5
-# A quote with fewer words says nothing by itself.
-LEAST_QUOTE = 5
+MOST_REPEATS = 5  # in a row; after these the model is stuck, and the rest of its output is not read
+LEAST_ENTAILED = 0.5  # probability from which a verifier agrees
+LEAST_CONTRADICTED = 0.5  # probability from which it finds a contradiction
+LEAST_QUOTE = 5  # words; a shorter quote says nothing by itself
 NOWHERE = Attribution((), "", "", 0.0)
 TOO_LONG = Fault("too long", "it is too long for one sentence")
 NOT_ENTAILED = Fault("verifier", "the verifier finds that it does not follow from the cited sentences")
-CONTRADICTED = Fault("contradiction", "the verifier finds that the paper says the contrary")
+CONTRADICTED = Fault("contradiction", "the verifier finds that the paper says the opposite")
 NOT_QUOTED = Fault("strict", "it is not in the words of the paper")
-DANGLES = Fault("dangling", "what it speaks of was named in a statement that is left out")
-# Words that stand for what the statement before named
+DANGLES = Fault("dangling", "its subject is named in a statement that is left out")
+# Words that refer to the subject of the previous statement
 _POINTS_BACK = re.compile(
     r"\W*(?:(?:it|they|he|she|its|their|his|these|those|both|such|another)\b"
     r"(?! (?:is|was) (?:(?:also )?possible|important|worth|clear)\b)"
@@ -44,6 +40,10 @@ _POINTS_BACK = re.compile(
     r"|the (?:former|latter|same|second|third|other|others)\b)",
     re.I,
 )
+# Headings of a report. The program writes the list of references itself.
+_REFERENCES = re.compile(r"(?:key |list of |\W)*(?:references|sources|bibliography|citations)\b")
+_SUMMARY = re.compile(r"(?:executive |short |\W)*summary|(?:key |main )(?:points|findings)|tl;?dr")
+_ANALYSIS = re.compile(r"(?:detailed |in-depth |\W)*(?:analysis|discussion|details|report)$")
 
 Part = Sentence | RejectedSentence | Checking
 
@@ -60,11 +60,11 @@ class Parser(Protocol):
 class ValidationResult:
     """What became of a model's answer."""
 
-    shown: int  # statements
+    shown: int  # number of statements
     rejected: tuple[RejectedSentence, ...]
-    refused: bool  # the model said that the evidence does not answer, before any statement was shown
-    partly_refused: bool  # the model said so of a part of the question
-    unverified: str = ""  # why the verifier could not be asked about all statements
+    refused: bool  # the model found no answer, and no statement is shown
+    partly_refused: bool  # the model found no answer to a part of the question
+    unverified: str = ""  # why the verifier could not check all statements
 
     @property
     def failed(self) -> bool:
@@ -74,20 +74,19 @@ class ValidationResult:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement that has been looked up, and waits for its turn or for its verifier."""
+    """A statement that waits for its turn or for the verifier."""
 
     finding: Finding
     section: Section
-    marked: bool  # it named evidence
+    marked: bool  # the model named its evidence
 
 
 @dataclass
 class Validator:
-    """Decides which statements of one answer are shown, in their order.
+    """Decides which statements of one answer are shown, in order.
 
-    verifier: asked about statements in other words than the paper's; None for none. strict: show only what is quoted.
-    best_quote: a sentence of the evidence that answers the question; it takes the place of a first statement that is
-    left out. None if there is none.
+    verifier: checks reworded statements; None to show them unchecked. strict: show only quotes. best_quote: the
+    sentence of the evidence that answers best, to replace a first statement that is left out.
     """
 
     grounder: Grounder
@@ -104,25 +103,25 @@ class Validator:
     _partly_refused: bool = field(default=False, init=False)
 
     def check(self, parts: Iterable[ParsedSentence | Heading]) -> Generator[Part, None, ValidationResult]:
-        """Yield the statements that are shown and those that are left out, in order, as soon as they are decided.
+        """Yield each statement, shown or left out, in order and as soon as it is decided.
 
-        Reading stops at a refusal, or when the model only repeats itself.
+        Stops reading at a refusal, or when the model only repeats itself.
         """
-        for statement in self._looked_up(parts):
+        for statement in self._found_statements(parts):
             self._queue.append(statement)
             while self._queue and not self._waits(self._queue[0]):
-                yield from self._decided(self._queue.popleft(), None)
+                yield from self._decide(self._queue.popleft(), None)
             if self._refused:
                 break
-        unverified = yield from self._verified()
+        unverified = yield from self._verify()
         rejected = tuple(self._rejected.values())
         refused = self._refused and not self._shown
         partly = bool(self._shown) and (self._refused or self._partly_refused)
         return ValidationResult(self._shown, rejected, refused, partly, unverified)
 
-    def _looked_up(self, parts: Iterable[ParsedSentence | Heading]) -> Iterator[_Statement]:
+    def _found_statements(self, parts: Iterable[ParsedSentence | Heading]) -> Iterator[_Statement]:
         section = SUMMARY if self.style == "report" else Section()
-        seen: set[tuple[str, str]] = set()  # a report may say the same in its summary and in its analysis
+        seen: set[tuple[str, str]] = set()  # the summary and the analysis of a report may say the same
         in_references, repeats = False, 0
         for part in parts:
             if is_refusal(part.text):
@@ -150,13 +149,15 @@ class Validator:
     def _waits(self, statement: _Statement) -> bool:
         return statement.finding.outcome == "reworded" and self.verifier is not None and not self.strict
 
-    def _verified(self) -> Generator[Part, None, str]:
-        """Ask the verifier about the statements that wait; why it failed, if it did."""
+    def _verify(self) -> Generator[Part, None, str]:
+        """Verify the waiting statements; returns why the verifier failed, or ""."""
         waiting = [statement for statement in self._queue if self._waits(statement)]
         if self.verifier is None or not waiting:
             return ""
         yield Checking(len(waiting))
-        verdicts = self.verifier.entails([_claim(statement.finding) for statement in waiting])
+        findings = [statement.finding for statement in waiting]
+        claims = [Claim(f.statement, f.source.context, f.source.titles.partition("\n")[0]) for f in findings]
+        verdicts = self.verifier.entails(claims)
         left, problem, is_known = len(waiting), "", False
         while self._queue:
             statement = self._queue.popleft()
@@ -169,15 +170,15 @@ class Validator:
                 except ModelError as error:
                     problem, left = error.happened, 0
                 yield Checking(left)
-            yield from self._decided(statement, verdict)
-        return problem or ("" if is_known else f"{self.verifier.name} said neither yes nor no of any.")
+            yield from self._decide(statement, verdict)
+        return problem or ("" if is_known else f"{self.verifier.name} answered neither yes nor no to any.")
 
-    def _decided(self, statement: _Statement, verdict: Entailment | None) -> Iterator[Part]:
+    def _decide(self, statement: _Statement, verdict: Entailment | None) -> Iterator[Part]:
         finding = statement.finding
         fault = self._fault_of(finding, verdict)
         text = finding.statement
         if fault is None and self._last_left_out and _POINTS_BACK.match(text):
-            yield from self._instead(statement)
+            yield from self._quote_instead(statement)
         elif fault is None:
             by = self.verifier.name if self.verifier and verdict and verdict.entails is not None else ""
             yield from self._show(self._sentence(finding, statement.section, by))
@@ -189,10 +190,8 @@ class Validator:
 
     def _fault_of(self, finding: Finding, verdict: Entailment | None) -> Fault | None:
         """Why a statement is left out; None if it is shown."""
-        if finding.fault is not None:
-            return finding.fault
-        if finding.outcome == "reworded" and self.strict:
-            return NOT_QUOTED
+        if finding.fault is not None or (finding.outcome == "reworded" and self.strict):
+            return finding.fault or NOT_QUOTED
         if verdict is None or verdict.entails is None or verdict.entails >= LEAST_ENTAILED:
             return None
         return CONTRADICTED if verdict.contradicts >= LEAST_CONTRADICTED else NOT_ENTAILED
@@ -204,8 +203,8 @@ class Validator:
             return Sentence(finding.statement, quotes, others, section)
         return Sentence(finding.statement, quotes, others, section, "reworded", verified_by)
 
-    def _instead(self, statement: _Statement) -> Iterator[Part]:
-        """The quote of a statement whose own words would point at one that is left out."""
+    def _quote_instead(self, statement: _Statement) -> Iterator[Part]:
+        """The quote of a statement that refers to one that is left out, in its place."""
         text, words = statement.finding.statement, content_words(statement.finding.statement)
         nearest = max(statement.finding.source.sentences, key=lambda s: len(matching_words(words, tokens_of(s.text))))
         plain = one_line(nearest.text)
@@ -223,7 +222,7 @@ class Validator:
             yield rejected
 
     def _show(self, sentence: Sentence) -> Iterator[Part]:
-        """The sentence; before the first one, the best quote if the statement that was to answer is left out."""
+        """The sentence; before the first one, the best quote if the model's first statement is left out."""
         if self._lost_first and not self._shown and not sentence.instead_of:
             best = self.best_quote()
             if best is not None and _place(best.citations[0]) not in map(_place, sentence.citations):
@@ -233,10 +232,6 @@ class Validator:
         yield sentence
 
 
-def _claim(finding: Finding) -> Claim:
-    return Claim(finding.statement, finding.source.context, finding.source.titles.partition("\n")[0])
-
-
 def _place(citation: Citation) -> tuple[str, int, int]:
     return citation.paper.id, citation.start, citation.end
 
@@ -244,9 +239,9 @@ def _place(citation: Citation) -> tuple[str, int, int]:
 def parts_of(
     pieces: Iterable[str], parser: Parser, *, max_chars: int = 100_000, is_cut: Callable[[], bool] = lambda: False
 ) -> Iterator[ParsedSentence | Heading]:
-    """The statements and headings of a model's output as they arrive, of at most max_chars characters.
+    """The statements and headings of a model's output as they arrive, up to max_chars characters.
 
-    is_cut: called at the end; where it returns True the model was cut off, and what it left unfinished is dropped.
+    is_cut: called at the end; True means that the model was cut off, and an unfinished part is dropped.
     """
     length = 0
     for piece in pieces:
@@ -256,12 +251,6 @@ def parts_of(
             yield from parser.end(cut=True)
             return
     yield from parser.end(cut=is_cut())
-
-
-# The program writes the list of references itself.
-_REFERENCES = re.compile(r"(?:key |list of |\W)*(?:references|sources|bibliography|citations)\b")
-_SUMMARY = re.compile(r"(?:executive |short |\W)*summary|(?:key |main )(?:points|findings)|tl;?dr")
-_ANALYSIS = re.compile(r"(?:detailed |in-depth |\W)*(?:analysis|discussion|details|report)$")
 
 
 def _section(heading: str, current: Section, grounder: Grounder) -> Section:

@@ -1,7 +1,7 @@
-"""The checkpoint of a deep search: a file in the store's folder from which one that was stopped goes on.
+"""The checkpoint of a deep search: a file in the store's folder from which a stopped search can be resumed.
 
-It is JSON, with passages and papers as their ids; their texts stay in the library. LangGraph's own checkpointers import
-and call what a file names, if not told otherwise; of this one only what deep/checkpoint.py knows is made.
+It is JSON, with ids in place of passages and papers; their texts stay in the library. LangGraph's own checkpointers can
+import and call whatever a file names; this module only makes the types that it declares.
 """
 
 from __future__ import annotations
@@ -24,14 +24,183 @@ from folio.papers.model import Chunk, Hit, Paper
 from folio.search.retriever import Retriever
 from folio.system.files import open_regular, unusable, write_private
 
-# The state of a deep search as JSON and back: passages and papers as their ids, everything else by its declared type.
-#
-# What is read back may be anything: only the types that the dataclasses declare are made from it.
+VERSION = 2
+MOST_BYTES = 16 * 2**20  # of a file to read; three rounds with a model take 24 kB
+MOST_EVIDENCE = 1000  # passages for one answer
+AGAIN = "Ask the question again: " + command('ask --deep "What is ...?"')
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of the question."""
+
+    style: Style
+    evidence: int | None  # number of passages; None for the setting
+    filters: tuple[tuple[str, ...], ...]  # of papers, as typed
+
+
+@dataclass(frozen=True)
+class SearchHead:
+    """The search that a checkpoint belongs to."""
+
+    id: str
+    question: str  # standalone: a follow-up has its references filled in
+    options: SearchOptions
+    store: str  # Retriever.state
+    assessor: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search has come."""
+
+    step: str  # the last finished step; "" for none
+    state: DeepState  # after that step
+    events: tuple[DeepEvent, ...] = ()  # up to the end of that step
+    scored: tuple[EvidenceScored, ...] = ()  # during the next, unfinished step
+    calls: int = 0  # of this budget
+    seconds: float = 0.0
+    calls_before: int = 0  # of earlier, spent budgets
+    seconds_before: float = 0.0
+    is_spent: bool = False
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint whose papers and passages are not looked up yet."""
+
+    head: SearchHead
+    content: dict[str, Any]
+
+    def progress(self, retriever: Retriever) -> Progress:
+        """Look up the progress. Raises StoreError if it is damaged or refers to papers outside the library."""
+        with _readable():
+            ids: list[str] = from_json(list[str], self.content["papers"])
+            passages: list[int] = from_json(list[int], self.content["passages"])
+            if not all(0 <= id < 2**63 for id in passages):
+                raise ValueError("an id out of range")
+        papers = {paper.id: paper for paper in retriever.papers_by_id(ids)}
+        references = References(papers, retriever.passages_by_id(passages))
+        with _readable():
+            progress: Progress = from_json(Progress, self.content["progress"], references)
+            _require_whole(progress)
+        return progress
+
+
+def checkpoint_path(store: Path) -> Path:
+    """The checkpoint file of this store."""
+    return store / "deep_search.json"
+
+
+def read(path: Path) -> Checkpoint:
+    """The checkpoint of the last search. Raises UsageError if there is none, StoreError if it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            text = file.read(MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        raise UsageError(
+            "There is no deep search to resume.",
+            "Only a stopped search is kept, and none with QUERY_LOG=false or --no-log. Start one: "
+            + command('ask --deep "What is ...?"'),
+        ) from error
+    except OSError as error:
+        raise unusable(error) from error
+    with _readable():
+        if len(text) > MOST_BYTES:
+            raise ValueError("too long")
+        content = json.loads(text)
+        version = content["version"]
+        if version == VERSION:
+            head: SearchHead = from_json(SearchHead, content["head"])
+            evidence = head.options.evidence
+            if not head.question.strip() or (evidence is not None and not 1 <= evidence <= MOST_EVIDENCE):
+                raise ValueError("an impossible question")
+            return Checkpoint(head, content)
+    raise StoreError("The stopped deep search was saved by another version of Folio.", AGAIN)
+
+
+class CheckpointFile:
+    """The file of one search. The next search replaces it; a search that ends by itself removes it."""
+
+    def __init__(self, path: Path, options: SearchOptions, *, writes: bool, notice: Callable[[str], None]) -> None:
+        """writes: False writes nothing; only the file of a resumed search is removed at its end."""
+        self._path = path
+        self.options = options
+        self._writes = writes
+        self._notice = notice
+        self._id = ""
+        self.is_kept = False  # the search can be resumed
+
+    def begin(self, resumed: SearchHead | None = None) -> None:
+        """Start a search, or resume one."""
+        self._id = resumed.id if resumed else token_hex(8)
+        self.is_kept = resumed is not None
+
+    def write(self, question: str, store: str, assessor: str, progress: Progress) -> None:
+        """Replace the file. If it cannot be written, report that once; the search continues."""
+        if not self._writes:
+            return
+        used = References()
+        head = to_json(SearchHead(self._id, question, self.options, store, assessor), used)
+        content = {"version": VERSION, "head": head, "progress": to_json(progress, used)}
+        try:
+            write_private(self._path, json.dumps({**content, "papers": [*used.papers], "passages": [*used.passages]}))
+            self.is_kept = True
+        except (OSError, StoreError) as error:
+            self._writes = False
+            reason = error.happened if isinstance(error, StoreError) else unusable(error).happened
+            self._notice(f"If this search is stopped, it cannot be resumed: {reason}")
+
+    def remove(self) -> None:
+        """Remove the file, unless it belongs to another search by now."""
+        with suppress(UsageError, StoreError, OSError):
+            if self.is_kept and read(self._path).head.id == self._id:
+                remove_all(self._path)
+        self.is_kept = False
+
+
+def remove_all(path: Path) -> bool:
+    """Remove a checkpoint and the temporary file of a killed process. Returns whether there was one."""
+    files = [file for file in (path, path.with_name(f"{path.name}.new")) if file.is_symlink() or file.exists()]
+    for file in files:
+        file.unlink(missing_ok=True)
+    return bool(files)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turns every error in the file's content into one StoreError."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged() from error
+
+
+def damaged() -> StoreError:
+    return StoreError("The stopped deep search cannot be read: its file is damaged.", AGAIN)
+
+
+def _require_whole(progress: Progress) -> None:
+    """Raises ValueError for impossible values."""
+    state = progress.state
+    places = [query.part for query in (*state.queries, *(query for query, _ in state.found))]
+    places += [context.part for context in state.contexts] + [part for part, _ in state.read]
+    counts = (state.round, progress.calls, progress.calls_before)
+    steps = {step.__name__ for step in graph.STEPS}
+    if (
+        (progress.step and (progress.step not in steps or not state.parts))
+        or not all(0 <= place < len(state.parts) for place in places)
+        or min(*counts, progress.seconds, progress.seconds_before) < 0
+    ):
+        raise ValueError("impossible values")
+
+
+# JSON that refers to papers and passages by id. A file may contain anything: only the declared types are made from it.
 
 
 @dataclass
 class References:
-    """The papers and passages that JSON has the ids of: those that were written, or that an id is looked up in."""
+    """Papers and passages by id: collected while writing, looked up while reading."""
 
     papers: dict[str, Paper] = field(default_factory=dict)
     passages: dict[int, tuple[Chunk, Paper, str]] = field(default_factory=dict)
@@ -45,7 +214,7 @@ class References:
         return HitReference(value.chunk.id, float(value.score), dense, lexical, value.highlights, value.summary)
 
     def resolve(self, reference: str | HitReference) -> Paper | Hit:
-        """Raises KeyError for an id that is not there, ValueError for a highlight outside its passage."""
+        """Raises KeyError for an unknown id, ValueError for a highlight outside its passage."""
         if isinstance(reference, str):
             return self.papers[reference]
         id, score, dense, lexical, highlights, summary = reference
@@ -56,184 +225,12 @@ class References:
 
 
 def to_json(value: object, references: References) -> Any:
-    """A value of dataclasses, tuples, frozensets, texts and numbers as JSON's types."""
+    """A value of dataclasses, tuples, frozensets, texts and numbers as JSON types."""
     kind: Any = type(value)
     return stored_form(kind).dump_python(value, mode="json", context=references)
 
 
-def from_json(kind: Any, written: object, references: References | None = None) -> Any:
-    """The value of this type that `to_json` wrote. Raises ValueError for anything else, KeyError for an unknown id."""
-    text = json.dumps(written, allow_nan=False)
+def from_json(kind: Any, value: object, references: References | None = None) -> Any:
+    """The value that `to_json` wrote. Raises ValueError for anything else, KeyError for an unknown id."""
+    text = json.dumps(value, allow_nan=False)
     return stored_form(kind).validate_json(text, strict=True, extra="forbid", context=references)
-
-
-VERSION = 2
-# Of a file that is read. One of three rounds with a model has 24 kB.
-MOST_BYTES = 16 * 2**20
-MOST_EVIDENCE = 1000  # passages for one answer
-AGAIN = "Ask the question again: " + command('ask --deep "What is ...?"')
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """What a person asked besides the question."""
-
-    style: Style
-    evidence: int | None  # passages to answer from; None for the setting
-    filters: tuple[tuple[str, ...], ...]  # of papers, as they were typed
-
-
-@dataclass(frozen=True)
-class SearchHead:
-    """Which search a checkpoint is of."""
-
-    id: str
-    question: str  # as it was searched: a follow-up has its references filled in
-    options: SearchOptions
-    store: str  # Retriever.state
-    assessor: str
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a search has come."""
-
-    step: str  # the last that finished; "" for none
-    state: DeepState  # after it
-    events: tuple[DeepEvent, ...] = ()  # until then
-    scored: tuple[EvidenceScored, ...] = ()  # after it, of a step that did not finish
-    calls: int = 0  # of this budget
-    seconds: float = 0.0
-    calls_before: int = 0  # of earlier budgets, which were spent
-    seconds_before: float = 0.0
-    is_spent: bool = False
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """One that was read, and not looked up in the library yet."""
-
-    head: SearchHead
-    written: dict[str, Any]
-
-    def progress(self, retriever: Retriever) -> Progress:
-        """Raises StoreError if it cannot be read or names what the library does not have."""
-        with _readable():
-            ids: list[str] = from_json(list[str], self.written["papers"])
-            passages: list[int] = from_json(list[int], self.written["passages"])
-            if not all(0 <= id < 2**63 for id in passages):
-                raise ValueError("no ids")
-        papers = {paper.id: paper for paper in retriever.papers_by_id(ids)}
-        references = References(papers, retriever.passages_by_id(passages))
-        with _readable():
-            progress: Progress = from_json(Progress, self.written["progress"], references)
-            _require_whole(progress)
-        return progress
-
-
-def checkpoint_path(store: Path) -> Path:
-    """Where a deep search of this store is kept until it is done."""
-    return store / "deep_search.json"
-
-
-def read(path: Path) -> Checkpoint:
-    """The checkpoint of the last search. Raises UsageError if there is none, StoreError if it cannot be read."""
-    try:
-        with open_regular(path) as file:
-            text = file.read(MOST_BYTES + 1)
-    except FileNotFoundError as error:
-        raise UsageError(
-            "There is no deep search to go on with.",
-            "Only one that was stopped is kept, and none with QUERY_LOG=false or --no-log. Ask one: "
-            + command('ask --deep "What is ...?"'),
-        ) from error
-    except OSError as error:
-        raise unusable(error) from error
-    with _readable():
-        if len(text) > MOST_BYTES:
-            raise ValueError("too long")
-        written = json.loads(text)
-        version = written["version"]
-        if version == VERSION:
-            head: SearchHead = from_json(SearchHead, written["head"])
-            evidence = head.options.evidence
-            if not head.question.strip() or (evidence is not None and not 1 <= evidence <= MOST_EVIDENCE):
-                raise ValueError("what nobody asks")
-            return Checkpoint(head, written)
-    raise StoreError("The deep search that was stopped was kept by another version of Folio.", AGAIN)
-
-
-class CheckpointFile:
-    """Where one search is kept; the next one takes its place. A search that ends by itself removes it."""
-
-    def __init__(self, path: Path, options: SearchOptions, *, writes: bool, notice: Callable[[str], None]) -> None:
-        """writes: False leaves the disk as it is, but for a search that was resumed and is done."""
-        self._path = path
-        self.options = options
-        self._writes = writes
-        self._notice = notice
-        self._id = ""
-        self.is_kept = False  # whether the search can be resumed
-
-    def begin(self, resumed: SearchHead | None = None) -> None:
-        """A search begins, or one that was kept goes on."""
-        self._id = resumed.id if resumed else token_hex(8)
-        self.is_kept = resumed is not None
-
-    def write(self, question: str, store: str, assessor: str, progress: Progress) -> None:
-        """Replace what is kept. Where it cannot be written, that is said once, and the search goes on."""
-        if not self._writes:
-            return
-        used = References()
-        head = to_json(SearchHead(self._id, question, self.options, store, assessor), used)
-        written = {"version": VERSION, "head": head, "progress": to_json(progress, used)}
-        try:
-            write_private(self._path, json.dumps({**written, "papers": [*used.papers], "passages": [*used.passages]}))
-            self.is_kept = True
-        except (OSError, StoreError) as error:
-            self._writes = False
-            reason = error.happened if isinstance(error, StoreError) else unusable(error).happened
-            self._notice(f"If this search is stopped, it cannot be resumed: {reason}")
-
-    def remove(self) -> None:
-        """Remove what is kept, unless it is of another search by now."""
-        with suppress(UsageError, StoreError, OSError):
-            if self.is_kept and read(self._path).head.id == self._id:
-                remove_all(self._path)
-        self.is_kept = False
-
-
-def remove_all(path: Path) -> bool:
-    """Remove a checkpoint, and what a killed process may have left of one. Returns whether there was any."""
-    found = [file for file in (path, path.with_name(f"{path.name}.new")) if file.is_symlink() or file.exists()]
-    for file in found:
-        file.unlink(missing_ok=True)
-    return bool(found)
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Whatever is wrong with what is read becomes one error."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise damaged() from error
-
-
-def damaged() -> StoreError:
-    return StoreError("The deep search that was stopped cannot be read: its file is damaged.", AGAIN)
-
-
-def _require_whole(progress: Progress) -> None:
-    """Raises ValueError for values that no search has."""
-    state = progress.state
-    places = [query.part for query in (*state.queries, *(query for query, _ in state.found))]
-    places += [context.part for context in state.contexts] + [part for part, _ in state.read]
-    counts = (state.round, progress.calls, progress.calls_before)
-    steps = {step.__name__ for step in graph.STEPS}
-    if (
-        (progress.step and (progress.step not in steps or not state.parts))
-        or not all(0 <= place < len(state.parts) for place in places)
-        or min(*counts, progress.seconds, progress.seconds_before) < 0
-    ):
-        raise ValueError("values that no search has")

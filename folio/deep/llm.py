@@ -1,6 +1,6 @@
-"""A chat model plans a deep search and scores passages, several at once: a summary and a relevance, as JSON.
+"""A chat model as the assessor of a deep search: it plans, scores passages, rephrases, and compares papers.
 
-What it says chooses and orders the evidence, and nothing else: answers are checked against the pages as always.
+Its replies only choose and order the evidence; answers are checked against the pages as always.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from folio.answer import prompts
 from folio.answer.fencing import passage_block
 from folio.answer.layout import Layout
 from folio.answer.markers import printable, simplified
+from folio.answer.parser import object_schema
 from folio.answer.reply_json import JsonModel, StoppedError, lines_of, list_shape, printable_line
 from folio.answer_types import Evidence
 from folio.deep.types import MOST_RELEVANCE, Assessment, Budget, NamedClaim
@@ -25,80 +26,27 @@ from folio.papers.model import Hit
 from folio.question.parts import MOST_PARTS
 from folio.text import one_line, tokenize
 
-# What a chat model is asked about what papers say the same and otherwise, and how its reply is read. Pure.
-
-MOST_CLAIMS = 6
-MOST_SENTENCES = 6  # of one side
+MOST_CLAIMS, MOST_SENTENCES = 6, 6  # in a comparison, and on each side of a claim
 LONGEST_CLAIM = 400  # characters
 CLAIMS_REPLY_TOKENS = 768
-
-
-def claims_schema(sentences: int) -> dict[str, Any]:
-    """The JSON Schema of a reply over evidence of so many sentences."""
-    numbers = {
-        "type": "array",
-        "items": {"type": "integer", "enum": list(range(1, sentences + 1))},
-        "maxItems": MOST_SENTENCES,
-    }
-    claim = {
-        "type": "object",
-        "properties": {
-            "claim": {"type": "string", "maxLength": LONGEST_CLAIM},
-            "same": {**numbers, "minItems": 1},
-            "other": numbers,
-        },
-        "required": ["claim", "same", "other"],
-    }
-    return {
-        "type": "object",
-        "properties": {"claims": {"type": "array", "items": claim, "maxItems": MOST_CLAIMS}},
-        "required": ["claims"],
-    }
-
-
-def read_claims(found: Any, sentences: int) -> list[NamedClaim] | None:
-    """The claims in a reply, with the numbers that exist; None for a reply that is no list of claims."""
-    listed = found.get("claims") if isinstance(found, dict) else None
-    if not isinstance(listed, list):
-        return None
-    claims = []
-    for one in listed[:MOST_CLAIMS]:
-        said = one.get("claim") if isinstance(one, dict) else None
-        if isinstance(said, str):
-            text = one_line(simplified(printable(said[:LONGEST_CLAIM])))
-            same, other = (_numbers(one.get(side), sentences) for side in ("same", "other"))
-            claims += [NamedClaim(text, same, other)] if text and same else []
-    return claims
-
-
-def _numbers(found: Any, sentences: int) -> tuple[int, ...]:
-    listed = found if isinstance(found, list) else []
-    known = (number for number in listed if type(number) is int and 1 <= number <= sentences)
-    return tuple(dict.fromkeys(known))[:MOST_SENTENCES]
-
-
 LONGEST_SUMMARY, LONGEST_QUERY = 600, 200  # characters
 MOST_QUERIES = 3
 REPLY_TOKENS = 256
 T = TypeVar("T")
 _POLL_S = 0.1  # between two calls of check_cancelled while waiting for the threads
 
-_ASSESSMENT: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "summary": {"type": "string", "maxLength": LONGEST_SUMMARY},
-        "relevance": {"type": "integer", "minimum": 0, "maximum": MOST_RELEVANCE},
-    },
-    "required": ["summary", "relevance"],
-}
+_ASSESSMENT = object_schema(
+    summary={"type": "string", "maxLength": LONGEST_SUMMARY},
+    relevance={"type": "integer", "minimum": 0, "maximum": MOST_RELEVANCE},
+)
 _QUERIES = list_shape("queries", 1, MOST_QUERIES, LONGEST_QUERY)
 _PARTS = list_shape("parts", 0, MOST_PARTS, LONGEST_QUERY)
 
 
 class LlmAssessor:
-    """See deep_types.Assessor. A passage whose reply is no score twice, or that is too long, is not scored.
+    """See types.Assessor and types.Comparer. A passage is not scored if it is too long or two replies are unusable.
 
-    A server that is lost, or whose model fails twice on a prompt, ends the search: nothing would be scored after it.
+    A lost server, or a model that fails twice on a prompt, ends the search: it would score nothing more.
     """
 
     uses_model = True
@@ -114,7 +62,7 @@ class LlmAssessor:
     ) -> None:
         """Asks the server about the model. Raises as OllamaServer.require_local does.
 
-        parallel: calls at once. tokens: as for JsonModel. check_cancelled: called often; what it raises ends the work.
+        parallel: simultaneous calls. tokens: as for JsonModel. check_cancelled: called often; an exception ends a call.
         """
         self._model = JsonModel(server, model, tokens=tokens)
         self._parallel = parallel
@@ -122,7 +70,7 @@ class LlmAssessor:
         self.name = f"{self._model.name} (Ollama)"
 
     def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
-        """See deep_types.Assessor."""
+        """Scores several passages at once."""
         stop = Event()
         pool = ThreadPoolExecutor(self._parallel, thread_name_prefix="assess")
         try:
@@ -133,7 +81,7 @@ class LlmAssessor:
             pool.shutdown(cancel_futures=True)
 
     def _wait(self, future: Future[T]) -> T:
-        """What a thread returns, or what ends the work meanwhile."""
+        """The thread's result. Calls check_cancelled while waiting."""
         while True:
             self._check_cancelled()
             if wait([future], _POLL_S).done:
@@ -141,50 +89,44 @@ class LlmAssessor:
 
     def _assess(self, question: str, hit: Hit, budget: Budget, stop: Event) -> Assessment:
         prompt = prompts.ASSESS.format(evidence=passage_block(1, hit.paper, hit.where, hit.text), question=question)
-        return self._asked(prompt, _ASSESSMENT, _assessment, budget, stop) or Assessment(None)
+        return self._ask(prompt, _ASSESSMENT, _assessment, budget, stop) or Assessment(None)
 
     def parts(self, question: str, budget: Budget) -> list[str] | None:
-        """See deep_types.Assessor."""
+        """The parts that the model names."""
         prompt = prompts.PLAN.format(question=question)
-        return self._ask(prompt, _PARTS, lambda reply: _parts(reply, question), budget)
+        read = partial(_parts, question=question)
+        return self._in_thread(lambda stop: self._ask(prompt, _PARTS, read, budget, stop))
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
-        """See deep_types.Assessor."""
-        prompt = prompts.REPHRASE.format(question=question, asked="\n".join(f"- {text}" for text in asked))
-        return self._ask(prompt, _QUERIES, _queries, budget) or []
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
+        """The model's rewordings."""
+        prompt = prompts.REPHRASE.format(question=question, asked="\n".join(f"- {text}" for text in earlier))
+        return self._in_thread(lambda stop: self._ask(prompt, _QUERIES, _queries, budget, stop)) or []
 
     def compare(self, question: str, evidence: Sequence[Evidence], budget: Budget) -> list[NamedClaim]:
-        """See deep_types.Comparer. Of more evidence than the model's context holds, the first pieces are compared.
+        """Compares the first pieces of evidence, as many as fit into the model's context.
 
-        The prompt begins as the answer's does, so that the server has read its evidence.
+        The prompt begins like the answer's, so that the server has its evidence in the cache.
         """
         for pieces in range(len(evidence), 1, -1):
             layout = Layout(question, evidence[:pieces], "statements", "plain")
             prompt = layout.start + prompts.COMPARE.format(question=question)
             if self._model.fits(prompt, CLAIMS_REPLY_TOKENS):
                 count = len(number_sentences(layout.evidence))
-                read = partial(read_claims, sentences=count)
-                return self._ask(prompt, claims_schema(count), read, budget, CLAIMS_REPLY_TOKENS) or []
+                shape, read = claims_schema(count), partial(read_claims, sentences=count)
+                ask = partial(self._ask, prompt, shape, read, budget, longest=CLAIMS_REPLY_TOKENS)
+                return self._in_thread(ask) or []
         return []
 
-    def _ask(
-        self,
-        prompt: str,
-        shape: dict[str, Any],
-        read: Callable[[Any], T | None],
-        budget: Budget,
-        longest: int = REPLY_TOKENS,
-    ) -> T | None:
-        """See _asked; it can be cancelled meanwhile."""
+    def _in_thread(self, ask: Callable[[Event], T | None]) -> T | None:
+        """Call the model in a thread, so that the call can be cancelled."""
         with ThreadPoolExecutor(1) as pool:
             stop = Event()
-            future: Future[T | None] = pool.submit(partial(self._asked, prompt, shape, read, budget, stop, longest))
             try:
-                return self._wait(future)
+                return self._wait(pool.submit(ask, stop))
             finally:
                 stop.set()
 
-    def _asked(
+    def _ask(
         self,
         prompt: str,
         shape: dict[str, Any],
@@ -193,10 +135,7 @@ class LlmAssessor:
         stop: Event,
         longest: int = REPLY_TOKENS,
     ) -> T | None:
-        """What `read` makes of the model's reply; None if it made nothing of TRIES replies, or there was none.
-
-        longest: tokens of a reply.
-        """
+        """The value that `read` makes of the reply; None without a usable one. longest: maximum tokens of a reply."""
 
         def check() -> None:
             if stop.is_set() or budget.out_of_time:
@@ -216,26 +155,59 @@ class LlmAssessor:
             raise
 
 
-def _assessment(found: Any) -> Assessment | None:
-    """None for anything but a whole number from 0 to 10 and perhaps a text."""
-    if not isinstance(found, dict):
+def _assessment(reply: Any) -> Assessment | None:
+    """The relevance and the summary in a reply; None without a whole number from 0 to 10."""
+    if not isinstance(reply, dict):
         return None
-    relevance, summary = found.get("relevance"), found.get("summary", "")
+    relevance, summary = reply.get("relevance"), reply.get("summary", "")
     if type(relevance) is not int or not 0 <= relevance <= MOST_RELEVANCE or not isinstance(summary, str):
         return None
     return Assessment(relevance, printable_line(simplified(printable(summary)), LONGEST_SUMMARY))
 
 
-def _queries(found: Any) -> list[str] | None:
-    return lines_of(found, "queries", MOST_QUERIES, LONGEST_QUERY) or None
+def _queries(reply: Any) -> list[str] | None:
+    return lines_of(reply, "queries", MOST_QUERIES, LONGEST_QUERY) or None
 
 
-def _parts(found: Any, question: str) -> list[str] | None:
-    """[] for a question without parts. A part that has no word of the question is none, nor is the question itself."""
-    lines = lines_of(found, "parts", MOST_PARTS, LONGEST_QUERY)
+def _parts(reply: Any, question: str) -> list[str] | None:
+    """[] for a question without parts. Ignores parts without a word of the question, and the question itself."""
+    lines = lines_of(reply, "parts", MOST_PARTS, LONGEST_QUERY)
     if lines is None:
         return None
     whole = tokenize(question)
     parts = {tuple(tokenize(line)): line for line in lines}
     kept = [line for words, line in parts.items() if words != tuple(whole) and not set(whole).isdisjoint(words)]
     return kept if len(kept) > 1 else []
+
+
+def claims_schema(sentences: int) -> dict[str, Any]:
+    """The JSON Schema of a comparison. sentences: number of sentences of the evidence."""
+    numbers = {
+        "type": "array",
+        "items": {"type": "integer", "enum": list(range(1, sentences + 1))},
+        "maxItems": MOST_SENTENCES,
+    }
+    claim = {"type": "string", "maxLength": LONGEST_CLAIM}
+    items = object_schema(claim=claim, same={**numbers, "minItems": 1}, other=numbers)
+    return object_schema(claims={"type": "array", "items": items, "maxItems": MOST_CLAIMS})
+
+
+def read_claims(reply: Any, sentences: int) -> list[NamedClaim] | None:
+    """The claims in a reply, with the existing numbers; None if it has no list of claims."""
+    listed = reply.get("claims") if isinstance(reply, dict) else None
+    if not isinstance(listed, list):
+        return None
+    claims = []
+    for one in listed[:MOST_CLAIMS]:
+        claim = one.get("claim") if isinstance(one, dict) else None
+        if isinstance(claim, str):
+            text = one_line(simplified(printable(claim[:LONGEST_CLAIM])))
+            same, other = (_numbers(one.get(side), sentences) for side in ("same", "other"))
+            claims += [NamedClaim(text, same, other)] if text and same else []
+    return claims
+
+
+def _numbers(value: Any, sentences: int) -> tuple[int, ...]:
+    listed = value if isinstance(value, list) else []
+    known = (number for number in listed if type(number) is int and 1 <= number <= sentences)
+    return tuple(dict.fromkeys(known))[:MOST_SENTENCES]

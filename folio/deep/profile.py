@@ -1,4 +1,4 @@
-"""Says what the evidence of a deep answer is worth as a whole, once the answer is there."""
+"""The evidence profile of a deep answer: confidence, agreements and differences, open questions, age."""
 
 from __future__ import annotations
 
@@ -43,29 +43,111 @@ from folio.question.kind import question_type
 from folio.search.retriever import Retriever
 from folio.text import fold, one_line, sentence_spans
 
-# Where papers agree and where they differ: groups of their sentences, each checked against the claim they stand for.
-#
-# A model names the sentences (NamedClaim); without one, rules find two papers that deny each other or give another
-# number for one thing. What is shown are the papers' sentences alone, never the model's claim. Pure.
 
-MOST_GROUPS = 4  # of agreements, and of differences
-MOST_QUOTES = 3  # of papers that say the same
-# A sentence with fewer words says too little, one with more is mostly a table or several sentences
-LEAST_WORDS, MOST_WORDS = 6, 80
+class EvidenceWeigher:
+    """Makes the evidence profiles of answers from one library."""
+
+    def __init__(
+        self, retriever: Retriever, meaning: Embedder, limits: DeepLimits, comparer: Comparer | None = None
+    ) -> None:
+        """meaning: the built-in embedder. comparer: a model that compares papers; None for rules alone."""
+        self._retriever = retriever
+        self._meaning = meaning
+        self._limits = limits
+        self._comparer = comparer
+
+    def profile(self, answer: Answer, trace: DeepTrace) -> EvidenceProfile | None:
+        """The profile; None for a refusal or a remark.
+
+        trace: of the search; the comparison may use the rest of its budget. After Ctrl-C, a failure of the model or
+        without budget, rules compare. Raises ModelError for the built-in embedder, StoreDamaged.
+        """
+        if not answer.sentences:
+            return None
+        question = answer.standalone_question
+        relevant = [piece for piece in answer.evidence if piece.score >= RELEVANT / MOST_RELEVANCE]
+        named: list[NamedClaim] = []
+        budget = Budget(max(0, self._limits.calls - trace.calls), max(0.0, self._limits.seconds - trace.seconds))
+        if self._comparer and len({piece.paper.id for piece in relevant}) > 1:
+            try:
+                named = self._comparer.compare(question, relevant, budget)
+            except (KeyboardInterrupt, ModelError):
+                named = []
+        comparison = compared(relevant, named)
+        cited = list(dict.fromkeys(citation.paper for citation in answer.citations))
+        papers = list(dict.fromkeys([*(piece.paper for piece in relevant), *cited]))
+        return EvidenceProfile(
+            basis_of(answer, trace),
+            None if self._comparer else deep_confidence(question, trace.events),
+            comparison.agreements,
+            comparison.differences,
+            open_questions(question, papers, lambda p: self._retriever.text(p.id, 0, p.length), self._meaning),
+            age_of(cited),
+            self._comparer.name if self._comparer and named else "",
+            budget.calls,
+        )
+
+
+def basis_of(answer: Answer, trace: DeepTrace) -> Basis:
+    """The numbers behind an answer."""
+    scores = [event.assessment.relevance or 0 for event in trace.events if isinstance(event, EvidenceScored)]
+    cited = {quote.paper for sentence in answer.sentences for quote in sentence.citations}
+    papers = [paper for paper in cited if not (paper.flag and paper.flag.is_grave)]
+    relevant = sum(score >= RELEVANT for score in scores)
+    return Basis(len(papers), relevant, len(scores), len(answer.sentences), answer.dropped)
+
+
+def age_of(papers: list[Paper]) -> Age:
+    """The sure years of these papers."""
+    years = [sure_year(paper.metadata) for paper in papers]
+    known = sorted(year for year in years if year is not None)
+    return Age(tuple(known), len(years) - len(known))
+
+
+# For answers without a model: minimum relevance of the best passage, level, and the share of such answers that were
+# right, as the mean of two sets (`benchmarks/deep_confidence.py`, docs/trust.md). The number of papers does not count:
+# it goes with right answers on one set and with wrong ones on the other.
+LEVELS: tuple[tuple[int, Level, float], ...] = ((6, "medium", 0.6), (0, "low", 0.23))
+
+
+def deep_confidence(question: str, events: Sequence[DeepEvent]) -> Confidence | None:
+    """The confidence of an answer made of quotes; None if nothing was scored.
+
+    events: of its search. An answer to several parts is as sure as its least sure part.
+    """
+    best: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, EvidenceScored):
+            best[event.part] = max(best.get(event.part, 0), event.assessment.relevance or 0)
+    if len(best) > 1:
+        best.pop(question, None)
+    if not best:
+        return None
+    weakest = min(best.values())
+    return next(Confidence(share, level) for least, level, share in LEVELS if weakest >= least)
+
+
+# Agreements and differences: a model groups sentences (NamedClaim), and each is checked against the claim. Without a
+# model, rules find papers that deny each other or give different numbers for the same thing. Only the papers' sentences
+# are shown, never the model's claim.
+
+MOST_GROUPS = 4  # agreements, and differences
+MOST_QUOTES = 3  # on one side
+LEAST_WORDS, MOST_WORDS = 6, 80  # of a sentence; a longer one is mostly a table or several sentences
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was found."""
+    """The agreements and differences of papers."""
 
     agreements: tuple[Agreement, ...] = ()
     differences: tuple[Difference, ...] = ()
 
 
 def compared(evidence: Sequence[Evidence], named: Iterable[NamedClaim]) -> Comparison:
-    """What of a model's claims holds, then the differences that rules find among the sentences that are left.
+    """The claims of a model that hold, then the differences that rules find among the other sentences.
 
-    Only evidence that is relevant counts. No sentence stands in two groups.
+    Only relevant evidence counts. No sentence is in two groups.
     """
     every = number_sentences(evidence)
     sentences = {sentence.number: sentence for sentence in every if _may_be_shown(sentence)}
@@ -77,14 +159,14 @@ def compared(evidence: Sequence[Evidence], named: Iterable[NamedClaim]) -> Compa
     for claim in named:
         same = [sentences[n] for n in dict.fromkeys(claim.same) if n in sentences]
         other = [sentences[n] for n in dict.fromkeys(claim.other) if n in sentences and n not in claim.same]
-        same = [one for one in same if _holds(claim.claim, one, every, known)]
-        other = [one for one in other if _says_otherwise(claim.claim, one, every, known)]
+        same = [one for one in same if _supports(claim.claim, one, every, known)]
+        other = [one for one in other if _is_near(claim.claim, one) and not _supports(claim.claim, one, every, known)]
         same = _one_of_each_work(same)
         other = [one for one in _one_of_each_work(other) if _work(one) not in map(_work, same)]
         if same and other:
-            differences.append(Difference(_quotes(same), _quotes(other)))
+            differences.append(Difference(tuple(map(quote, same)), tuple(map(quote, other))))
         elif len(same) > 1 and not any(conflict(one.text, two.text) for one, two in combinations(same, 2)):
-            agreements.append(Agreement(_quotes(same)))
+            agreements.append(Agreement(tuple(map(quote, same))))
         else:
             continue
         for used in (*same, *other):
@@ -100,13 +182,13 @@ def _may_be_shown(sentence: EvidenceSentence) -> bool:
 
 
 def _work(sentence: EvidenceSentence) -> str:
-    """What counts as one paper: two files with the same title are versions of one work."""
+    """The key of a work: two files with the same title are versions of one work."""
     paper: Paper = sentence.evidence.paper
     return fold(paper.title) or paper.id
 
 
 def _one_of_each_work(sentences: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
-    """The first sentence of each work, without those that repeat another one word for word."""
+    """The first sentence of each work, without word-for-word repetitions."""
     works: dict[str, EvidenceSentence] = {}
     for sentence in sentences:
         if fold(sentence.text) not in {fold(other.text) for other in works.values()}:
@@ -114,19 +196,10 @@ def _one_of_each_work(sentences: Iterable[EvidenceSentence]) -> list[EvidenceSen
     return list(works.values())[:MOST_QUOTES]
 
 
-def _quotes(sentences: Iterable[EvidenceSentence]) -> tuple[Quote, ...]:
-    return tuple(map(quote, sentences))
-
-
-def _holds(claim: str, sentence: EvidenceSentence, every: Sequence[EvidenceSentence], known: str) -> bool:
-    """Whether a sentence holds a claim up by itself, as a sentence of an answer must be held up."""
+def _supports(claim: str, sentence: EvidenceSentence, every: Sequence[EvidenceSentence], known: str) -> bool:
+    """Whether a sentence supports a claim by itself, by the rules for statements of an answer."""
     source = of_sentences(claim, [sentence], every)
     return _is_near(claim, sentence) and source.coverage >= LEAST_NAMED and not any(faults(claim, source, known))
-
-
-def _says_otherwise(claim: str, sentence: EvidenceSentence, every: Sequence[EvidenceSentence], known: str) -> bool:
-    """Whether a sentence is about what the claim is about, and does not hold it up."""
-    return _is_near(claim, sentence) and not _holds(claim, sentence, every, known)
 
 
 def _is_near(claim: str, sentence: EvidenceSentence) -> bool:
@@ -136,24 +209,21 @@ def _is_near(claim: str, sentence: EvidenceSentence) -> bool:
 def _by_rules(sentences: Sequence[EvidenceSentence]) -> Iterator[Difference]:
     used: set[int] = set()
     for one, two in combinations(sentences, 2):
-        apart = _work(one) != _work(two) and one.evidence.paper.id != two.evidence.paper.id
-        if apart and not used & {one.number, two.number} and conflict(one.text, two.text):
+        differ = _work(one) != _work(two) and one.evidence.paper.id != two.evidence.paper.id
+        if differ and not used & {one.number, two.number} and conflict(one.text, two.text):
             used |= {one.number, two.number}
             yield Difference((quote(one),), (quote(two),))
 
 
-# What papers leave open: their sentences that say that something is not known yet, or left to further work.
-#
-# LOG.md has how often these rules are right.
+# Open questions: sentences of papers on what is not known yet, or left to further work. LOG.md has the precision.
 
-LONGEST_SENTENCE = 60  # words; a longer one is mostly several that were not told apart
-LONGEST_TEXT = 300_000  # characters of a paper that are looked through
-MOST_COMPARED = 60  # sentences that are compared with the question
-# The least cosine to the question, of the built-in embedder.
-LEAST_NEAR = 0.55
-# What a paper says is open in its opening is mostly what it then answers.
-_BEFORE: frozenset[Kind] = frozenset({"abstract", "introduction", *NOT_EVIDENCE})
-OPENING = 0.15  # of a paper whose sections are not known
+LONGEST_SENTENCE = 60  # words; a longer one is mostly several sentences
+LONGEST_TEXT = 300_000  # characters of a paper to search
+MOST_COMPARED = 60  # sentences to compare with the question
+LEAST_NEAR = 0.55  # minimum cosine to the question, of the built-in embedder
+# A question that a paper's opening calls open is mostly one that the paper answers.
+_OPENING_KINDS: frozenset[Kind] = frozenset({"abstract", "introduction", *NOT_EVIDENCE})
+OPENING = 0.15  # share of a paper whose sections are not known
 
 _STILL = r"(?:(?:an?|still|yet|largely|mostly|currently|as yet|so far|also|somewhat|at present|presently) )*"
 _UNDERSTOOD = (
@@ -163,7 +233,7 @@ _UNDERSTOOD = (
     r"|resolved))"
 )
 _UNKNOWN = r"(?:unclear|unknown|uncertain|not (?:yet )?(?:known|clear))"
-# What a study looks for: without one of these, "is unknown" mostly says that a program or a person lacks something
+# Subjects of studies: without one of these, "is unknown" is mostly about what a program or a person lacks
 _SOUGHT = (
     r"(?:aetiolog|cause|causal|contribution|effect|efficacy|etiolog|extent|function|impact|implication|importance"
     r"|incidence|influence|mechanism|nature|origin|pathogenes[ie]s|prevalence|reason|relationship|relevance|role"
@@ -199,16 +269,14 @@ _OPEN = re.compile(
     rf"|\blimitations? of {_OURS}\b|\b{_OURS} (?:has|had|is limited)(?: \w+){{0,3}} (?:limitations?|by)\b",
     re.I,
 )
-# What only announces limitations, speaks of gaps as such, or names a gap that the paper then fills
+# Sentences that announce limitations, are about gaps in general, or name a gap that the paper fills
 _NOT_OPEN = re.compile(
     r"limitations? of [\w ]{4,20} (?:should|must) be \w+\W*$|\bknown any ?more\b|\bwhat is (?:not|un)\W?known\b"
     r"|\b(?:hence|therefore|thus|so),? (?:in )?(?:this (?:study|paper|work)|we)\b|, we (?:here|therefore)\b"
     r"|\bhere,? we\b",
     re.I,
 )
-
-
-# A question that a value, a name or a date answers has no answer that could be open in part: these may have one.
+# Questions whose answer may be open in part; a value, a name or a date is not.
 _BROAD_KINDS = frozenset({"why", "how", "comparison"})
 _BROAD = re.compile(
     r"\W*(?:do|does|did|can|could|is|are|was|were|has|have|should|will|would)\b"
@@ -227,17 +295,17 @@ def may_be_open(question: str) -> bool:
 def open_questions(
     question: str, papers: Sequence[Paper], read: Callable[[Paper], str], embedder: Embedder
 ) -> tuple[Quote, ...]:
-    """At most MOST_OPEN sentences of these papers that say that something near the question is open, nearest first.
+    """At most MOST_OPEN sentences of these papers on what is open near the question, nearest first.
 
     read: a paper's text. Raises ModelError.
     """
     if not may_be_open(question):
         return ()
-    found: dict[str, Quote] = {}
+    distinct: dict[str, Quote] = {}
     for paper in papers:
         for each in _open_quotes(paper, read(paper)):
-            found.setdefault(one_line(each.quote).casefold(), each)
-    quotes = list(found.values())[:MOST_COMPARED]
+            distinct.setdefault(one_line(each.quote).casefold(), each)
+    quotes = list(distinct.values())[:MOST_COMPARED]
     if not quotes:
         return ()
     near = embedder.embed_passages([quote.quote for quote in quotes]) @ embedder.embed_query(question)
@@ -246,117 +314,23 @@ def open_questions(
 
 
 def _open_quotes(paper: Paper, text: str) -> Iterator[Quote]:
-    """Of the part of a paper that speaks of its own results, each on one page."""
+    """The open questions of a paper after its opening, each on one page."""
     text = text[: min(paper.length, LONGEST_TEXT)]
     for start, end in open_sentences(text):
         kind = paper.sections.kind(start, end)
-        opens = kind in _BEFORE or (kind is None and start < OPENING * paper.length)
+        opens = kind in _OPENING_KINDS or (kind is None and start < OPENING * paper.length)
         first, last = paper.pages.pages_of(start, end)
         if not opens and first == last:
             yield Quote(paper, start, end, text[start:end])
 
 
 def open_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """The spans [start, end) of these sentences in a text, in order; those that lean on another one are left out."""
+    """The spans [start, end) of sentences on open questions, without those that lean on another sentence."""
     for start, end in sentence_spans(text):
         sentence = one_line(text[start:end])
         words = len(sentence.split())
         if not SHORTEST_SENTENCE < words <= LONGEST_SENTENCE or sentence[-1] not in ".!":
             continue
-        if _OPEN.search(sentence) and not _NOT_OPEN.search(sentence) and not _leans(sentence):
+        is_open = _OPEN.search(sentence) and not _NOT_OPEN.search(sentence)
+        if is_open and (not leans(sentence) or re.match(_IMPERSONAL, sentence, re.I)):  # "It is unclear why otters ..."
             yield start, end
-
-
-def _leans(sentence: str) -> bool:
-    """Whether a sentence cannot be understood without the one before it; "It is unclear why otters ..." can."""
-    return leans(sentence) and not re.match(_IMPERSONAL, sentence, re.I)
-
-
-# How often deep answers like this one showed what was asked for, without a model.
-#
-# `benchmarks/deep_confidence.py` asks the questions that the figures come from; docs/trust.md has them.
-
-# Relevance of the best passage, at least; the level; the share of such answers that were right, the mean of two sets.
-# Relevant passages from several papers go with right answers on one set and with wrong ones on the other, and a quote
-# always supports itself: these do not count.
-LEVELS: tuple[tuple[int, Level, float], ...] = ((6, "medium", 0.6), (0, "low", 0.23))
-
-
-def deep_confidence(question: str, events: Sequence[DeepEvent]) -> Confidence | None:
-    """The confidence of an answer made of quotes; None if nothing was scored.
-
-    events: of its search. The answer to a question with several parts is as sure as that of its least sure part.
-    """
-    best: dict[str, int] = {}
-    for event in events:
-        if isinstance(event, EvidenceScored):
-            best[event.part] = max(best.get(event.part, 0), event.assessment.relevance or 0)
-    if len(best) > 1:
-        best.pop(question, None)
-    if not best:
-        return None
-    weakest = min(best.values())
-    return next(Confidence(share, level) for least, level, share in LEVELS if weakest >= least)
-
-
-class EvidenceWeigher:
-    """Weighs the evidence of answers from one library."""
-
-    def __init__(
-        self, retriever: Retriever, meaning: Embedder, limits: DeepLimits, comparer: Comparer | None = None
-    ) -> None:
-        """meaning: the built-in embedder. comparer: a model that says what papers agree on; None for rules alone."""
-        self._retriever = retriever
-        self._meaning = meaning
-        self._limits = limits
-        self._comparer = comparer
-
-    def profile(self, answer: Answer, trace: DeepTrace) -> EvidenceProfile | None:
-        """What there is to say; None for a refusal and a remark.
-
-        trace: of the search for it; what it left of the budget may be used. Ctrl-C, a model that fails and a budget
-        that is spent leave the comparison to the rules. Raises ModelError for the built-in embedder, StoreDamaged.
-        """
-        if not answer.sentences:
-            return None
-        question = answer.standalone_question
-        relevant = [piece for piece in answer.evidence if piece.score >= RELEVANT / MOST_RELEVANCE]
-        named: list[NamedClaim] = []
-        budget = Budget(max(0, self._limits.calls - trace.calls), max(0.0, self._limits.seconds - trace.seconds))
-        if self._comparer and len({piece.paper.id for piece in relevant}) > 1:
-            try:
-                named = self._comparer.compare(question, relevant, budget)
-            except (KeyboardInterrupt, ModelError):
-                named = []
-        found = compared(relevant, named)
-        cited = list(dict.fromkeys(citation.paper for citation in answer.citations))
-        papers = list(dict.fromkeys([*(piece.paper for piece in relevant), *cited]))
-        return EvidenceProfile(
-            basis_of(answer, trace),
-            None if self._comparer else deep_confidence(question, trace.events),
-            found.agreements,
-            found.differences,
-            open_questions(question, papers, self._text, self._meaning),
-            age_of(cited),
-            self._comparer.name if self._comparer and named else "",
-            budget.calls,
-        )
-
-    def _text(self, paper: Paper) -> str:
-        return self._retriever.text(paper.id, 0, paper.length)
-
-
-def basis_of(answer: Answer, trace: DeepTrace) -> Basis:
-    """What an answer rests on, counted."""
-    scores = [event.assessment.relevance or 0 for event in trace.events if isinstance(event, EvidenceScored)]
-    cited = {quote.paper for sentence in answer.sentences for quote in sentence.citations}
-    papers = [paper for paper in cited if not (paper.flag and paper.flag.is_grave)]
-    relevant = sum(score >= RELEVANT for score in scores)
-    return Basis(len(papers), relevant, len(scores), len(answer.sentences), answer.dropped)
-
-
-def age_of(papers: list[Paper]) -> Age:
-    """The years of these papers, as far as they are sure."""
-    years = [sure_year(paper.metadata) for paper in papers]
-    known = sorted(year for year in years if year is not None)
-    return Age(tuple(known), len(years) - len(known))

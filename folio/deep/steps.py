@@ -1,6 +1,7 @@
-"""The steps of a deep search: each a plain function of the state and the tools, to the fields of the state that change.
+"""The steps of a deep search and the LangGraph graph that joins them; the built-in assessor of passages.
 
-Too little found leads to `reformulate`, then `expand`, then `offset`; each leads to the next if it has nothing new.
+Each step is a function (state, tools) -> the fields of the state that change. Too little evidence leads to
+`reformulate`, then `expand`, then `offset`; each leads to the next if it finds nothing new.
 """
 
 from __future__ import annotations
@@ -47,29 +48,26 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
 
-
-# The state of a deep search: what its nodes read, and replace parts of.
-
 Decision = Literal["reformulate", "expand", "offset", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is searched for one part of the question, as its place in DeepState.parts."""
+    """A query for one part of the question."""
 
     text: str
-    part: int
-    unread: bool = False  # only papers of which nothing was read for this part
+    part: int  # its index in DeepState.parts
+    unread: bool = False  # search only papers without an assessed passage for this part
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A passage that was assessed for a part of the question."""
+    """A passage assessed for one part of the question."""
 
     hit: LibraryHit
     part: int
     assessment: Assessment
-    rank: int = 0  # among those that were assessed with it
+    rank: int = 0  # among the passages assessed with it
 
     @property
     def is_relevant(self) -> bool:
@@ -78,42 +76,42 @@ class Context:
 
 @dataclass(frozen=True)
 class DeepState:
-    """Everything that a deep search knows. A node gets it and returns the fields that change."""
+    """Everything that a deep search knows. A step gets it and returns the fields that change."""
 
     question: str
-    parts: tuple[str, ...] = ()  # the first is the whole question; then its sub-questions, if it has any
+    parts: tuple[str, ...] = ()  # the whole question, then its sub-questions if it has any
     queries: tuple[Query, ...] = ()  # of this round
     asked: tuple[str, ...] = ()  # all queries so far
     round: int = 0
     found: tuple[tuple[Query, tuple[LibraryPaper, ...]], ...] = ()  # the papers of each query of this round
     assessed: frozenset[int] = frozenset()  # ids of all passages assessed so far
-    read: frozenset[tuple[int, str]] = frozenset()  # a part, and the id of a paper of which a passage was assessed
-    contexts: tuple[Context, ...] = ()  # what was assessed above 0, in the order in which it was found
+    read: frozenset[tuple[int, str]] = frozenset()  # part, id of a paper with a passage assessed for it
+    contexts: tuple[Context, ...] = ()  # passages assessed above 0, in the order of the search
     decision: Decision = "answer"
-    why: str = ""  # the decision
-    is_cut: bool = False  # whether too little was found, and for want of a budget something was left undone
-    chosen: tuple[LibraryHit, ...] = ()  # what the answer is made from, best first
+    why: str = ""  # the reason of the decision
+    is_cut: bool = False  # too little evidence, and the budget left something undone
+    chosen: tuple[LibraryHit, ...] = ()  # the evidence, best first
 
     @property
     def to_cover(self) -> tuple[int, ...]:
-        """The places of the parts that need evidence of their own: the sub-questions, if there are any."""
+        """The indices of the parts that need evidence: the sub-questions if there are any, else the whole question."""
         return tuple(range(1, len(self.parts))) or (0,)
 
     @property
     def uncovered(self) -> tuple[int, ...]:
-        """Those of them without a relevant passage."""
+        """The parts of `to_cover` without a relevant passage."""
         covered = {context.part for context in self.contexts if context.is_relevant}
         return tuple(part for part in self.to_cover if part not in covered)
 
     @property
     def relevant(self) -> int:
-        """How many passages are relevant."""
+        """The number of relevant passages."""
         return sum(context.is_relevant for context in self.contexts)
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What the nodes work with, for one question."""
+    """What the steps of one search work with."""
 
     retriever: Retriever
     assessor: Assessor
@@ -131,36 +129,31 @@ class Tools:
 
 Update = dict[str, Any]  # fields of DeepState
 
-# Queries of a later round, and characters of one
-MOST_QUERIES, LONGEST_QUERY = 4, 300
-# Of a passage that could not be scored: behind the relevant ones, before the others
-_UNSCORED = RELEVANT - 0.5
+MOST_QUERIES, LONGEST_QUERY = 4, 300  # queries of a later round, characters of a query
+_UNSCORED = RELEVANT - 0.5  # relevance of a passage that could not be scored: between the relevant and the others
 
 
 def plan(state: DeepState, tools: Tools) -> Update:
-    """Find the question's parts, by a model or by rules; each is searched, and so is the whole question."""
+    """Split the question into parts, by a model or by rules; search each part and the whole question."""
     tools.check_cancelled()
-    found = tools.assessor.parts(state.question, tools.budget)
-    parts = (state.question, *(_by_rules(state.question) if found is None else found))
-    places = (*range(1, len(parts)), 0)  # a passage that both find counts for the part
-    return _asking(state, [Query(parts[place], place) for place in places]) | {"parts": parts}
-
-
-def _by_rules(question: str) -> list[str]:
-    """The parts, what later ones say of an earlier one filled in."""
-    parts = question_parts(question)
-    return [filled_in(part, parts[:place]) for place, part in enumerate(parts)]
+    named = tools.assessor.parts(state.question, tools.budget)
+    if named is None:  # by rules; references to earlier parts are filled in
+        split = question_parts(state.question)
+        named = [filled_in(part, split[:place]) for place, part in enumerate(split)]
+    parts = (state.question, *named)
+    places = (*range(1, len(parts)), 0)  # the whole question last: a passage that both find counts for the part
+    return _next_round(state, [Query(parts[place], place) for place in places]) | {"parts": parts}
 
 
 def search_papers(state: DeepState, tools: Tools) -> Update:
-    """The papers for each query: the best as papers, and those of the best passages."""
-    found: list[tuple[Query, tuple[Paper, ...]]] = []
+    """Find papers for each query: the best as papers, and those of the best passages."""
+    results: list[tuple[Query, tuple[Paper, ...]]] = []
     for query in state.queries:
         tools.check_cancelled()
         papers = _papers(query, state, tools)
-        found.append((query, papers))
+        results.append((query, papers))
         tools.on_event(PapersFound(query.text, papers))
-    return {"found": tuple(found)}
+    return {"found": tuple(results)}
 
 
 def _papers(query: Query, state: DeepState, tools: Tools) -> tuple[Paper, ...]:
@@ -172,32 +165,32 @@ def _papers(query: Query, state: DeepState, tools: Tools) -> tuple[Paper, ...]:
     request = SearchRequest(Question(query.text), most, among, sections, rerank=False)
     passages = tools.retriever.find(request).hits
     papers = [*(hit.paper for hit in best), *(hit.paper for hit in passages)]
-    return tuple(_searched({paper.id: paper for paper in papers}.values(), tools))
+    return tuple(_current({paper.id: paper for paper in papers}.values(), tools))
 
 
-def _searched(papers: Iterable[Paper], tools: Tools) -> list[Paper]:
-    """Those of these papers that are searched: an older version only if it was chosen."""
+def _current(papers: Iterable[Paper], tools: Tools) -> list[Paper]:
+    """The papers without older versions, unless papers are selected."""
     return [paper for paper in papers if tools.selection.papers is not None or not is_superseded(paper)]
 
 
 def _unread(part: int, state: DeepState, tools: Tools) -> list[Paper]:
-    """The papers of which nothing was read for a part of the question."""
+    """The papers without an assessed passage for a part of the question."""
     read = {paper for place, paper in state.read if place == part}
     among = tools.retriever.papers() if tools.selection.papers is None else tools.selection.papers
-    return _searched((paper for paper in among if paper.id not in read and paper.id != SAMPLE_ID), tools)
+    return _current((paper for paper in among if paper.id not in read and paper.id != SAMPLE_ID), tools)
 
 
 def gather_evidence(state: DeepState, tools: Tools) -> Update:
-    """Passages of these papers that were not read yet, as different as they can be, each assessed.
+    """Assess new, diverse passages of these papers.
 
-    A round assesses `limits.evidence` of them: the best for each query in turn, then the second best.
+    A round assesses `limits.evidence` passages: the best for each query in turn, then the second best.
     """
     assessed, contexts, read = set(state.assessed), list(state.contexts), set(state.read)
     lists: list[list[Hit]] = []
     for query, papers in state.found:
         tools.check_cancelled()
         hits = [hit for hit in _passages(query, papers, tools) if hit.chunk.id not in assessed]
-        lists.append(_different(hits, tools))
+        lists.append(_diverse(hits, tools))
     for (query, _), hits in zip(state.found, _in_turn(lists, tools.limits.evidence), strict=True):
         tools.check_cancelled()  # without a model, the scores of all these passages come at once
         for context in assess(state.parts[query.part], query.part, hits, tools):
@@ -209,7 +202,7 @@ def gather_evidence(state: DeepState, tools: Tools) -> Update:
 
 
 def assess(question: str, part: int, hits: Sequence[Hit], tools: Tools) -> Iterator[Context]:
-    """Each of these passages with its assessment for a part of the question, which is told as it comes."""
+    """Assess each passage for a part of the question, with an event for each."""
     with _closed(tools.assessor.assess(question, hits, tools.budget)) as assessments:
         for rank, (hit, assessment) in enumerate(zip(hits, assessments, strict=True)):
             tools.on_event(EvidenceScored(question, hit, assessment))
@@ -217,20 +210,20 @@ def assess(question: str, part: int, hits: Sequence[Hit], tools: Tools) -> Itera
 
 
 def _in_turn(lists: Sequence[Sequence[Hit]], count: int) -> list[list[Hit]]:
-    """What each list may keep of `count` places, taken in turn; a passage goes to the list that ranks it highest."""
+    """At most `count` hits, taken from each list in turn; a passage goes to the list that ranks it highest."""
     kept: list[list[Hit]] = [[] for _ in lists]
     taken: set[int] = set()
     for row in zip_longest(*lists):
-        for mine, hit in zip(kept, row, strict=True):
+        for own, hit in zip(kept, row, strict=True):
             if hit is not None and hit.chunk.id not in taken and len(taken) < count:
                 taken.add(hit.chunk.id)
-                mine.append(hit)
+                own.append(hit)
     return kept
 
 
 @contextmanager
 def _closed(assessments: Iterator[Assessment]) -> Iterator[Iterator[Assessment]]:
-    """Ends the calls of a model that are under way, also if nobody waits for them any more."""
+    """Ends the model's running calls, even if the results are not awaited."""
     try:
         yield assessments
     finally:
@@ -245,7 +238,7 @@ def _passages(query: Query, papers: Sequence[Paper], tools: Tools) -> Sequence[H
     return tools.retriever.find(request).hits
 
 
-def _different(hits: Sequence[Hit], tools: Tools) -> list[Hit]:
+def _diverse(hits: Sequence[Hit], tools: Tools) -> list[Hit]:
     if len(hits) < 2:
         return list(hits)
     vectors = tools.retriever.vectors_of([hit.chunk.id for hit in hits])
@@ -255,26 +248,26 @@ def _different(hits: Sequence[Hit], tools: Tools) -> list[Hit]:
 
 
 def is_enough(state: DeepState, tools: Tools) -> Update:
-    """Decide whether the evidence is enough; if not, how to look again."""
+    """Decide whether the evidence is enough; if not, how to search again."""
     missing = _missing(state, tools)
     if not missing:
         each = ", and some for each part of the question" if len(state.parts) > 1 else ""
-        return _answering(tools, f"{state.relevant} relevant passages{each}")
+        return _end(tools, f"{state.relevant} relevant passages{each}")
     if state.round >= tools.limits.rounds:
         why = f"{missing}; all {tools.limits.rounds} rounds are used"
-        return _answering(tools, why) | {"is_cut": tools.budget.fell_short}
+        return _end(tools, why) | {"is_cut": tools.budget.fell_short}
     if tools.is_spent:
-        return _answering(tools, f"{missing}; the budget is spent") | {"is_cut": True}
+        return _end(tools, f"{missing}; the budget is spent") | {"is_cut": True}
     return {"decision": "reformulate" if state.round % 2 else "expand", "why": missing}
 
 
-def _answering(tools: Tools, why: str) -> Update:
+def _end(tools: Tools, why: str) -> Update:
     tools.on_event(SearchEnded(why))
     return {"decision": "answer", "why": why}
 
 
 def _missing(state: DeepState, tools: Tools) -> str:
-    """What the evidence lacks, in words; "" if nothing."""
+    """What the evidence lacks, in words; "" for nothing."""
     if len(state.parts) > 1 and state.uncovered:
         return "nothing relevant for " + ", ".join(f"“{state.parts[part]}”" for part in state.uncovered)
     if state.relevant < tools.limits.least:
@@ -283,24 +276,21 @@ def _missing(state: DeepState, tools: Tools) -> str:
 
 
 def reformulate(state: DeepState, tools: Tools) -> Update:
-    """Ask for what is missing in other words: a model's, or by rules."""
+    """Rephrase the queries for what is missing, by a model or by rules."""
     queries: list[Query] = []
     for place in state.uncovered or state.to_cover:
         part = state.parts[place]
         texts = [context.hit.text for context in state.contexts if context.part == place]
-        words = tools.assessor.rephrase(part, state.asked, tools.budget) or _in_other_words(part, texts, tools)
+        # By rules: with acronyms spelled out as the papers do, and with acronyms that these texts define
+        by_rules = (spelled_out(part, tools.retriever.long_form), shortened(part, texts))
+        words = tools.assessor.rephrase(part, state.asked, tools.budget) or filter(None, by_rules)
         queries += [Query(text[:LONGEST_QUERY], place) for text in words]
     return _again(state, tools, "reformulate", _new(queries, state.asked))
 
 
-def _in_other_words(part: str, texts: Sequence[str], tools: Tools) -> list[str]:
-    """By rules: with acronyms spelled out as the papers do, and with those that these texts define."""
-    return [text for text in (spelled_out(part, tools.retriever.long_form), shortened(part, texts)) if text]
-
-
-def _new(queries: Iterable[Query], asked: Sequence[str]) -> list[Query]:
-    """The queries that were not asked yet, at most MOST_QUERIES."""
-    known = {tuple(plain_words(text)) for text in asked}
+def _new(queries: Iterable[Query], earlier: Sequence[str]) -> list[Query]:
+    """The new queries, at most MOST_QUERIES."""
+    known = {tuple(plain_words(text)) for text in earlier}
     new: list[Query] = []
     for query in queries:
         words = tuple(plain_words(query.text))
@@ -311,7 +301,7 @@ def _new(queries: Iterable[Query], asked: Sequence[str]) -> list[Query]:
 
 
 def expand(state: DeepState, tools: Tools) -> Update:
-    """Read the papers of the library that those with relevant passages cite, as far as references are known."""
+    """Read the papers of the library that papers with relevant passages cite."""
     allowed = None if tools.selection.papers is None else {paper.id for paper in tools.selection.papers}
     best = dict.fromkeys(context.hit.paper.id for context in state.contexts if context.is_relevant)
     cited = dict.fromkeys(id for paper in best for id in sorted(tools.retriever.cited_papers(paper)))
@@ -319,14 +309,14 @@ def expand(state: DeepState, tools: Tools) -> Update:
     new = [id for id in cited if id not in read and (allowed is None or id in allowed)][: tools.limits.papers]
     if not new:
         return {"found": ()}
-    papers = tuple(_searched(tools.retriever.papers_by_id(new), tools))
+    papers = tuple(_current(tools.retriever.papers_by_id(new), tools))
     tools.on_event(SearchAgain("expand", state.why, tuple(paper.title or paper.file for paper in papers)))
-    found = tuple((Query(state.parts[place], place), papers) for place in state.uncovered or state.to_cover)
-    return {"found": found, "round": state.round + 1}
+    each = tuple((Query(state.parts[place], place), papers) for place in state.uncovered or state.to_cover)
+    return {"found": each, "round": state.round + 1}
 
 
 def offset(state: DeepState, tools: Tools) -> Update:
-    """Ask for what is missing again, of the papers that were not read yet."""
+    """Search for what is missing in the papers that were not read yet."""
     places = [place for place in state.uncovered or state.to_cover if _unread(place, state, tools)]
     if not places:
         tools.on_event(SearchEnded(f"{state.why}; there is nothing more to search"))
@@ -338,10 +328,10 @@ def _again(state: DeepState, tools: Tools, how: Any, queries: Sequence[Query]) -
     if not queries:
         return {"queries": ()}
     tools.on_event(SearchAgain(how, state.why, tuple(query.text for query in queries)))
-    return _asking(state, queries)
+    return _next_round(state, queries)
 
 
-def _asking(state: DeepState, queries: Sequence[Query]) -> Update:
+def _next_round(state: DeepState, queries: Sequence[Query]) -> Update:
     return {
         "queries": tuple(queries),
         "asked": tuple(dict.fromkeys((*state.asked, *(query.text for query in queries)))),
@@ -352,19 +342,16 @@ def _asking(state: DeepState, queries: Sequence[Query]) -> Update:
 def answer(state: DeepState, tools: Tools) -> Update:
     """Choose the evidence: the best passage of each part in turn, then the second best, `limits.evidence` in all."""
     parts = dict.fromkeys((*state.to_cover, *range(len(state.parts))))
-    lists = [sorted((c for c in state.contexts if c.part == part), key=_order) for part in parts]
+    ranked = sorted(state.contexts, key=lambda context: (-_value(context), context.rank))
+    lists = [[context for context in ranked if context.part == part] for part in parts]
     in_turn = [context for row in zip_longest(*lists) for context in row if context is not None]
     best = sorted(in_turn, key=lambda context: not context.is_relevant)[: tools.limits.evidence]
     return {"chosen": tuple(map(chosen, best))}
 
 
 def chosen(context: Context) -> Hit:
-    """Its passage as evidence, with its relevance as the score."""
+    """A passage as evidence, with its relevance as the score."""
     return replace(context.hit, score=_value(context) / MOST_RELEVANCE, summary=context.assessment.summary)
-
-
-def _order(context: Context) -> tuple[float, int]:
-    return -_value(context), context.rank
 
 
 def _value(context: Context) -> float:
@@ -372,20 +359,19 @@ def _value(context: Context) -> float:
     return _UNSCORED if relevance is None else relevance
 
 
-# The nodes as a LangGraph graph: the one module that imports LangGraph, which takes half a second.
+# The graph. Importing LangGraph takes half a second.
 
-# Steps of one round, at most: a search, a gathering, a decision, and three ways to look again
-STEPS_OF_ROUND = 6
+STEPS_OF_ROUND = 6  # at most: a search, a gathering, a decision, and three ways to search again
 
 
 def compiled(tools: Tools | None, first: str = "plan") -> CompiledStateGraph[DeepState, None, DeepState, DeepState]:
-    """The graph over these tools, from its step `first` on; without tools, to be drawn."""
+    """The graph from the step `first` on. tools: None for a drawing."""
     with IMPORTING:
         from langgraph.graph import END, START, StateGraph
 
     graph, given = StateGraph(DeepState), cast(Tools, tools)
     for node in STEPS:
-        graph.add_node(node.__name__, _with(node, given))
+        graph.add_node(node.__name__, _bound(node, given))
     graph.add_edge(START, first)
     for before, after in _ALWAYS.items():
         graph.add_edge(before, after)
@@ -396,9 +382,9 @@ def compiled(tools: Tools | None, first: str = "plan") -> CompiledStateGraph[Dee
 
 
 def states(state: DeepState, tools: Tools, finished: str = "") -> Iterator[tuple[str, DeepState]]:
-    """Each step's name, and the state after it; the last one has the evidence.
+    """Run the steps; yields each step's name and the state after it. The last state has the evidence.
 
-    finished: the step after which the state was as it is; "" for none. Nothing comes after the last one.
+    finished: the last step that is already in the state; "" for none.
     """
     if finished == LAST:
         return
@@ -417,30 +403,18 @@ def _next(finished: str, state: DeepState) -> str:
 
 
 def drawn() -> str:
-    """The graph as Mermaid text, a line for each edge; dotted where the state decides."""
+    """The graph as Mermaid text, one line per edge; conditional edges are dotted."""
     edges = compiled(None).get_graph().edges
-    lines = (f"    {_name(e.source)} {'-.->' if e.conditional else '-->'} {_name(e.target)}" for e in edges)
+    names = {"__start__": "question([question])", "__end__": "evidence([evidence])"}
+    lines = (
+        f"    {names.get(e.source, e.source)} {'-.->' if e.conditional else '-->'} {names.get(e.target, e.target)}"
+        for e in edges
+    )
     return "\n".join(["```mermaid", "graph TD", *sorted(lines), "```"])
 
 
-def _name(node: str) -> str:
-    return {"__start__": "question([question])", "__end__": "evidence([evidence])"}.get(node, node)
-
-
-def _with(node: Callable[[DeepState, Tools], Update], tools: Tools) -> Any:
+def _bound(node: Callable[[DeepState, Tools], Update], tools: Tools) -> Any:
     return lambda state: node(state, tools)
-
-
-def _decision(state: DeepState) -> str:
-    return state.decision
-
-
-def _searching(otherwise: str) -> Callable[[DeepState], str]:
-    return lambda state: "search_papers" if state.queries else otherwise
-
-
-def _reading(state: DeepState) -> str:
-    return "gather_evidence" if state.found else "offset"
 
 
 STEPS: tuple[Callable[[DeepState, Tools], Update], ...] = (
@@ -455,20 +429,17 @@ STEPS: tuple[Callable[[DeepState, Tools], Update], ...] = (
 )
 LAST = "answer"
 _ALWAYS = {"plan": "search_papers", "search_papers": "gather_evidence", "gather_evidence": "is_enough"}
-# What decides where a step leads, and where it may lead
+# Step -> the function that chooses the next step, and its choices
 _DECIDED: dict[str, tuple[Callable[[DeepState], str], tuple[str, ...]]] = {
-    "is_enough": (_decision, ("reformulate", "expand", "answer")),
-    "reformulate": (_searching("expand"), ("search_papers", "expand")),
-    "expand": (_reading, ("gather_evidence", "offset")),
-    "offset": (_searching("answer"), ("search_papers", "answer")),
+    "is_enough": (lambda state: state.decision, ("reformulate", "expand", "answer")),
+    "reformulate": (lambda state: "search_papers" if state.queries else "expand", ("search_papers", "expand")),
+    "expand": (lambda state: "gather_evidence" if state.found else "offset", ("gather_evidence", "offset")),
+    "offset": (lambda state: "search_papers" if state.queries else "answer", ("search_papers", "answer")),
 }
 
 
-# Passages scored without a model: how much of the question each covers, as the built-in answerer measures it.
-
-
 class BuiltinAssessor:
-    """See deep_types.Assessor. It takes no model calls; the search has rules for parts and for other words."""
+    """Scores passages without a model, by the built-in answerer's confidence. Rules give the parts and rewordings."""
 
     name = "built in"
     uses_model = False
@@ -478,30 +449,30 @@ class BuiltinAssessor:
         self._term_weights = term_weights
 
     def parts(self, question: str, budget: Budget) -> list[str] | None:
-        """See deep_types.Assessor."""
+        """None: use rules."""
         return None
 
     def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
-        """See deep_types.Assessor."""
-        asked = Question(question)
-        weights = {term: weight for term, weight in self._term_weights(asked).items() if term not in ASKING}
+        """The confidence of each passage as its relevance."""
+        part = Question(question)
+        weights = {term: weight for term, weight in self._term_weights(part).items() if term not in ASKING}
         evidence = [Evidence(1, hit.paper, hit.chunk.start, hit.chunk.end, hit.text, (hit,)) for hit in hits]
         if budget.out_of_time:
             yield from (Assessment(None) for _ in hits)
             return
-        found = matches(self._embedder, question, [(hit.paper.title, hit.text) for hit in hits], weights)
-        for piece, match in zip(evidence, found, strict=True):
-            # A sentence with the number may be split, or a table's row: the passage is what is scored here.
-            sure = confidence(asked, [piece], [match], weights, needs_number=False)
+        matched = matches(self._embedder, question, [(hit.paper.title, hit.text) for hit in hits], weights)
+        for piece, match in zip(evidence, matched, strict=True):
+            # Whole passages are scored: a sentence with the number may be split, or be the row of a table.
+            sure = confidence(part, [piece], [match], weights, needs_number=False)
             yield Assessment(relevance_of(sure))
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
-        """See deep_types.Assessor."""
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
+        """[]: use rules."""
         return []
 
 
 def relevance_of(sure: float) -> int:
-    """A confidence (answer/extractive.py) as a relevance: RELEVANT where the answerer stops refusing, 10 at 1."""
+    """A confidence (answer/extractive.py) as a relevance: RELEVANT at the threshold of refusal, 10 at 1."""
     if sure >= LEAST_CONFIDENCE:
         above = (sure - LEAST_CONFIDENCE) / (1 - LEAST_CONFIDENCE)
         return min(MOST_RELEVANCE, RELEVANT + int((MOST_RELEVANCE - RELEVANT) * above))

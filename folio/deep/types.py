@@ -1,4 +1,4 @@
-"""What a deep search passes on: assessments of passages, its budget, and the events that people see."""
+"""The types of a deep search: limits, budget, assessments, the events that people see, and the evidence profile."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checka
 from folio.answer_types import Evidence, Quote
 from folio.papers.model import Hit, Paper, require
 
-# A passage of this relevance or more counts as evidence, of 10.
-RELEVANT = 5
-MOST_RELEVANCE = 10
+RELEVANT, MOST_RELEVANCE = 5, 10  # the least relevance of evidence, and the maximum
+MOST_OPEN = 3  # sentences about open questions
 
 
 @dataclass(frozen=True, slots=True)
 class ByReference:
-    """Marks a type whose values stay in the library: pydantic writes and reads a reference to each, of the type `kept`.
+    """Marks a type whose values stay in the library: pydantic stores a reference of the type `stored` in its place.
 
-    Its context knows how: `refer` gives the reference to a value, `resolve` the value.
+    The context's `refer` makes the reference to a value, and `resolve` finds the value.
     """
 
-    kept: type
+    stored: type
 
     def __get_pydantic_core_schema__(self, _: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
 
         return core_schema.with_info_after_validator_function(
             lambda reference, info: info.context.resolve(reference),
-            handler.generate_schema(self.kept),
+            handler.generate_schema(self.stored),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 lambda value, info: info.context.refer(value), info_arg=True
             ),
@@ -54,33 +53,33 @@ LibraryHit = Annotated[Hit, ByReference(HitReference)]
 
 @dataclass(frozen=True, slots=True)
 class DeepLimits:
-    """How far a deep search goes; each field is a setting of config.py."""
+    """Limits of a deep search; each field is a setting of config.py."""
 
-    papers: int  # that one search of papers finds
-    evidence: int  # passages that are assessed in a round, and that the answer is made from
+    papers: int  # found by one search for papers
+    evidence: int  # passages assessed in a round, and passages for the answer
     least: int  # relevant passages that are enough
     rounds: int
-    mmr_lambda: float  # 1: the best passages; less: passages that say different things
-    calls: int  # of a model, before the answer
-    seconds: float  # before the answer
+    mmr_lambda: float  # 1: the best passages; less: more diverse passages
+    calls: int  # of a model, before the answer is written
+    seconds: float  # before the answer is written
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a passage has for a question. relevance: 0 to MOST_RELEVANCE; None if it could not be scored."""
+    """How much a passage helps to answer a question."""
 
-    relevance: int | None
-    summary: str = ""  # in the question's light, by a model; never shown as an answer
+    relevance: int | None  # 0 to MOST_RELEVANCE; None if it could not be scored
+    summary: str = ""  # a model's, for the question; never shown as an answer
 
     def __post_init__(self) -> None:
         require(self.relevance is None or 0 <= self.relevance <= MOST_RELEVANCE, "relevance is from 0 to 10")
 
 
 class Budget:
-    """Model calls and seconds that a deep search may take. Several threads may ask it."""
+    """Model calls and seconds that a deep search may take. Safe for several threads."""
 
     def __init__(self, calls: int, seconds: float, calls_taken: int = 0, seconds_taken: float = 0.0) -> None:
-        """calls_taken, seconds_taken: of them, before the search was stopped and resumed."""
+        """calls_taken, seconds_taken: already used before the search was resumed."""
         self._most_calls, self._most_seconds = calls, seconds
         self._began = monotonic() - seconds_taken
         self._lock = Lock()
@@ -89,7 +88,6 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
         return monotonic() - self._began
 
     @property
@@ -102,7 +100,7 @@ class Budget:
 
     @property
     def fell_short(self) -> bool:
-        """Whether something was left undone for it: a call was refused, or time is over."""
+        """Whether the budget cut something short: a call was refused, or time is over."""
         return self._has_refused or self.out_of_time
 
     def take_call(self) -> bool:
@@ -117,46 +115,40 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class NamedClaim:
-    """What papers say on one thing, as a model names it: numbers of evidence sentences. Nothing in it is checked."""
+    """A model's unchecked claim, with the numbers of the evidence sentences for and against it."""
 
     claim: str
-    same: tuple[int, ...]  # that say so
-    other: tuple[int, ...]  # that say otherwise
+    same: tuple[int, ...]  # sentences that agree
+    other: tuple[int, ...]  # sentences that disagree
 
 
 @runtime_checkable
 class Comparer(Protocol):
-    """Compares what papers say."""
+    """Finds agreements and disagreements between papers."""
 
     name: str
 
     def compare(self, question: str, evidence: Sequence[Evidence], budget: Budget) -> list[NamedClaim]:
-        """What these say the same and otherwise, by the numbers of number_sentences; [] for nothing, or no budget.
-
-        Raises ModelError.
-        """
+        """Claims with sentence numbers as of number_sentences; [] for none or without budget. Raises ModelError."""
         ...
 
 
 class Assessor(Protocol):
-    """Splits a question into its parts, scores passages for them, and asks them in other words."""
+    """Splits a question into parts, scores passages for them, and rephrases them."""
 
     name: str
     uses_model: bool  # whether it takes calls from the budget
 
     def parts(self, question: str, budget: Budget) -> list[str] | None:
-        """The questions to search for one by one; [] if it has no parts, None to split it by rules.
-
-        Raises ModelError.
-        """
+        """The questions to search one by one; [] for a question without parts, None to use rules. Raises ModelError."""
         ...
 
     def assess(self, question: str, hits: Sequence[Hit], budget: Budget) -> Iterator[Assessment]:
-        """One for each hit, in order. Without budget the rest are not scored. Raises ModelError."""
+        """One for each hit, in order; relevance None once the budget is spent. Raises ModelError."""
         ...
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
-        """The question in other words that were not asked yet; [] for none. Raises ModelError."""
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
+        """The question in other words that are not in `earlier`; [] for none. Raises ModelError."""
         ...
 
 
@@ -182,7 +174,7 @@ Again = Literal["reformulate", "expand", "offset"]
 
 @dataclass(frozen=True, slots=True)
 class SearchAgain:
-    """Too little was found. queries: what is asked next; with `expand`, titles of papers that are read."""
+    """Too little evidence, so the search continues. queries: the next ones; for `expand`, titles of papers."""
 
     how: Again
     why: str
@@ -191,7 +183,7 @@ class SearchAgain:
 
 @dataclass(frozen=True, slots=True)
 class SearchEnded:
-    """No more is searched, and why."""
+    """The search ends, and why."""
 
     why: str
 
@@ -202,7 +194,7 @@ OnEvent = Callable[[DeepEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class DeepTrace:
-    """All events of one deep search, in order, and what it took."""
+    """All events of one deep search, in order, and its cost."""
 
     events: tuple[DeepEvent, ...]
     assessor: str
@@ -211,16 +203,14 @@ class DeepTrace:
     seconds: float
 
 
-# What is said of the evidence of a deep answer as a whole. Each quote is a paper's own words, on its page.
+# The profile of the evidence. Each quote is a paper's own words, on its page.
 
-MOST_OPEN = 3  # sentences on what the papers leave open
-
-Level = Literal["medium", "low"]  # nothing that was measured tells a higher one apart
+Level = Literal["medium", "low"]  # no measured quantity identifies a higher level
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """How often answers like this one showed what was asked for; docs/trust.md says how that was measured."""
+    """How often similar answers were right; docs/trust.md says how that was measured."""
 
     value: float  # 0 to 1
     level: Level
@@ -231,18 +221,18 @@ class Confidence:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What an answer rests on, counted."""
+    """The numbers behind an answer."""
 
-    papers: int  # that its statements cite and that were not retracted
-    relevant: int  # passages that were scored as relevant
-    scored: int  # passages that were scored
+    papers: int  # cited and not retracted
+    relevant: int  # passages scored as relevant
+    scored: int  # passages
     statements: int
-    left_out: int  # a model's statements that nothing supports
+    left_out: int  # unsupported statements of a model
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Quotes of two papers or more that say the same."""
+    """Quotes of two or more papers that agree."""
 
     quotes: tuple[Quote, ...]
 
@@ -252,39 +242,39 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Quotes of other papers that say otherwise than some do."""
+    """Quotes of papers that disagree: `some` against `others`."""
 
     some: tuple[Quote, ...]
     others: tuple[Quote, ...]
 
     def __post_init__(self) -> None:
         papers = [{quote.paper.id for quote in side} for side in (self.some, self.others)]
-        require(all(papers) and not papers[0] & papers[1], "the sides of a difference are papers apart")
+        require(all(papers) and not papers[0] & papers[1], "the sides of a difference are different papers")
 
 
 @dataclass(frozen=True, slots=True)
 class Age:
     """The years of the papers that an answer cites."""
 
-    years: tuple[int, ...]  # of each whose year is sure, in order
-    unknown: int  # papers without such a year
+    years: tuple[int, ...]  # the sure ones, in order
+    unknown: int  # papers without a sure year
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceProfile:
-    """What a deep answer rests on: how sure it is, where its papers agree and differ, what they leave open, its age."""
+    """The evidence of a deep answer: numbers, confidence, agreements and differences, open questions, age."""
 
     basis: Basis
-    confidence: Confidence | None  # None where none was measured, see docs/trust.md
+    confidence: Confidence | None  # None where it was not measured, see docs/trust.md
     agreements: tuple[Agreement, ...]
     differences: tuple[Difference, ...]
     open_questions: tuple[Quote, ...]
     age: Age
-    compared_by: str = ""  # the model that chose which sentences belong together; "" for rules
-    calls: int = 0  # of the model, of those that the search left
+    compared_by: str = ""  # the model that grouped the sentences; "" for rules
+    calls: int = 0  # of that model
 
     def __post_init__(self) -> None:
-        require(len(self.open_questions) <= MOST_OPEN, "at most three sentences tell what is open")
+        require(len(self.open_questions) <= MOST_OPEN, "at most three open questions")
 
     @property
     def quotes(self) -> tuple[Quote, ...]:

@@ -1,1 +1,1 @@
-"""A statement and evidence become a verdict."""
+"""A statement and its evidence -> a verdict: supported, reworded or left out."""

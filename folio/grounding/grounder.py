@@ -1,4 +1,7 @@
-"""Judges each statement of an answer: attribute it, check for a veto, compare the wording. A verifier comes later."""
+"""Judges each statement of an answer: attributes it, checks it for faults, compares the wording. Pure.
+
+A verifier comes later (answer/validation.py).
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,6 @@ from folio.grounding.sentences import (
     words_of,
 )
 from folio.text import one_line, tokenize
-
-# Finds the sentences of the evidence that support a statement, and how much of it they cover. Pure.
 
 MOST_SENTENCES = 4  # most sentences that a statement is attributed to
 LEAST_GAIN = 0.2  # the share of the statement's words that each sentence must add, unless it adds a missing number
@@ -87,7 +88,7 @@ def _chosen(
     while remaining and len(chosen) < MOST_SENTENCES:
         best = max(remaining, key=closeness)
         if len(matching_words(uncovered, remaining[best])) < max(1.0, LEAST_GAIN * len(words)):
-            with_number = [sentence for sentence in remaining if _has_any(missing, sentence)]
+            with_number = [s for s in remaining if any(number.is_among(quantities(s.text)) for number in missing)]
             shared = {sentence: len(matching_words(words, remaining[sentence])) for sentence in with_number}
             if not any(shared.values()) or not chosen:
                 break
@@ -98,11 +99,7 @@ def _chosen(
     return chosen
 
 
-def _has_any(numbers: Sequence[Quantity], sentence: EvidenceSentence) -> bool:
-    return any(number.is_among(quantities(sentence.text)) for number in numbers)
-
-
-# Finds a number in a statement that belongs to another row or column of its table. Pure.
+# Numbers in a statement that belong to another row or column of their table
 
 # Two spaces within a line separate table cells (pdf/order.py).
 _GAP = re.compile(r" {2,}")
@@ -171,15 +168,15 @@ def _intended(names: _Names, part: str, parts: Sequence[str]) -> set[int]:
 
     "A and B have 1 and 2" names them separately from the numbers, so each number may belong to any of them.
     """
-    if any(_named(names, other) and not _has_value(names, other) for other in parts):
+
+    def has_value(text: str) -> bool:
+        """Whether a text has a number that is not the name of a row or column."""
+        return any(tokens_of(number.written) not in names for number in quantities(text))
+
+    if any(_named(names, other) and not has_value(other) for other in parts):
         part = " ".join(parts)
     named = _named(names, part) or _named(names, " ".join(parts)) or set(range(len(names)))
     return named | {place for place, name in enumerate(names) if not name}
-
-
-def _has_value(names: _Names, text: str) -> bool:
-    """Whether a text has a number that is not the name of a row or column."""
-    return any(tokens_of(number.written) not in names for number in quantities(text))
 
 
 def _named(names: _Names, text: str) -> set[int]:
@@ -229,9 +226,6 @@ def _values(cells: Sequence[str], columns: int) -> tuple[tuple[Quantity, ...], .
     """The numbers of a row by column; all of them in each column if there are more or fewer cells than columns."""
     values = tuple(map(quantities, cells))
     return values if len(values) == columns else (tuple(chain.from_iterable(values)),) * columns
-
-
-# Finds parts of a statement that its source does not support: numbers, names, quoted words, "not", cells. Pure.
 
 
 @dataclass(frozen=True, slots=True)

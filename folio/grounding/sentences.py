@@ -91,7 +91,7 @@ def _page_parts(evidence: Evidence, start: int, end: int) -> Iterator[tuple[int,
         start = stop
 
 
-# The content words of a statement, and how many of them a text has. Pure.
+# Content words, and their share in a text
 
 # Words that refer to the source or join statements; the source need not have them.
 _FRAME = frozenset(

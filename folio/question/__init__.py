@@ -1,1 +1,1 @@
-"""Words become what is asked."""
+"""A question: its kind, its parts, its spelling, its place in a conversation."""

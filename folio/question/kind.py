@@ -1,7 +1,7 @@
-"""What kind of answer a question asks for, by its words: a number, a definition, a whole paper's contributions. Pure.
+"""The kind of answer that a question asks for, by its words: a number, a definition, a paper's contributions. Pure.
 
-The classes follow Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/), with those
-that people put to papers: about one as a whole, and comparisons. For English; what no rule knows is "other".
+The classes follow Li and Roth (2002, "Learning Question Classifiers", https://aclanthology.org/C02-1150/), with two for
+papers: questions about a paper as a whole, and comparisons. For English; without a matching rule the kind is "other".
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ QuestionKind = Literal[
     "greeting", "thanks", "paper", "comparison", "number", "date", "person", "place", "definition", "why", "list",
     "how", "other",
 ]  # fmt: skip
-# What is asked about a paper as a whole
+# The subject of a question about a paper as a whole
 Aspect = Literal["", "about", "summary", "contributions", "method", "results", "limitations", "conclusion"]
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionType:
-    """The kind of a question, with what its kind is about."""
+    """The kind of a question, and its aspect of a paper."""
 
     kind: QuestionKind
     aspect: Aspect = ""  # of a question about a paper as a whole
 
 
-# Question words that no answer repeats, as search tokens.
+# Search tokens of question words that no answer repeats
 ASKING = frozenset(tokenize("many much"))
 
 _SIZES = "many|much|large|big|small|long|short|wide|high|low|tall|deep|thick|heavy|fast|slow|far|old|hot|cold"
-# Nouns whose value is always a number. Nouns that often have none, such as "level" or "error", are left out.
+# Nouns whose value is always a number; not "level" or "error", which often have none
 _MEASURES = """
     accuracy age altitude amount amplitude angle area average bandwidth budget capacity coefficient concentration
     correlation cost count depth deviation diameter distance dosage dose duration f1 fee fraction frequency half-life
@@ -43,8 +43,7 @@ _MEASURES = """
     recall salary score share size specificity speed speedup sum temperature thickness threshold throughput total
     value variance velocity voltage volume wavelength weight width year
 """.split()
-# The question asks for the measure only if it ends there or continues with one of these: a "learning rate schedule" is
-# not a rate.
+# A question asks for the measure only if it ends there or one of these follows: a "learning rate schedule" is no rate.
 _AFTER_MEASURE = """
     a an and are at be between by can could did do does for from had has have in is it must of on or per should that the
     to under was were when will with would
@@ -85,7 +84,7 @@ _THANKS = re.compile(
 
 _WORK = r"(?:paper|article|study|work|authors?|researchers|report|thesis|publication)"
 _BEST = r"(?:main|key|major|central|principal|most important|primary|core|overall)"
-# How an aspect is asked for. The first that matches counts.
+# The first matching pattern gives the aspect.
 _ASPECTS: tuple[tuple[Aspect, str], ...] = (
     ("contributions", r"\bcontributions?\b(?! (?:from|by|to) )|\bwhat (?:is|was|are) (?:new|novel)\b|\bnovelty of\b"),
     ("limitations", r"\b(?:limitations?|shortcomings?|drawbacks?|weakness(?:es)?|future work)\b"),
@@ -99,10 +98,7 @@ _ASPECTS: tuple[tuple[Aspect, str], ...] = (
     ("results", rf"\bwhat (?:does|do|did) (?:the|this|these|they) ?(?:{_WORK})? (?:find|show|discover)\b"),
     ("method", rf"\b(?:methods?|methodology|approach)\b.{{0,40}}\b(?:the|this) {_WORK}\b"),
     ("method", rf"\bhow (?:does|do|did) (?:the|this) {_WORK} (?:do|work|proceed|go about)"),
-    (
-        "about",
-        r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about(?:,? in (?:short|brief))?\W*$",
-    ),
+    ("about", r"\bwhat (?:is|was|are) (?:[^?]{1,80}? )?(?:all )?about(?:,? in (?:short|brief))?\W*$"),
     (
         "summary",
         r"\bsummar(?:y|i[sz]e|ies)\b|\btl;?dr\b|\b(?:overview|gist|synopsis) of\b|\bin a nutshell\b|\bsum up\b",
@@ -145,7 +141,7 @@ _HOW = re.compile(r"\bhow\b", re.I)
 
 
 def question_type(question: str) -> QuestionType:
-    """The kind of a question; "other" for what no rule knows.
+    """The kind of a question; "other" if no rule matches.
 
     >>> question_type("What are the main contributions of LLaMA?")
     QuestionType(kind='paper', aspect='contributions')
@@ -159,7 +155,7 @@ def question_type(question: str) -> QuestionType:
     plain = _GREETED.sub("", plain)
     if compared_things(plain):
         return QuestionType("comparison")
-    if aspect := next((aspect for aspect, asked in _ASPECTS if re.search(asked, plain, re.I)), None):
+    if aspect := next((aspect for aspect, words in _ASPECTS if re.search(words, plain, re.I)), None):
         return QuestionType("paper", aspect)
     rules: tuple[tuple[QuestionKind, bool], ...] = (
         ("date", bool(_DATE.search(plain)) and not asks_for_number(plain.replace("year", "date"))),
@@ -175,21 +171,21 @@ def question_type(question: str) -> QuestionType:
 
 
 def asks_for_number(question: str) -> bool:
-    """Whether a question asks for a number, and for nothing else.
+    """Whether a question asks for a number and nothing else.
 
     >>> asks_for_number("What top-1 accuracy does it reach?"), asks_for_number("What learning rate schedule is used?")
     (True, False)
     """
-    return _asked_number(question) is not None
+    return _number_match(question) is not None
 
 
 def asked_measure(question: str) -> str:
-    """What a question asks the value of: "rate" for "What learning rate"; "" for "how large", and for no number."""
-    asked = _asked_number(question)
-    return asked["measure"] or "" if asked else ""
+    """The measure that a question asks for: "rate" for "What learning rate"; "" for "how large"."""
+    match = _number_match(question)
+    return match["measure"] or "" if match else ""
 
 
-def _asked_number(question: str) -> re.Match[str] | None:
+def _number_match(question: str) -> re.Match[str] | None:
     plain = one_line(question)
     asks = list(_ASKS.finditer(plain))
     return _NUMBER.match(plain, asks[0].start()) if len(asks) == 1 else None

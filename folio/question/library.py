@@ -1,8 +1,7 @@
-"""Recognises questions about the library itself: who wrote a paper, when and where it appeared, which papers are by
-someone, since a year, about something. Pure; for English.
+"""Recognises questions about the library: who wrote a paper, when and where, which papers are by a person or of a year.
 
-A question is about a paper's facts if it begins or ends with words that ask for one, and every other word in it belongs
-to such a question or to the paper: "who wrote the code of Raft" asks for something else.
+A question is about the facts of a paper if it begins or ends with words that ask for one, and all its other words
+belong to such a question or to the paper; "who wrote the code of Raft" asks for something else. Pure; for English.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ _ASKED: dict[Fact, str] = {
     r"|(?:publication )?(?:year|date)(?= (?:of|for)\b)|(?:publication (?:year|date))",
     "where": r"where|(?:(?:in|at|by) )?(?:what|which) (?:journal|conference|venue|workshop|proceedings|magazine)|venue",
 }
-_BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
-_JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{asked})\b", re.I) for fact, asked in _ASKED.items()}
+_BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{words})\b", re.I) for fact, words in _ASKED.items()}
+_JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{words})\b", re.I) for fact, words in _ASKED.items()}
 _ENDS_WITH_WHO = re.compile(r"\b(?:by whom?|authors?|writers?)\W*$", re.I)
-# Words of a question about a paper as such
+# Words of a question about a paper
 OF_A_PAPER = re.compile(
     r"\b(?:papers?|articles?|study|report|document|publication|manuscript|preprint|thesis|book|notes|essay|memo|replication"
-    r"|reproduction"
-    r"|(?:co-?)?authors?|authored|writers?|write|wrote|written|publish(?:ed)?)\b",
+    r"|reproduction|(?:co-?)?authors?|authored|writers?|write|wrote|written|publish(?:ed)?)\b",
     re.I,
 )
-# Words that ask the same of a thing which a paper presents: who came up with it, where it appeared
+# Words of the same question about the thing that a paper presents: who came up with it, where it appeared
 _OF_A_THING: dict[Fact, re.Pattern[str]] = {
     "who": re.compile(
         r"\b(?:by|behind|ma[dk]e|did|create[ds]?|invent(?:s|ed)?|propose[ds]?|introduce[ds]?|develop(?:s|ed)?"
@@ -50,39 +48,7 @@ _OF_A_THING: dict[Fact, re.Pattern[str]] = {
     ),
 }
 # "when/where", "who & when"; the ending of "Lamport's"
-_AND, _WRITTEN_OTHERWISE = re.compile(r"\s*[/&]\s*"), re.compile(r"(?<=\w)['’]s\b\s*(?=\s)")
-
-
-@dataclass(frozen=True, slots=True)
-class FactsQuestion:
-    """The facts that a question wants to know of a paper."""
-
-    question: str
-    facts: tuple[Fact, ...]
-    of_a_paper: bool  # whether it speaks of a paper, or of writing: then its words may describe one
-
-
-def facts_question(question: str) -> FactsQuestion | None:
-    """The facts that a question asks for; None if it asks for none. Of which paper, `papers_asked_about` says.
-
-    >>> facts_question("who wrote the Raft paper, and when?").facts
-    ('who', 'when')
-    """
-    question = _WRITTEN_OTHERWISE.sub(" ", _AND.sub(" and ", question))
-    facts = tuple(
-        fact
-        for fact in _ASKED
-        if _BEGINS[fact].match(question)
-        or _JOINED[fact].search(question)
-        or (fact == "who" and _ENDS_WITH_WHO.search(question))
-    )
-    of_a_paper = OF_A_PAPER.search(question) is not None
-    # Much of a paper is somewhere, such as its code.
-    if not facts or not all((of_a_paper and fact != "where") or _OF_A_THING[fact].search(question) for fact in facts):
-        return None
-    return FactsQuestion(question, facts, of_a_paper)
-
-
+_AND, _POSSESSIVE = re.compile(r"\s*[/&]\s*"), re.compile(r"(?<=\w)['’]s\b\s*(?=\s)")
 _COUNT = re.compile(
     r"\W*(?:how many|what number of) (?:papers?|pdfs?|documents?|articles?|files?)\b(?P<rest>.*)", re.I | re.S
 )
@@ -110,7 +76,7 @@ _YEARS = re.compile(
     r"(?P<one>(?:1[5-9]|20)\d\d)(?:\s*(?:and|to|-|–)\s*(?P<two>(?:1[5-9]|20)\d\d)|(?P<on>\s+on(?:wards?)?))?",
     re.I,
 )
-# "which papers", "is there a study", "what do I have on": a question whose answer is papers
+# Questions for papers: "which papers", "is there a study", "what do I have on"
 _PAPERS = re.compile(
     r"\W*(?:(?:please )?(?:which|what|list|name|show|find|give|are there|do (?:i|we|you) have)?"
     r"\s*(?:(?:me|any|all|some|other|of|the|my|these|those)\s+)*(?P<kind>(?:[\w-]+ ){0,2}?)"
@@ -121,7 +87,7 @@ _PAPERS = re.compile(
     r"(?P<have>(?:on|about)\b.*)",
     re.I | re.S,
 )
-# What may stand between these words and the subject: "that deal with", "do I have here about", "which use or evaluate"
+# Words between these and the topic: "that deal with", "do I have here about", "which use or evaluate"
 _FILLER = frozenset(
     """
     a about address addresses all also an and any anything are articles be been by can collection compare compares
@@ -136,31 +102,63 @@ _FILLER = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class FactsQuestion:
+    """A question for facts about a paper."""
+
+    question: str
+    facts: tuple[Fact, ...]
+    of_a_paper: bool  # it mentions a paper or writing, so its words may describe a paper
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryQuestion:
-    """What a question wants to know of the library."""
+    """A question about the papers of the library."""
 
     kind: Literal["all", "by", "years", "about"]
-    words: str = ""  # the person or the subject
+    words: str = ""  # the person or the topic
     years: tuple[int, int] = (0, 9999)  # first and last
-    is_count: bool = False  # it asks how many these are
+    is_count: bool = False  # it asks how many there are
 
 
 def library_question(question: str) -> LibraryQuestion | FactsQuestion | None:
-    """The question about the library that this is; None if it is one about what the papers say."""
+    """A question about the library; None for a question about the content of the papers."""
     plain = one_line(question)
     if match := _COUNT.fullmatch(plain):
         if _IN_ALL.fullmatch(match["rest"]):
             return LibraryQuestion("all", is_count=True)
-        found = _restricted(re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1))
-        return replace(found, is_count=True) if found else None
+        restriction = _restriction(
+            re.sub(r"\s*(?:are|were|do (?:we|you|i) have|are there)\s+", "", match["rest"], count=1)
+        )
+        return replace(restriction, is_count=True) if restriction else None
     match = _WHICH.fullmatch(plain)
-    if match and (found := _restricted(match["rest"])) and found.kind != "about":
-        return found
+    if match and (restriction := _restriction(match["rest"])) and restriction.kind != "about":
+        return restriction
     return facts_question(plain)
 
 
+def facts_question(question: str) -> FactsQuestion | None:
+    """The facts that a question asks for; None if it asks for none.
+
+    >>> facts_question("who wrote the Raft paper, and when?").facts
+    ('who', 'when')
+    """
+    question = _POSSESSIVE.sub(" ", _AND.sub(" and ", question))
+    facts = tuple(
+        fact
+        for fact in _ASKED
+        if _BEGINS[fact].match(question)
+        or _JOINED[fact].search(question)
+        or (fact == "who" and _ENDS_WITH_WHO.search(question))
+    )
+    of_a_paper = OF_A_PAPER.search(question) is not None
+    # Other things of a paper have a place, too, such as its code.
+    if not facts or not all((of_a_paper and fact != "where") or _OF_A_THING[fact].search(question) for fact in facts):
+        return None
+    return FactsQuestion(question, facts, of_a_paper)
+
+
 def wanted_papers(question: str) -> str:
-    """What the papers say that a question asks for; "" if it asks for none, or for those of a person or of some years.
+    """The topic of a question for papers; "" if it asks for no papers, or for those by a person or of some years.
 
     >>> wanted_papers("which papers deal with hazard pointers?"), wanted_papers("What does the paper say?")
     ('hazard pointers', '')
@@ -175,19 +173,19 @@ def wanted_papers(question: str) -> str:
     return " ".join([(match["kind"] or "").strip(), *words]).strip() if words else ""
 
 
-def _restricted(rest: str) -> LibraryQuestion | None:
-    """Which papers are meant by what follows the word "papers"; None if what they say decides it."""
+def _restriction(rest: str) -> LibraryQuestion | None:
+    """The restriction after the word "papers"; None if it is about their content."""
     rest = rest.strip(" ?.!")
     if by := _BY.fullmatch(rest):
         return LibraryQuestion("by", by["name"] or by["did"] or by["having"])
     if years := _YEARS.fullmatch(rest):
-        return LibraryQuestion("years", years=_span(years))
+        return LibraryQuestion("years", years=_year_range(years))
     if about := _ABOUT.fullmatch(rest):
         return LibraryQuestion("about", about["topic"])
     return None
 
 
-def _span(match: re.Match[str]) -> tuple[int, int]:
+def _year_range(match: re.Match[str]) -> tuple[int, int]:
     one, two = int(match["one"]), int(match["two"] or match["one"])
     if match["after"]:
         return one + 1, 9999

@@ -1,6 +1,5 @@
-"""A question, and what is known of it from its words: made once where it enters, and passed down to all that asks.
-
-What nobody asks of it is not worked out, and what somebody asks is worked out once.
+"""A question and its properties. Made once where a question enters, and passed down; each property is computed at most
+once, when it is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from folio.question.library import FactsQuestion, LibraryQuestion, library_quest
 from folio.question.parts import compared_things, parts_alone, questions_in, thing_in
 from folio.text import tokenize
 
-# What a question says that asks for a kind of text which is no evidence otherwise
+# Words that ask for a kind of text which is excluded from the evidence otherwise
 _KIND_WORDS: tuple[tuple[Kind, str], ...] = (
     ("references", r"references?|bibliograph\w*|cit(?:e|es|ed|ing|ations?)|works? cited|literature"),
     (
@@ -39,62 +38,62 @@ class Question:
     """A question that stands alone."""
 
     text: str
-    typed: str = ""  # as it was typed, where a misspelt word was replaced; "" if it was typed like that
-    readings: tuple[str, ...] = ()  # what a follow-up is searched with, the reranker's first; () if it is none
-    senses: tuple[str, ...] = ()  # what a follow-up may mean, the first as it was understood; () if that is sure
+    typed: str = ""  # the original of a corrected spelling; "" if it is the text
+    readings: tuple[str, ...] = ()  # a follow-up's search queries, the reranker's first; () for others
+    senses: tuple[str, ...] = ()  # a follow-up's possible meanings, the likeliest first; () if it is clear
 
     @classmethod
     def of(cls, question: Question | str) -> Question:
-        """The question, or the one with this text."""
+        """The question itself, or a new one with this text."""
         return question if isinstance(question, Question) else cls(question)
 
     @cached_property
     def type(self) -> QuestionType:
-        """The kind of its answer, with the aspect of a paper that it asks for."""
+        """The kind of its answer, and its aspect of a paper."""
         return question_type(self.text)
 
     @cached_property
     def asks_for_number(self) -> bool:
-        """Whether it asks for a number, and for nothing else."""
+        """Whether it asks for a number and nothing else."""
         return asks_for_number(self.text)
 
     @cached_property
     def measure(self) -> str:
-        """What it asks the value of, "" if it asks for no value of a named measure."""
+        """The measure that it asks for; "" for none."""
         return asked_measure(self.text)
 
     @cached_property
     def things(self) -> tuple[str, ...]:
-        """The two things that it compares; () if it compares none."""
+        """The two things that it compares; () for none."""
         return compared_things(self.text)
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
-        """The questions in it, if each stands alone; () if it asks only one."""
+        """The several questions in it, if each stands alone; () for a single question."""
         return questions_in(self.text)
 
     @cached_property
     def parts(self) -> tuple[Question, ...]:
-        """The parts to search for one by one; () for a question that has none."""
+        """The parts to search one by one; () for a question without parts."""
         return tuple(map(Question, parts_alone(self.text)))
 
     def thing_of(self, part: Question) -> str:
-        """Which of the things that it compares a part of it is about; "" for none."""
+        """The compared thing that a part is about; "" for none."""
         return thing_in(part.text, self.things)
 
     @cached_property
     def about_library(self) -> LibraryQuestion | FactsQuestion | None:
-        """What it wants to know of the library itself; None if it asks what the papers say."""
+        """The question about the library; None for a question about the content of the papers."""
         return library_question(self.text)
 
     @cached_property
     def topic(self) -> str:
-        """The subject, where it asks which papers say something on it; else ""."""
+        """The topic of a question for papers; "" for others."""
         return wanted_papers(self.text)
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
-        """The kinds of text that are searched for it although they are no evidence for other questions."""
+        """The kinds of text that are evidence for it but not for other questions."""
         return frozenset(kind for kind, words in _ASKS_FOR_KIND if words.search(self.text))
 
     @cached_property
@@ -109,5 +108,5 @@ class Question:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Its search tokens that have a digit."""
+        """Its search tokens with a digit."""
         return frozenset(token for token in self.tokens if any(map(str.isdigit, token)))

@@ -1,7 +1,7 @@
-"""Typed words that the index does not know are matched to close ones that it does: "gogle" to "google".
+"""Corrects the spelling of words that the index does not have: "gogle" becomes "google".
 
-The vocabulary is the BM25 index's, whose tokens are stems. A stem is compared with stems, so that "architecures" is
-close to "architectures" whatever their endings; what is searched and shown is a word of a passage that has the stem.
+The vocabulary is the BM25 index's, whose tokens are stems. Stems are compared with stems, so that "architecures" is
+close to "architectures" whatever the endings; the correction is a word of a passage with that stem.
 """
 
 from __future__ import annotations
@@ -13,42 +13,37 @@ from dataclasses import dataclass
 
 from folio.text import STOP_WORDS, tokenize
 
-# Words with the joiners of names inside: these are names or identifiers when they have one.
+# Words, including names and identifiers with inner joiners
 _WORD = re.compile(r"[^\s\"“”„«»‘()\[\]{},;!?…]+")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|(?<!\w)'[^']*'(?!\w)|`[^`]*`")
 _PLAIN = re.compile(r"[^\W\d_]+")
-# As people type them without the apostrophe
+# Contractions without the apostrophe
 _CONTRACTION = re.compile(r"(?:does|did|are|was|were|has|have|had|could|would|should)nt", re.I)
 
 _PREFIX = re.compile(r"(?:de|dis|mis|non|out|over|pre|re|sub|un|under)(?=\w{4})")
 
-SHORTEST = 5  # letters of a word that is matched: close to a shorter one is almost anything
-LONGEST = 40
-# Letters from which two errors may be in a word that cannot be spelt right
-TWO_ERRORS = 8
-# Letters from which one may be another one
-SUBSTITUTIONS = 7
-# Passages that a word must stand in, so that no misprint of a paper is taken for a word
-LEAST_PASSAGES = 2
-# The same for a capitalised word in mid-sentence, which is probably a name
-LEAST_FOR_A_NAME = 5
-MOST_WORDS = 8  # of one question that are matched
-MOST_LOOKED_UP = 8  # stems whose words are compared with what was typed
+SHORTEST, LONGEST = 5, 40  # letters of a word to correct; almost anything is close to a shorter one
+TWO_ERRORS = 8  # letters from which an impossible word may have two errors
+SUBSTITUTIONS = 7  # letters from which one may be replaced by another
+LEAST_PASSAGES = 2  # with a word, so that it is no misprint of a paper
+LEAST_FOR_A_NAME = 5  # the same for a capitalised word in mid-sentence, which is probably a name
+MOST_WORDS = 8  # corrected in one question
+MOST_LOOKED_UP = 8  # stems whose words are compared with a typed word
 
 Vocabulary = Mapping[str, int]  # stem -> how many passages have it
 
 
 @dataclass(frozen=True, slots=True)
 class Respelling:
-    """A question with words of the index in place of unknown ones that are close to them."""
+    """A question with corrected spelling."""
 
     question: str
-    typed: str = ""  # the words from the first changed one to the last; "" if none was
-    meant: str = ""  # the same as they were searched
+    typed: str = ""  # the words from the first to the last correction; "" for none
+    meant: str = ""  # the same words, corrected
 
     @property
     def note(self) -> str:
-        """A sentence about it, "" if nothing was changed."""
+        """A sentence about the correction; "" for none."""
         return f"Searched for “{self.meant}” instead of “{self.typed}”." if self.typed else ""
 
 
@@ -59,15 +54,15 @@ def respelled(
     vocabulary: Callable[[], Vocabulary],
     surface: Callable[[str, str], str],
 ) -> Respelling:
-    """The question with its misspelt words put right.
+    """The question with corrected spelling.
 
-    is_known: whether the index has this token. is_word: whether this is an English word, though no paper has it: then
-    it is spelt right, and "salinity" must not become "salient". vocabulary: called only if a word is unknown. surface:
-    of a stem and the typed word, the word of the index to put there, as it is written; "" for none. Never changed:
-    quoted phrases, acronyms, words with digits or joiners, short ones, and capitalised ones in mid-sentence unless they
-    are one letter off a frequent word.
+    is_known: whether the index has this token. is_word: whether this is an English word, which is right even if no
+    paper has it: "salinity" must not become "salient". vocabulary: only called for an unknown word. surface: (stem,
+    typed word) -> the word of the index for the correction, or "". Quoted phrases, acronyms, words with digits or
+    joiners, and short words stay unchanged; so do capitalised words in mid-sentence, unless they are one letter off a
+    frequent word.
     """
-    parts: list[str] = []  # what is between the changed words, and the words in their place
+    parts: list[str] = []  # alternately unchanged text and a corrected word
     first = end = 0
     for start, stop, least in _candidates(question):
         word = question[start:stop].casefold()
@@ -91,13 +86,13 @@ def respelled(
 
 
 def _is_right(word: str, is_word: Callable[[str], bool]) -> bool:
-    """Whether this is an English word, or one behind a prefix: "resends"."""
+    """Whether this is an English word, or one after a prefix: "resends"."""
     prefix = _PREFIX.match(word)
     return is_word(word) or (prefix is not None and is_word(word[prefix.end() :]))
 
 
 def _candidates(question: str) -> Iterator[tuple[int, int, int]]:
-    """The spans of words that may be misspelt, each with the number of passages that a word in its place must have."""
+    """The spans of words that may be misspelt, each with the least number of passages for its correction."""
     quoted = [match.span() for match in _QUOTED.finditer(question)]
     begins = True
     for match in _WORD.finditer(question):
@@ -118,8 +113,8 @@ def _candidates(question: str) -> Iterator[tuple[int, int, int]]:
 def _allowed(typed: str, vocabulary: Vocabulary) -> int:
     """How many typing errors an unknown word may have.
 
-    Two only in a long one with three letters in a row that no word of the index has: a word that is spelt right, such
-    as "ligation", has none, and is often two letters off another ("location").
+    Two only if it is long and has three letters in a row that no word of the index has. A correct word such as
+    "ligation" has no such letters, and is often two letters off another word ("location").
     """
     start = f"^{typed}"
     threes = {start[at : at + 3] for at in range(len(start) - 2)} if len(typed) >= TWO_ERRORS else set()
@@ -127,10 +122,10 @@ def _allowed(typed: str, vocabulary: Vocabulary) -> int:
 
 
 def closest(typed: str, stem: str, vocabulary: Vocabulary, least: int, allowed: int) -> list[str]:
-    """The words of the vocabulary that may be meant by an unknown one, as stems, the closest and most frequent first.
+    """The stems of the vocabulary that an unknown word may stand for, closest and most frequent first.
 
-    The distance is that of optimal string alignment: a letter left out, added, changed, or two exchanged, count as one
-    each, and `allowed` of them are. The first letter must stay, which typing errors seldom change.
+    The distance is optimal string alignment, at most `allowed`: a letter left out, added or changed, or two exchanged,
+    count as one each. The first letter must be the same: typing errors seldom change it.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
@@ -139,21 +134,21 @@ def closest(typed: str, stem: str, vocabulary: Vocabulary, least: int, allowed: 
     for word, count in vocabulary.items():
         if count >= least and word[0] == typed[0]:
             by_length.setdefault(len(word), []).append(word)
-    found: dict[str, float] = {}
+    distances: dict[str, float] = {}
     for length, words in by_length.items():
-        # An error in its ending gives a word another stem ("simulatios"), but the vocabulary's is its beginning.
+        # An error in the ending changes the stem ("simulatios"), but the word begins with the right stem.
         for begin in {stem, typed[:length]} if length >= SHORTEST - 1 else {stem}:
             for word, distance, _ in process.extract(
                 begin, words, scorer=OSA.distance, score_cutoff=allowed, limit=None
             ):
-                # The stem itself counts less than a stem that leaves out many letters of the word.
-                far = distance + (0 if begin == stem else 0.5) + max(0, len(stem) - length) / 10
-                found[word] = min(far, found.get(word, far))
-    return sorted(found, key=lambda word: (found[word], -vocabulary[word], word))[:MOST_LOOKED_UP]
+                # Prefer the word's own stem, and stems that leave out few letters.
+                penalised = distance + (0 if begin == stem else 0.5) + max(0, len(stem) - length) / 10
+                distances[word] = min(penalised, distances.get(word, penalised))
+    return sorted(distances, key=lambda word: (distances[word], -vocabulary[word], word))[:MOST_LOOKED_UP]
 
 
 def _meant(typed: str, stems: Sequence[str], surface: Callable[[str, str], str], allowed: int) -> str:
-    """Of the words with these stems the closest to what was typed, the first of several; "" if none is close enough."""
+    """The word with one of these stems that is closest to the typed word; "" if none is close enough."""
     from rapidfuzz.distance import OSA
 
     words = [word for stem in stems if (word := surface(stem, typed)) and _is_close(typed, word.casefold(), allowed)]
@@ -161,15 +156,15 @@ def _meant(typed: str, stems: Sequence[str], surface: Callable[[str, str], str],
 
 
 def _name(typed: str, word: str) -> str:
-    """The word of the index if it is a name that a word with its stem misspells: "herbivor" for Herbivore; else ""."""
+    """The word of the index if it is a name that the typed word misspells: "herbivor" for Herbivore; else ""."""
     is_name = word[:1].isupper() and word.casefold().rstrip("s") != typed.rstrip("s")
     return word if is_name and _is_close(typed, word.casefold(), 1) else ""
 
 
 def _is_close(typed: str, word: str, allowed: int) -> bool:
-    """Whether one may be the other with typing errors.
+    """Whether one word may be the other with typing errors.
 
-    In a short word no letter may be another one: "phage" is no misspelt "phase", though "trsut" is a misspelt "trust".
+    No letter of a short word may be replaced: "phage" is no misspelt "phase", but "trsut" is a misspelt "trust".
     """
     from rapidfuzz.distance import OSA
 
@@ -179,13 +174,15 @@ def _is_close(typed: str, word: str, allowed: int) -> bool:
 
 
 def surface_of(stem: str, typed: str, texts: Sequence[str]) -> str:
-    """The word with this stem in these texts that is most like what was typed, as it is mostly written; "" if there is
-    none. A name's stem is its first token: RoBERTa has those of its parts behind it."""
+    """The word with this stem in these texts that is closest to the typed one, in its most frequent form; "" for none.
+
+    A name's stem is its first token: RoBERTa has tokens for its parts, too.
+    """
     from rapidfuzz.distance import OSA
 
-    written = Counter(match.group() for text in texts for match in _PLAIN.finditer(text))
-    same = {word: count for word, count in written.items() if tokenize(word)[:1] == [stem]}
-    # Of two as close, the longer one: letters are left out more often than put in.
+    counts = Counter(match.group() for text in texts for match in _PLAIN.finditer(text))
+    same = {word: count for word, count in counts.items() if tokenize(word)[:1] == [stem]}
+    # Of two equally close words, the longer one: letters are left out more often than added.
     best = min(
         {word.casefold() for word in same}, key=lambda word: (OSA.distance(word, typed), -len(word), word), default=""
     )

@@ -1,4 +1,4 @@
-"""How sure the built-in answerer is that evidence answers a question."""
+"""The built-in answerer's confidence that evidence answers a question."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sure(question: str, *texts: str, weights: TermWeights | None = None) -> floa
 
 
 @pytest.mark.parametrize(("read", "adds"), [(2.0, 2.0), (-3.0, -3.0), (50.0, MOST_ODDS), (-50.0, -MOST_ODDS)])
-def test_what_the_reader_says_adds_to_it_within_limits(read: float, adds: float) -> None:
+def test_the_reader_adds_to_the_confidence_within_limits(read: float, adds: float) -> None:
     question, evidence = "Where do otters sleep?", evidence_on("Otters of the bay eat.")
     weights = even_weights(question)
     found = matched(question, evidence, weights)
@@ -64,7 +64,7 @@ def test_all_pieces_of_evidence_count_together() -> None:
         assert found == pytest.approx(expected(covered, 1, 2), abs=1e-6)
 
 
-def test_a_name_that_the_evidence_does_not_have_lowers_it() -> None:
+def test_a_missing_name_lowers_the_confidence() -> None:
     weights = {"otter": 1.0, "sleep": 1.0, "monterey": 1.0}
     question = "Where do otters of Monterey sleep?"
     evidence = evidence_on(OTTERS, SLEEP)
@@ -76,7 +76,7 @@ def test_a_name_that_the_evidence_does_not_have_lowers_it() -> None:
         assert sure(unnamed, OTTERS, SLEEP, weights=weights) == pytest.approx(expected(covered, 1, 3), abs=1e-6)
 
 
-def test_names_count_by_how_rare_they_are() -> None:
+def test_rare_names_count_more() -> None:
     weights = {"otter": 1.0, "monterey": 3.0, "bay": 1.0}
     question, text = "Do otters of Monterey Bay float?", "Otters of the bay float."
     covered = evidence_coverage(matched(question, evidence_on(text), weights))
@@ -89,7 +89,7 @@ def test_a_word_with_a_digit_is_a_name(name: str, text: str) -> None:
     assert with_name > without
 
 
-def test_a_long_question_may_be_covered_less() -> None:
+def test_a_long_question_needs_less_coverage() -> None:
     few = {"otter": 1.0, "sleep": 1.0}
     many = {**few, **{f"w{number}": 0.0 for number in range(20)}}
     question = "where do otters sleep"
@@ -98,7 +98,7 @@ def test_a_long_question_may_be_covered_less() -> None:
     )
 
 
-def test_only_sentences_with_numbers_answer_for_a_number() -> None:
+def test_only_sentences_with_numbers_answer_numeric_questions() -> None:
     question, text = "How many otters float?", "The paper counts 40 otters. Otters of the bay float in rafts at night."
     weights = even_weights("otters float")
     evidence = evidence_on(text)
@@ -109,7 +109,7 @@ def test_only_sentences_with_numbers_answer_for_a_number() -> None:
     assert found == pytest.approx(expected(match.coverage(*counts) - NUMBER_MARGIN, 1, len(weights)))
 
 
-def test_confidence_needs_evidence_and_the_asked_number() -> None:
+def test_confidence_needs_evidence_with_a_number() -> None:
     assert sure("Where do otters sleep?") == 0
     assert sure("How many otters float in rafts of kelp?", OTTERS) == 0
     few, many = (sure(question, "The paper counts 40 otters.") for question in ("Otters?", "Are there many otters?"))

@@ -100,7 +100,7 @@ def test_a_follow_up_is_searched_in_all_its_readings(start: Start) -> None:
     assert LENGTH not in answer.text
 
 
-def test_an_earlier_conversation_goes_on(start: Start) -> None:
+def test_an_earlier_conversation_continues(start: Start) -> None:
     earlier, chat = start(), start()
     turns = [earlier.ask(LENGTH).answer]
     resumed = Chat(chat._retriever, chat._answerer, top_k=3, turns=turns)
@@ -108,7 +108,7 @@ def test_an_earlier_conversation_goes_on(start: Start) -> None:
     assert len(turns) == 1
 
 
-def test_hits_are_told_once_and_before_the_sentences(start: Start) -> None:
+def test_hits_are_reported_once_before_the_sentences(start: Start) -> None:
     chat = start()
     for question in (LENGTH, THICK):  # the first is searched for before the chain is there
         heard: list[object] = []
@@ -116,7 +116,7 @@ def test_hits_are_told_once_and_before_the_sentences(start: Start) -> None:
         assert heard == [reply.hits, *reply.answer.sentences]
 
 
-def test_what_nobody_could_understand_is_asked_back_without_a_search(start: Start) -> None:
+def test_an_unclear_question_is_asked_back_without_a_search(start: Start) -> None:
     chat = start()
     chat.ask(LENGTH)
     reply = chat.ask("???")
@@ -135,7 +135,7 @@ def test_the_last_answer_does_not_answer_the_next_question_again(start: Start) -
         assert IS_LONG in chat.ask("How many square kilometres does it cover?").answer.text
 
 
-def test_one_paper_alone_can_be_asked(start: Start) -> None:
+def test_a_single_paper_can_be_searched(start: Start) -> None:
     reply = start(paper="SEA otters").ask(LENGTH)
     assert {hit.paper.file for hit in reply.hits} == {"otters.pdf"}
     with pytest.raises(UsageError, match=r"No paper in the index is called “otter\.pdf”\. Similar names: otters"):
@@ -277,7 +277,7 @@ def test_earlier_evidence_answers_what_the_search_would_miss(decoys: Chat, ollam
 
 
 @pytest.mark.parametrize("between", range(REMEMBERED_EVIDENCE + 1))
-def test_evidence_is_remembered_for_so_many_turns(decoys: Chat, ollama_server: OllamaStandIn, between: int) -> None:
+def test_evidence_is_remembered_for_a_few_turns(decoys: Chat, ollama_server: OllamaStandIn, between: int) -> None:
     asked = iter([*["What was the hour of the night?"] * between, BUILT])
     ollama_server.reply = lambda messages: next(asked) if len(messages) == 1 else REFUSAL
     decoys.ask(READS)
@@ -302,7 +302,7 @@ def test_the_second_one_is_filled_in_without_a_model(start: Start) -> None:
     assert chat.ask(second).answer.standalone_question == second
 
 
-def test_a_report_is_told_section_by_section(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+def test_a_report_arrives_section_by_section(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     ollama_server.reply = [
         f"## Summary\n- {IS_LONG} [1]\n## Analysis\n### The ice of the Aletsch glacier\n{IS_THICK} [1]"
     ]
@@ -314,7 +314,7 @@ def test_a_report_is_told_section_by_section(with_ollama: Start, ollama_server: 
 
 
 @pytest.mark.parametrize("where", ["rewriting", "answering"])
-def test_an_error_leaves_the_conversation_as_it_was(
+def test_an_error_leaves_the_conversation_unchanged(
     with_ollama: Start, ollama_server: OllamaStandIn, where: str
 ) -> None:
     chat = with_ollama()
@@ -340,7 +340,7 @@ def test_an_error_leaves_the_conversation_as_it_was(
     assert turns == [(LENGTH, LENGTH), (TYPED, THICK)]
 
 
-def test_a_server_that_went_away_may_come_back(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
+def test_a_lost_server_may_return(with_ollama: Start, ollama_server: OllamaStandIn) -> None:
     chat = with_ollama()
     ollama_server.faults.dropped = TRIES
     failed = chat.ask(LENGTH).answer
@@ -355,7 +355,7 @@ def test_a_server_that_went_away_may_come_back(with_ollama: Start, ollama_server
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
 @pytest.mark.parametrize("llm", ["builtin", "ollama"])
-def test_a_listener_that_raises_stops_only_the_answer(
+def test_a_callback_that_raises_stops_only_the_answer(
     start: Start, ollama_server: OllamaStandIn, llm: str, error: type[BaseException]
 ) -> None:
     def leave(_: object) -> None:
@@ -445,7 +445,7 @@ def test_questions_that_name_papers_or_things(start: Start) -> None:
     assert start().ask(asked).answer.question == asked
 
 
-def test_what_a_model_would_add_is_said_once(start: Start) -> None:
+def test_a_model_is_offered_once(start: Start) -> None:
     chat = start()
     notices = [chat.ask(question).answer.notice for question in (LENGTH, THICK)]
     chat.reset()

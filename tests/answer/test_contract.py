@@ -1,4 +1,4 @@
-"""The contract of an answer: what its classes refuse, what check keeps for any text, and that answers do not vary."""
+"""The contract of an answer: invalid values, invariants for any text, and equal answers in every process."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_nothing_printed_steers_a_terminal_or_imitates_a_marker(output: tuple[An
 
 @given(OUTPUTS, STYLES, st.data())
 @settings(max_examples=EXAMPLES)
-def test_it_does_not_matter_in_what_pieces_a_text_comes(
+def test_the_pieces_of_a_text_do_not_matter(
     output: tuple[AnswerFormat, str], style: Style, data: st.DataObject
 ) -> None:
     form, text = output
@@ -152,7 +152,7 @@ def test_it_does_not_matter_in_what_pieces_a_text_comes(
 
 @given(OUTPUTS, WRITTEN, STYLES, st.integers(0, 400))
 @settings(max_examples=EXAMPLES)
-def test_nothing_is_taken_back_whatever_follows(
+def test_shown_sentences_are_never_taken_back(
     output: tuple[AnswerFormat, str], more: str, style: Style, end: int
 ) -> None:
     form, text = output[0], output[1] + more
@@ -162,7 +162,7 @@ def test_nothing_is_taken_back_whatever_follows(
 
 
 @given(OUTPUTS, STYLES, st.integers(0, 400))
-def test_a_cut_answer_is_the_beginning_of_the_whole_one(
+def test_a_cut_answer_is_a_prefix_of_the_whole_one(
     output: tuple[AnswerFormat, str], style: Style, max_chars: int
 ) -> None:
     form, text = output
@@ -204,7 +204,7 @@ def answer(*citations: Citation, evidence: tuple[Evidence, ...] = (SOURCE,), aga
     return Answer("Why?", "Why?", (Sentence("The fur is dense.", cited, other),), evidence)
 
 
-def test_what_holds_is_taken() -> None:
+def test_supported_statements_are_shown() -> None:
     citation = quote(START, len(TEXT), support=0.01)
     assert (citation.page, citation.quote, citation.offsets) == (2, "It has hairs.", (0, 13))
     assert answer(citation, quote(0, 17)).citations == (citation, quote(0, 17))

@@ -1,4 +1,4 @@
-"""Hits to evidence: what is joined, what is made whole, what is left out, and in which order."""
+"""Hits -> evidence: joined, completed, left out, and in which order."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def spans(gathered: GatheredEvidence) -> list[tuple[int, str, int, int]]:
     return [(e.number, e.paper.id, e.start, e.end) for e in gathered.evidence]
 
 
-def test_hits_apart_are_evidence_in_their_order() -> None:
+def test_separate_hits_keep_their_order() -> None:
     shelf = Text("One ends here. Two ends here. Three ends here.", "Four ends here.")
     places = (("Three", "p1", 0.9), ("Four", "p2", 0.8), ("One", "p1", 0.7))
     hits = [shelf.hit(word, "here.", paper, score) for word, paper, score in places]
@@ -94,7 +94,7 @@ def test_hits_are_joined_across_a_middle_one_within_a_paper() -> None:
     assert spans(gathered) == [(1, "p1", 0, 14), (2, "p2", 0, 20)]
 
 
-def test_the_same_text_in_another_paper_is_no_evidence() -> None:
+def test_a_repeated_text_is_dropped() -> None:
     shelf = Text("Otters float in kelp. They eat.", "Otters  float in\nkelp.", "Seals do not float.")
     gathered = gather([shelf.hit(0, 21), shelf.hit(0, 22, "p2"), shelf.hit(0, 19, "p3")], shelf.read, PLENTY)
     texts = [(e.paper.id, e.text) for e in gathered.evidence]
@@ -170,7 +170,7 @@ ITEMS = "\n".join(["Words before.\n", *MANY])
         (ITEMS, "m 3 is", "more", "\n".join(MANY[:4])),  # it begins near, and ends far away
     ],
 )  # fmt: skip
-def test_a_hit_is_made_whole(text: str, start: int | str, end: int | str, whole: str) -> None:
+def test_a_hit_is_completed(text: str, start: int | str, end: int | str, whole: str) -> None:
     assert Text(text).whole(start, end) == whole
 
 
@@ -182,7 +182,7 @@ def test_evidence_grows_by_a_limit_at_each_end() -> None:
         assert evidence.end - (start + 100) <= MAX_GROWTH
 
 
-def test_what_grows_into_its_neighbour_is_joined_with_it() -> None:
+def test_evidence_that_grows_into_its_neighbour_is_joined() -> None:
     shelf = Text("One is here. Two is cut in the middle of it. Three is here.")
     hits = [shelf.hit("Two", "cut", score=0.6), shelf.hit("middle", "Three is here.", score=0.9)]
     gathered = gather(hits, shelf.read, PLENTY)
@@ -200,7 +200,7 @@ def test_pages_are_those_of_the_widened_span() -> None:
 
 
 @pytest.mark.parametrize("now", ["", "Another text stands here now, and it is longer than the one before was."])
-def test_a_hit_of_a_vanished_paper_stays_as_it_is(now: str) -> None:
+def test_a_hit_of_a_removed_paper_is_unchanged(now: str) -> None:
     shelf = Text("One is here. Two is cut in the middle of it. Three is here.")
     hit = shelf.hit("cut", "middle")
     shelf.texts["p1"] = now
@@ -212,7 +212,7 @@ def tokens(*evidence: Evidence) -> int:
     return sum(estimate_tokens(piece.text) + HEADER_TOKENS for piece in evidence)
 
 
-def test_the_weakest_are_left_out_and_counted() -> None:
+def test_the_weakest_hits_are_left_out_and_counted() -> None:
     shelf = Text(*(f"Paper {n} says this and nothing else at all." for n in range(1, 6)))
     hits = [shelf.hit(0, 42, f"p{n}", 1 / n) for n in range(1, 6)]
     everything = gather(hits, shelf.read, PLENTY).evidence
@@ -223,7 +223,7 @@ def test_the_weakest_are_left_out_and_counted() -> None:
         assert gathered.left_out == 5 - kept
 
 
-def test_the_best_is_kept_and_joining_costs_what_it_adds() -> None:
+def test_the_best_hit_is_kept_and_joining_costs_the_difference() -> None:
     shelf = Text(PROSE)
     gathered = gather([shelf.hit(0, 500), shelf.hit(600, 700)], shelf.read, 1)
     assert [(e.start, e.end) for e in gathered.evidence] == [(0, 500)]
@@ -233,7 +233,7 @@ def test_the_best_is_kept_and_joining_costs_what_it_adds() -> None:
     assert gather(hits, lambda *span: "", estimate_tokens(shelf.texts["p1"][:550]) + HEADER_TOKENS).left_out == 0
 
 
-def test_evidence_grows_only_where_that_fits_and_the_best_first() -> None:
+def test_evidence_grows_best_first_within_the_budget() -> None:
     whole = ("The first sentence is cut in its middle here.", "A second one is cut in the middle as well.")
     shelf = Text(*whole)
     hits = [shelf.hit("cut", "here.", score=0.9), shelf.hit("cut", "the middle", "p2", 0.8)]
@@ -266,7 +266,7 @@ def libraries(draw: st.DrawFn) -> tuple[Text, list[Hit]]:
 
 
 @given(libraries(), st.integers(0, 400) | st.just(PLENTY))
-def test_evidence_is_the_papers_text_and_each_place_once(library: tuple[Text, list[Hit]], budget: int) -> None:
+def test_evidence_is_the_papers_text_without_repetition(library: tuple[Text, list[Hit]], budget: int) -> None:
     shelf, hits = library
     gathered = gather(hits, shelf.read, budget)
     evidence = gathered.evidence
@@ -286,7 +286,7 @@ def test_evidence_is_the_papers_text_and_each_place_once(library: tuple[Text, li
     assert gather(hits, shelf.read, budget) == gathered
 
 
-def test_hits_of_a_paper_in_pieces_make_the_paper_again() -> None:
+def test_all_hits_of_a_paper_join_to_the_paper() -> None:
     hits = hits_on(PROSE[:500], PROSE[500:800], size=90)
     (evidence,) = gather(hits, lambda paper, start, end: "", PLENTY).evidence
     assert evidence.text == "".join(hit.text for hit in hits)
@@ -294,7 +294,7 @@ def test_hits_of_a_paper_in_pieces_make_the_paper_again() -> None:
     assert len(evidence.hits) == len(hits)
 
 
-def test_evidence_grows_into_no_references() -> None:
+def test_evidence_does_not_grow_into_references() -> None:
     text = Text("Otters sleep on kelp. Seals eat\nA Otter, Urchins and crabs, 2014\nof the sea, and clams.")
     start, end = text.texts["p1"].index("A Otter"), text.texts["p1"].index("of the")
     hit, inside = text.hit("sleep", "Seals"), text.hit("Urchins", "crabs")

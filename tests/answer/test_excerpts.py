@@ -1,4 +1,4 @@
-"""What excerpts are cut from, and which of them are shown."""
+"""Excerpts: how they are cut, and which are shown."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_sentence_that_refers_back_leans(sentence: str, expected: bool) -> Non
     assert leans(sentence) is expected
 
 
-def test_an_excerpt_begins_with_what_its_sentence_refers_to() -> None:
+def test_an_excerpt_includes_the_sentence_it_refers_to() -> None:
     text = (
         "The counter keeps one entry for each of its replicas. Merging takes the larger entry of both sides."
         " Therefore, this is indeed a CRDT. The weather of the valley is dry in autumn. Nobody swims in winter there."
@@ -103,7 +103,7 @@ def test_neither_contents_nor_a_question_nor_a_caption_answers() -> None:
     assert any("Figure 3" in text for text in shown("Which figure shows what the rafts of the otters do?", evidence))
 
 
-def test_of_a_definition_the_sentence_that_gives_it_is_marked() -> None:
+def test_the_sentence_with_the_definition_is_marked() -> None:
     given = "A raft is a group of resting otters that hold on to kelp."
     before = "The raft of the raft people carries rafts of kelp on many a raft trip, and everyone has used a raft."
     text = f"{before} {given} The trips of the raft people end in autumn with the storms."
@@ -134,7 +134,7 @@ def test_a_sentence_around_a_figure_is_not_quoted() -> None:
         ("• otters that dive for urchins, and for the clams below the kelp.", True),
     ],
 )
-def test_what_begins_in_mid_sentence_does_not_answer(sentence: str, answers: bool) -> None:
+def test_text_from_mid_sentence_does_not_answer(sentence: str, answers: bool) -> None:
     (evidence,) = evidence_on(f"The bay is cold and full of kelp.\n\n{sentence} The kelp of the bay is very old.")
     assert any(sentence[:20] in each for each in that_can_answer(evidence)) == answers
 
@@ -150,7 +150,7 @@ def test_links_and_references_do_not_answer() -> None:
     assert not any("Review" in excerpt or "→" in excerpt or "(2018)" in excerpt for excerpt in found)
 
 
-def test_licences_are_shown_only_if_they_are_asked_for() -> None:
+def test_licences_are_shown_only_on_request() -> None:
     evidence = sectioned(
         ("Rafts", "other", "Otters of the society float in rafts of kelp."),
         ("Copyright", "boilerplate", "Copyright by the society of otters, released under a licence of the society."),
@@ -171,7 +171,7 @@ def test_a_table_row_has_its_caption_header_and_neighbours(count: int, where: st
     assert 5 < len(lines) < 20
 
 
-def test_two_blanks_behind_a_sentence_make_no_table() -> None:
+def test_two_blanks_after_a_sentence_make_no_table() -> None:
     said = "An otter eats a quarter of its weight\neach day."
     text = f"The otters eat urchins.  Without otters, they\nsaid, “kelp goes.”  {said}  It dives for that."
     [block] = blocks(evidence_on(text)[0])
@@ -229,11 +229,11 @@ ROWS = (
          "We present a count of otters by drone. The count takes a day."),
     ],
 )  # fmt: skip
-def test_the_first_excerpt_is_what_answers(question: str, evidence: Evidence, first: str) -> None:
+def test_the_first_excerpt_answers(question: str, evidence: Evidence, first: str) -> None:
     assert shown(question, evidence)[0] == first
 
 
-def test_an_answer_is_short_and_says_nothing_twice() -> None:
+def test_an_answer_is_short_without_repetition() -> None:
     text = " ".join(f"Otter number {n} of the bay eats {n} clams and sleeps near rock {n * 7}." for n in range(10, 60))
     found = shown("What do the otters of the bay eat?", *evidence_on(text))
     assert 1 <= len(found) <= 1 + MOST_POINTERS
@@ -268,7 +268,7 @@ def scored(question: str, *texts: str) -> list[Excerpt]:
     return scored_excerpts(embedder, Question(question), read)
 
 
-def test_neighbours_do_not_change_how_well_a_sentence_answers() -> None:
+def test_neighbours_do_not_change_a_sentences_score() -> None:
     said = (
         "The keeper of the lighthouse feeds forty animals at dawn, one by one, before the first boat leaves its berth"
         " for the islands in the north of the bay."
@@ -280,7 +280,7 @@ def test_neighbours_do_not_change_how_well_a_sentence_answers() -> None:
     assert first.share / second.share == pytest.approx(math.exp(WEIGHTS.rank * (1 - 1 / 2) / SPREAD))
 
 
-def test_only_a_place_that_may_answer_is_pointed_to() -> None:
+def test_only_places_that_may_answer_are_shown() -> None:
     clear = "The old harbour of Varna is eleven metres deep. Ships of the coast spend the winter there."
     other = "The market of the town sells salt and wine to anyone. Nobody has counted how many sacks are sold."
     found = scored("How deep is the old harbour of Varna?", clear, other)
@@ -307,13 +307,13 @@ def test_only_a_place_that_may_answer_is_pointed_to() -> None:
         ("In this study, we describe how the servers elect a leader.", True),
     ],
 )
-def test_what_only_says_where_something_is_said_does_not_answer(sentence: str, answers: bool) -> None:
+def test_announcements_do_not_answer(sentence: str, answers: bool) -> None:
     (evidence,) = evidence_on(f"Otters float in kelp, and servers elect a leader. {sentence}")
     (block,) = blocks(evidence)
     assert [part.can_answer for part in block.parts] == [True, answers]
 
 
-def test_an_excerpt_is_a_paragraph_and_announces_nothing() -> None:
+def test_an_excerpt_is_a_paragraph_without_announcements() -> None:
     filler = " ".join(f"Boat {n} of the harbour carries salt to island {n}." for n in range(3))
     paragraphs = (
         f"The lock of the canal was dug by hand. {filler}",

@@ -92,7 +92,7 @@ def test_one_paper_has_two_places_for_each_compared_thing() -> None:
     assert {one.section.subheading for one in found} == {""}
 
 
-def test_a_sentence_without_the_asked_number_is_only_close() -> None:
+def test_a_sentence_without_the_number_is_only_close() -> None:
     question = "How much did it cost to make the otters course on the kelp forests of the northern bay in winter?"
     made = "To make the otters course on the kelp forests of the northern bay in winter did cost{} much."
     reached = "The otters course on the kelp forests of the northern bay reached 450 people in winter."
@@ -141,16 +141,16 @@ def test_an_excerpt_over_two_pages_cites_both() -> None:
 
 @pytest.mark.parametrize("question", ["Who painted the ceiling of the Sistine chapel?", "xyzzy plugh?", "", "?"])
 @pytest.mark.parametrize("style", STYLES)
-def test_where_nothing_fits_there_is_no_sentence(question: str, style: Style) -> None:
+def test_without_fitting_excerpts_there_is_no_sentence(question: str, style: Style) -> None:
     assert asked(question, papers(), style) == []
 
 
-def test_without_evidence_or_sentences_there_is_none_either() -> None:
+def test_without_evidence_there_is_no_sentence() -> None:
     assert asked("What do otters eat?", []) == []
     assert asked("What do otters eat?", evidence_on("Otters\n\nEat", "1 2 3")) == []
 
 
-def test_the_same_sentence_in_two_papers_is_told_once() -> None:
+def test_the_same_sentence_in_two_papers_is_shown_once() -> None:
     evidence = evidence_of([hit_on(OTTERS[0], file="a.pdf"), hit_on(OTTERS[0], file="b.pdf")])
     found = asked("How do sea otters sleep and float in rafts of kelp?", evidence)
     assert [sentence.citations[0].paper.file for sentence in found] == ["a.pdf"]
@@ -236,7 +236,7 @@ FORTY, FIFTY = (
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_another_number_in_another_paper_is_shown_beside_the_first(style: Style) -> None:
+def test_a_conflicting_number_of_another_paper_is_shown(style: Style) -> None:
     found = asked(RETREAT, evidence_on(f"{FORTY} It is long.", f"{FIFTY} Ice melts."), style)
     assert texts(found) == [f"{FORTY} It is long."]
     (against,) = found[0].against
@@ -244,7 +244,7 @@ def test_another_number_in_another_paper_is_shown_beside_the_first(style: Style)
     assert 0 < against.support <= 1
 
 
-def test_agreement_other_things_and_one_paper_are_no_conflict() -> None:
+def test_agreement_other_subjects_and_one_paper_are_no_conflict() -> None:
     rhone = "The Rhone glacier retreats by 30 metres each year."
     assert [sentence.against for sentence in asked(RETREAT, evidence_on(FORTY, rhone))] == [()]
     again = "Each year the Aletsch glacier retreats by 40 metres."
@@ -253,7 +253,7 @@ def test_agreement_other_things_and_one_paper_are_no_conflict() -> None:
     assert (texts(found), [sentence.against for sentence in found]) == ([f"{FORTY} {FIFTY}"], [()])
 
 
-def test_pieces_of_one_paper_stand_together_in_its_order() -> None:
+def test_pieces_of_one_paper_are_together_in_order() -> None:
     pages = (
         "The ice of the Aletsch glacier is thick. " + "Nobody knows why that should be so. " * 3,
         "The ice of the Aletsch glacier is blue in deep cracks, so people say. " + "Nobody knows why that should be. ",

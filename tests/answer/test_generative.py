@@ -27,7 +27,7 @@ PARTLY = "The model found no evidence for part of the question."
 NOTHING = "no evidence says this"
 
 
-def test_sentences_cite_what_holds_them_up(model: ScriptedModel) -> None:
+def test_sentences_cite_their_support(model: ScriptedModel) -> None:
     said = (f"{FLOAT} [1]", f"{PARIS} [2]", "The glacier is 23 km long. [2]", f"{EAT} [2]")
     found = model.answer(evidence_on(f"{FLOAT} {EAT}", f"{LONG} It melts."), said)
     assert [told(part) for part in found] == [
@@ -59,7 +59,7 @@ def test_braces_in_a_question_or_a_paper_are_text(model: ScriptedModel) -> None:
     assert "“Trees {z} of {1}.”" in model.prompt(1)
 
 
-def test_a_sentence_is_told_before_the_model_has_ended(model: ScriptedModel) -> None:
+def test_a_sentence_is_shown_before_the_model_ends(model: ScriptedModel) -> None:
     model.write(BOTH, [f"{FLOAT} [1]", f"{EAT} [1]", " ".join(f"more{number}" for number in range(200))])
     model.server.faults.between_pieces_s = 0.01
     answer = model.answerer.sentences("What?", BOTH)
@@ -67,7 +67,7 @@ def test_a_sentence_is_told_before_the_model_has_ended(model: ScriptedModel) -> 
     answer.close()  # as a person stops it; nothing is left open, or a warning would fail this
 
 
-def test_a_cancellation_ends_an_answer_that_has_no_end(make: Make, ollama_server: OllamaStandIn) -> None:
+def test_a_cancellation_ends_an_endless_answer(make: Make, ollama_server: OllamaStandIn) -> None:
     calls = 0
 
     def check_cancelled() -> None:
@@ -86,7 +86,7 @@ def test_a_cancellation_ends_an_answer_that_has_no_end(make: Make, ollama_server
 @pytest.mark.parametrize(
     ("said", "answered"), [((), False), (("The evidence provided does not mention what otters weigh.",), True)]
 )
-def test_a_refusal_is_no_sentence_and_not_asked_again(
+def test_a_refusal_has_no_sentence_and_no_second_try(
     model: ScriptedModel, said: tuple[str, ...], answered: bool
 ) -> None:
     evidence = evidence_on(FLOAT)
@@ -98,7 +98,7 @@ def test_a_refusal_is_no_sentence_and_not_asked_again(
 
 
 @pytest.mark.parametrize("said", [("The evidence does not mention what they weigh.",), (REFUSAL,), ()])
-def test_a_refusal_behind_sentences_is_of_a_part(model: ScriptedModel, said: tuple[str, ...]) -> None:
+def test_a_refusal_after_sentences_is_partial(model: ScriptedModel, said: tuple[str, ...]) -> None:
     evidence = evidence_on(FLOAT)
     model.write(evidence, (f"{FLOAT} [1]", *said), answered=bool(said))
     assert [told(part) for part in asked(model.answerer, FLOAT)] == [(FLOAT, [(1, FLOAT)])]
@@ -164,7 +164,7 @@ def test_without_anything_to_show_the_model_is_asked_again(model: ScriptedModel)
         ("Who painted the ceiling of the Sistine chapel?", "plain", [], ""),  # the papers do not answer either
     ],
 )
-def test_after_two_useless_tries_the_papers_speak_for_themselves(
+def test_after_two_useless_tries_the_papers_are_quoted(
     model: ScriptedModel, question: str, style: Style, quote: list[tuple[str, str]], notice: str
 ) -> None:
     head = ["# Summary"] if style == "report" else []
@@ -184,7 +184,7 @@ def test_a_second_try_that_refuses_is_a_refusal(model: ScriptedModel, said: tupl
 
 
 @pytest.mark.parametrize("said", ["", " \n", "[1]", "...", "## Otters", "```\n```", "{", "{}", '{"statements":[]'])
-def test_an_empty_answer_is_asked_for_once_more_too(model: ScriptedModel, said: str) -> None:
+def test_an_empty_answer_gets_a_second_try(model: ScriptedModel, said: str) -> None:
     model.server.ignores_format = True
     model.server.reply = [said, written(model.form, evidence_on(FLOAT), f"{FLOAT} [1]")]
     assert [told(part) for part in asked(model.answerer, FLOAT)] == [(FLOAT, [(1, FLOAT)])]
@@ -221,7 +221,7 @@ def test_the_second_try_needs_no_other_context(count: int, warm: bool, make: Mak
     assert server.cut == []
 
 
-def test_a_second_try_that_has_no_room_is_not_made(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_there_is_no_second_try_without_room(ollama_server: OllamaStandIn, make: Make) -> None:
     """A long question leaves a small model room for one try: the papers' own sentences take the second one's place."""
     ollama_server.models["mid:latest"] = Model("mid:latest", "llama", 4096, 64, ("completion",))
     ollama_server.count_tokens = estimate_tokens
@@ -289,7 +289,7 @@ REPORT = ("# Summary", f"{PARIS} [1]", f"{FLOAT} [1]", "# Analysis", "## Otters 
           "## Wolves of Rome", f"{LONG} [2]")  # fmt: skip
 
 
-def test_a_report_has_the_sections_that_its_evidence_bears_out(model: ScriptedModel) -> None:
+def test_a_report_has_the_sections_that_its_evidence_supports(model: ScriptedModel) -> None:
     references = ("## References", "[1] Otters of the sea, 2021. Otters float in rafts of kelp.")
     said = (*REPORT, *(references if model.form == "prose" else ()))
     found = model.answer(evidence_on(f"{FLOAT} {EAT}", LONG), said, style="report")
@@ -303,7 +303,7 @@ def test_a_report_has_the_sections_that_its_evidence_bears_out(model: ScriptedMo
     assert model.prompt().endswith(task.format(question="What?"))
 
 
-def test_what_another_paper_says_otherwise_is_shown_beside_it(model: ScriptedModel) -> None:
+def test_a_paper_that_disagrees_is_shown(model: ScriptedModel) -> None:
     forty, fifty = (f"The Aletsch glacier retreats by {metres} metres each year." for metres in (40, 50))
     evidence = evidence_on(forty, f"{fifty} It is long.")
     (found,) = model.answer(evidence, [f"{forty} [1]"])

@@ -22,7 +22,7 @@ from tests.helpers.scripted_model import BOTH, EAT, FLOAT, ScriptedModel
 @pytest.mark.parametrize(
     ("said", "endless", "tokens"), [(f"{FLOAT} [1] {EAT} [1]", "", 9), (f"{FLOAT} [1] ", "words", 100)]
 )
-def test_an_answer_that_is_cut_loses_what_it_had_begun(
+def test_a_cut_answer_loses_its_unfinished_part(
     ollama_server: OllamaStandIn, make: Make, said: str, endless: Any, tokens: int
 ) -> None:
     ollama_server.reply = lambda messages: said
@@ -33,7 +33,7 @@ def test_an_answer_that_is_cut_loses_what_it_had_begun(
 
 
 @pytest.mark.parametrize("tokens", [100, 1000])
-def test_a_server_is_left_after_so_many_characters(ollama_server: OllamaStandIn, make: Make, tokens: int) -> None:
+def test_an_answer_has_a_maximum_of_characters(ollama_server: OllamaStandIn, make: Make, tokens: int) -> None:
     ollama_server.reply = lambda messages: ""
     ollama_server.faults.endless = "words"
     answerer = make(answer_tokens=tokens)
@@ -158,7 +158,7 @@ QUOTES = "These sentences are quotes from the papers."
 @pytest.mark.parametrize(
     ("fault", "happened", "remedy"), FAULTS, ids=lambda value: "-".join(value) if isinstance(value, dict) else ""
 )
-def test_where_the_server_fails_the_papers_are_quoted(
+def test_after_a_server_failure_the_papers_are_quoted(
     model: ScriptedModel, fault: dict[str, Any], happened: str, remedy: str
 ) -> None:
     answerer = model.make(timeout_s=0.3 if "silent" in happened else 60, answer_format=model.form)
@@ -184,7 +184,7 @@ def test_where_the_server_fails_the_papers_are_quoted(
 
 
 @pytest.mark.parametrize(("ending", "happened"), [("cut", "broke off"), ("error", "Ollama stopped while")])
-def test_what_was_shown_before_the_server_failed_stands(
+def test_sentences_before_a_server_failure_stay(
     model: ScriptedModel, ending: Literal["cut", "error"], happened: str
 ) -> None:
     whole = written(model.form, BOTH, f"{FLOAT} [1]", f"{EAT} [1]")
@@ -211,7 +211,7 @@ def test_a_model_that_is_stopped_is_no_failure(model: ScriptedModel) -> None:
         assert (model.answerer.failed, model.answerer.notice) == (False, said)
 
 
-def test_a_server_that_is_not_there_or_went_away(make: Make, answer_format: AnswerFormat) -> None:
+def test_a_missing_or_lost_server(make: Make, answer_format: AnswerFormat) -> None:
     with pytest.raises(OllamaError, match="No Ollama server answers at") as caught:
         make(url=closed_url())
     assert "ollama serve" in caught.value.remedy
@@ -223,7 +223,7 @@ def test_a_server_that_is_not_there_or_went_away(make: Make, answer_format: Answ
     assert "ollama serve" in answerer.notice
 
 
-def test_a_model_that_is_not_there_or_was_removed(ollama_server: OllamaStandIn, make: Make) -> None:
+def test_a_missing_or_removed_model(ollama_server: OllamaStandIn, make: Make) -> None:
     with pytest.raises(ModelMissing) as caught:
         make("mistral:7b")
     assert "`ollama pull mistral:7b`" in caught.value.remedy

@@ -1,4 +1,4 @@
-"""Questions about the library are answered from what is known about its papers, with a quote from the title page."""
+"""Questions about the library are answered from metadata, with a quote from the title page."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_paper_is_described_by_words_of_its_title(question: str, described: bo
         ("Which study population was used?", ""),
     ],
 )  # fmt: skip
-def test_which_questions_want_papers_and_on_what(question: str, topic: str) -> None:
+def test_questions_for_papers_have_a_topic(question: str, topic: str) -> None:
     assert wanted_papers(question) == topic
 
 
@@ -97,7 +97,7 @@ def test_which_questions_want_papers_and_on_what(question: str, topic: str) -> N
         ("who did the otters reproduction, and when did it come out?", "who when"), ("Which papers use drones?", ""),
     ],
 )  # fmt: skip
-def test_which_facts_of_a_paper_are_asked_for(question: str, facts: str) -> None:
+def test_facts_in_a_question(question: str, facts: str) -> None:
     asked = library_question(question)
     assert (" ".join(asked.facts) if isinstance(asked, FactsQuestion) else "") == facts
 
@@ -158,7 +158,7 @@ def test_an_answer_quotes_the_title_page(question: str, expected: object) -> Non
     assert told(question) == expected
 
 
-def test_the_year_leads_where_it_is_asked_for() -> None:
+def test_the_year_is_the_short_answer() -> None:
     found = replied("What year was On Sea Otters published?", library())
     assert found is not None
     assert [one.short and one.text[slice(*one.short)] for one in found.sentences] == ["2014"]
@@ -180,7 +180,7 @@ def test_papers_are_counted_without_a_citation(question: str, said: str | None) 
     assert (found and (found.text, found.refused, found.citations)) == (said and (said, False, ()))
 
 
-def test_a_title_keeps_the_bracket_that_it_begins_with() -> None:
+def test_a_title_keeps_its_first_bracket() -> None:
     title = "[Re] Otters drift in autumn"
     known = simple_metadata(title, ("Bob Seal",), 2020)
     found = replied("papers by Seal", dict([front_of(f"Journal of Otters\n{title}\nBob Seal", "re.pdf", known)]))
@@ -208,7 +208,7 @@ UNKNOWN_YEAR = "The year of “Ice” is not known: its first pages do not say."
         ("", None, False, (UNKNOWN_YEAR, "")),
     ],
 )  # fmt: skip
-def test_an_unsure_or_unprinted_year_is_said_to_be_so(
+def test_an_unsure_or_unprinted_year_has_a_remark(
     origin: Origin, year: int | None, sure: bool, said: tuple[str, str]
 ) -> None:
     paper = one_paper("Ice\nIce Letters, 2003\nIt melts.", year=Field(year, origin, sure))

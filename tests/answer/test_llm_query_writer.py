@@ -1,4 +1,4 @@
-"""Other wordings and passages by a model: what becomes of odd replies, and how long it may take."""
+"""Other wordings and passages by a model: odd replies and time limits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_passage_is_one_line() -> None:
         ("hyde", json.dumps({"passage": 7})), ("hyde", ""),
     ],
 )  # fmt: skip
-def test_an_unusable_reply_leaves_the_question_as_it_is(how: Literal["llm", "hyde"], odd: str) -> None:
+def test_an_unusable_reply_leaves_the_question_unchanged(how: Literal["llm", "hyde"], odd: str) -> None:
     told: list[str] = []
     with OllamaStandIn(reply=[odd] * 4) as server:
         server.ignores_format = True
@@ -78,7 +78,7 @@ def test_an_unusable_reply_leaves_the_question_as_it_is(how: Literal["llm", "hyd
     assert "Set QUERY_VARIANTS=off" in line
 
 
-def test_a_question_is_asked_once() -> None:
+def test_replies_are_cached() -> None:
     with OllamaStandIn(reply=[queries("otter food")]) as server:
         asks = writer(server)
         assert asks.write(QUESTION) == asks.write(QUESTION)
@@ -99,7 +99,7 @@ def test_only_a_missing_model_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("how", ["llm", "hyde"])
-def test_what_is_written_finds_passages_that_the_question_does_not(tmp_path: Path, how: Literal["llm", "hyde"]) -> None:
+def test_wordings_find_additional_passages(tmp_path: Path, how: Literal["llm", "hyde"]) -> None:
     asked = "Which glacier of the Alps is long, and thick?"
     app = shelf(tmp_path)
     with closing(app.open_library()) as library, OllamaStandIn() as server:

@@ -1,4 +1,4 @@
-"""A chat model as a verifier: what it is sent, and how its first token becomes a probability."""
+"""A chat model as a verifier: its requests, and the probability from its first token."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_requests_share_the_beginning_of_the_answer() -> None:
         assert (body["logprobs"], body["top_logprobs"], body.get("format")) == (True, 20, None)
 
 
-def test_each_verdict_comes_when_it_is_known() -> None:
+def test_each_verdict_comes_at_once() -> None:
     with OllamaStandIn(reply=lambda messages: "Yes") as server:
         found = verifier(server).for_answer(START).entails(CLAIMS)
         assert server.bodies("/api/chat") == []

@@ -185,7 +185,7 @@ def test_a_thought_has_room_beside_the_answer(ollama_server: OllamaStandIn) -> N
         ollama_server.loaded.clear()
 
 
-def test_whoever_waits_is_told_that_the_model_thinks(ollama_server: OllamaStandIn) -> None:
+def test_thinking_is_reported(ollama_server: OllamaStandIn) -> None:
     for setting, parts in (("on", [Thinking]), ("off", [])):
         asked = answerer(serving(ollama_server, QWEN3, think=setting))
         kinds = [type(part) for part in asked.sentences(LENGTH, evidence_on(GLACIERS[0]))]
@@ -204,7 +204,7 @@ ENDLESS = replace(QWEN3, thought=" ".join(f"thought{n}" for n in range(8000)))
         (QWEN3, "on", 1, "ended without an answer. Set THINK=off, or choose"),
     ],
 )
-def test_a_reply_of_thought_alone_is_said_to_be_that(
+def test_a_reply_of_thought_alone_is_reported(
     ollama_server: OllamaStandIn, model: Model, setting: str, calls: int, remedy: str
 ) -> None:
     is_endless = model is not QWEN3
@@ -223,7 +223,7 @@ def test_a_reply_of_thought_alone_is_said_to_be_that(
         assert asked.standalone("And how thick?", [answer_of(LENGTH, "Long.")]) == "And how thick?"
 
 
-def test_a_search_ends_once_a_model_has_only_thought(ollama_server: OllamaStandIn) -> None:
+def test_a_search_ends_when_a_model_only_thinks(ollama_server: OllamaStandIn) -> None:
     server = serving(ollama_server, replace(GPT_OSS, thought=ENDLESS.thought * 10))
     assessor = LlmAssessor(server, "model", parallel=1, tokens=7968)
     budget = Budget(100, 60)
@@ -237,7 +237,7 @@ def test_a_search_ends_once_a_model_has_only_thought(ollama_server: OllamaStandI
         judge(LENGTH, "Long.", [], "")
 
 
-def test_a_verifier_that_says_neither_yes_nor_no_is_named(ollama_server: OllamaStandIn) -> None:
+def test_a_verifier_without_yes_or_no_is_named(ollama_server: OllamaStandIn) -> None:
     server = serving(ollama_server, LLAMA)
     ollama_server.reply = lambda messages: (
         "Perhaps" if "yes or no" in str(messages[-1]["content"]) else loose_reply(messages)
@@ -246,7 +246,9 @@ def test_a_verifier_that_says_neither_yes_nor_no_is_named(ollama_server: OllamaS
     (found,) = answered(asked)
     assert isinstance(found, Sentence)
     assert found.verified_by == ""
-    assert asked.notice == "Not all statements could be checked: model:latest (Ollama) said neither yes nor no of any."
+    assert (
+        asked.notice == "Not all statements could be checked: model:latest (Ollama) answered neither yes nor no to any."
+    )
 
 
 def test_minicheck_is_asked_in_its_own_form(ollama_server: OllamaStandIn) -> None:

@@ -1,4 +1,4 @@
-"""What a model writes, taken apart: sentences, markers, headings, tables, code, however it comes."""
+"""Parsing a model's prose: sentences, markers, headings, tables, code, in pieces of any size."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_parse_sentences(text: str, expected: list[tuple[str, tuple[int, ...]]])
     assert parsed([text]) == [ParsedSentence(*sentence) for sentence in expected]
 
 
-def test_a_sentence_is_told_when_the_next_begins() -> None:
+def test_a_sentence_ends_when_the_next_begins() -> None:
     assert parse_sentences("A is b. [", 3, complete=False) == ([], "A is b. [")
     assert parse_sentences("A is b. [1] [", 3, complete=False) == ([], "A is b. [1] [")
     assert parse_sentences("A is b. [1] C", 3, complete=False) == ([ParsedSentence("A is b.", (1,))], " C")
@@ -202,7 +202,7 @@ def test_control_sequences_are_left_out_however_they_are_cut() -> None:
     assert parsed(list(text)) == expected
 
 
-def test_what_never_ends_is_cut_and_not_held_for_ever() -> None:
+def test_endless_text_is_cut() -> None:
     parser = OutputParser(3)
     found = [part for _ in range(2000) for part in parser.feed("word ")] + parser.end()
     assert found

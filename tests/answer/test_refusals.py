@@ -1,4 +1,4 @@
-"""Refusals: in the words that a model was given, and in its own."""
+"""Refusals: the fixed sentence, and other words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.fast
         ("The bones were not found in the provided papers but in a box.", False), ("", False),
     ],
 )  # fmt: skip
-def test_the_words_that_it_was_given(text: str, expected: bool) -> None:
+def test_the_fixed_refusal(text: str, expected: bool) -> None:
     assert is_refusal(text) is expected
 
 
@@ -46,7 +46,7 @@ def test_the_words_that_it_was_given(text: str, expected: bool) -> None:
         "Non ho trovato questa informazione.", "提供的段落中未提及价格。",
     ],
 )  # fmt: skip
-def test_in_its_own_words(text: str) -> None:
+def test_refusals_in_other_words(text: str) -> None:
     assert is_weak_refusal(text)
 
 
@@ -61,7 +61,7 @@ def test_in_its_own_words(text: str) -> None:
         "Encryption does not provide integrity.", "The key cannot be recovered from the ciphertext.",
     ],
 )  # fmt: skip
-def test_what_is_said_of_the_world_is_no_refusal(text: str) -> None:
+def test_negative_facts_are_no_refusal(text: str) -> None:
     assert not is_refusal(text)
     assert not is_weak_refusal(text)
 
@@ -74,7 +74,7 @@ def test_what_is_said_of_the_world_is_no_refusal(text: str) -> None:
         ("The code is not given in the passages.", True, True),
     ],
 )
-def test_a_marked_sentence_may_say_something_is_not_available(text: str, marked: bool, expected: bool) -> None:
+def test_a_marked_sentence_may_state_that_something_is_unavailable(text: str, marked: bool, expected: bool) -> None:
     assert is_weak_refusal(text, marked=marked) is expected
 
 

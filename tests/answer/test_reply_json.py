@@ -1,4 +1,4 @@
-"""What a model was asked for, read from a reply that no schema held."""
+"""Values from replies of models that ignore the schema."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_list_of_texts(reply: str) -> None:
         "{ " * 100_000,
     ],
 )  # fmt: skip
-def test_what_is_no_list_or_not_clear_is_not_read(reply: str) -> None:
+def test_ambiguous_lists_are_not_read(reply: str) -> None:
     assert reply_value(reply, LIST) is None
 
 
@@ -102,7 +102,7 @@ def test_a_grade_a_passage_and_claims() -> None:
 
 
 @given(st.text(alphabet='{}[]",:0123456789 a\n-.*`</think>', max_size=60))
-def test_nothing_that_a_model_writes_is_an_error(text: str) -> None:
+def test_no_reply_raises(text: str) -> None:
     for shape in (LIST, SCORE, PASSAGE, CLAIMS, GRADE):
         found = reply_value(text, shape)
         assert found is None or found.keys() & shape["properties"].keys()

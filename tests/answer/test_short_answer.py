@@ -1,4 +1,4 @@
-"""A short answer is given where the sentence leaves no choice."""
+"""Short answers: only if a sentence has a single candidate."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def test_a_value_needs_its_subject_and_conditions(question: str, sentence: str, 
         ("Why is it there?", "Nobody knows.", True),
     ],
 )  # fmt: skip
-def test_the_type_stands_in_a_text(question: str, text: str, has: bool) -> None:
+def test_a_text_has_a_value_of_the_type(question: str, text: str, has: bool) -> None:
     assert has_type(Question(question), text) is has

@@ -1,4 +1,4 @@
-"""Follow-ups that a chat model rewrites as questions which stand alone."""
+"""Follow-ups that a chat model rewrites as standalone questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's answer as JSON, taken apart while it streams, whatever it is."""
+"""Parsing a model's JSON answer while it streams, whatever its form."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def statement(text: object, support: object = (1,), **more: object) -> dict[str,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_list", [False, True])
-def test_json_behind_a_few_words(before: str, is_list: bool) -> None:
+def test_json_after_a_few_words(before: str, is_list: bool) -> None:
     said = [statement(FLOAT, [1]), statement(EAT, [2])]
     written = f"{before}{json.dumps(said) if is_list else answer(*said)}\n```\nI hope that helps."
     wanted = [ParsedSentence(FLOAT, support=(1,)), ParsedSentence(EAT, support=(2,))]
@@ -58,7 +58,7 @@ def test_a_statement_alone_and_prose_before_json_are_read() -> None:
 
 
 @pytest.mark.parametrize("style", ["plain", "report"])
-def test_the_schema_lists_the_sentences_that_there_are(style: Style) -> None:
+def test_the_schema_lists_the_existing_sentences(style: Style) -> None:
     shape = schema(3, style)
     Draft202012Validator.check_schema(shape)
     statements = shape["properties"]["statements"]
@@ -148,12 +148,12 @@ def test_any_fields_give_words_and_known_sentences(value: object) -> None:
     ("support", "taken"),
     [([1, 9, 0, -3, 2], (1, 2)), ([True, 2.0, "3", None, [1]], ()), ("12", ()), (3, ()), (None, ()), ({"1": 1}, ())],
 )
-def test_numbers_that_are_none_are_ignored(support: object, taken: tuple[int, ...]) -> None:
+def test_invalid_numbers_are_ignored(support: object, taken: tuple[int, ...]) -> None:
     assert parsed([answer(statement(FLOAT, support))]) == [ParsedSentence(FLOAT, support=taken)]
 
 
 @pytest.mark.parametrize("text", [None, 3, True, [], {}, "", "  ", "...", "[1]", "\x1b[31m", ["Otters"]])
-def test_a_statement_without_words_is_none(text: object) -> None:
+def test_a_statement_without_words_is_ignored(text: object) -> None:
     assert parsed([answer(statement(text), statement(EAT))]) == [ParsedSentence(EAT, support=(1,))]
 
 
@@ -171,11 +171,11 @@ def test_an_unanswered_question_ends_in_the_refusal(statements: tuple[object, ..
 
 
 @pytest.mark.parametrize("answered", [None, 0, "", "false", []])
-def test_only_false_says_that(answered: object) -> None:
+def test_only_false_means_unanswered(answered: object) -> None:
     assert parsed([answer(answered=answered)]) == []
 
 
-def test_an_unanswered_flag_may_stand_first() -> None:
+def test_an_unanswered_flag_may_come_first() -> None:
     text = json.dumps({"answered": False, "statements": [statement(FLOAT)]})
     assert [part.text for part in parsed([text])] == [FLOAT, REFUSAL]
 
@@ -190,7 +190,7 @@ def test_an_unanswered_flag_may_stand_first() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [True, False])
-def test_broken_json_is_read_as_far_as_it_goes(broken: str, texts: list[str], cut: bool) -> None:
+def test_broken_json_gives_its_whole_statements(broken: str, texts: list[str], cut: bool) -> None:
     assert [part.text for part in parsed([broken], cut=cut)] == texts
     assert [part.text for part in parsed(list(broken), cut=cut)] == texts
 
@@ -204,7 +204,7 @@ THOUGHTS = (
 
 @pytest.mark.parametrize("before", ["", "\n ", "```json\n", "```\n", *THOUGHTS])
 @pytest.mark.parametrize("behind", ["", "\n```\n", "\n```\nI hope {that} helps.", "}"])
-def test_json_in_a_fence_or_behind_a_thought(before: str, behind: str) -> None:
+def test_json_in_a_fence_or_after_a_thought(before: str, behind: str) -> None:
     text = f"{before}{answer(statement(FLOAT))}{behind}"
     assert parsed([text]) == parsed(list(text)) == [ParsedSentence(FLOAT, support=(1,))]
 
@@ -259,11 +259,11 @@ TABLE = "| Model | F1 |\n|---|---|\n| Otter | 93.1 |"
     "text", [STEPS, CODE, TABLE, "XOF.Init() starts it.", "Call XOF.Init() first.", "`x[1]` holds f(x) = a[2] + (b).",
              "The array is scaled to [0, 1].", "for i in range(8):\n    print(x[i])", "E = mc^2 and a_1 < b"],
 )  # fmt: skip
-def test_steps_code_tables_and_formulas_come_through_as_they_are(text: str) -> None:
+def test_steps_code_tables_and_formulas_are_unchanged(text: str) -> None:
     assert parsed([answer(statement(text))]) == [ParsedSentence(text, support=(1,))]
 
 
-def test_a_marker_behind_a_line_of_code_names_a_sentence() -> None:
+def test_a_marker_after_a_line_of_code_names_a_sentence() -> None:
     text = "xof = XOF.Init()  [2]\nx[1] = y[2] [3]"
     assert parsed([answer(statement(text))]) == [ParsedSentence("xof = XOF.Init()\nx[1] = y[2]", support=(1, 2, 3))]
 

@@ -1,4 +1,4 @@
-"""Where nothing was found, the files are named that could not be read and may have it, by their names."""
+"""Without an answer, the notice names unreadable files that may have it, judging by their names."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.helpers.scripted_answerer import cited, script_answers
 
 WEIGHTS = {"throughput": 1.5, "chubbi": 6.0, "servic": 2.0, "2014": 9.0}
 FOUR = [f"chubby {n}.pdf" for n in (4, 1, 3, 2)]
-ONE = "A file that could not be read may have the answer, by its name:"
-SEVERAL = "Files that could not be read may have the answer, by their names:"
+ONE = "A file that could not be read may have the answer, judging by its name:"
+SEVERAL = "Files that could not be read may have the answer, judging by their names:"
 
 
 @pytest.mark.parametrize(

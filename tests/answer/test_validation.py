@@ -1,4 +1,4 @@
-"""What an answer may say: sentences that cite, those rejected, refusals, repetition, the sections of a report."""
+"""The statements of an answer: cited, rejected, refused, repeated; the sections of a report."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_unsupported_sentences_are_rejected_with_a_reason() -> None:
     assert (found[1], result) == (rejected, ValidationResult(2, (rejected,), refused=False, partly_refused=False))
 
 
-def test_check_goes_no_further_than_it_is_asked() -> None:
+def test_check_reads_lazily() -> None:
     pieces = ["Otters float in kelp [1]. ", "They eat 25 urchins [1]. ", "The end."]
     taken = []
 
@@ -112,7 +112,7 @@ def test_an_answer_ends_where_it_is_cut(end: str, options: dict[str, Any], eats:
 
 
 @pytest.mark.parametrize("sentence", ["Otters float in kelp [1]. ", "Paris is big. "])
-def test_a_model_that_only_repeats_itself_is_not_waited_for(sentence: str) -> None:
+def test_a_model_that_only_repeats_itself_is_stopped(sentence: str) -> None:
     taken = 0
 
     def endless() -> Iterator[str]:
@@ -127,7 +127,7 @@ def test_a_model_that_only_repeats_itself_is_not_waited_for(sentence: str) -> No
     assert taken == 2 + MOST_REPEATS  # the first, those, and the one that shows that the last is whole
 
 
-def test_a_model_that_repeats_itself_at_times_is_waited_for() -> None:
+def test_occasional_repetitions_are_allowed() -> None:
     facts = [f"Otter {number} eats urchins." for number in range(1, 9)]
     text = " ".join(f"{fact} {facts[0]}" for fact in facts)
     assert shown(text, " ".join(facts)) == facts

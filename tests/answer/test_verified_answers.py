@@ -13,6 +13,7 @@ from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.validation import CONTRADICTED, NOT_ENTAILED, NOT_QUOTED, Part, ValidationResult, Validator, parts_of
 from folio.answer.verifier import LlmVerifier
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
+from folio.grounding.grounder import Grounder
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import TRIES
 from folio.protocols import Claim, Entailment
@@ -46,7 +47,7 @@ def checked(
     """What is made of a reply, and the result."""
     layout = Layout("What?", evidence, answer_format, style)
     parts = parts_of(list(written(answer_format, evidence, *said, style=style)), layout.parser())
-    return to_the_end(Validator(layout.grounder(), verifier, style, strict).check(parts))
+    return to_the_end(Validator(Grounder(layout.evidence), verifier, style, strict).check(parts))
 
 
 def shown(found: Sequence[Part | Thinking]) -> list[tuple[str, str, str]]:
@@ -68,7 +69,7 @@ def test_without_a_verifier_reworded_statements_are_shown_as_such(answer_format:
     assert not any(isinstance(part, Checking) for part in found)
 
 
-def test_what_the_verifier_refuses_is_left_out(answer_format: AnswerFormat) -> None:
+def test_statements_that_the_verifier_refuses_are_left_out(answer_format: AnswerFormat) -> None:
     verifier = ScriptedVerifier({URCHINS: REFUSES, MASSA: UNSURE})
     found, result = checked(answer_format, *SAID, verifier=verifier)
     kept = [(RAFTS, "reworded", "a reader"), (LONG, "quoted", "")]
@@ -85,7 +86,7 @@ def test_a_claim_has_neighbouring_sentences_and_the_title() -> None:
     assert verifier.asked == [Claim(MASSA, f"{LONG}\n{feeds}", "A Paper")]
 
 
-def test_how_many_wait_is_told_and_falls_to_none(answer_format: AnswerFormat) -> None:
+def test_the_number_of_waiting_statements_falls_to_none(answer_format: AnswerFormat) -> None:
     found, _ = checked(answer_format, *SAID, verifier=ScriptedVerifier({URCHINS: REFUSES}))
     assert [part.count if isinstance(part, Checking) else part.text for part in found] == [
         3, 2, RAFTS, LONG, 1, URCHINS, 0, MASSA,
@@ -93,7 +94,7 @@ def test_how_many_wait_is_told_and_falls_to_none(answer_format: AnswerFormat) ->
 
 
 @pytest.mark.parametrize("fails_at", [0, 1, 2])
-def test_where_the_verifier_fails_the_rest_is_shown_unverified(answer_format: AnswerFormat, fails_at: int) -> None:
+def test_after_a_verifier_failure_the_rest_is_unverified(answer_format: AnswerFormat, fails_at: int) -> None:
     found, result = checked(answer_format, *SAID, verifier=ScriptedVerifier(fails_at=fails_at))
     names = ["a reader" if at < fails_at else "" for at in range(3)]
     reworded = [(text, name) for text, outcome, name in shown(found) if outcome == "reworded"]
@@ -104,12 +105,12 @@ def test_where_the_verifier_fails_the_rest_is_shown_unverified(answer_format: An
     assert counts == [*(3, 2, 1)[: fails_at + 1], 0]
 
 
-def test_what_the_paper_contradicts_is_left_out_with_that_reason(answer_format: AnswerFormat) -> None:
+def test_contradicted_statements_are_left_out_with_a_reason(answer_format: AnswerFormat) -> None:
     found, _ = checked(answer_format, f"{LONG} [2]", f"{RAFTS} [1]", verifier=ScriptedVerifier({RAFTS: DENIES}))
     assert shown(found) == [(LONG, "quoted", ""), (RAFTS, "left out", CONTRADICTED.reason)]
 
 
-def test_strict_shows_only_what_is_quoted_and_asks_no_verifier(answer_format: AnswerFormat) -> None:
+def test_strict_shows_only_quotes_and_asks_no_verifier(answer_format: AnswerFormat) -> None:
     verifier = ScriptedVerifier()
     found, result = checked(answer_format, *SAID, verifier=verifier, strict=True)
     left_out = [(text, "left out", NOT_QUOTED.reason) for text in (RAFTS, URCHINS, MASSA)]
@@ -117,7 +118,7 @@ def test_strict_shows_only_what_is_quoted_and_asks_no_verifier(answer_format: An
     assert (result.shown, verifier.asked) == (1, [])
 
 
-def test_a_fault_is_left_out_before_any_verifier_is_asked(answer_format: AnswerFormat) -> None:
+def test_a_faulty_statement_is_not_verified(answer_format: AnswerFormat) -> None:
     verifier, wrong = ScriptedVerifier(), "In rafts of kelp, 26 otters float."
     found, _ = checked(answer_format, f"{wrong} [1]", f"{LONG} [2]", verifier=verifier)
     assert shown(found) == [(wrong, "left out", "the number 26 cannot be found in it"), (LONG, "quoted", "")]
@@ -144,7 +145,7 @@ def test_quotes_wait_for_no_verifier(answer_format: AnswerFormat) -> None:
             read[0] += 1
             yield char
 
-    found = Validator(layout.grounder(), verifier).check(parts_of(pieces(), layout.parser()))
+    found = Validator(Grounder(layout.evidence), verifier).check(parts_of(pieces(), layout.parser()))
     for expected in (FLOAT, LONG):
         part = next(found)
         assert isinstance(part, Sentence)
@@ -171,7 +172,7 @@ FORMATS = st.sampled_from(["statements", "prose"])
 
 
 @given(FORMATS, STATEMENTS, st.lists(VERDICTS, min_size=1), st.none() | st.integers(0, 4), st.booleans())
-def test_all_that_is_shown_is_cited_and_stays(
+def test_shown_statements_are_cited_and_stay(
     answer_format: AnswerFormat, said: list[str], verdicts: list[Entailment], fails_at: int | None, strict: bool
 ) -> None:
     def verifier() -> ScriptedVerifier:
@@ -199,7 +200,7 @@ def test_all_that_is_shown_is_cited_and_stays(
 
 
 @given(FORMATS, STATEMENTS, STATEMENTS)
-def test_what_follows_changes_nothing_before_it(answer_format: AnswerFormat, said: list[str], more: list[str]) -> None:
+def test_later_statements_change_nothing_before(answer_format: AnswerFormat, said: list[str], more: list[str]) -> None:
     so_far, _ = checked(answer_format, *said)
     whole, _ = checked(answer_format, *said, *more)
     assert whole[: len(so_far)] == so_far

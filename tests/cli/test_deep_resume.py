@@ -208,7 +208,7 @@ def test_in_a_chat_it_goes_on_in_a_new_conversation(with_model: CliRunner, model
     assert "Aletsch glacier is" in chat.out
     assert chat.err.count("Search ended: ") == 1
     assert "Then /resume goes on." in chat.err
-    assert "There is no deep search to go on with." in chat.err
+    assert "There is no deep search to resume." in chat.err
 
 
 def test_a_chat_with_other_options_does_not_resume(builtin: CliRunner) -> None:
@@ -275,7 +275,7 @@ def test_another_answerer_does_not_go_on_with_it(builtin: CliRunner, ollama_serv
     builtin.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "VERIFIER": "none"}
     resumed = builtin.query("--resume")
     assert resumed.code == 2
-    assert "begun with built in, and now llama3.1:8b (Ollama) scores passages" in resumed.err
+    assert "started with built in, but now llama3.1:8b (Ollama) scores passages" in resumed.err
 
 
 def test_a_damaged_checkpoint_is_an_error_of_two_lines(builtin: CliRunner) -> None:

@@ -1,4 +1,4 @@
-"""Where papers agree and differ: what holds of a model's claims, and what rules find."""
+"""Agreements and differences: a model's supported claims, and the differences that rules find."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def words(quotes: Sequence[Quote]) -> list[tuple[str, str]]:
     return [(quote.paper.file, quote.quote) for quote in quotes]
 
 
-def test_sentences_that_hold_a_claim_agree_and_another_value_differs() -> None:
+def test_supporting_sentences_agree_and_another_value_differs() -> None:
     found = compared(papers(LONG, ALSO), [NamedClaim(CLAIM, (1, 3), ())])
     (group,) = found.agreements
     assert words(group.quotes) == [("0.pdf", LONG), ("1.pdf", ALSO.partition(". ")[2])]
@@ -59,7 +59,7 @@ def test_sentences_that_hold_a_claim_agree_and_another_value_differs() -> None:
         NamedClaim(CLAIM, (), (1, 3)),
     ],
 )
-def test_what_the_sentences_do_not_bear_out_is_dropped(claim: NamedClaim) -> None:
+def test_unsupported_claims_are_dropped(claim: NamedClaim) -> None:
     assert compared(papers(LONG, ALSO), [claim]) == Comparison()
 
 

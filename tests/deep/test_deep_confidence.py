@@ -1,4 +1,4 @@
-"""The confidence of a deep answer: by the best passage of its least sure part."""
+"""The confidence of a deep answer: that of its least sure part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds of a deep search over a small library, with a scripted assessor: what leads to what, and what bounds it."""
+"""Rounds of a deep search over a small library, with a scripted assessor: the order of steps and their limits."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class ScriptedAssessor:
     def parts(self, question: str, budget: Budget) -> list[str] | None:
         return self._plan
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
-        return [f"{question} in other words {len(asked)}"] if self._asks else []
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
+        return [f"{question} in other words {len(earlier)}"] if self._asks else []
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_enough_at_once_takes_one_round(retriever: Retriever) -> None:
     assert (trace.rounds, trace.calls) == (1, 0)
 
 
-def test_what_is_irrelevant_is_dropped_and_not_read_again(retriever: Retriever) -> None:
+def test_irrelevant_passages_are_dropped_and_not_read_again(retriever: Retriever) -> None:
     assessor = ScriptedAssessor(lambda text: 0)
     _, hits, events = run(retriever, assessor)
     assert (hits, len(assessor.read), kinds(events)[-1]) == ((), len(set(assessor.read)), "end")
@@ -139,7 +139,7 @@ def test_cited_papers_are_read_before_the_next_ones(tmp_path: Path) -> None:
     ("limit", "rounds", "why"),
     [*(({"rounds": rounds}, rounds, "") for rounds in (1, 2, 3, 7)), ({"seconds": 1e-9, "rounds": 50}, 1, "budget")],
 )
-def test_a_search_without_success_ends_with_its_limits(
+def test_a_search_without_success_ends_at_its_limits(
     retriever: Retriever, limit: dict[str, Any], rounds: int, why: str
 ) -> None:
     assessor = ScriptedAssessor(lambda text: 1, asks=True)
@@ -219,7 +219,7 @@ def test_an_interrupt_gives_the_hits_so_far(retriever: Retriever) -> None:
 
 
 @pytest.mark.parametrize("at", range(4))
-def test_a_cancellation_ends_it_at_every_node_that_searches(retriever: Retriever, at: int) -> None:
+def test_a_cancellation_ends_every_searching_step(retriever: Retriever, at: int) -> None:
     class LeftError(Exception):
         pass
 

@@ -1,4 +1,4 @@
-"""What a model is asked about papers that agree, and what becomes of odd and hostile replies."""
+"""A model that compares papers: its requests, odd and hostile replies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def compare(server: OllamaStandIn, budget: Budget | None = None, tokens: int = 6
     return assessor.compare(QUESTION, evidence_on(*TEXTS), budget or Budget(9, 60))
 
 
-def test_claims_are_asked_behind_the_answers_own_evidence() -> None:
+def test_the_comparison_prompt_begins_with_the_evidence() -> None:
     with OllamaStandIn(reply=[json.dumps({"claims": [GOOD]})]) as server:
         assert compare(server) == [NamedClaim("The glacier is 23 km long.", (1, 3), ())]
         (body,) = server.bodies("/api/chat")
@@ -35,7 +35,7 @@ def test_claims_are_asked_behind_the_answers_own_evidence() -> None:
 
 
 @pytest.mark.parametrize("odd", ["none", '{"claims": {"claim": "x"}}', "[" * 9000])
-def test_a_malformed_list_is_asked_for_once_more(odd: str) -> None:
+def test_a_malformed_list_gets_a_second_try(odd: str) -> None:
     for replies, wanted in (([odd, json.dumps({"claims": [GOOD]})], 1), ([odd, odd], 0)):
         with OllamaStandIn(reply=replies) as server:
             server.ignores_format = True
@@ -53,7 +53,7 @@ def test_a_malformed_list_is_asked_for_once_more(odd: str) -> None:
         {**GOOD, "same": [0, 4, -1, True, 1.0, "1", 10**30]},
     ],
 )
-def test_invented_sentences_and_claims_that_are_none_are_dropped(claim: object) -> None:
+def test_invented_sentences_and_empty_claims_are_dropped(claim: object) -> None:
     assert read_claims({"claims": [claim, GOOD]}, 3) == [NamedClaim("The glacier is 23 km long.", (1, 3), ())]
 
 

@@ -1,4 +1,4 @@
-"""What papers leave open: which sentences say so, on which questions they are shown, and where they may stand."""
+"""Open questions of papers: their sentences, their place in a paper, and the questions they are shown for."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ CLOSED = [
 
 
 @pytest.mark.parametrize("sentence", OPEN)
-def test_these_say_that_something_is_open(sentence: str) -> None:
+def test_sentences_on_open_questions(sentence: str) -> None:
     text = f"Otters float. {sentence} They eat clams."
     assert [text[start:end] for start, end in open_sentences(text)] == [sentence]
 
 
 @pytest.mark.parametrize("sentence", CLOSED)
-def test_these_do_not(sentence: str) -> None:
+def test_sentences_on_nothing_open(sentence: str) -> None:
     assert list(open_sentences(f"Otters float. {sentence} They eat clams.")) == []
 
 

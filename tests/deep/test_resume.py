@@ -1,4 +1,4 @@
-"""A deep search that is stopped at any step leaves a checkpoint, and goes on from there to the same evidence."""
+"""A deep search stopped at any step leaves a checkpoint, and resumes from there to the same evidence."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class CountingAssessor:
     def parts(self, question: str, budget: Budget) -> list[str] | None:
         return None
 
-    def rephrase(self, question: str, asked: Sequence[str], budget: Budget) -> list[str]:
+    def rephrase(self, question: str, earlier: Sequence[str], budget: Budget) -> list[str]:
         words = f"{question} in other words"
-        return [words] if words not in asked and budget.take_call() else []
+        return [words] if words not in earlier and budget.take_call() else []
 
 
 @dataclass
@@ -148,7 +148,7 @@ def whole(desk: Desk, assessor: Assessor | None = None) -> tuple[tuple[Hit, ...]
 def test_a_search_takes_every_step(desk: Desk) -> None:
     """Otherwise the tests below would not stop at all of them."""
     seen = set()
-    search = desk.search(lambda: seen.add(read(desk.file).written["progress"]["step"]))
+    search = desk.search(lambda: seen.add(read(desk.file).content["progress"]["step"]))
     search.find(BOTH)
     assert seen == {"", *STEPS}
 
@@ -163,7 +163,7 @@ def test_a_search_resumes_from_every_place_it_was_cancelled(desk: Desk) -> None:
             search.find(BOTH)
         if search.end == "over":
             break
-        steps.add(read(desk.file).written["progress"]["step"])
+        steps.add(read(desk.file).content["progress"]["step"])
         search.finish()  # does not take it away
         found, again = desk.resume()
         assert found.hits == hits
@@ -213,7 +213,7 @@ def test_a_resumed_search_scores_no_passage_twice(desk: Desk, kind: type[BaseExc
         assert [key for key in first.read + second.read if key[1] % 3] == scored
 
 
-def test_what_is_read_is_what_was_written(desk: Desk) -> None:
+def test_a_checkpoint_round_trips(desk: Desk) -> None:
     """All that a progress consists of, at every step."""
     written: list[Progress] = []
 
@@ -237,13 +237,13 @@ def test_what_is_read_is_what_was_written(desk: Desk) -> None:
     assert any(progress.scored for progress in written)
 
 
-def test_without_a_model_it_goes_on_too(desk: Desk) -> None:
+def test_a_search_without_a_model_resumes(desk: Desk) -> None:
     assessor = BuiltinAssessor(desk.app.models.meaning, desk.retriever.term_weights)
     hits, trace = whole(desk, assessor)
     assert hits
 
     def check() -> None:
-        if read(desk.file).written["progress"]["step"] == "gather_evidence":
+        if read(desk.file).content["progress"]["step"] == "gather_evidence":
             raise LeftError
 
     with pytest.raises(LeftError):
@@ -301,7 +301,7 @@ def test_a_resumption_has_all_its_seconds_again(desk: Desk) -> None:
 
 def cancelled_at(step: str, desk: Desk) -> Callable[[], None]:
     def check() -> None:
-        if read(desk.file).written["progress"]["step"] == step:
+        if read(desk.file).content["progress"]["step"] == step:
             raise LeftError
 
     return check
@@ -330,7 +330,7 @@ def test_a_checkpoint_is_private_and_holds_no_paper_text(stopped: Desk) -> None:
         assert stat.S_IMODE(stopped.file.stat().st_mode) == 0o600
 
 
-def test_a_library_that_changed_begins_the_search_again(tmp_path: Path) -> None:
+def test_a_changed_library_restarts_the_search(tmp_path: Path) -> None:
     app = shelf(tmp_path)
     with closing(app.open_library()) as opened:
         desk = Desk(app, app.retriever(opened))
@@ -342,14 +342,14 @@ def test_a_library_that_changed_begins_the_search_again(tmp_path: Path) -> None:
         assert desk.search().progress_of(read(desk.file)) is None
 
 
-def test_another_model_does_not_go_on_with_it(stopped: Desk) -> None:
+def test_another_model_cannot_resume(stopped: Desk) -> None:
     other = CountingAssessor()
     other.name = "another"
-    with pytest.raises(UsageError, match="begun with counting, and now another scores passages"):
+    with pytest.raises(UsageError, match="started with counting, but now another scores passages"):
         stopped.search(assessor=other).progress_of(read(stopped.file))
 
 
-def test_what_another_search_keeps_is_left_to_it(stopped: Desk) -> None:
+def test_the_checkpoint_of_another_search_stays(stopped: Desk) -> None:
     own = stopped.search()
     own.find(BOTH)
     with pytest.raises(LeftError):
@@ -358,14 +358,14 @@ def test_what_another_search_keeps_is_left_to_it(stopped: Desk) -> None:
     assert stopped.file.exists()
 
 
-def test_where_nothing_is_to_be_written_nothing_is(desk: Desk) -> None:
+def test_without_writing_no_file_appears(desk: Desk) -> None:
     search = desk.search(writes=False)
     search.find(BOTH)
     assert not search.is_kept
     assert not desk.file.exists()
 
 
-def test_a_search_goes_on_without_a_checkpoint(desk: Desk) -> None:
+def test_a_search_continues_without_a_checkpoint(desk: Desk) -> None:
     hits, _ = whole(desk)
     desk.file.mkdir()
     try:
@@ -411,7 +411,7 @@ def test_a_checkpoint_of_another_length(stopped: Desk) -> None:
 @pytest.mark.parametrize("version", [0, 1, 3, "2", None])
 def test_another_version(stopped: Desk, version: object) -> None:
     change(stopped, ["version"], version)
-    assert refused(stopped) == "The deep search that was stopped was kept by another version of Folio."
+    assert refused(stopped) == "The stopped deep search was saved by another version of Folio."
 
 
 def change(desk: Desk, path: Sequence[str | int], value: object) -> None:
@@ -464,7 +464,7 @@ def test_values_that_no_search_wrote(stopped: Desk, path: list[str | int], value
 
 
 def test_there_is_no_checkpoint(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="There is no deep search to go on with"):
+    with pytest.raises(UsageError, match="There is no deep search to resume"):
         read(desk.file)
 
 

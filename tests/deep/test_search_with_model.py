@@ -139,7 +139,7 @@ def test_a_server_that_restarts_loses_nothing(library: tuple[App, Retriever]) ->
         assert search(library, server, SMALL).find(DIET).hits == hits
 
 
-def test_a_model_that_lies_chooses_passages_and_nothing_else(library: tuple[App, Retriever]) -> None:
+def test_a_lying_model_only_chooses_passages(library: tuple[App, Retriever]) -> None:
     with OllamaStandIn(reply=lambda messages: Scripted(scored(10))) as server:
         hits = search(library, server, SMALL).find("Which bank lent the money for the opera?").hits
     assert {hit.score for hit in hits} == {1.0}

@@ -1,4 +1,4 @@
-"""What is said of the evidence of a deep answer as a whole, with and without a model that compares papers."""
+"""The evidence profile of a deep answer, with and without a model that compares papers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_refusal_and_a_remark_have_no_profile(retriever: Retriever) -> None:
     assert weigher.profile(replace(answer, sentences=(), remark="Hello."), trace) is None
 
 
-def test_what_an_answer_rests_on_is_counted_without_retracted_papers(retriever: Retriever) -> None:
+def test_retracted_papers_do_not_count(retriever: Retriever) -> None:
     found = answered(LONG, ALSO, SHORT, cited=3)
     papers = [piece.paper for piece in found[0].evidence]
     retracted = replace(papers[1], notices=(WorkNotice("retraction", "2021-03-04", "", "crossref"),))

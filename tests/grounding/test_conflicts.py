@@ -52,7 +52,7 @@ LONG, SHORT = "The Aletsch glacier is 23 kilometres long.", "The Aletsch glacier
 SLEEP, AWAKE = "The otters sleep in rafts of kelp.", "The otters do not sleep in rafts of kelp."
 
 
-def test_only_other_papers_that_disagree_stand_against_it() -> None:
+def test_only_other_papers_disagree() -> None:
     assert against(LONG, LONG, f"Much is known. {SHORT}", SLEEP) == [(2, SHORT)]
     assert against(SHORT, SHORT, LONG) == [(2, LONG)]
     assert against(SLEEP, SLEEP, AWAKE) == [(2, AWAKE)]

@@ -1,4 +1,4 @@
-"""What is decided about a statement: quoted, reworded or left out, why, and with which quotes."""
+"""The judgement of a statement: quoted, reworded or left out, why, and with which quotes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
         ("Boats sink in rivers of mud and kelp.", OTTERS, "not found", "it does not say this"),
     ],
 )
-def test_what_is_left_out_and_why(statement: str, text: str, rule: str, reason: str) -> None:
+def test_statements_left_out_with_a_reason(statement: str, text: str, rule: str, reason: str) -> None:
     found = find(statement, text, pieces=(1,))
     assert found.outcome == "left out"
     assert found.fault is not None
@@ -105,7 +105,7 @@ def test_true_in_other_words_is_reworded(statement: str, text: str) -> None:
         ("Press the red button twice.", "1.  Press the red button twice.", 1.0),
     ],
 )
-def test_support_is_1_for_what_stands_there_word_for_word(statement: str, text: str, support: float) -> None:
+def test_verbatim_support_is_1(statement: str, text: str, support: float) -> None:
     found = find(statement, text, pieces=(1,))
     assert found.outcome == "quoted"
     assert [quote.support for quote in citations_of(found)] == [support]
@@ -130,7 +130,7 @@ def test_support_is_1_for_what_stands_there_word_for_word(statement: str, text: 
         ("Gorner  12.4  km  53.1", SIZES.replace("53.1", "53.1  7.5  km")),  # a row without one of its cells
     ],
 )
-def test_what_only_a_verifier_can_tell_is_never_quoted(statement: str, text: str) -> None:
+def test_statements_for_the_verifier_are_never_quoted(statement: str, text: str) -> None:
     assert find(statement, text, pieces=(1,)).outcome != "quoted"
 
 
@@ -138,7 +138,7 @@ def test_what_only_a_verifier_can_tell_is_never_quoted(statement: str, text: str
     ("support", "pieces"),
     [((), ()), ((), (1,)), ((), (7,)), ((1,), ()), ((3,), ()), ((99, 0, -1), ()), ((3,), (2,)), ((1, 2), (1, 2))],
 )
-def test_wrong_and_missing_markers_are_mended(support: tuple[int, ...], pieces: tuple[int, ...]) -> None:
+def test_wrong_and_missing_markers_are_corrected(support: tuple[int, ...], pieces: tuple[int, ...]) -> None:
     found = find(LONG, OTTERS, ICE, support=support, pieces=pieces)
     assert (found.outcome, quotes(found)) == ("quoted", [(2, 1, LONG)])
 
@@ -173,7 +173,7 @@ def test_a_statement_rests_on_few_of_its_sentences() -> None:
     assert len(find(steps, TWELVE, support=every).source.sentences) == 6
 
 
-def test_pages_rows_and_titles_can_bear_a_statement_out() -> None:
+def test_pages_rows_and_titles_can_support_a_statement() -> None:
     hit = hit_on("Model Otter was trained on the kelp data with great care.", "It reached 93.1 percent.")
     found = Grounder(evidence_of([hit])).find("Model Otter, trained on the kelp data with care, reached 93.1 percent.")
     assert (1, 2, "It reached 93.1 percent.") in quotes(found)

@@ -1,4 +1,4 @@
-"""Names, identifiers and quoted words: which a text has, and whether another text has them."""
+"""Names, identifiers and quoted words of a text, and whether another text has them."""
 
 from __future__ import annotations
 

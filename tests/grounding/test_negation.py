@@ -1,4 +1,4 @@
-"""Denials and opposites: what turns a source round, and what only looks like it."""
+"""Denials and opposites: real contradictions, and what only looks like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and units as a text writes them, and whether a statement's number is among a source's."""
+"""Numbers and units in a text, and whether a statement's number is among a source's."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_reference_is_no_measurement(text: str, expected: bool) -> None:
     assert [number.is_reference for number in quantities(text)] == [expected]
 
 
-def test_what_is_counted_are_the_next_words() -> None:
+def test_the_next_words_are_counted() -> None:
     assert [number.counted for number in quantities("12 short exercises of 5 km")] == [
         {"short", "exercis"},
         frozenset(),
@@ -92,7 +92,7 @@ def test_what_is_counted_are_the_next_words() -> None:
     "unit", "dozen delta_degC Δ°C degC dB pH lambda import None eval __class__ Quantity inf nan kg/0".split()
 )
 @pytest.mark.parametrize("number", ["5", "0", "5e999999", "1e308", "9" * 400, "0^-1", "99999^99", "5e-999999"])
-def test_whatever_stands_behind_a_number_raises_nothing(number: str, unit: str) -> None:
+def test_no_text_after_a_number_raises(number: str, unit: str) -> None:
     found = quantities(f"{number} {unit}")
     assert len(found) == 1
     assert found[0].is_among(found)

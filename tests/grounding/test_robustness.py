@@ -1,4 +1,4 @@
-"""Whatever a paper or a model writes: nothing raises, and time grows with the length, not with its square."""
+"""For any text of a paper or a model, nothing raises, and time grows linearly."""
 
 from __future__ import annotations
 

@@ -78,5 +78,5 @@ def test_a_number_of_another_row_or_column(statement: str, text: str, number: st
         ("Gorner is 53.1 long.", GLACIERS.replace("Gorner  12.4", "Gorner")),  # a cell is missing, and which is open
     ],
 )
-def test_a_number_where_it_belongs_or_where_nobody_can_tell(statement: str, text: str) -> None:
+def test_a_number_in_its_place_or_in_an_unknown_one(statement: str, text: str) -> None:
     assert moved(statement, text) == ""

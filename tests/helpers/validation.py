@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Sequence
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.validation import ValidationResult, Validator, parts_of
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style
+from folio.grounding.grounder import Grounder
 
 
 def check(
@@ -21,7 +22,7 @@ def check(
     """Output in this form over this evidence, without a verifier. whole: False if the model was cut off at the end."""
     layout = Layout("What?", evidence, answer_format, style)
     parts = parts_of(pieces, layout.parser(), max_chars=max_chars, is_cut=lambda: not whole)
-    checking = Validator(layout.grounder(), style=style).check(parts)
+    checking = Validator(Grounder(layout.evidence), style=style).check(parts)
     while True:
         try:
             part = next(checking)

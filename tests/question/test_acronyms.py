@@ -1,4 +1,4 @@
-"""Acronyms spelled out, and made."""
+"""Acronyms: spelled out, and added to a question."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_words_that_the_papers_shorten_get_their_acronym() -> None:
         ("A", "an apple (A)", ""), ("ZZ", "pizza (ZZ) (ZZ)", ""), ("GFS", "(GFS) at the start", ""),
     ],
 )  # fmt: skip
-def test_the_long_form_stands_before_the_acronym(acronym: str, text: str, words: str) -> None:
+def test_the_long_form_precedes_the_acronym(acronym: str, text: str, words: str) -> None:
     assert long_form(acronym, ["Something else.", text]) == words
 
 

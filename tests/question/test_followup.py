@@ -1,4 +1,4 @@
-"""Follow-ups without a model: which lean on the question before, and what they then mean."""
+"""Follow-ups without a model: which questions need an earlier one, and what they mean."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_is_followup(question: str, expected: bool) -> None:
         ("", ""),
     ],
 )  # fmt: skip
-def test_what_a_question_is_about(question: str, expected: str) -> None:
+def test_the_subject_of_a_question(question: str, expected: str) -> None:
     assert subject(question) == expected
 
 
@@ -133,7 +133,7 @@ def test_a_reference_is_filled_in_with_a_noun_phrase(last: Answer, question: str
     assert standalone(question, [last]) == expected
 
 
-def test_the_subject_is_of_the_last_question_that_stood_alone() -> None:
+def test_the_subject_comes_from_the_last_standalone_question() -> None:
     between = answer_of("And its tongue?", "It retreats.")
     assert standalone("How thick is it?", []) == "How thick is it?"
     assert standalone("How thick is it?", [ALETSCH, between]) == "How thick is Aletsch?"
@@ -178,12 +178,12 @@ THREE = answer_of(
          "What is the second step of key generation in a lattice scheme?"),
     ],
 )  # fmt: skip
-def test_what_is_counted_off_is_filled_in(question: str, last: Answer, expected: str) -> None:
+def test_numbered_items_are_filled_in(question: str, last: Answer, expected: str) -> None:
     assert standalone(question, [ALETSCH, last]) == expected
 
 
 @pytest.mark.parametrize("question", ["???", " … "])
-def test_what_nobody_could_understand_is_asked_back(question: str) -> None:
+def test_an_unclear_question_is_asked_back(question: str) -> None:
     with pytest.raises(NotUnderstoodError, match=f"It is not clear what “{re.escape(question.strip())}” asks"):
         standalone(question, [ALETSCH])
 

@@ -1,4 +1,4 @@
-"""Noun phrases of a question, found by its small words and by how evidence uses the others."""
+"""Noun phrases of a question, found by function words and the evidence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_phrases(question: str, expected: list[str]) -> None:
     assert [phrase.text for phrase in noun_phrases(question, EVIDENCE)] == expected
 
 
-def test_what_is_counted_ends_with_its_plural() -> None:
+def test_a_counted_noun_ends_with_its_plural() -> None:
     texts = ["In 2020, 1,757 students took part in Neuromatch Academy, and several systems engineers and students."]
     found = [phrase.text for phrase in noun_phrases("how many students took part in neuromatch academy?", texts)]
     assert found == ["neuromatch academy"]
@@ -58,7 +58,7 @@ def test_a_phrase_needs_evidence_and_knows_its_number() -> None:
         ("", ""),
     ],
 )
-def test_what_the_answer_calls_a_thing_that_was_asked_for(said: str, expected: str) -> None:
+def test_the_answers_name_for_the_thing_asked_for(said: str, expected: str) -> None:
     question = "Which small dataset did they add?"
     (phrase,) = noun_phrases(question, EVIDENCE)
     assert answered(phrase, said, question) == expected

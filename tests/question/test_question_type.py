@@ -1,4 +1,4 @@
-"""What sort of answer a question asks for."""
+"""The kind of answer that a question asks for."""
 
 from __future__ import annotations
 

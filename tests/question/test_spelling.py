@@ -1,4 +1,4 @@
-"""Typed words that the index does not know are put right; names and identifiers are not."""
+"""Spelling: words that the index does not have are corrected; names and identifiers are not."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def put_right(question: str) -> Respelling:
         ("how is robrta trained", "how is RoBERTa trained"), ("what is herbivor", "what is Herbivore"),
     ],
 )  # fmt: skip
-def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
+def test_misspelt_words_are_corrected(typed: str, meant: str) -> None:
     assert put_right(typed).question == meant
 
 
@@ -81,7 +81,7 @@ def test_misspelt_words_are_put_right(typed: str, meant: str) -> None:
         "Ist das Größenordnungen systém?", "", "?", "\ud800 \x00",
     ],
 )  # fmt: skip
-def test_what_is_left_alone(question: str) -> None:
+def test_unchanged_words(question: str) -> None:
     assert put_right(question) == Respelling(question)
     assert put_right(question).note == ""
 

@@ -5,7 +5,7 @@ import { getTitle } from "./shared.js";
 import { joinLines, REWORDED_SIGN, shortenAtWord } from "./text.js";
 import { openPage, openPassage } from "./viewer.js";
 
-const RELEVANT = 5; // of 10: a passage with this score counts as evidence, as folio/deep_types.py has it
+const RELEVANT = 5; // of 10: a passage with this score counts as evidence, as in folio/deep/types.py
 const LONGEST = 300; // characters of a query, a summary or a passage
 const AGAIN = {
   reformulate: "Searched again in other words",
