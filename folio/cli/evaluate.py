@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from folio.cli.command import Parser, positive_int, run_command
-from folio.errors import command, require_packages
+from folio.console import complain, errors, output, progress_bar, say
+from folio.errors import ModelError, UsageError, command, require_packages
+from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -36,8 +38,6 @@ def spread(items: Sequence[T], limit: int | None) -> list[T]:
 
 def report_failures(failed: Sequence[FailedQuestion], succeeded: int, items: str = "questions") -> int:
     """Say which questions or answers a model failed on; the exit code: 1 where there are any."""
-    from folio.console import complain
-
     if not failed:
         return 0
     named = ", ".join(one.question for one in failed)
@@ -49,9 +49,7 @@ def report_failures(failed: Sequence[FailedQuestion], succeeded: int, items: str
 
 def show_run(tables: Sequence[Table], differing: Sequence[str] | None, notes: Sequence[str]) -> None:
     """Print a run's tables and notes. differing: from the run it is compared with; None if there is none."""
-    from folio.console import output
     from folio.evaluate.tables import print_tables
-    from folio.shown_text import plain_line
 
     print_tables(output(), tables)
     if differing is not None:
@@ -62,17 +60,11 @@ def show_run(tables: Sequence[Table], differing: Sequence[str] | None, notes: Se
 
 def show_written(paths: Sequence[Path]) -> None:
     """Print which files were written."""
-    from folio.console import output
-    from folio.shown_text import plain_line
-
     output().print(f"\nWritten: {', '.join(plain_line(str(path)) for path in paths)}")
 
 
 def show_changes(differing: Sequence[str]) -> None:
     """Print how two runs differ in their configuration."""
-    from folio.console import output
-    from folio.shown_text import plain_line
-
     output().print("\nSame configuration." if not differing else "\nWhat differs:")
     for line in differing:
         output().print(f"  {plain_line(line)}")
@@ -80,9 +72,7 @@ def show_changes(differing: Sequence[str]) -> None:
 
 def thresholds_met(thresholds: Sequence[Threshold], found: Mapping[str, Figure]) -> int:
     """Print the thresholds that are not met; the exit code: 1 if there are any."""
-    from folio.console import errors, output
     from folio.evaluate.metrics import violations
-    from folio.shown_text import plain_line
 
     if not thresholds:
         return 0
@@ -101,11 +91,8 @@ NOT_RATED = f"Rate answers: “Good answer” in the page, /good in the chat, or
 
 def make(app: App, path: Path) -> int:
     """Write the set; nothing that is there is overwritten. Raises UsageError, also if no answer is rated good."""
-    from folio.console import output
-    from folio.errors import UsageError
     from folio.evaluate import dataset
     from folio.evaluate.dataset import questions_from_log
-    from folio.shown_text import plain_line
 
     if path.exists():
         raise UsageError(f"{path} already exists.", "Give another name: -o FILE.")
@@ -134,8 +121,6 @@ def make(app: App, path: Path) -> int:
 
 def judge(app: App, limit: int | None) -> int:
     """Grade the answers that people rated, and print how far the model agrees. limit: at most this many of them."""
-    from folio.console import output, progress_bar
-    from folio.errors import UsageError
     from folio.evaluate import judge as judging
     from folio.evaluate.tables import print_tables
 
@@ -255,8 +240,6 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
 def _require_sense(arguments: argparse.Namespace) -> None:
     """Raises UsageError for options that do not go together, or that lack what they need."""
-    from folio.errors import UsageError
-
     given = {name for name, value in vars(arguments).items() if value not in (None, False)}
     for writes, goes_with in WRITERS.items():
         if writes in given and (others := sorted(given - {writes, *goes_with})):
@@ -288,7 +271,6 @@ def _named(name: str) -> str:
 
 def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
     """Ask, print, write the report, compare, and check the thresholds."""
-    from folio.errors import UsageError
     from folio.evaluate import dataset, report, runner
     from folio.evaluate.metrics import figures
 
@@ -321,7 +303,6 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
     """
     from datetime import UTC, datetime
 
-    from folio.console import progress_bar
     from folio.evaluate import dataset
     from folio.evaluate import runner as stores
     from folio.evaluate.runner import Runner
@@ -352,8 +333,6 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
 def _ingest(app: App, papers: Path) -> None:
     """Bring a folder's own store up to date with it. Raises UsageError for a folder without a PDF."""
     from folio.cli.show import IngestProgressBar
-    from folio.console import say
-    from folio.errors import UsageError
     from folio.ingest import discovery
     from folio.store import indexes
 
@@ -376,7 +355,6 @@ def _ingest(app: App, papers: Path) -> None:
 
 def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
     """Two saved runs; the thresholds are for the second."""
-    from folio.console import output
     from folio.evaluate import report, runner
     from folio.evaluate.metrics import figures
     from folio.evaluate.tables import print_tables
@@ -389,11 +367,8 @@ def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
 
 def _make(app: App, arguments: argparse.Namespace) -> int:
     """Write a set for a folder of papers. Nothing that is there is overwritten: it may have been looked through."""
-    from folio.console import output, progress_bar, say
-    from folio.errors import ModelError, UsageError
     from folio.evaluate import dataset, question_writer
     from folio.evaluate import runner as stores
-    from folio.shown_text import plain_line
 
     papers: Path = arguments.make
     path: Path = arguments.output or Path(f"{papers.resolve().name}.questions.jsonl")

@@ -12,7 +12,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command, up_to
-from folio.errors import command
+from folio.console import output, say
+from folio.errors import ClusterError, DiskFull, ModelError, OllamaError, StoreError, UsageError, command
+from folio.shown_text import name_line, plain, plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -61,7 +63,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
 
 def run(app: App, arguments: argparse.Namespace) -> int:
     """Do what the parsed arguments say; returns the exit code."""
-    from folio.errors import UsageError
     from folio.store import indexes
 
     adds = arguments.paths or arguments.prune or arguments.bib or arguments.zotero is not None
@@ -84,8 +85,6 @@ def run(app: App, arguments: argparse.Namespace) -> int:
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import ingest_sources
     from folio.cli.show import IngestProgressBar
-    from folio.console import say
-    from folio.errors import ClusterError, ModelError, OllamaError, StoreError, UsageError
     from folio.ingest import discovery
 
     began = perf_counter()
@@ -158,8 +157,6 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
 
 def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) -> None:
     """Raise UsageError if a rebuild would lose a paper. A file that was renamed is among `files` under its new name."""
-    from folio.errors import UsageError
-
     here = {file.sha256 for file in files}
     lost = [file for file in missing if file.sha256 not in here]
     if lost:
@@ -181,8 +178,6 @@ def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:
 @contextmanager
 def _finishing(app: App) -> Iterator[None]:
     """Afterwards, update the indexes to the library, also when it ends in an error."""
-    from folio.errors import StoreError
-
     try:
         yield
     except BaseException:
@@ -195,9 +190,6 @@ def _finishing(app: App) -> Iterator[None]:
 def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool) -> int:
     from rich.table import Table
     from rich.text import Text
-
-    from folio.console import output
-    from folio.shown_text import plain, plain_line
 
     counts = Counter(outcome.status for outcome in outcomes)
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
@@ -233,9 +225,7 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
 
 def _report_versions(app: App, outcomes: Sequence[Outcome]) -> None:
     """Say which papers are versions of each other, if one of them is new."""
-    from folio.console import output
     from folio.papers.versions import is_superseded
-    from folio.shown_text import name_line
 
     new = {outcome.file.sha256 for outcome in outcomes if outcome.status in ("added", "replaced")}
     found = app.versions_among(new) if new else []
@@ -263,8 +253,6 @@ def _papers(count: int) -> str:
 @contextmanager
 def _lock_if_possible(app: App) -> Iterator[None]:
     """Hold the writer lock; where it cannot be made, as on a read-only disk, say that, and go on without."""
-    from folio.console import say
-    from folio.errors import DiskFull
     from folio.store import indexes
 
     with ExitStack() as held:
@@ -276,7 +264,6 @@ def _lock_if_possible(app: App) -> Iterator[None]:
 
 
 def _verify(app: App) -> int:
-    from folio.console import output
     from folio.store.database import DAMAGED
 
     problems = app.verify()
@@ -290,8 +277,6 @@ def _verify(app: App) -> int:
 
 
 def _repair(app: App) -> int:
-    from folio.console import output
-
     chunks = app.repair()
     output().print(f"Rebuilt FAISS and BM25 from the library: {chunks:,} passages. Nothing was embedded again.")
     return _verify(app)

@@ -9,8 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import Parser, positive_int, run_subcommand
-from folio.errors import command
+from folio.cli.command import Parser, positive_int, run_subcommand, write_json
+from folio.console import output, say
+from folio.errors import UsageError, command
+from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -62,9 +64,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio log") -> int:
 
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli.session import write_json
     from folio.cli.show import entry_json, show_entries
-    from folio.console import output
 
     with closing(app.open_library()) as library:
         log = app.query_log(library)
@@ -78,10 +78,7 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _show(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli.session import write_json
     from folio.cli.show import entry_json, show_entry
-    from folio.console import output
-    from folio.errors import UsageError
 
     with closing(app.open_library()) as library:
         log = app.query_log(library)
@@ -102,9 +99,7 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
 
 def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.show import entry_json
-    from folio.console import say
     from folio.schema.answers import line
-    from folio.shown_text import plain_line
     from folio.system.files import write_text
 
     with closing(app.open_library()) as library:

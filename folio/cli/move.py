@@ -8,6 +8,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
+from folio.console import output, progress_bar
+from folio.shown_text import plain
 
 if TYPE_CHECKING:
     from folio.app import App, Place
@@ -39,7 +41,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio move") -> int:
 
 def run(app: App, arguments: argparse.Namespace) -> int:
     """Do what the parsed arguments say; returns the exit code."""
-    from folio.console import progress_bar
     from folio.store import indexes
 
     began = perf_counter()
@@ -50,9 +51,6 @@ def run(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _report(app: App, to: Place, moved: Moved, seconds: float) -> None:
-    from folio.console import output
-    from folio.shown_text import plain
-
     print_ = output().print
     counts = {
         "papers": moved.papers,

@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand
+from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand, write_json
+from folio.console import output, say
+from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -32,8 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(app: App, arguments: argparse.Namespace) -> int:
     """Write the bibliography; what is not sure is left out, with a comment or a note that says so."""
     from folio.bibliography.export import library_bibtex, library_csl_json
-    from folio.console import say
-    from folio.shown_text import plain_line
     from folio.store import works
     from folio.system.files import write_text
 
@@ -97,8 +97,6 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
-    from folio.cli.session import write_json
-    from folio.console import output
     from folio.papers.lists import count_by, sort_papers
     from folio.schema.answers import counts_json
     from folio.schema.papers import paper_json
@@ -142,8 +140,6 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
 
 def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
     from folio.cli import show
-    from folio.cli.session import write_json
-    from folio.console import output
     from folio.schema.papers import paper_details_json
 
     with library.reading():
@@ -172,7 +168,6 @@ def _add_edit(parser: argparse.ArgumentParser) -> None:
 
 def _edit(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
-    from folio.console import output
     from folio.papers.edits import edited, parse_edits
 
     edits = parse_edits(arguments.changes, arguments.reset)

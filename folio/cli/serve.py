@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
+from folio.console import say
+from folio.errors import UsageError
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -78,8 +80,6 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
             serving = server.ready(make_web(app, rules, online))
             if arguments.open and token:
-                from folio.console import say
-
                 say("The browser is not opened: its address would show the token in the list of processes.")
             print(f"Folio is at {_shown_address(rules, arguments)} - Ctrl-C stops it.", flush=True)
             if arguments.open and not token:
@@ -94,7 +94,6 @@ def _token(app: App, arguments: argparse.Namespace) -> str | None:
     """The token of --token, the first line of --token-file, or that of the settings. Raises UsageError."""
     if arguments.token_file is None:
         return app.server_token if arguments.token is None else str(arguments.token)
-    from folio.errors import UsageError
 
     try:
         with open(arguments.token_file, encoding="ascii") as file:
@@ -120,7 +119,6 @@ def _require_token(host: str, token: str | None) -> None:
     """Raise UsageError for a public address without a token, and for a weak or malformed token."""
     import re
 
-    from folio.errors import UsageError
     from folio.system.network import is_loopback
 
     command = 'python -c "import secrets; print(secrets.token_urlsafe())"'
@@ -139,8 +137,6 @@ def _open(address: str) -> None:
     """Open the page in a thread, because a terminal browser returns only when it is closed."""
     import threading
     import webbrowser
-
-    from folio.console import say
 
     def opened() -> None:
         if not webbrowser.open(address):

@@ -16,6 +16,7 @@ from folio.answer.chat import log_entry
 from folio.answer_types import Checking, Thinking, warnings
 from folio.bibliography.export import CitedPage, cited_pages, merge_by_page
 from folio.cli import show
+from folio.cli.command import write_json
 from folio.cli.show import show_profile
 from folio.console import complain, errors, output, say
 from folio.errors import FolioError, ModelError, UsageError, command
@@ -23,7 +24,6 @@ from folio.shown_text import counted, name_line, plain_line
 from folio.store.query_log import Feedback, QueryLog
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from rich.status import Status
 
     from folio.answer.chat import Chat, Reply
@@ -436,14 +436,6 @@ def open_pages(app: App, library: Library, cited: Sequence[CitedPage], first: in
         if fetched := library.copy_of(paper, app.fetched_pdfs):
             files.append(SourceFile(str(fetched), file, paper))
     return viewer.verify(cited, files, app.pdf_viewer, app.limits(1), first)
-
-
-def write_json(value: BaseModel) -> None:
-    """Print a model as one line of JSON."""
-    from folio.schema.answers import line
-
-    sys.stdout.write(f"{line(value)}\n")
-    sys.stdout.flush()
 
 
 def _history(app: App) -> Path:
