@@ -1,4 +1,4 @@
-"""`folio`: which of the programs runs."""
+"""`folio`: chooses the command to run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from folio.cli.command import Parser
 
 COMMANDS = {
     "ingest": (ingest.main, "read PDFs into the index"),
-    "fetch": (fetch.main, "bring papers in from the internet"),
+    "fetch": (fetch.main, "bring in papers from the internet"),
     "ask": (ask.main, "ask one question, or chat"),
-    "papers": (papers.main, "list papers, show and correct what is known about them"),
-    "log": (log.main, "list what was asked, and how answers were rated"),
-    "move": (move.main, "move the library into PostgreSQL, or back"),
+    "papers": (papers.main, "list papers, show and correct their metadata"),
+    "log": (log.main, "list questions, with their answers and ratings"),
+    "move": (move.main, "copy the library into PostgreSQL, or back"),
     "serve": (serve.main, "ask in a browser"),
     "evaluate": (evaluate.main, "measure search and answers on questions with known answers"),
     "doctor": (doctor.main, "show what is ready and what is not"),
@@ -30,9 +30,9 @@ def parser() -> argparse.ArgumentParser:
         epilog="folio COMMAND --help shows a command's options.",
     )
     parser.add_argument("--version", action="version", version=f"folio {__version__}")
-    listed = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (_, purpose) in COMMANDS.items():
-        listed.add_parser(name, help=purpose, add_help=False)
+        commands.add_parser(name, help=purpose, add_help=False)
     return parser
 
 
@@ -44,5 +44,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         parser().print_help(sys.stderr)
         return 2
-    parser().parse_args(words[:1])  # --help, --version, or an error
+    parser().parse_args(words[:1])  # prints help, the version or an error
     return 2
