@@ -52,7 +52,7 @@ def search(tab: Tab, words: str) -> None:
 
 
 def test_off_the_page_says_so_and_asks_nobody(opened: Open, server: SourceServer, tmp_path: Path) -> None:
-    off = "Off: this Folio asks no service on the internet."
+    off = "Off: this Folio contacts no service on the internet."
     start = "Start it with python serve.py --online, or set ONLINE=true."
     with Live(citing_papers(tmp_path, server)) as live:
         tab = opened(live, PHONE, "#ask")
