@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from folio.cli.session import ChatSession
     from folio.deep.checkpoint import CheckpointFile
     from folio.papers.lists import By
+    from folio.question.spelling import Respelling
     from folio.store.library import Library
 
 
@@ -103,21 +105,16 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     questions = _questions(arguments)
     if arguments.model is not None:
         app = app.with_model(arguments.model)
-    library = app.open_library()
-    try:
-        if arguments.stats:
-            if arguments.by:
-                return _count_papers(library, arguments.by, as_json=arguments.json)
-            return _stats(app, library, as_json=arguments.json)
-        if arguments.feedback:
-            from folio.cli.session import mark
+    with closing(app.open_library()) as library:
+        from folio.cli import session
 
-            mark(app.query_log(library), arguments.feedback)
+        if arguments.stats:
+            return _show_statistics(app, library, arguments.by, as_json=arguments.json)
+        if arguments.feedback:
+            session.mark(app.query_log(library), arguments.feedback)
             return 0
         if arguments.forget:
-            from folio.cli.session import forget
-
-            forget(app, library)
+            session.forget(app, library)
             return 0
         if arguments.sources:
             return _search(app, library, questions or [], arguments)
@@ -126,12 +123,8 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         if arguments.resume:
             return _resume(app, library, arguments)
         if questions is None and arguments.verify:
-            from folio.cli.session import verify_logged
-
-            return verify_logged(app, library)
+            return session.verify_logged(app, library)
         return _ask(app, library, questions, arguments)
-    finally:
-        library.close()
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
@@ -287,10 +280,7 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
 
             write_json(passages_json(question, result.hits, retriever.models, result.timings_ms))
         else:
-            if len(questions) > 1:
-                show.show_question(output(), question)
-            if spelt.typed:
-                say(spelt.note)
+            _introduce(question, spelt, len(questions))
             show.show_hits(output(), result.hits)
             if not result.hits:
                 output().print("No passages found.")
@@ -317,35 +307,34 @@ def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: 
             papers = [found_paper_json(hit, added[hit.paper.id]) for hit in hits]
             write_json(PapersFoundJson(query=query, papers=papers, notice=notice))
             continue
-        if len(queries) > 1:
-            show.show_question(output(), query)
-        if spelt.typed:
-            say(spelt.note)
+        _introduce(query, spelt, len(queries))
         if notice:
             say(notice)
         show.show_found(output(), hits)
     return 0
 
 
-def _count_papers(library: Library, by: By, *, as_json: bool) -> int:
+def _introduce(question: str, spelling: Respelling, count: int) -> None:
+    """Print a question if there are several, and how its words were corrected."""
+    from folio.cli.show import show_question
+
+    if count > 1:
+        show_question(output(), question)
+    if spelling.typed:
+        say(spelling.note)
+
+
+def _show_statistics(app: App, library: Library, by: By | None, *, as_json: bool) -> int:
+    """Print statistics of the index and the log, or the number of papers for each value of the field `by`."""
     from folio.cli import show
-    from folio.papers.lists import count_by
-    from folio.schema.answers import counts_json
-
-    counts = count_by(library.papers(), by)
-    if as_json:
-        write_json(counts_json(by, counts))
-    else:
-        show.show_counts(output(), by, counts)
-    return 0
-
-
-def _stats(app: App, library: Library, *, as_json: bool) -> int:
-    from folio.cli import show
+    from folio.cli.papers import print_counts
     from folio.schema.answers import StatsJson
     from folio.schema.papers import With
     from folio.store import indexes
 
+    if by:
+        print_counts(library.papers(), by, as_json=as_json)
+        return 0
     log_counts = With(
         app.query_log(library).counts(),
         papers=library.counts()["papers"],

@@ -16,6 +16,7 @@ from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.papers.lists import By
     from folio.papers.model import Paper
     from folio.store.library import Library
 
@@ -59,8 +60,7 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
-    from folio.papers.lists import count_by, sort_papers
-    from folio.schema.answers import counts_json
+    from folio.papers.lists import sort_papers
     from folio.schema.papers import paper_json
     from folio.search.names import aliases_in
     from folio.store.works import cited_papers
@@ -72,17 +72,26 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
         fitting = wanted.matching(every, library.files(), cited, aliases_in(library))
     papers = sort_papers(fitting, arguments.sort)
     if arguments.by:
-        counts = count_by(papers, arguments.by)
-        if arguments.json:
-            write_json(counts_json(arguments.by, counts))
-        else:
-            show.show_counts(output(), arguments.by, counts)
+        print_counts(papers, arguments.by, as_json=arguments.json)
     elif arguments.json:
         for paper in papers:
             write_json(paper_json(paper, added[paper.id]))
     else:
         show.show_papers(output(), papers, len(every), warnings=arguments.warnings)
     return 0
+
+
+def print_counts(papers: Sequence[Paper], by: By, *, as_json: bool) -> None:
+    """Print the number of papers for each value of a field."""
+    from folio.cli.show import show_counts
+    from folio.papers.lists import count_by
+    from folio.schema.answers import counts_json
+
+    counts = count_by(papers, by)
+    if as_json:
+        write_json(counts_json(by, counts))
+    else:
+        show_counts(output(), by, counts)
 
 
 def _add_paper(parser: argparse.ArgumentParser) -> None:
