@@ -15,18 +15,8 @@ from folio.ingest.discovery import Status
 from folio.papers.identifiers import Identifier, find_identifier, parse_identifier
 from folio.papers.model import Paper, SourceFile
 from folio.papers.work import Work
+from folio.schema import web as schema
 from folio.schema.papers import paper_json
-from folio.schema.web import (
-    DiscoverQuery,
-    DiscoverReply,
-    FetchDoneEvent,
-    FetchedEvent,
-    FetchFailedEvent,
-    FetchNoticeEvent,
-    FetchProgressEvent,
-    FetchStage,
-    candidate_json,
-)
 from folio.services.answers import SearchQuery, SearchSource
 from folio.services.keep import Candidate, Followed, PaperFound, candidates, keep_followed, link_papers
 from folio.store import works
@@ -79,7 +69,7 @@ class PaperFetcher:
         """Whether and which services are contacted, as a sentence for people."""
         return _ON if self.is_online else _OFF
 
-    def discover(self, query: DiscoverQuery, check_cancelled: Check) -> DiscoverReply:
+    def discover(self, query: schema.DiscoverQuery, check_cancelled: Check) -> schema.DiscoverReply:
         """The works that match, and which of them are in the library. Raises NetworkOff, UsageError, SourceError."""
         online = self._require_online()
         notices: list[str] = []
@@ -90,8 +80,8 @@ class PaperFetcher:
             else:
                 found = [work for group in services.search(query.to_search(), query.source) for work in group]
         papers, marks = self._papers()
-        works = [candidate_json(each) for each in candidates(found, papers, self._folder, marks)]
-        return DiscoverReply(works=works, notices=notices)
+        works = [schema.candidate_json(each) for each in candidates(found, papers, self._folder, marks)]
+        return schema.DiscoverReply(works=works, notices=notices)
 
     def require_fetchable(self, ids: Sequence[str]) -> list[tuple[str, Identifier]]:
         """The ids with their identifiers. Raises NetworkOff, UsageError, StoreMismatch."""
@@ -105,7 +95,7 @@ class PaperFetcher:
         send: SendEvent,
         check_cancelled: Check,
         check_stopping: Check,
-    ) -> FetchDoneEvent:
+    ) -> schema.FetchDoneEvent:
         """Download works and ingest them, one after the other. A failure is sent as an event; the others continue.
 
         check_cancelled: raises once the client has left. check_stopping: raises once the server stops; until then, a
@@ -117,7 +107,7 @@ class PaperFetcher:
 
         def notice(text: str) -> None:
             check_cancelled()
-            send("notice", FetchNoticeEvent(text=text))
+            send("notice", schema.FetchNoticeEvent(text=text))
 
         with online.opened(notice, check_cancelled) as services:
             works = services.find([identifier for _, identifier in ids])
@@ -128,15 +118,17 @@ class PaperFetcher:
                 except (PaperError, SourceError) as error:
                     counts["failed"] += 1
                     title = work.title if work else ""
-                    send("failed", FetchFailedEvent(id=id, title=title, error=error.happened, remedy=error.remedy))
+                    send(
+                        "failed", schema.FetchFailedEvent(id=id, title=title, error=error.happened, remedy=error.remedy)
+                    )
                 else:
                     counts["unchanged" if fetched.status in ("unchanged", "duplicate") else "added"] += 1
                     send("added", fetched)
-        return FetchDoneEvent(added=counts["added"], unchanged=counts["unchanged"], failed=counts["failed"])
+        return schema.FetchDoneEvent(added=counts["added"], unchanged=counts["unchanged"], failed=counts["failed"])
 
     def _fetch(
         self, id: str, work: Work | None, services: Services, send: SendEvent, check_stopping: Check
-    ) -> FetchedEvent:
+    ) -> schema.FetchedEvent:
         if work is None:
             raise SourceError("No service has this work.", "Check the identifier, or try again later.")
         papers, marks = self._papers()
@@ -144,8 +136,8 @@ class PaperFetcher:
         if candidate.paper_id:
             return self._fetched(id, candidate.paper_id, "unchanged")
 
-        def report(stage: FetchStage, done: int, of: int) -> None:
-            send("progress", FetchProgressEvent(id=id, title=work.title, stage=stage, done=done, of=of))
+        def report(stage: schema.FetchStage, done: int, of: int) -> None:
+            send("progress", schema.FetchProgressEvent(id=id, title=work.title, stage=stage, done=done, of=of))
 
         report("downloading", 0, 0)
         reasons: list[str] = []
@@ -157,12 +149,12 @@ class PaperFetcher:
         outcome = self._paper_files.ingest(upload, StageProgress(report, check_stopping), found)
         return self._fetched(id, file.sha256, outcome.status, outcome.notes)
 
-    def _fetched(self, id: str, paper: str, status: Status, notes: Sequence[str] = ()) -> FetchedEvent:
+    def _fetched(self, id: str, paper: str, status: Status, notes: Sequence[str] = ()) -> schema.FetchedEvent:
         with closing(self._app.open_library()) as library:
             papers, added = library.papers_by_id([paper]), library.added()
         if not papers or paper not in added:
             raise PaperError("The paper was removed while it was added.", "Add it again if you want it.")
-        return FetchedEvent(id=id, status=status, paper=paper_json(papers[0], added[paper]), notes=list(notes))
+        return schema.FetchedEvent(id=id, status=status, paper=paper_json(papers[0], added[paper]), notes=list(notes))
 
     def look_up_citations(self, paper: str, check_cancelled: Check) -> None:
         """Look up the works that a paper cites and that cite it, and store them.

@@ -23,18 +23,8 @@ from folio.ingest.discovery import IngestProgress, Outcome
 from folio.papers.model import Paper, SourceFile
 from folio.papers.work import Work
 from folio.pdf.render import PagePicture, page_png
+from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
-from folio.schema.web import (
-    CitationEdge,
-    FailureJson,
-    LibraryCitations,
-    PaperCitations,
-    PaperList,
-    PaperQuery,
-    WorkJson,
-    paper_filter,
-    work_json,
-)
 from folio.search.filters import PaperFilter, SectionFilter
 from folio.search.names import aliases_in
 from folio.search.pool import RetrieverPool
@@ -373,7 +363,7 @@ def unknown_paper() -> NotKnown:
 _DEFAULT_LIMIT = 20  # papers that a query returns by default
 
 
-def list_papers(app: App, retrievers: RetrieverPool, query: PaperQuery) -> PaperList:
+def list_papers(app: App, retrievers: RetrieverPool, query: schema.PaperQuery) -> schema.PaperList:
     """The chosen papers, ranked if there is a query, and the unreadable files; empty if there is no index yet.
 
     Raises StoreMismatch and ModelError if there is a query.
@@ -381,20 +371,20 @@ def list_papers(app: App, retrievers: RetrieverPool, query: PaperQuery) -> Paper
     try:
         library = app.open_library()
     except StoreMissing:
-        return PaperList(papers=[], failures=[])
+        return schema.PaperList(papers=[], failures=[])
     with closing(library), library.reading():
-        failures = [FailureJson.model_validate(failure) for failure in library.failures()]
+        failures = [schema.FailureJson.model_validate(failure) for failure in library.failures()]
         if query.query.strip() and library.chunk_count():
             papers, notice = _ranked(retrievers, query)
-            return PaperList(papers=papers, failures=failures, notice=notice)
+            return schema.PaperList(papers=papers, failures=failures, notice=notice)
         added = library.added()
         fitting = fitting_papers(library, _filter(query))
         end = None if query.limit is None else query.offset + query.limit
         listed = [listed_paper_json(paper, added[paper.id]) for paper in fitting[query.offset : end]]
-        return PaperList(papers=listed, failures=failures)
+        return schema.PaperList(papers=listed, failures=failures)
 
 
-def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPaperJson], str]:
+def _ranked(retrievers: RetrieverPool, query: schema.PaperQuery) -> tuple[list[ListedPaperJson], str]:
     """The papers that fit, best first, and a notice about what the ranking lacked."""
     wanted = _filter(query)
     with retrievers.acquire() as reader, reader.library.reading():
@@ -421,8 +411,8 @@ def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
     return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))
 
 
-def _filter(query: PaperQuery) -> PaperFilter:
-    return paper_filter(query, warnings=query.warnings, unsure=query.unsure)
+def _filter(query: schema.PaperQuery) -> PaperFilter:
+    return schema.paper_filter(query, warnings=query.warnings, unsure=query.unsure)
 
 
 # Stored citations
@@ -430,18 +420,18 @@ def _filter(query: PaperQuery) -> PaperFilter:
 MOST_LISTED = 1000  # references, and as many works that cite a paper
 
 
-def paper_citations(app: App, paper: str) -> PaperCitations:
+def paper_citations(app: App, paper: str) -> schema.PaperCitations:
     """The works that a paper cites and that cite it: the library's first, then the most cited. Raises NotKnown."""
     with closing(app.open_library()) as library, library.reading():
         require_papers(library, [paper])
         known = works.of_paper(library.database, paper)
         if not known:
-            return PaperCitations(known=False, references=[], cited_by=[], reference_count=0, cited_by_count=0)
+            return schema.PaperCitations(known=False, references=[], cited_by=[], reference_count=0, cited_by_count=0)
         marks = works.references_of(library.database, known[0].id)
         citing = works.citing(library.database, known[0].id)
         items = _WorkItems(library)
         cited_by = works.get(library.database, citing[:MOST_LISTED]).values()
-        return PaperCitations(
+        return schema.PaperCitations(
             known=True,
             references=_ordered(items.of_mark(mark) for mark in marks[:MOST_LISTED]),
             cited_by=_ordered(items.of_work(work) for work in cited_by),
@@ -450,15 +440,15 @@ def paper_citations(app: App, paper: str) -> PaperCitations:
         )
 
 
-def library_citations(app: App) -> LibraryCitations:
+def library_citations(app: App) -> schema.LibraryCitations:
     """The citations between papers of the library; none if there is no index yet."""
     try:
         library = app.open_library()
     except StoreMissing:
-        return LibraryCitations(edges=[])
+        return schema.LibraryCitations(edges=[])
     with closing(library):
         edges = works.library_edges(library.database)
-    return LibraryCitations(edges=[CitationEdge(citing=citing, cited=cited) for citing, cited in edges])
+    return schema.LibraryCitations(edges=[schema.CitationEdge(citing=citing, cited=cited) for citing, cited in edges])
 
 
 class _WorkItems:
@@ -469,7 +459,7 @@ class _WorkItems:
         self._papers = {paper.id: paper for paper in library.papers()}
         self._by_mark = paper_marks(self._papers.values())
 
-    def of_mark(self, mark: str) -> WorkJson:
+    def of_mark(self, mark: str) -> schema.WorkJson:
         """A work with this mark, such as "doi 10.1/x"; nothing else may be known about it."""
         if stored := works.with_mark(self._database, mark):
             return self.of_work(stored[0])
@@ -477,18 +467,18 @@ class _WorkItems:
         paper = self._by_mark.get(mark)
         about = {"title": paper.title, "year": paper.metadata.year.value} if paper else {}
         work = Work("openalex", **{kind: value}, **about)  # type: ignore[arg-type]
-        return work_json(work, paper.id if paper else "", paper.file if paper else "")
+        return schema.work_json(work, paper.id if paper else "", paper.file if paper else "")
 
-    def of_work(self, stored: KeptWork) -> WorkJson:
+    def of_work(self, stored: KeptWork) -> schema.WorkJson:
         ids = works.papers_of(self._database, stored.id)
         papers = [self._papers[id] for id in ids if id in self._papers]
         papers += [self._by_mark[mark] for mark in sorted(stored.marks()) if mark in self._by_mark]
         if not papers:
-            return work_json(stored.work)
-        return work_json(stored.work, papers[0].id, papers[0].file)
+            return schema.work_json(stored.work)
+        return schema.work_json(stored.work, papers[0].id, papers[0].file)
 
 
-def _ordered(items: Iterable[WorkJson]) -> list[WorkJson]:
+def _ordered(items: Iterable[schema.WorkJson]) -> list[schema.WorkJson]:
     """Works in the library first, then works with a title, then the most cited."""
     return sorted(items, key=lambda work: (not work.paper, not work.title, -(work.cited or 0)))
 

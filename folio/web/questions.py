@@ -17,6 +17,7 @@ from folio.app import App
 from folio.errors import StoreError, UsageError
 from folio.papers.model import Hit, Paper
 from folio.question.question import Question
+from folio.schema import web as schema
 from folio.schema.answers import (
     AnswerJson,
     HitJson,
@@ -28,22 +29,9 @@ from folio.schema.answers import (
     logged_trace,
 )
 from folio.schema.papers import NoticeJson
-from folio.schema.web import (
-    ChatReply,
-    ChatRequest,
-    CheckingEvent,
-    FilterRequest,
-    RetrievedEvent,
-    SearchReply,
-    SearchRequest,
-    ThinkingEvent,
-    chat_reply,
-    paper_filter,
-    scope_json,
-)
 from folio.search.filters import PaperFilter, Selection, select
 from folio.search.pool import Reader, RetrieverPool
-from folio.search.retriever import SearchRequest as PassageRequest
+from folio.search.retriever import SearchRequest
 from folio.store.conversations import ID_LENGTH, Conversations, Summary
 from folio.store.library import Library
 from folio.store.query_log import Feedback, LogEntry
@@ -98,7 +86,7 @@ class Questions:
         """Whether questions and conversations are stored: not if the settings or a read-only folder forbid that."""
         return self._app.logs_questions and self._conversations.are_stored
 
-    def search(self, request: SearchRequest) -> SearchReply:
+    def search(self, request: schema.SearchRequest) -> schema.SearchReply:
         """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
         began = perf_counter()
         with self._retrievers.acquire() as reader:
@@ -109,11 +97,11 @@ class Questions:
                 question = Question(spelt.question, request.query if spelt.typed else "")
                 rerank = request.use_reranker
                 hits = reader.retriever.find(
-                    PassageRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
+                    SearchRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
                 ).hits
                 has_words = any(hit.lexical is not None for hit in hits)
                 notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
-            return SearchReply(
+            return schema.SearchReply(
                 query=request.query,
                 hits=list(map(HitJson.model_validate, hits)),
                 notice=notice,
@@ -121,7 +109,7 @@ class Questions:
                 elapsed_ms=_milliseconds(began),
             )
 
-    def require_answerable(self, question: ChatRequest) -> None:
+    def require_answerable(self, question: schema.ChatRequest) -> None:
         """Check the request before retrieval. Raises NotKnown, Busy, StoreMissing, StoreMismatch."""
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
@@ -133,7 +121,7 @@ class Questions:
                     raise _busy()
             self._conversations.require(question.conversation)
 
-    def ask(self, question: ChatRequest, callbacks: AnswerCallbacks) -> ChatReply:
+    def ask(self, question: schema.ChatRequest, callbacks: AnswerCallbacks) -> schema.ChatReply:
         """Answer a message and store the answer. If that fails, the reply's notice says so.
 
         Raises NotKnown, Busy, StoreMissing, StoreMismatch, ModelError, and whatever the callbacks raise.
@@ -148,7 +136,7 @@ class Questions:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
             turns = [turn.answer for turn in before if turn.answer is not None]
             # Before the answer, which must not fail if a paper is removed meanwhile.
-            scope = scope_json(question, require_papers(reader.library, question.papers))
+            scope = schema.scope_json(question, require_papers(reader.library, question.papers))
             chat = self._chat(reader, question, callbacks, turns)
             search = None
             if question.mode == "deep":
@@ -161,7 +149,7 @@ class Questions:
                 lambda sentence: callbacks.on_event("sentence", SentenceJson.model_validate(sentence)),
                 lambda hits: callbacks.on_event(
                     "retrieved",
-                    RetrievedEvent(
+                    schema.RetrievedEvent(
                         conversation=conversation,
                         turn=len(before) + 1,
                         hits=list(map(HitJson.model_validate, hits)),
@@ -174,7 +162,7 @@ class Questions:
             callbacks.check_cancelled()
             answer = self._answer_json(reply, models, search)
             turn, elapsed_ms = len(before) + 1, _milliseconds(began)
-            web_reply = chat_reply(question.message, answer, conversation, turn, elapsed_ms, scope)
+            web_reply = schema.chat_reply(question.message, answer, conversation, turn, elapsed_ms, scope)
             if not self._app.shows_understood:  # the page and exports show it if it differs from the message
                 web_reply = web_reply.model_copy(update={"standalone_question": question.message})
             entry = log_entry(reply, at, models["llm"]) if self.are_logged else None
@@ -182,7 +170,9 @@ class Questions:
                 entry = replace(entry, trace=logged_trace(search.trace))
             return self._store(web_reply, reply.answer, entry)
 
-    def _chat(self, reader: Reader, question: ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]) -> Chat:
+    def _chat(
+        self, reader: Reader, question: schema.ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]
+    ) -> Chat:
         chosen = _select(reader.library, question)
         return Chat(
             reader.retriever,
@@ -205,7 +195,7 @@ class Questions:
         profile = search.weigher(self._app.models.meaning).profile(reply.answer, search.trace)
         return deep_answer_json(answer, search.trace, profile)
 
-    def _store(self, reply: ChatReply, answer: Answer, entry: LogEntry | None) -> ChatReply:
+    def _store(self, reply: schema.ChatReply, answer: Answer, entry: LogEntry | None) -> schema.ChatReply:
         """Store the reply as a turn of its conversation, and return it; its notice says if that failed."""
         try:
             self._conversations.add(reply.conversation, reply.model_dump(), answer, entry)
@@ -240,9 +230,9 @@ class Questions:
 
 def _on_progress(callbacks: AnswerCallbacks, model: str, part: Checking | Thinking) -> None:
     if isinstance(part, Checking):
-        callbacks.on_event("checking", CheckingEvent(count=part.count))
+        callbacks.on_event("checking", schema.CheckingEvent(count=part.count))
     else:
-        callbacks.on_event("thinking", ThinkingEvent(model=model))
+        callbacks.on_event("thinking", schema.ThinkingEvent(model=model))
 
 
 def _find(search: DeepSearch, callbacks: AnswerCallbacks) -> Find:
@@ -253,10 +243,10 @@ def _find(search: DeepSearch, callbacks: AnswerCallbacks) -> Find:
     return partial(search.find, on_event=on_event)
 
 
-def _select(library: Library, request: FilterRequest) -> Selection:
+def _select(library: Library, request: schema.FilterRequest) -> Selection:
     """The papers and sections to search. Raises NotKnown."""
     papers = require_papers(library, request.papers)
-    wanted = paper_filter(request)
+    wanted = schema.paper_filter(request)
     if wanted == PaperFilter():
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))

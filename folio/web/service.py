@@ -15,21 +15,8 @@ from folio.errors import ModelError, NotKnown, StoreError, StoreMissing
 from folio.papers.edits import edited
 from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
+from folio.schema import web as schema
 from folio.schema.papers import PaperJson, With, paper_json
-from folio.schema.web import (
-    ChatReply,
-    Conversation,
-    ConversationList,
-    ConversationSummary,
-    Health,
-    PaperDetails,
-    PaperEdits,
-    PaperList,
-    PaperQuery,
-    StoreJson,
-    paper_details,
-    paper_edits,
-)
 from folio.search.pool import RetrieverPool
 from folio.store import indexes
 from folio.store.works import publishers_bibtex
@@ -40,7 +27,7 @@ from folio.web.papers import PageImages, PageView, PaperFiles, list_papers, requ
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
 from folio.web.uploads import UploadQueue
 
-_ALL = PaperQuery()
+_ALL = schema.PaperQuery()
 DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel
 
 
@@ -80,7 +67,7 @@ class Service:
 
     # State of the index
 
-    def health(self) -> Health:
+    def health(self) -> schema.Health:
         """The contents of the store, and the models in use. Raises StoreMismatch, StoreDamaged."""
         app = self._app.at_a_glance()
         store, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
@@ -97,14 +84,14 @@ class Service:
             counts = reader.library.counts()
             with reader.library.reading() as stamp:
                 generation = stamp.generation
-            store = StoreJson(
+            store = schema.StoreJson(
                 folder=str(app.store_folder),
                 papers=counts["papers"],
                 chunks=reader.library.chunk_count(),
                 bytes=indexes.size(app.store_folder),
                 generation=generation,
             )
-        return Health(
+        return schema.Health(
             status="ready" if store else "empty",
             store=store,
             fingerprint=made_with,
@@ -117,7 +104,7 @@ class Service:
             max_file_mb=app.limits(1).max_file_mb,
         )
 
-    def papers(self, query: PaperQuery = _ALL) -> PaperList:
+    def papers(self, query: schema.PaperQuery = _ALL) -> schema.PaperList:
         """The chosen papers, ranked if there is a query, and the unreadable files. Raises StoreMismatch, ModelError."""
         return list_papers(self._app, self._retrievers, query)
 
@@ -128,19 +115,19 @@ class Service:
             parts = [library.papers_stamp(), library.failures()]
         return f'"{sha256(repr(parts).encode(errors="replace")).hexdigest()[:32]}"'
 
-    def paper(self, paper: str) -> PaperDetails:
+    def paper(self, paper: str) -> schema.PaperDetails:
         """Raises NotKnown."""
         with closing(self._app.open_library()) as library, library.reading():
             (stored,) = require_papers(library, [paper])
             files = [file.name for file in library.files() if file.sha256 == paper]
             published = publishers_bibtex(library.database, [paper]).get(paper, "")
-            return paper_details(stored, library.added()[paper], files, published)
+            return schema.paper_details(stored, library.added()[paper], files, published)
 
-    def edit(self, paper: str, request: PaperEdits) -> PaperDetails:
+    def edit(self, paper: str, request: schema.PaperEdits) -> schema.PaperDetails:
         """Change the metadata of a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
         with closing(self._app.open_library()) as library:
             require_papers(library, [paper])
-            edits = paper_edits(request)
+            edits = schema.paper_edits(request)
             is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
         self.paper_files.finish_edit(is_renamed=is_renamed)
         return self.paper(paper)
@@ -167,22 +154,22 @@ class Service:
 
     # Conversations
 
-    def conversations(self) -> ConversationList:
+    def conversations(self) -> schema.ConversationList:
         listed = filter(is_listed, self._conversations.summaries())
-        return ConversationList(conversations=list(map(ConversationSummary.model_validate, listed)))
+        return schema.ConversationList(conversations=list(map(schema.ConversationSummary.model_validate, listed)))
 
-    def conversation(self, conversation: str) -> Conversation:
+    def conversation(self, conversation: str) -> schema.Conversation:
         """Raises NotKnown."""
         summary = self._conversations.require(conversation)
-        return Conversation.model_validate(With(summary, turns=self._replies(conversation)))
+        return schema.Conversation.model_validate(With(summary, turns=self._replies(conversation)))
 
-    def _replies(self, conversation: str, turn: int | None = None) -> list[ChatReply]:
+    def _replies(self, conversation: str, turn: int | None = None) -> list[schema.ChatReply]:
         """The replies of a conversation, or only number `turn`, with the current names of their papers."""
         stored = [each.reply for each in self._conversations.turns(conversation) if turn in (None, each.place)]
         papers: dict[str, Paper] = {}
         with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
             papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(stored))}
-        return [ChatReply.model_validate(as_known_now(reply, papers)) for reply in stored]
+        return [schema.ChatReply.model_validate(as_known_now(reply, papers)) for reply in stored]
 
     def delete_conversation(self, conversation: str) -> None:
         """Raises NotKnown."""
