@@ -122,8 +122,10 @@ def show_sentence(
     reworded = sentence.outcome == "reworded"
     signs = ("• " if sentence.section == SUMMARY else "") + (f"{REWORDED_SIGN} " if reworded else "")
     lines = statement_lines(sentence.text)
-    text = _marked("\n".join(lines), sentence)
-    marks = Text(" ").join(Text(mark, style="cyan") for mark in _marks(sentence.citations, citation_marks))
+    parts = marked_parts("\n".join(lines), sentence.text, sentence.marks)
+    text = Text.assemble(*((part, "bold" if is_marked else "") for part, is_marked in parts))
+    cited = dict.fromkeys(map(citation_marks.of, sentence.citations))  # each page once
+    marks = Text(" ").join(Text(mark, style="cyan") for mark in cited)
     if len(lines) > 1:
         _hanging(console, signs or "  ", Text("\n").join([text, marks]))
     elif signs:
@@ -138,12 +140,6 @@ def show_sentence(
         console.print(Text(f"But {citation_marks.of(other)} says otherwise: “{quote}”", style="yellow"))
 
 
-def _marked(shown: str, sentence: Sentence) -> Text:
-    """The lines of a sentence, with its answering words in bold."""
-    parts = marked_parts(shown, sentence.text, sentence.marks)
-    return Text.assemble(*((part, "bold" if is_marked else "") for part, is_marked in parts))
-
-
 def _show_short(console: Console, sentence: Sentence, short: tuple[int, int], citation_marks: Marks) -> None:
     """Print a short answer with its page."""
     answer = sentence_line(sentence.text[slice(*short)])
@@ -151,11 +147,6 @@ def _show_short(console: Console, sentence: Sentence, short: tuple[int, int], ci
     source = next(on_page, sentence.citations[0])
     console.print(Text.assemble((answer, "bold"), " ", (citation_marks.of(source), "cyan")))
     console.print()
-
-
-def _marks(citations: Sequence[Citation], citation_marks: Marks) -> list[str]:
-    """The citations as displayed, each page once."""
-    return list(dict.fromkeys(map(citation_marks.of, citations)))
 
 
 def show_legend(console: Console, sentences: Iterable[Sentence]) -> None:
