@@ -1,6 +1,6 @@
 """Put PDFs into the index.
 
-python ingest.py                    read what is new in papers/
+python ingest.py                    read the new files in papers/
 python ingest.py ~/thesis a.pdf     read these folders and files too
 python ingest.py --prune            also remove papers whose file is missing
 python ingest.py --rebuild          read everything again, after a change of settings

@@ -62,7 +62,7 @@ def test_commands_answer_and_write_nothing(
         assert (forgotten.code, forgotten.err.partition("the folder")[0]) == (1, happened)
         verified = desk.ingest("--verify")
         assert (verified.code, verified.out) == (0, "The index is consistent: library, vectors and BM25 agree.\n")
-        as_it_is = "cannot be written: it is checked as it is, without keeping others from writing."
+        as_it_is = "cannot be written, so it is checked without a lock against other writers."
         assert verified.err == f"{desk.store} {as_it_is}\n"
         refused = desk.ingest()
         assert (refused.code, len(refused.err.splitlines())) == (1, 2)

@@ -1,14 +1,16 @@
-"""`folio ask` and query.py: one question, several, or a chat; passages only; the question log; the doctor."""
+"""`folio ask` and query.py: answers one question, several, or a chat; ranks passages or papers; shows statistics."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from folio.cli.command import BY, FILTERS, Parser, add_paper_options, paper_filter, run_command, up_to
-from folio.errors import command
+from folio.cli.command import BY, FILTERS, Parser, add_paper_options, paper_filter, run_command, up_to, write_json
+from folio.console import complain, output, say
+from folio.errors import ModelError, UsageError, command
 
 if TYPE_CHECKING:
     from folio.answer.chat import Chat, Reply
@@ -16,13 +18,14 @@ if TYPE_CHECKING:
     from folio.cli.session import ChatSession
     from folio.deep.checkpoint import CheckpointFile
     from folio.papers.lists import By
+    from folio.question.spelling import Respelling
     from folio.store.library import Library
 
 
-MOST_PASSAGES = 10_000  # of --top-k: the search makes room for all of them
-# What says how an answer is made and shown
+MOST_PASSAGES = 10_000  # of --top-k: the search allocates room for all of them
+# Options for how an answer is made and shown
 _ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log", "model", "verbose")
-# Option -> the options that it can be combined with. "question" is the question itself.
+# Option -> the options that may be combined with it. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": (),
     "forget": (),
@@ -43,7 +46,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         description="Ask the papers in the index. Without a question, a chat begins.",
         epilog="Settings such as LLM, RERANKER and TOP_K come from the environment or .env: see docs/settings.md.",
     )
-    parser.add_argument("question", nargs="*", help="what you want to know; it needs no quotes")
+    parser.add_argument("question", nargs="*", help="what you want to know; quotes are not needed")
     parser.add_argument(
         "--deep",
         action="store_true",
@@ -68,12 +71,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
         metavar="K",
         help="number of passages to find and answer from, or of papers (default: TOP_K)",
     )
-    model = "the model on Ollama that answers, for this run: LLM_MODEL with LLM=ollama; or builtin, which quotes"
+    model = "the Ollama model that answers this time, as LLM=ollama and LLM_MODEL do; or builtin, which quotes"
     parser.add_argument("--model", metavar="NAME", help=model)
     add_paper_options(parser, "ask")
     parser.add_argument("--batch", metavar="FILE", help="ask the questions in FILE, one per line; - for standard input")
     parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
-    verbose = "also say, on standard error, which models are used, how passages score and how long each stage takes"
+    verbose = "also print, on standard error, the models used, the scores of passages and the time of each stage"
     parser.add_argument("-v", "--verbose", action="store_true", help=verbose)
     parser.add_argument("--no-log", action="store_true", help="do not write the question to the log")
     parser.add_argument("--feedback", choices=["good", "bad"], help="rate the last logged answer")
@@ -81,14 +84,14 @@ def parser(prog: str) -> argparse.ArgumentParser:
         "--forget", action="store_true", help="delete all logged questions, conversations and chat history"
     )
     parser.add_argument("--stats", action="store_true", help="show the size of the index and statistics on questions")
-    parser.add_argument("--by", choices=BY, help="with --stats: count the papers by what they have")
+    parser.add_argument("--by", choices=BY, help="with --stats: count the papers by this field")
     parser.add_argument("--doctor", action="store_true", help="show what is ready and what is not")
     return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "query.py") -> int:
     """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
-    arguments = parser(prog).parse_intermixed_args(argv)  # options may stand between the question's words
+    arguments = parser(prog).parse_intermixed_args(argv)  # allows options between the question's words
     arguments.question = " ".join(arguments.question) if arguments.question else None
     return run_command(lambda app: _run(app, arguments))
 
@@ -102,21 +105,16 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     questions = _questions(arguments)
     if arguments.model is not None:
         app = app.with_model(arguments.model)
-    library = app.open_library()
-    try:
-        if arguments.stats:
-            if arguments.by:
-                return _count_papers(library, arguments.by, as_json=arguments.json)
-            return _stats(app, library, as_json=arguments.json)
-        if arguments.feedback:
-            from folio.cli.session import mark
+    with closing(app.open_library()) as library:
+        from folio.cli import session
 
-            mark(app.query_log(library), arguments.feedback)
+        if arguments.stats:
+            return _show_statistics(app, library, arguments.by, as_json=arguments.json)
+        if arguments.feedback:
+            session.mark(app.query_log(library), arguments.feedback)
             return 0
         if arguments.forget:
-            from folio.cli.session import forget
-
-            forget(app, library)
+            session.forget(app, library)
             return 0
         if arguments.sources:
             return _search(app, library, questions or [], arguments)
@@ -125,18 +123,12 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
         if arguments.resume:
             return _resume(app, library, arguments)
         if questions is None and arguments.verify:
-            from folio.cli.session import verify_logged
-
-            return verify_logged(app, library)
+            return session.verify_logged(app, library)
         return _ask(app, library, questions, arguments)
-    finally:
-        library.close()
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that cannot be combined or that need a question."""
-    from folio.errors import UsageError
-
     given = [name for name, value in vars(arguments).items() if value not in (None, False)]
     for name, allowed in COMBINES_WITH.items():
         for other in given if name in given else ():
@@ -163,8 +155,6 @@ def _named(name: str) -> str:
 
 def _questions(arguments: argparse.Namespace) -> list[str] | None:
     """The questions to ask; None for a chat. Raises UsageError for an empty question or an unreadable file."""
-    from folio.errors import UsageError
-
     if arguments.batch is not None:
         try:
             with open(0 if arguments.batch == "-" else arguments.batch, encoding="utf-8-sig") as file:
@@ -183,7 +173,7 @@ def _questions(arguments: argparse.Namespace) -> list[str] | None:
 
 
 def _resume(app: App, library: Library, arguments: argparse.Namespace) -> int:
-    """Go on with the deep search that was stopped, as it was asked."""
+    """Continue the deep search that was stopped, with the options it began with."""
     from folio.deep.checkpoint import checkpoint_path, damaged, read
 
     checkpoint = read(checkpoint_path(app.store_folder))
@@ -194,7 +184,7 @@ def _resume(app: App, library: Library, arguments: argparse.Namespace) -> int:
     for name, values in zip(FILTERS, options.filters, strict=True):
         setattr(arguments, name, list(values))
     session, _ = _session(app, library, arguments)
-    return _shown(session, session.resume(checkpoint), arguments)
+    return _finish(session, session.resume(checkpoint), arguments)
 
 
 def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments: argparse.Namespace) -> int:
@@ -205,11 +195,11 @@ def _ask(app: App, library: Library, questions: Sequence[str] | None, arguments:
         return session.converse()
     if len(questions) > 1:
         return _ask_each(session, chat, questions, as_json=arguments.json)
-    return _shown(session, session.ask(questions[0]), arguments)
+    return _finish(session, session.ask(questions[0]), arguments)
 
 
-def _shown(session: ChatSession, reply: Reply, arguments: argparse.Namespace) -> int:
-    """What is done with an answer that was shown; returns the exit code."""
+def _finish(session: ChatSession, reply: Reply, arguments: argparse.Namespace) -> int:
+    """Open the cited pages if --verify was given; returns the exit code."""
     code = session.verify(reply) if arguments.verify else 0
     return 1 if reply.answer.model_failed else code
 
@@ -224,8 +214,8 @@ def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple
         style=arguments.style or "plain",
     )
     logged = app.logs_questions and not arguments.no_log
-    # What is not logged is not kept either; of a batch, only the last question could be resumed.
-    keeps = logged and arguments.batch is None and not library.is_read_only
+    # A search that is not logged is not saved either; of a batch, only the last question could be resumed.
+    saves = logged and arguments.batch is None and not library.is_read_only
     session = ChatSession(
         app,
         library,
@@ -236,14 +226,13 @@ def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple
         logged=logged,
         verbose=arguments.verbose,
         deep=arguments.deep,
-        checkpoints=partial(_checkpoint_file, app, arguments, writes=keeps),
+        checkpoints=partial(_checkpoint_file, app, arguments, writes=saves),
     )
     return session, chat
 
 
 def _checkpoint_file(app: App, arguments: argparse.Namespace, *, writes: bool) -> CheckpointFile:
-    """Where a deep search is kept until it is done."""
-    from folio.console import say
+    """The file that a deep search is saved in until it is done."""
     from folio.deep.checkpoint import CheckpointFile, SearchOptions, checkpoint_path
 
     filters = tuple(tuple(getattr(arguments, name) or ()) for name in FILTERS)
@@ -252,11 +241,8 @@ def _checkpoint_file(app: App, arguments: argparse.Namespace, *, writes: bool) -
 
 
 def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_json: bool) -> int:
-    """Answer unrelated questions; returns 1 if a model failed on one. The next is asked all the same."""
-    from folio.cli.session import write_json
+    """Answer unrelated questions, each even if a model failed on the one before; returns 1 if a model failed."""
     from folio.cli.show import show_question
-    from folio.console import complain, output
-    from folio.errors import ModelError
 
     code = 0
     for number, question in enumerate(questions):
@@ -278,8 +264,7 @@ def _ask_each(session: ChatSession, chat: Chat, questions: Sequence[str], *, as_
 def _search(app: App, library: Library, questions: Sequence[str], arguments: argparse.Namespace) -> int:
     """Show passages, without an answer."""
     from folio.cli import show
-    from folio.cli.session import say_details, write_json
-    from folio.console import output, say
+    from folio.cli.session import say_details
     from folio.question.question import Question
     from folio.search.retriever import SearchRequest
 
@@ -288,32 +273,25 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
     chosen = retriever.select(paper_filter(arguments))
     for question in questions:
         spelt = retriever.respelled(question)
-        asked = Question(spelt.question, question if spelt.typed else "")
-        found = retriever.find(SearchRequest(asked, arguments.top_k or app.top_k, chosen.papers, chosen.sections))
+        words = Question(spelt.question, question if spelt.typed else "")
+        result = retriever.find(SearchRequest(words, arguments.top_k or app.top_k, chosen.papers, chosen.sections))
         if arguments.json:
             from folio.schema.answers import passages_json
 
-            write_json(passages_json(question, found.hits, retriever.models, found.timings_ms))
-            if arguments.verbose:
-                say_details(retriever.models, found.hits, found.timings_ms)
-            continue
-        if len(questions) > 1:
-            show.show_question(output(), question)
-        if spelt.typed:
-            say(spelt.note)
-        show.show_hits(output(), found.hits)
-        if not found.hits:
-            output().print("No passages found.")
+            write_json(passages_json(question, result.hits, retriever.models, result.timings_ms))
+        else:
+            _introduce(question, spelt, len(questions))
+            show.show_hits(output(), result.hits)
+            if not result.hits:
+                output().print("No passages found.")
         if arguments.verbose:
-            say_details(retriever.models, found.hits, found.timings_ms)
+            say_details(retriever.models, result.hits, result.timings_ms)
     return 0
 
 
 def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: argparse.Namespace) -> int:
-    """Show the papers that are best for each query."""
+    """Show the papers that match each query best."""
     from folio.cli import show
-    from folio.cli.session import write_json
-    from folio.console import output, say
     from folio.schema.papers import PapersFoundJson, found_paper_json, papers_notice
 
     retriever = app.retriever(library)
@@ -329,50 +307,41 @@ def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: 
             papers = [found_paper_json(hit, added[hit.paper.id]) for hit in hits]
             write_json(PapersFoundJson(query=query, papers=papers, notice=notice))
             continue
-        if len(queries) > 1:
-            show.show_question(output(), query)
-        if spelt.typed:
-            say(spelt.note)
+        _introduce(query, spelt, len(queries))
         if notice:
             say(notice)
         show.show_found(output(), hits)
     return 0
 
 
-def _count_papers(library: Library, by: By, *, as_json: bool) -> int:
+def _introduce(question: str, spelling: Respelling, count: int) -> None:
+    """Print a question if there are several, and how its words were corrected."""
+    from folio.cli.show import show_question
+
+    if count > 1:
+        show_question(output(), question)
+    if spelling.typed:
+        say(spelling.note)
+
+
+def _show_statistics(app: App, library: Library, by: By | None, *, as_json: bool) -> int:
+    """Print statistics of the index and the log, or the number of papers for each value of the field `by`."""
     from folio.cli import show
-    from folio.cli.session import write_json
-    from folio.console import output
-    from folio.papers.lists import count_by
-    from folio.schema.answers import counts_json
-
-    counts = count_by(library.papers(), by)
-    if as_json:
-        write_json(counts_json(by, counts))
-    else:
-        show.show_counts(output(), by, counts)
-    return 0
-
-
-def _stats(app: App, library: Library, *, as_json: bool) -> int:
-    from folio.cli import show
-    from folio.cli.session import write_json
-    from folio.console import output
+    from folio.cli.papers import print_counts
     from folio.schema.answers import StatsJson
+    from folio.schema.papers import With
     from folio.store import indexes
 
-    kept, asked = library.counts(), app.query_log(library).counts()
-    stats = StatsJson(
-        papers=kept["papers"],
+    if by:
+        print_counts(library.papers(), by, as_json=as_json)
+        return 0
+    log_counts = With(
+        app.query_log(library).counts(),
+        papers=library.counts()["papers"],
         chunks=library.chunk_count(),
         bytes=indexes.size(app.store_folder),
-        questions=asked.questions,
-        refused=asked.refused,
-        good=asked.good,
-        bad=asked.bad,
-        median_ms=asked.median_ms,
-        median_confidence=asked.median_confidence,
     )
+    stats = StatsJson.model_validate(log_counts)
     if as_json:
         write_json(stats)
     else:

@@ -1,4 +1,7 @@
-"""How a command runs: the app made from the settings, errors as two lines and an exit code, output in UTF-8."""
+"""What every command shares: a parser with suggestions, the options that choose papers, and how a command runs.
+
+A command gets the app made from the settings, writes UTF-8, and ends an error with two lines and an exit code.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,14 @@ from folio.console import complain, say
 from folio.errors import FolioError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from folio.app import App
     from folio.search.filters import PaperFilter
 
 
 def up_to(most: int) -> Callable[[str], int]:
-    """What parses an option as a whole number from 1 to `most`, for argparse."""
+    """A parser for argparse of a whole number from 1 to `most`."""
 
     def parse(text: str) -> int:
         digits = text.strip().lstrip("0")
@@ -42,7 +47,7 @@ def run_command(run: Callable[[App], int]) -> int:
     # The ollama package creates a client at import, with the proxies of the environment, and fails for a SOCKS proxy.
     # Folio uses no proxy. A program that needs its proxies calls folio.app.connect, which leaves them alone.
     os.environ.update(NO_PROXY="*", no_proxy="*")
-    os.umask(0o077)  # whatever a command writes is for this user alone
+    os.umask(0o077)  # only this user may read what a command writes
     _end_on_sigterm()
     try:
         from folio.app import from_environment
@@ -53,7 +58,7 @@ def run_command(run: Callable[[App], int]) -> int:
         return complain(error.happened, error.remedy, error.exit_code)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader of a pipe, such as head, has closed it
+    except BrokenPipeError:  # a reader such as head has closed the pipe
         sys.stderr.close()
         return 1
     except OSError as error:
@@ -64,7 +69,7 @@ def run_command(run: Callable[[App], int]) -> int:
 
 
 def _end_on_sigterm() -> None:
-    """SIGTERM, the system's way to stop a program, ends this one in order: processes and locks do not stay behind."""
+    """Let SIGTERM, the system's way to stop a program, end the command in order: no process or lock stays behind."""
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
@@ -74,9 +79,9 @@ def _end_on_sigterm() -> None:
 
 
 def run_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, default: str) -> int:
-    """Run one of a command's own commands, `default` if none is named; returns its exit code.
+    """Run a subcommand, `default` if none is named; returns its exit code.
 
-    The parser of each sets `run`, which takes the app and the arguments. argv: None takes the program's.
+    The parser of each subcommand sets `run`, which takes the app and the arguments. argv: default: sys.argv.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
@@ -86,7 +91,7 @@ def run_subcommand(parser: argparse.ArgumentParser, argv: Sequence[str] | None, 
 
 
 def _write_utf8() -> None:
-    """Papers have letters that the locale's encoding may lack: a pipe gets UTF-8, a terminal a "?" in their place."""
+    """The locale's encoding may lack letters of the papers: a pipe gets UTF-8, a terminal "?" for each of them."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             if stream.isatty():
@@ -95,23 +100,29 @@ def _write_utf8() -> None:
                 stream.reconfigure(encoding="utf-8")
 
 
-# The options that choose papers, which mean the same in every command: `--author ongaro --year 2010-`.
+def write_json(value: BaseModel) -> None:
+    """Print a model as one line of JSON."""
+    from folio.schema.answers import line
 
-# Each may be given several times, and then one must fit
+    sys.stdout.write(f"{line(value)}\n")
+    sys.stdout.flush()
+
+
+# Options that choose papers, the same in every command. One given several times fits papers that match any value.
 FILTERS = ("paper", "year", "author", "venue", "section", "collection", "tag", "cited_by")
 
 
 def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
-    """does: what the command does with the papers that fit: "ask"."""
+    """does: what the command does with the papers that fit, such as "ask"."""
     for name, metavar, text in (
-        ("paper", "NAME", "the paper of this name, or papers whose file name or title has these words"),
+        ("paper", "NAME", "the paper with this name, or papers whose file name or title has these words"),
         ("year", "YEARS", "papers of these years: 2014, 2010-2015, 2020-, -1999"),
         ("author", "NAME", "papers by this author: a family name, or a full name"),
-        ("venue", "WORDS", "papers of this journal or conference"),
+        ("venue", "WORDS", "papers from this journal or conference"),
         ("section", "WORDS", "sections of this kind, such as methods, or with these words in their title"),
-        ("collection", "NAME", "papers in this collection, as Zotero or a bibliography has it, or in one below it"),
+        ("collection", "NAME", "papers in this collection of Zotero or a bibliography, or in one below it"),
         ("tag", "NAME", "papers with this tag"),
-        ("cited_by", "NAME", "papers that the paper of this name cites, as `folio fetch --expand cites` found"),
+        ("cited_by", "NAME", "papers that the paper with this name cites, as `folio fetch --expand cites` found"),
     ):
         if name == "section" and does == "list":
             text = "papers with a section of this kind, such as methods, or with these words in its title"
@@ -119,24 +130,26 @@ def add_paper_options(parser: argparse.ArgumentParser, does: str) -> None:
 
 
 def paper_filter(arguments: argparse.Namespace, *, warnings: bool = False, unsure: bool = False) -> PaperFilter:
-    """What these options say. warnings, unsure: only papers with something odd, or not sure. Raises UsageError."""
+    """The filter that these options describe. warnings: only papers that have warnings; unsure: only papers with a
+    field that is not sure. Raises UsageError."""
     from folio.search.filters import PaperFilter
 
-    given = (getattr(arguments, name) or () for name in FILTERS)
-    return PaperFilter.parse(*given, warnings=warnings or None, unsure=unsure or None)
+    values = (getattr(arguments, name) or () for name in FILTERS)
+    return PaperFilter.parse(*values, warnings=warnings or None, unsure=unsure or None)
 
-
-# The parser of all commands: argparse's, which also names the option or word that was probably meant.
 
 _CHOICE = re.compile(r"invalid choice: (?P<given>'[^']*'|\"[^\"]*\") \(choose from (?P<choices>.*)\)")
 
-BY = ("author", "year", "venue", "section", "warning")  # paper_lists.BY, which --help need not import
+BY = ("author", "year", "venue", "section", "warning")  # as papers.lists.By, which --help need not import
 
 
 class Parser(argparse.ArgumentParser):
-    """Python 3.14's `suggest_on_error` does this for choices alone, and older versions for nothing."""
+    """argparse's parser, whose errors also suggest the option or word that was probably meant.
 
-    _words: Sequence[str] | None = None  # what it is given; None for a subcommand that was not named
+    Python 3.14's `suggest_on_error` does so for choices only, and older versions not at all.
+    """
+
+    _words: Sequence[str] | None = None  # the words to parse; None for a subcommand that was not named
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         self._words = sys.argv[1:] if args is None else list(args)
@@ -144,19 +157,19 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and this message, and exit with 2."""
-        super().error(message + self._meant(message))
+        super().error(message + self._suggest(message))
 
-    def _meant(self, message: str) -> str:
+    def _suggest(self, message: str) -> str:
         if message.startswith(("unrecognized arguments", "the following arguments are required")):
             known = [name for name in self._option_names() if name.startswith("--")]
             options = [word.partition("=")[0] for word in self._words or () if word.startswith("--")]
             return _suggestion([word for word in options if not any(name.startswith(word) for name in known)], known)
-        if found := _CHOICE.search(message):
-            return _suggestion([found["given"][1:-1]], [word.strip(" '\"") for word in found["choices"].split(",")])
+        if match := _CHOICE.search(message):
+            return _suggestion([match["given"][1:-1]], [word.strip(" '\"") for word in match["choices"].split(",")])
         return ""
 
     def _option_names(self) -> list[str]:
-        """The options of this parser, and of the subcommand that was named."""
+        """The options of this parser and of the subcommand that was named."""
         names = list(self._option_string_actions)
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -166,8 +179,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def _suggestion(given: Sequence[str], known: Sequence[str]) -> str:
-    """ " (did you mean --verify?)" for the words among these that are close to a known one."""
-    from difflib import get_close_matches  # only where something is wrong
+    """ " (did you mean --verify?)" for the given words that are close to a known one; else ""."""
+    from difflib import get_close_matches  # imported only after an error
 
     near = dict.fromkeys(
         match

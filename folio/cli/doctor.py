@@ -1,28 +1,27 @@
-"""The doctor: what is ready and what is not, with the command that fixes each."""
+"""`folio doctor` and `query.py --doctor`: what is ready and what is not, with the command that fixes each problem."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
-from folio.app import App
 from folio.cli.command import Parser, run_command
 from folio.console import output
 from folio.errors import FIRST_INGEST, FolioError, StoreError, command, fetch_command
-from folio.model_choice import ModelChoice, OllamaModel
-from folio.models.ollama import ModelInfo
-from folio.pdf import ocr
-from folio.protocols import TokenEmbedder
 from folio.shown_text import counted, plain_line
-from folio.store.library import Library
+
+if TYPE_CHECKING:
+    from folio.app import App
+    from folio.model_choice import ModelChoice, OllamaModel
+    from folio.models.ollama import ModelInfo
+    from folio.protocols import TokenEmbedder
+    from folio.store.library import Library
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One checked item. needed: no question can be answered without it under the current settings."""
+    """One checked item. needed: whether the current settings need it to answer questions."""
 
     what: str
     found: str
@@ -31,8 +30,21 @@ class Row:
     needed: bool = False
 
 
+def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
+    Parser(
+        prog=prog,
+        description="Show what is ready, what is not, and how to fix it.",
+        epilog="The exit code is 1 if something required is not ready.",
+    ).parse_args(argv)
+    return run_command(show_doctor)
+
+
 def show_doctor(app: App) -> int:
     """Print the table; returns 1 if something needed is not ready."""
+    from rich.table import Table
+    from rich.text import Text
+
     rows = list(examine(app))
     table = Table("", "found", "how to fix it", box=None, pad_edge=False, header_style="bold")
     for row in rows:
@@ -52,7 +64,7 @@ def show_doctor(app: App) -> int:
 def examine(app: App) -> Iterator[Row]:
     """Every row of the table. A check that fails is a row, not an error."""
     yield from _ollama(app.models)
-    yield _builtin(app.models.meaning, needed=app.models.builtin_required)
+    yield _builtin_embedder(app.models.meaning, needed=app.models.builtin_required)
     yield _reranker(app.models)
     yield _verifier(app.models)
     yield _ocr(wanted=app.reading.ocr)
@@ -89,7 +101,7 @@ def _model(model: OllamaModel, info: ModelInfo) -> Row:
     return Row(model.use, found, True)
 
 
-def _builtin(embedder: TokenEmbedder, *, needed: bool) -> Row:
+def _builtin_embedder(embedder: TokenEmbedder, *, needed: bool) -> Row:
     try:
         embedder.embed_query("ready?")
     except FolioError as error:
@@ -124,16 +136,14 @@ def _verifier(models: ModelChoice) -> Row:
 
 
 def _ocr(*, wanted: bool) -> Row:
+    from folio.pdf import ocr
+
     engine = ocr.engine()
     if not wanted:
         return Row("OCR", f"off (OCR=off); {engine.name} is installed" if engine else "off (OCR=off)", True)
     if engine is None:
-        return Row(
-            "OCR",
-            "no engine is installed; scanned pages are left out",
-            False,
-            f"{ocr.HOW_TO_INSTALL[0].upper()}{ocr.HOW_TO_INSTALL[1:]}",
-        )
+        fix = f"{ocr.HOW_TO_INSTALL[0].upper()}{ocr.HOW_TO_INSTALL[1:]}"
+        return Row("OCR", "no engine is installed; scanned pages are left out", False, fix)
     return Row("OCR", f"{engine.name} reads scanned pages", True)
 
 
@@ -144,20 +154,21 @@ def _store(app: App) -> Iterator[Row]:
         yield Row("index", error.happened, False, error.remedy, needed=True)
         return
     try:
-        yield from _opened(app, library)
+        yield from _library(app, library)
     except StoreError as error:
         yield Row("store", error.happened, False, error.remedy, needed=True)
     finally:
         library.close()
 
 
-def _opened(app: App, library: Library) -> Iterator[Row]:
+def _library(app: App, library: Library) -> Iterator[Row]:
     counts = library.counts()
-    papers, chunks, failed = counts["papers"], library.chunk_count(), counts["failures"]
-    found = f"{counted(papers, 'paper')}, {chunks:,} passages in {app.backend.place}"
+    papers, unreadable = counts["papers"], counts["failures"]
+    found = f"{counted(papers, 'paper')}, {library.chunk_count():,} passages in {app.backend.place}"
     yield Row("index", found, papers > 0, "" if papers else FIRST_INGEST, True)
-    if failed:
-        yield Row("unreadable files", f"{failed} could not be read", False, f"Run `{command('ingest')}` to see why")
+    if unreadable:
+        fix = f"Run `{command('ingest')}` to see why"
+        yield Row("unreadable files", f"{unreadable} could not be read", False, fix)
     if not papers:
         return
     try:
@@ -167,19 +178,6 @@ def _opened(app: App, library: Library) -> Iterator[Row]:
         yield Row("built with", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
     except FolioError as error:
         yield Row("built with", error.happened, False, error.remedy, needed=True)
-    lagging = app.backend.index_faults(library)
-    fix = f"Run `{command('ingest --repair')}`" if lagging else ""
-    yield Row("FAISS and BM25", "; ".join(lagging) or "up to date", not lagging, fix)
-
-
-# `folio doctor`: what is ready and what is not; `query.py --doctor` in a checkout.
-
-
-def main(argv: Sequence[str] | None = None, prog: str = "folio doctor") -> int:
-    Parser(
-        prog=prog,
-        description="Show what is ready, what is not, and how to fix it.",
-        epilog="The exit code is 1 if something required is not ready.",
-    ).parse_args(argv)
-
-    return run_command(show_doctor)
+    faults = app.backend.index_faults(library)
+    fix = f"Run `{command('ingest --repair')}`" if faults else ""
+    yield Row("FAISS and BM25", "; ".join(faults) or "up to date", not faults, fix)

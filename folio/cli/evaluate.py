@@ -1,4 +1,4 @@
-"""`folio evaluate` and evaluate.py: ask a set of questions, print the figures, compare runs; write a set."""
+"""`folio evaluate` and evaluate.py: asks the questions of a set, prints metrics, compares runs, and writes sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from folio.cli.command import Parser, positive_int, run_command
-from folio.errors import command, require_packages
+from folio.console import complain, errors, output, progress_bar, say
+from folio.errors import ModelError, UsageError, command, require_packages
+from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -21,171 +23,12 @@ if TYPE_CHECKING:
     from folio.evaluate.tables import Table
 
 
-# What the forms of an evaluation share: a part of a set; what differs, what failed, which thresholds were missed.
-
 T = TypeVar("T")
 
-
-def spread(items: Sequence[T], limit: int | None) -> list[T]:
-    """At most this many of the items, at even distances."""
-    if not limit or limit >= len(items):
-        return list(items)
-    step = len(items) / limit
-    return [items[int(n * step)] for n in range(limit)]
-
-
-def report_failures(failed: Sequence[FailedQuestion], succeeded: int, items: str = "questions") -> int:
-    """Say which questions or answers a model failed on; the exit code: 1 where there are any."""
-    from folio.console import complain
-
-    if not failed:
-        return 0
-    named = ", ".join(one.question for one in failed)
-    last = failed[-1]
-    return complain(
-        f"Failed: {len(failed)} of {succeeded + len(failed)} {items} ({named}). {last.happened}", last.remedy, 1
-    )
-
-
-def show_run(tables: Sequence[Table], differing: Sequence[str] | None, notes: Sequence[str]) -> None:
-    """Print a run's tables and notes. differing: from the run it is compared with; None if there is none."""
-    from folio.console import output
-    from folio.evaluate.tables import print_tables
-    from folio.shown_text import plain_line
-
-    print_tables(output(), tables)
-    if differing is not None:
-        show_changes(differing)
-    for note in notes:
-        output().print(plain_line(note))
-
-
-def show_written(paths: Sequence[Path]) -> None:
-    """Print which files were written."""
-    from folio.console import output
-    from folio.shown_text import plain_line
-
-    output().print(f"\nWritten: {', '.join(plain_line(str(path)) for path in paths)}")
-
-
-def show_changes(differing: Sequence[str]) -> None:
-    """Print how two runs differ in their configuration."""
-    from folio.console import output
-    from folio.shown_text import plain_line
-
-    output().print("\nSame configuration." if not differing else "\nWhat differs:")
-    for line in differing:
-        output().print(f"  {plain_line(line)}")
-
-
-def thresholds_met(thresholds: Sequence[Threshold], found: Mapping[str, Figure]) -> int:
-    """Print the thresholds that are not met; the exit code: 1 if there are any."""
-    from folio.console import errors, output
-    from folio.evaluate.metrics import violations
-    from folio.shown_text import plain_line
-
-    if not thresholds:
-        return 0
-    failed = violations(thresholds, found)
-    for sentence in failed:
-        errors().print(plain_line(sentence), style="bold red")
-    if not failed:
-        output().print("All thresholds were met.")
-    return 1 if failed else 0
-
-
-# evaluate.py --from-log and --judge: a set from rated answers, and how far a judging model agrees with people.
-
-NOT_RATED = f"Rate answers: “Good answer” in the page, /good in the chat, or `{command('ask --feedback good')}`."
-
-
-def make(app: App, path: Path) -> int:
-    """Write the set; nothing that is there is overwritten. Raises UsageError, also if no answer is rated good."""
-    from folio.console import output
-    from folio.errors import UsageError
-    from folio.evaluate import dataset
-    from folio.evaluate.dataset import questions_from_log
-    from folio.shown_text import plain_line
-
-    if path.exists():
-        raise UsageError(f"{path} already exists.", "Give another name: -o FILE.")
-    with closing(app.open_library()) as library:
-        files = {paper.id: paper.file for paper in library.papers()}
-        made = questions_from_log(app.query_log(library).entries(), files)
-    if not made.questions:
-        raise UsageError("The log has no answer that is rated good and cites a page, or is a refusal.", NOT_RATED)
-    dataset.save(path, made.questions)
-    shown = plain_line(str(path))
-    output().print(f"Questions written to {shown}: {len(made.questions)}.")
-    if made.bad:
-        shows = f"`{command('log show NUMBER')}`"
-        output().print(
-            f"Rated bad, and left out because nobody has said where the answer is: {len(made.bad)}"
-            f" ({_numbers(made.bad)}). {shows} shows one; add it to the set by hand."
-        )
-    if made.without_gold:
-        output().print(
-            "Rated good, and left out because they cite no page, or one of a paper that is gone:"
-            f" {len(made.without_gold)} ({_numbers(made.without_gold)})."
-        )
-    output().print(f"To run them: {command('evaluate')} {shown}")
-    return 0
-
-
-def judge(app: App, limit: int | None) -> int:
-    """Grade the answers that people rated, and print how far the model agrees. limit: at most this many of them."""
-    from folio.console import output, progress_bar
-    from folio.errors import UsageError
-    from folio.evaluate import judge as judging
-    from folio.evaluate.tables import print_tables
-
-    with closing(app.open_library()) as library:
-        rated = [(number, entry) for number, entry in app.query_log(library).entries() if entry.feedback]
-    marked = [
-        judging.MarkedAnswer(
-            number,
-            entry.standalone_question,
-            entry.answer,
-            tuple(source.quote for source in entry.sources),
-            entry.feedback == "good",
-        )
-        for number, entry in rated
-        if entry.sources
-    ]
-    if not marked:
-        raise UsageError("The log has no rated answer that cites a page.", NOT_RATED)
-    judge = answer_judge(app)
-    app.models.announce()
-    judged: list[JudgedAnswer] = []
-    try:
-        with progress_bar() as progress:
-            judging.judge_marked(spread(marked, limit), judge, judged, progress)
-    finally:  # what was graded before a failure is shown
-        if judged:
-            print_tables(output(), judging.agreement_tables(judged))
-    if ungraded := sum(one.grade is None for one in judged):
-        output().print(f"Answers that the model gave no grade: {ungraded}.")
-    if without := len(rated) - len(marked):
-        output().print(f"Rated answers that cite nothing, such as refusals, are not graded: {without}.")
-    return 0
-
-
-def answer_judge(app: App) -> Judge:
-    """The chat model as a judge. Raises ModelError if it is not ready."""
-    from folio.evaluate import judge as judging
-    from folio.evaluate.question_writer import ask_with
-
-    return judging.judge_with(ask_with(app.models.server, app.models.chat_model, judging.Grade))
-
-
-def _numbers(numbers: tuple[int, ...], most: int = 10) -> str:
-    more = ", ..." if len(numbers) > most else ""
-    return f"{', '.join(map(str, sorted(numbers)[:most]))}{more}"
-
-
-QUESTIONS = 50  # that --make writes
-# The options that write a set, and what goes with them
+QUESTIONS = 50  # written by --make
+# Options that write a set -> the options that may be combined with them
 WRITERS = {"make": ("number", "output"), "from_log": ("output",)}
+NOT_RATED = f"Rate answers: “Good answer” in the page, /good in the chat, or `{command('ask --feedback good')}`."
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
@@ -197,8 +40,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("eval_set", nargs="?", type=Path, metavar="EVAL_SET", help="questions: a file, or a folder")
     parser.add_argument("--papers", type=Path, metavar="FOLDER", help="ask about these PDFs, in a separate index")
     parser.add_argument("--no-answers", action="store_true", help="measure search only, without answers")
-    parser.add_argument("--limit", type=positive_int, metavar="N", help="take N of the questions, spread over the set")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with another")
+    parser.add_argument("--limit", type=positive_int, metavar="N", help="ask N of the questions, spread over the set")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save the run, to compare it with others")
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="folder for the report and its plot (default: evaluations/)"
     )
@@ -207,7 +50,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         type=Path,
         nargs="+",
         metavar="RUN",
-        help="a saved run to compare with; without a set, two",
+        help="a saved run to compare with; without a set, two saved runs",
     )
     parser.add_argument(
         "--require",
@@ -219,19 +62,19 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--judge",
         action="store_true",
-        help="let the chat model grade answers, 0 to 3; without a set, those that people rated, to see if it agrees",
+        help="let the chat model grade answers, 0 to 3; without a set, the rated answers, to see if the model agrees",
     )
     parser.add_argument("--make", type=Path, metavar="PAPERS", help="write a set for these PDFs with the chat model")
     parser.add_argument(
         "-n", type=positive_int, dest="number", metavar="N", help=f"questions to write (default: {QUESTIONS})"
     )
     parser.add_argument("--from-log", action="store_true", help="write a set from the answers in the log rated good")
-    parser.add_argument("-o", type=Path, dest="output", metavar="FILE", help="the set that --make or --from-log writes")
+    parser.add_argument("-o", type=Path, dest="output", metavar="FILE", help="file for --make or --from-log to write")
     return parser
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "evaluate.py") -> int:
-    """prog: what --help and errors of usage call the program."""
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
     arguments = parser(prog).parse_args(argv)
     return run_command(lambda app: _run(app, arguments))
 
@@ -239,28 +82,26 @@ def main(argv: Sequence[str] | None = None, prog: str = "evaluate.py") -> int:
 def _run(app: App, arguments: argparse.Namespace) -> int:
     from folio.evaluate.metrics import parse_threshold
 
-    _require_sense(arguments)
+    _check_options(arguments)
     if arguments.make:
-        return _make(app, arguments)
+        return _write_set(app, arguments)
     if arguments.from_log:
-        return make(app, arguments.output or Path("log.questions.jsonl"))
+        return _write_log_set(app, arguments.output or Path("log.questions.jsonl"))
     require_packages("evaluate", "Measuring", "scipy", "matplotlib")
     if arguments.judge and arguments.eval_set is None:
-        return judge(app, arguments.limit)
+        return _judge_log(app, arguments.limit)
     thresholds = [parse_threshold(text) for text in arguments.require or ()]
     if arguments.eval_set is None:
         return _compare(arguments.compare, thresholds)
     return _evaluate(app, arguments, thresholds)
 
 
-def _require_sense(arguments: argparse.Namespace) -> None:
-    """Raises UsageError for options that do not go together, or that lack what they need."""
-    from folio.errors import UsageError
-
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that cannot be combined, or that need another one."""
     given = {name for name, value in vars(arguments).items() if value not in (None, False)}
-    for writes, goes_with in WRITERS.items():
-        if writes in given and (others := sorted(given - {writes, *goes_with})):
-            raise UsageError(f"{_named(writes)} and {_named(others[0])} cannot be combined.", "Use one of them.")
+    for writer, allowed in WRITERS.items():
+        if writer in given and (others := sorted(given - {writer, *allowed})):
+            raise UsageError(f"{_named(writer)} and {_named(others[0])} cannot be combined.", "Use one of them.")
     if not given & set(WRITERS) and (alone := sorted(given & {"number", "output"})):
         raise UsageError(f"{_named(alone[0])} needs --make.", f"Write one: {command('evaluate --make PAPERS -n 50')}.")
     if {"judge", "no_answers"} <= given:
@@ -282,51 +123,103 @@ def _require_sense(arguments: argparse.Namespace) -> None:
 
 
 def _named(name: str) -> str:
-    known = {"number": "-n", "output": "-o", "eval_set": "a set of questions"}
-    return known.get(name, f"--{name.replace('_', '-')}")
+    special = {"number": "-n", "output": "-o", "eval_set": "a set of questions"}
+    return special.get(name, f"--{name.replace('_', '-')}")
 
 
 def _evaluate(app: App, arguments: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
-    """Ask, print, write the report, compare, and check the thresholds."""
-    from folio.errors import UsageError
+    """Ask the questions, print the metrics, write the report, compare, and check the thresholds."""
     from folio.evaluate import dataset, report, runner
     from folio.evaluate.metrics import figures
 
     before = runner.load(arguments.compare[0]) if arguments.compare else None
-    asked = dataset.load(arguments.eval_set)
-    if asked.documents and arguments.papers:
+    questions = dataset.load(arguments.eval_set)
+    if questions.documents and arguments.papers:
         raise UsageError(f"{arguments.eval_set} has its own texts.", "Leave out --papers.")
-    asked = replace(asked, questions=tuple(spread(asked.questions, arguments.limit)))
-    if arguments.judge and asked.relevance is not None:
+    questions = replace(questions, questions=tuple(spread(questions.questions, arguments.limit)))
+    if arguments.judge and questions.relevance is not None:
         raise UsageError(f"{arguments.eval_set} judges documents, and has no answers.", "Leave out --judge.")
-    run = ask(app, asked, papers=arguments.papers, answers=not arguments.no_answers, judged=arguments.judge)
-    shown = report.tables(run)
+    run = ask(app, questions, papers=arguments.papers, answers=not arguments.no_answers, judged=arguments.judge)
+    tables = report.tables(run)
     if before:
-        shown.append(report.comparison(before, run))
-    show_run(shown, report.changes(before, run) if before else None, run.notes)
-    written = [*report.write(arguments.out or Path("evaluations"), run, shown)]
+        tables.append(report.comparison(before, run))
+    show_run(tables, report.changes(before, run) if before else None, run.notes)
+    paths = [*report.write(arguments.out or Path("evaluations"), run, tables)]
     if arguments.json:
         runner.save(arguments.json, run)
-        written.append(arguments.json)
-    show_written(written)
-    met = thresholds_met(thresholds, figures(run.asked, run.stages[-1] if run.stages else ""))
-    return max(met, report_failures(run.failed, len(run.asked)))
+        paths.append(arguments.json)
+    show_written(paths)
+    code = thresholds_met(thresholds, figures(run.asked, run.stages[-1] if run.stages else ""))
+    return max(code, report_failures(run.failed, len(run.asked)))
+
+
+def spread(items: Sequence[T], limit: int | None) -> list[T]:
+    """At most this many of the items, at even distances."""
+    if not limit or limit >= len(items):
+        return list(items)
+    step = len(items) / limit
+    return [items[int(n * step)] for n in range(limit)]
+
+
+def show_run(tables: Sequence[Table], changes: Sequence[str] | None, notes: Sequence[str]) -> None:
+    """Print a run's tables and notes. changes: from the run it is compared with; None if there is none."""
+    from folio.evaluate.tables import print_tables
+
+    print_tables(output(), tables)
+    if changes is not None:
+        show_changes(changes)
+    for note in notes:
+        output().print(plain_line(note))
+
+
+def show_written(paths: Sequence[Path]) -> None:
+    """Print the files that were written."""
+    output().print(f"\nWritten: {', '.join(plain_line(str(path)) for path in paths)}")
+
+
+def show_changes(changes: Sequence[str]) -> None:
+    """Print how the configurations of two runs differ."""
+    output().print("\nWhat differs:" if changes else "\nSame configuration.")
+    for line in changes:
+        output().print(f"  {plain_line(line)}")
+
+
+def thresholds_met(thresholds: Sequence[Threshold], metrics: Mapping[str, Figure]) -> int:
+    """Print the thresholds that are missed; returns the exit code: 1 if there are any."""
+    from folio.evaluate.metrics import violations
+
+    if not thresholds:
+        return 0
+    missed = violations(thresholds, metrics)
+    for sentence in missed:
+        errors().print(plain_line(sentence), style="bold red")
+    if not missed:
+        output().print("All thresholds were met.")
+    return 1 if missed else 0
+
+
+def report_failures(failed: Sequence[FailedQuestion], succeeded: int, items: str = "questions") -> int:
+    """Print the questions or answers that a model failed on; returns the exit code: 1 if there are any."""
+    if not failed:
+        return 0
+    named = ", ".join(question.question for question in failed)
+    happened = f"Failed: {len(failed)} of {succeeded + len(failed)} {items} ({named}). {failed[-1].happened}"
+    return complain(happened, failed[-1].remedy, 1)
 
 
 def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool = True, judged: bool = False) -> Run:
-    """Every question of a set, of the store that it is meant for: of these papers, its own texts, or the index.
+    """Ask every question of a set about these papers, the set's own texts, or the index.
 
-    judged: let the chat model grade the answers.
-    Raises FolioError where there is nothing to ask, and ModelError where a model failed on every question.
+    judged: let the chat model grade the answers. Raises FolioError if there is nothing to ask about, and ModelError if
+    a model failed on every question.
     """
     from datetime import UTC, datetime
 
-    from folio.console import progress_bar
     from folio.evaluate import dataset
     from folio.evaluate import runner as stores
     from folio.evaluate.runner import Runner
 
-    judge = answer_judge(app) if judged else None
+    judge = _answer_judge(app) if judged else None
     if papers:
         app = stores.app_for_papers(app, papers)
         _ingest(app, papers)
@@ -335,14 +228,14 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
         with ready as store:
             asked = dataset.resolved(asked, store.library)
             chat = answerer = None
-            # Judgements of documents go with statements and keywords, which have no answer, or with follow-ups, which
-            # are rewritten as for an answer.
-            follow_up = any(question.history for question in asked.questions)
-            if (answers and asked.relevance is None) or (follow_up and asked.relevance is not None):
+            # A set that judges documents asks for no answers, but its follow-ups are rewritten by the answerer.
+            has_follow_ups = any(question.history for question in asked.questions)
+            if asked.relevance is not None and has_follow_ups:
                 answerer = app.models.answerer(store.retriever)
-            if answers and answerer and asked.relevance is None:
+            if asked.relevance is None and answers:
                 from folio.answer.chat import Chat
 
+                answerer = app.models.answerer(store.retriever)
                 chat = Chat(store.retriever, answerer, top_k=app.top_k)
             app.models.announce()
             runner = Runner(asked, store.library, store.retriever, chat, answerer, judge)
@@ -350,18 +243,16 @@ def ask(app: App, asked: EvalSet, *, papers: Path | None = None, answers: bool =
 
 
 def _ingest(app: App, papers: Path) -> None:
-    """Bring a folder's own store up to date with it. Raises UsageError for a folder without a PDF."""
+    """Bring the separate index of a folder up to date. Raises UsageError for a folder without a PDF."""
     from folio.cli.show import IngestProgressBar
-    from folio.console import say
-    from folio.errors import UsageError
     from folio.ingest import discovery
     from folio.store import indexes
 
-    found = discovery.find_pdfs([papers])
-    if not found:
+    pdfs = discovery.find_pdfs([papers])
+    if not pdfs:
         raise UsageError(f"There are no PDFs in {papers}.", "Name the folder of the papers that the set asks about.")
-    with indexes.writing(app.store_folder), IngestProgressBar(len(found)) as progress:
-        files, outcomes = discovery.hash_files(found, progress)
+    with indexes.writing(app.store_folder), IngestProgressBar(len(pdfs)) as progress:
+        files, outcomes = discovery.hash_files(pdfs, progress)
         try:
             for outcome in app.ingest(files, progress, retry=frozenset()):
                 outcomes.append(outcome)
@@ -375,8 +266,7 @@ def _ingest(app: App, papers: Path) -> None:
 
 
 def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
-    """Two saved runs; the thresholds are for the second."""
-    from folio.console import output
+    """Compare two saved runs; the thresholds are for the second."""
     from folio.evaluate import report, runner
     from folio.evaluate.metrics import figures
     from folio.evaluate.tables import print_tables
@@ -387,13 +277,10 @@ def _compare(paths: Sequence[Path], thresholds: Sequence[Threshold]) -> int:
     return thresholds_met(thresholds, figures(after.asked, after.stages[-1] if after.stages else ""))
 
 
-def _make(app: App, arguments: argparse.Namespace) -> int:
-    """Write a set for a folder of papers. Nothing that is there is overwritten: it may have been looked through."""
-    from folio.console import output, progress_bar, say
-    from folio.errors import ModelError, UsageError
+def _write_set(app: App, arguments: argparse.Namespace) -> int:
+    """Write a set for a folder of papers. An existing file is not overwritten: a person may have reviewed it."""
     from folio.evaluate import dataset, question_writer
     from folio.evaluate import runner as stores
-    from folio.shown_text import plain_line
 
     papers: Path = arguments.make
     path: Path = arguments.output or Path(f"{papers.resolve().name}.questions.jsonl")
@@ -409,11 +296,11 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
         with progress_bar() as progress:
             for question in question_writer.write_questions(library, ask, number):
                 questions.append(question)
-                dataset.save(path, questions, dataset.PENDING)  # what has been written is kept, whatever comes
+                dataset.save(path, questions, dataset.PENDING)  # after each question, so that a failure loses none
                 progress("Writing questions", len(questions), number)
     except (KeyboardInterrupt, ModelError):
         if questions:
-            say(f"Questions written so far: {len(questions)}. They are kept in {path}.")
+            say(f"Questions written so far: {len(questions)}. They are in {path}.")
         raise
     finally:
         library.close()
@@ -423,3 +310,84 @@ def _make(app: App, arguments: argparse.Namespace) -> int:
     )
     output().print(f"To run them: {command('evaluate')} {plain_line(str(path))} --papers {plain_line(str(papers))}")
     return 0
+
+
+def _write_log_set(app: App, path: Path) -> int:
+    """Write a set from the answers in the log that were rated good.
+
+    Raises UsageError if the file exists, or if no answer is rated good.
+    """
+    from folio.evaluate import dataset
+    from folio.evaluate.dataset import questions_from_log
+
+    if path.exists():
+        raise UsageError(f"{path} already exists.", "Give another name: -o FILE.")
+    with closing(app.open_library()) as library:
+        files = {paper.id: paper.file for paper in library.papers()}
+        log_set = questions_from_log(app.query_log(library).entries(), files)
+    if not log_set.questions:
+        raise UsageError("The log has no answer that is rated good and cites a page, or is a refusal.", NOT_RATED)
+    dataset.save(path, log_set.questions)
+    shown = plain_line(str(path))
+    output().print(f"Questions written to {shown}: {len(log_set.questions)}.")
+    if log_set.bad:
+        output().print(
+            f"Rated bad, and left out because the right page is not known: {len(log_set.bad)}"
+            f" ({_numbers(log_set.bad)}). `{command('log show NUMBER')}` shows one; add it to the set by hand."
+        )
+    if log_set.without_gold:
+        output().print(
+            "Rated good, and left out because they cite no page, or only removed papers:"
+            f" {len(log_set.without_gold)} ({_numbers(log_set.without_gold)})."
+        )
+    output().print(f"To run them: {command('evaluate')} {shown}")
+    return 0
+
+
+def _numbers(numbers: tuple[int, ...], most: int = 10) -> str:
+    more = ", ..." if len(numbers) > most else ""
+    return f"{', '.join(map(str, sorted(numbers)[:most]))}{more}"
+
+
+def _judge_log(app: App, limit: int | None) -> int:
+    """Let the model grade at most `limit` of the answers that people rated, and print how often it agrees."""
+    from folio.evaluate import judge as judging
+    from folio.evaluate.tables import print_tables
+
+    with closing(app.open_library()) as library:
+        rated = [(number, entry) for number, entry in app.query_log(library).entries() if entry.feedback]
+    marked = [
+        judging.MarkedAnswer(
+            number,
+            entry.standalone_question,
+            entry.answer,
+            tuple(source.quote for source in entry.sources),
+            entry.feedback == "good",
+        )
+        for number, entry in rated
+        if entry.sources
+    ]
+    if not marked:
+        raise UsageError("The log has no rated answer that cites a page.", NOT_RATED)
+    judge = _answer_judge(app)
+    app.models.announce()
+    judged: list[JudgedAnswer] = []
+    try:
+        with progress_bar() as progress:
+            judging.judge_marked(spread(marked, limit), judge, judged, progress)
+    finally:  # after a failure, the grades so far are shown
+        if judged:
+            print_tables(output(), judging.agreement_tables(judged))
+    if ungraded := sum(answer.grade is None for answer in judged):
+        output().print(f"Answers that the model gave no grade: {ungraded}.")
+    if without := len(rated) - len(marked):
+        output().print(f"Rated answers that cite nothing, such as refusals, are not graded: {without}.")
+    return 0
+
+
+def _answer_judge(app: App) -> Judge:
+    """The chat model as a judge. Raises ModelError if it is not ready."""
+    from folio.evaluate import judge as judging
+    from folio.evaluate.question_writer import ask_with
+
+    return judging.judge_with(ask_with(app.models.server, app.models.chat_model, judging.Grade))

@@ -1,4 +1,4 @@
-"""`folio ingest` and ingest.py: read PDFs into the index, check it, repair it."""
+"""`folio ingest` and ingest.py: reads PDFs into the index, checks the index, and repairs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command, up_to
-from folio.errors import command
+from folio.console import output, say
+from folio.errors import ClusterError, DiskFull, ModelError, OllamaError, StoreError, UsageError, command
+from folio.shown_text import name_line, plain, plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -33,23 +35,23 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="PDFs and folders (default: papers/)")
     jobs = "processes that read PDFs (default: one per core, at most 8; on a cluster, one per free core)"
     parser.add_argument("--jobs", type=up_to(MOST_JOBS), metavar="N", help=jobs)
-    on = "where PDFs are read and embedded: `ray`, the cluster at RAY_ADDRESS or else workers of Ray on this computer"
+    on = "read and embed PDFs on a Ray cluster: the one at RAY_ADDRESS, or Ray workers on this computer"
     parser.add_argument("--on", choices=("ray",), help=on)
-    parser.add_argument("-v", "--verbose", action="store_true", help="list everything that was odd about each paper")
-    bib = "a bibliography (BibTeX, BibLaTeX or CSL-JSON) to take titles, authors and years from; its PDFs are read too"
+    parser.add_argument("-v", "--verbose", action="store_true", help="list all warnings of each paper")
+    bib = "a bibliography (BibTeX, BibLaTeX or CSL-JSON) with titles, authors and years; its PDFs are read too"
     parser.add_argument("--bib", type=Path, action="append", default=[], metavar="FILE", help=bib)
     parser.add_argument("--prune", action="store_true", help="remove papers whose file is missing")
-    zotero = "read the PDFs of a Zotero library where they lie (default: the library that Zotero uses)"
+    zotero = "read the PDFs of a Zotero library where they are (default: the library that Zotero uses)"
     parser.add_argument("--zotero", nargs="?", type=Path, const=False, metavar="DATA_FOLDER", help=zotero)
-    collection = "with --zotero: only this collection and those in it, by name or path; repeat it for more"
+    collection = "with --zotero: only PDFs in this collection or below it, by name or path; repeatable"
     parser.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
-    tag = "with --zotero: only what has this tag; repeat it for more"
+    tag = "with --zotero: only PDFs with this tag; repeatable"
     parser.add_argument("--tag", action="append", default=[], metavar="NAME", help=tag)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
-    what.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
+    whole = parser.add_mutually_exclusive_group()
+    whole.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
+    whole.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
     repair = "rebuild the FAISS and BM25 indexes from the library; repair the log, conversations and edits"
-    what.add_argument("--repair", action="store_true", help=repair)
+    whole.add_argument("--repair", action="store_true", help=repair)
     return parser
 
 
@@ -60,20 +62,19 @@ def main(argv: Sequence[str] | None = None, prog: str = "ingest.py") -> int:
 
 
 def run(app: App, arguments: argparse.Namespace) -> int:
-    """Do what the parsed arguments say; returns the exit code."""
-    from folio.errors import UsageError
+    """Ingest, verify or repair, as the parsed arguments say; returns the exit code."""
     from folio.store import indexes
 
-    adds = arguments.paths or arguments.prune or arguments.bib or arguments.zotero is not None
-    if (arguments.verify or arguments.repair) and adds:
+    checks = arguments.verify or arguments.repair
+    if checks and (arguments.paths or arguments.prune or arguments.bib or arguments.zotero is not None):
         remedy = "Run them without PATH, --prune, --bib and --zotero."
         raise UsageError("--verify and --repair work on the whole index.", remedy)
-    if (arguments.verify or arguments.repair) and arguments.on:
+    if checks and arguments.on:
         raise UsageError("--verify and --repair read no PDFs.", "Run them without --on.")
     if (arguments.collection or arguments.tag) and arguments.zotero is None:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
-    if arguments.verify or arguments.repair:
-        app.open_library().close()  # fails here without a store, before the lock would create its folder
+    if checks:
+        app.open_library().close()  # without a store this fails, before the lock would create its folder
     if arguments.verify:
         with _lock_if_possible(app):
             return _verify(app)
@@ -84,31 +85,29 @@ def run(app: App, arguments: argparse.Namespace) -> int:
 def _ingest(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import ingest_sources
     from folio.cli.show import IngestProgressBar
-    from folio.console import say
-    from folio.errors import ClusterError, ModelError, OllamaError, StoreError, UsageError
     from folio.ingest import discovery
 
     began = perf_counter()
     known = app.known_files(thorough=arguments.rebuild)
     zotero = _zotero(arguments)
     bibliographies = ingest_sources.read(arguments.bib)
-    nothing_else = zotero or (bibliographies and not app.papers_folder.exists())
-    found = discovery.find_pdfs(arguments.paths or ([] if nothing_else else [app.papers_folder]))
-    found = ingest_sources.named_pdfs(bibliographies) | found
+    skips_papers_folder = zotero or (bibliographies and not app.papers_folder.exists())
+    pdfs = discovery.find_pdfs(arguments.paths or ([] if skips_papers_folder else [app.papers_folder]))
+    pdfs = ingest_sources.named_pdfs(bibliographies) | pdfs
     retry = frozenset(os.path.abspath(path) for path in arguments.paths if path.is_file())
     # An empty folder is more likely a mistake than a wish to prune everything.
-    if not found and not zotero and (len(known) > 1 or not arguments.prune):
+    if not pdfs and not zotero and (len(known) > 1 or not arguments.prune):
         where = ", ".join(map(str, arguments.paths)) or app.papers_folder
         raise UsageError(
             f"There are no PDFs in {where}.", f"Put PDFs there, or name a folder: {command('ingest FOLDER')}."
         )
     if zotero:
-        found = zotero.files | found
+        pdfs = zotero.files | pdfs
     missing = [path for path in known if not path.exists()]
     if arguments.rebuild:
-        found = {path: file.name for path, file in known.items() if path not in missing} | found
-    with IngestProgressBar(len(found)) as progress:
-        files, outcomes = discovery.hash_files(found, progress)
+        pdfs = {path: file.name for path, file in known.items() if path not in missing} | pdfs
+    with IngestProgressBar(len(pdfs)) as progress:
+        files, outcomes = discovery.hash_files(pdfs, progress)
         if arguments.rebuild and not arguments.prune:
             _refuse_missing([known[path] for path in missing], files)
         jobs, on_ray = arguments.jobs, arguments.on == "ray"
@@ -119,7 +118,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
         )
         try:
             with _finishing(app), closing(work):
-                if zotero and not arguments.rebuild:  # a rebuild may be there to mend the library
+                if zotero and not arguments.rebuild:  # a rebuild may have to repair the library first
                     zotero.describe(app, files)
                 for outcome in work:
                     outcomes.append(outcome)
@@ -133,7 +132,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
                 imported = ingest_sources.import_all(app, bibliographies)
         except (KeyboardInterrupt, SystemExit, ModelError, ClusterError) as error:
             progress.stop()
-            # A model that cannot be used was refused before anything began, and will be again.
+            # A model that cannot be used failed before the first paper, and will fail again.
             if progress.added or isinstance(error, KeyboardInterrupt | SystemExit | OllamaError):
                 count = f"Papers read so far: {progress.added}."
                 scan = f" OCR has read {progress.scan}." if progress.scan else ""
@@ -157,11 +156,9 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) -> None:
-    """Raise UsageError if a rebuild would lose a paper. A file that was renamed is among `files` under its new name."""
-    from folio.errors import UsageError
-
-    here = {file.sha256 for file in files}
-    lost = [file for file in missing if file.sha256 not in here]
+    """Raise UsageError if a rebuild would lose a paper. `files` has a renamed file under its new name."""
+    present = {file.sha256 for file in files}
+    lost = [file for file in missing if file.sha256 not in present]
     if lost:
         raise UsageError(
             f"Indexed files that are missing: {len(lost)}, including {lost[0].name}.",
@@ -170,7 +167,7 @@ def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) 
 
 
 def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:
-    """The Zotero library that is asked for. Raises UsageError."""
+    """The Zotero library of --zotero. Raises UsageError."""
     if arguments.zotero is None:
         return None
     from folio.cli.ingest_sources import ZoteroIngest
@@ -180,39 +177,36 @@ def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:
 
 @contextmanager
 def _finishing(app: App) -> Iterator[None]:
-    """Afterwards, update the indexes to the library, also when it ends in an error."""
-    from folio.errors import StoreError
-
+    """Update the indexes to the library at the end, also after an error."""
     try:
         yield
     except BaseException:
-        with suppress(StoreError):  # the first error counts
+        with suppress(StoreError):  # the first error is the one to report
             app.finish_ingest()
         raise
     app.finish_ingest()
 
 
 def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool) -> int:
+    """Print what became of the files; returns the exit code."""
     from rich.table import Table
     from rich.text import Text
-
-    from folio.console import output
-    from folio.shown_text import plain, plain_line
 
     counts = Counter(outcome.status for outcome in outcomes)
     new = [outcome for outcome in outcomes if outcome.status in ("added", "replaced")]
     skipped = counts["unchanged"] + counts["duplicate"]
     if not new and not counts["failed"] and not counts["pruned"] and not counts["duplicate"]:
         papers = len({outcome.file.sha256 for outcome in outcomes})
-        output().print(f"Nothing new: {_papers(papers)} already in the index ({seconds:.1f} s).")
+        verb = "the one paper is" if papers == 1 else f"all {papers} papers are"
+        output().print(f"Nothing new: {verb} already in the index ({seconds:.1f} s).")
         return 0
     table = Table("", "papers", "pages", "passages", box=None, pad_edge=False, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
     for status in ("added", "replaced"):
-        these = [outcome for outcome in new if outcome.status == status]
-        pages, chunks = sum(o.pages for o in these), sum(o.chunks for o in these)
-        table.add_row(status, str(len(these)), f"{pages:,}", f"{chunks:,}")
+        papers_of = [outcome for outcome in new if outcome.status == status]
+        pages, chunks = sum(o.pages for o in papers_of), sum(o.chunks for o in papers_of)
+        table.add_row(status, str(len(papers_of)), f"{pages:,}", f"{chunks:,}")
     table.add_row("skipped", str(skipped), "", "")
     table.add_row("failed", str(counts["failed"]), "", "", style="red" if counts["failed"] else "")
     if counts["pruned"]:
@@ -232,22 +226,20 @@ def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool
 
 
 def _report_versions(app: App, outcomes: Sequence[Outcome]) -> None:
-    """Say which papers are versions of each other, if one of them is new."""
-    from folio.console import output
+    """Print which papers are versions of each other, if one of them is new."""
     from folio.papers.versions import is_superseded
-    from folio.shown_text import name_line
 
     new = {outcome.file.sha256 for outcome in outcomes if outcome.status in ("added", "replaced")}
-    found = app.versions_among(new) if new else []
-    for paper in found:
+    versions = app.versions_among(new) if new else []
+    for paper in versions:
         if paper.flag:
             output().print(f"{name_line(paper.file)}: {paper.flag.text}.", markup=False)
-    if any(map(is_superseded, found)):
-        output().print("Questions are answered from the newer one, unless you choose the older with --paper.")
+    if any(map(is_superseded, versions)):
+        output().print("Answers use the newer version, unless you choose the older one with --paper.")
 
 
 def _note(outcome: Outcome, verbose: bool) -> str:
-    """What a person should know about a file: of several odd things about a paper the first, unless all are wanted."""
+    """The notes on a file: all of them if verbose; of a paper that was read, only the first and advice otherwise."""
     first, *rest = outcome.notes or ("",)
     if verbose or outcome.status not in ("added", "replaced"):
         return ("\n" if verbose else " ").join((first, *rest))
@@ -256,27 +248,20 @@ def _note(outcome: Outcome, verbose: bool) -> str:
     return "; ".join((first, *advice)) + (f" ({more} more with -v)" if more else "")
 
 
-def _papers(count: int) -> str:
-    return "the one paper is" if count == 1 else f"all {count} papers are"
-
-
 @contextmanager
 def _lock_if_possible(app: App) -> Iterator[None]:
-    """Hold the writer lock; where it cannot be made, as on a read-only disk, say that, and go on without."""
-    from folio.console import say
-    from folio.errors import DiskFull
+    """Hold the writer lock; on a read-only disk, where there can be none, print a notice and continue."""
     from folio.store import indexes
 
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            held.enter_context(indexes.writing(app.store_folder))
+            stack.enter_context(indexes.writing(app.store_folder))
         except (OSError, DiskFull):
-            say(f"{app.store_folder} cannot be written: it is checked as it is, without keeping others from writing.")
+            say(f"{app.store_folder} cannot be written, so it is checked without a lock against other writers.")
         yield
 
 
 def _verify(app: App) -> int:
-    from folio.console import output
     from folio.store.database import DAMAGED
 
     problems = app.verify()
@@ -290,8 +275,6 @@ def _verify(app: App) -> int:
 
 
 def _repair(app: App) -> int:
-    from folio.console import output
-
     chunks = app.repair()
     output().print(f"Rebuilt FAISS and BM25 from the library: {chunks:,} passages. Nothing was embedded again.")
     return _verify(app)

@@ -1,4 +1,4 @@
-"""`--bib` of `folio ingest`: reads bibliographies, gives papers what they say, and tells what came of it."""
+"""`--bib` and `--zotero` of `folio ingest`: their PDFs, the metadata they give to papers, and what is printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from folio.ingest.discovery import Outcome
 from folio.papers.lists import matches, unknown_names
 from folio.papers.metadata import Metadata
 from folio.papers.model import SourceFile
-from folio.shown_text import name_line, plain_line
+from folio.shown_text import counted, name_line, plain_line
 from folio.zotero import sync
 from folio.zotero.files import Computer, find_data_folder
 from folio.zotero.library import read_library
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from folio.bibliography.imports import Bibliography, Imported
 
 
-_LISTED = 5  # entries of a kind, unless all are wanted
+_LISTED = 5  # entries of a kind, unless verbose
+_NAMED = 3  # files that a line names
 
 
 def read(paths: Iterable[Path]) -> list[Bibliography]:
@@ -32,7 +33,7 @@ def read(paths: Iterable[Path]) -> list[Bibliography]:
         return []
     from folio.bibliography.imports import read_bibliography
 
-    return list({found.path: found for found in map(read_bibliography, paths)}.values())
+    return list({bibliography.path: bibliography for bibliography in map(read_bibliography, paths)}.values())
 
 
 def named_pdfs(bibliographies: Iterable[Bibliography]) -> dict[Path, str]:
@@ -41,7 +42,7 @@ def named_pdfs(bibliographies: Iterable[Bibliography]) -> dict[Path, str]:
 
 
 def import_all(app: App, bibliographies: Sequence[Bibliography]) -> list[Imported]:
-    """Give the papers what each bibliography says; the last one that knows a paper counts."""
+    """Store the metadata of each bibliography; for a paper in several, the last one counts."""
     if not bibliographies or not app.has_library():
         return []
     from folio.bibliography.imports import import_bibliography
@@ -53,25 +54,24 @@ def import_all(app: App, bibliographies: Sequence[Bibliography]) -> list[Importe
 def report(
     bibliographies: Sequence[Bibliography], imported: Sequence[Imported], outcomes: Sequence[Outcome], verbose: bool
 ) -> int:
-    """Print what came of each bibliography; returns the exit code: 1 if nothing of one could be read."""
+    """Print the result for each bibliography; returns the exit code: 1 if one has no readable entry."""
     new = {outcome.file.path for outcome in outcomes if outcome.status in ("added", "replaced")}
-    for bibliography, found in zip(bibliographies, imported, strict=False):
+    for bibliography, result in zip(bibliographies, imported, strict=False):
         added = sum(str(path) in new for path in bibliography.named_pdfs())
         counts = [
             f"entries: {len(bibliography.entries):,}",
-            f"papers matched: {found.matched:,}",
-            f"changed: {found.changed:,}",
-            *([f"no longer said: {found.withdrawn:,}"] if found.withdrawn else []),
+            f"papers matched: {result.matched:,}",
+            f"changed: {result.changed:,}",
+            *([f"no longer in the bibliography: {result.withdrawn:,}"] if result.withdrawn else []),
             *([f"PDFs added: {added:,}"] if added else []),
-            f"not matched: {len(found.unmatched):,}",
+            f"not matched: {len(result.unmatched):,}",
         ]
         _print(f"{name_line(bibliography.path.name)}: {', '.join(counts)}.")
-        _list("No paper for", [entry.key or entry.title for entry in found.unmatched], verbose)
-        _list("Skipped", [f"{entry.key}: {why}" for entry, why in found.ambiguous], verbose)
-        places = [f"line {problem.line}: " if problem.line else "" for problem in bibliography.problems]
-        problems = [f"{place}{problem.happened}" for place, problem in zip(places, bibliography.problems, strict=True)]
-        _list("Could not be read", problems, verbose)
-    return int(any(found.problems and not found.entries for found in bibliographies))
+        _list("No paper for", [entry.key or entry.title for entry in result.unmatched], verbose)
+        _list("Skipped", [f"{entry.key}: {why}" for entry, why in result.ambiguous], verbose)
+        lines = [(f"line {problem.line}: " if problem.line else "", problem) for problem in bibliography.problems]
+        _list("Could not be read", [f"{line}{problem.happened}" for line, problem in lines], verbose)
+    return int(any(bibliography.problems and not bibliography.entries for bibliography in bibliographies))
 
 
 def _list(heading: str, items: Sequence[str], verbose: bool) -> None:
@@ -85,16 +85,11 @@ def _print(line: str, indent: str = "") -> None:
     output().print(f"{indent}{plain_line(line)}", markup=False, highlight=False)
 
 
-# `--zotero` of folio ingest: which files it reads, what it stores, removes and reports.
-
-_NAMED = 3  # files that a line names
-
-
 class ZoteroIngest:
-    """One ingest from a Zotero library. `files`: the PDFs to read, with the name that people are shown."""
+    """One ingest from a Zotero library. `files`: path -> display name of the PDFs to read."""
 
     def __init__(self, data_folder: Path | None, collections: Sequence[str], tags: Sequence[str]) -> None:
-        """data_folder: None looks for it. Raises UsageError, also if there is nothing to read."""
+        """data_folder: None finds it. Raises UsageError, also if there is nothing to read."""
         self._zotero = read_library(find_data_folder(data_folder, Computer.this()))
         self._collections, self._tags = collections, tags
         known = [each.metadata for each in self._zotero.attachments]
@@ -115,30 +110,30 @@ class ZoteroIngest:
         return matches(metadata, self._collections, self._tags)
 
     def describe(self, app: App, files: Sequence[SourceFile]) -> None:
-        """Store what Zotero says of these files. Raises StoreMismatch before it changes anything."""
+        """Store Zotero's metadata of these files. Raises StoreMismatch before anything changes."""
         with closing(app.open_library(create=True)) as library:
             app.require_same_settings(library)
             self._described = sync.describe(library, self._zotero, files)
 
     def remove(self, app: App) -> list[Outcome]:
-        """Remove the papers that have left Zotero."""
+        """Remove the papers that are no longer in Zotero."""
         with closing(app.open_library()) as library:
             removed = sync.remove(library, self._zotero, app.papers_folder)
         return [Outcome(file, "pruned", notes=(reason,)) for file, reason in removed]
 
     def report(self, *, verbose: bool) -> None:
-        """Say what came from Zotero. verbose: name every file that is missing."""
-        count, described = len(self.files), self._described
+        """Print a summary. verbose: name every missing file."""
+        described = self._described
         say(
-            f"Zotero: {count:,} {'PDF' if count == 1 else 'PDFs'} of {self._zotero.folder}; metadata of"
-            f" {described.new:,} papers new, of {described.changed:,} changed."
+            f"Zotero: {counted(len(self.files), 'PDF')} in {self._zotero.folder}; papers with new metadata:"
+            f" {described.new:,}, with changed metadata: {described.changed:,}."
         )
         if self._missing:
             named = _listed(self._missing, len(self._missing) if verbose else _NAMED)
-            say(f"PDFs that Zotero has no file of on this computer: {len(self._missing):,}, {named}.")
+            say(f"PDFs whose file is not on this computer: {len(self._missing):,}, {named}.")
         if described.shared:
             named = _listed(described.shared, _NAMED)
-            say(f"PDFs of several items in Zotero, described by the first: {len(described.shared):,}, {named}.")
+            say(f"PDFs of several Zotero items, with the metadata of the first: {len(described.shared):,}, {named}.")
 
 
 def _listed(names: Sequence[str], most: int) -> str:
@@ -147,7 +142,7 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 
 def _names_that_exist(known: Sequence[Metadata], *, of_tags: bool) -> str:
-    named = {name for metadata in known for name in (metadata.tags if of_tags else metadata.collections).value}
-    if not named:
-        return f"Leave the filter out: no PDF there has a {'tag' if of_tags else 'collection'}."
-    return f"{'Tags' if of_tags else 'Collections'} there: {_listed(sorted(named), 10)}."
+    names = {name for metadata in known for name in (metadata.tags if of_tags else metadata.collections).value}
+    if not names:
+        return f"Leave the filter out: no PDF in Zotero has a {'tag' if of_tags else 'collection'}."
+    return f"{'Tags' if of_tags else 'Collections'} in Zotero: {_listed(sorted(names), 10)}."

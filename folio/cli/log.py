@@ -1,4 +1,4 @@
-"""`folio log`: what was asked and answered, and how answers were rated: list, show, export."""
+"""`folio log`: lists, shows and exports the questions of the log, with their answers and ratings."""
 
 from __future__ import annotations
 
@@ -9,51 +9,50 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import Parser, positive_int, run_subcommand
-from folio.errors import command
+from folio.cli.command import Parser, positive_int, run_subcommand, write_json
+from folio.console import output, say
+from folio.errors import UsageError, command
+from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
 
-
-# Their modules are imported when they are needed: --help needs none.
-LISTED = 20  # questions, if not told otherwise
+LISTED = 20  # questions by default
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=prog,
-        description="List the questions that were asked, with their answers and what people thought of them.",
+        description="List the questions that were asked, with their answers and ratings.",
         epilog="Without COMMAND, the last questions are listed. The log is in the index, on this computer;"
         f" QUERY_LOG=false keeps none, and `{command('ask --forget')}` deletes it.",
     )
-    listed = parser.add_subparsers(title="commands", metavar="COMMAND")
-    made = listed.add_parser("list", help="list questions, the newest first", description="List questions.")
-    _add_marks(made)
-    made.add_argument(
-        "-n", type=positive_int, dest="number", default=LISTED, metavar="N", help=f"at most N (default: {LISTED})"
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    listing = commands.add_parser("list", help="list questions, the newest first", description="List questions.")
+    _add_ratings(listing)
+    number = f"maximum number of questions (default: {LISTED})"
+    listing.add_argument("-n", type=positive_int, dest="number", default=LISTED, metavar="N", help=number)
+    listing.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+    listing.set_defaults(run=_list)
+    show = commands.add_parser("show", help="show one question with its answer", description="Show one question.")
+    number = "its number in the list (default: the last)"
+    show.add_argument("number", type=positive_int, nargs="?", metavar="NUMBER", help=number)
+    show.add_argument("--json", action="store_true", help="print only JSON")
+    show.set_defaults(run=_show)
+    export = commands.add_parser(
+        "export", help="write questions as JSON Lines", description="Write questions as JSON Lines."
     )
-    made.add_argument("--json", action="store_true", help="print only JSON, one object per line")
-    made.set_defaults(run=_list)
-    made = listed.add_parser("show", help="show one question with its answer", description="Show one question.")
-    made.add_argument(
-        "number", type=positive_int, nargs="?", metavar="NUMBER", help="its number in the list (default: the last)"
-    )
-    made.add_argument("--json", action="store_true", help="print only JSON")
-    made.set_defaults(run=_show)
-    made = listed.add_parser("export", help="write questions as JSON Lines", description="Write them as JSON Lines.")
-    _add_marks(made)
-    made.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
-    made.set_defaults(run=_export)
+    _add_ratings(export)
+    export.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+    export.set_defaults(run=_export)
     return parser
 
 
-def _add_marks(parser: argparse.ArgumentParser) -> None:
-    marks = parser.add_mutually_exclusive_group()
-    for mark in ("good", "bad"):
-        marks.add_argument(
-            f"--{mark}", action="store_const", const=mark, dest="feedback", help=f"only answers that were rated {mark}"
-        )
+def _add_ratings(parser: argparse.ArgumentParser) -> None:
+    ratings = parser.add_mutually_exclusive_group()
+    for rating in ("good", "bad"):
+        text = f"only answers that were rated {rating}"
+        ratings.add_argument(f"--{rating}", action="store_const", const=rating, dest="feedback", help=text)
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "folio log") -> int:
@@ -62,57 +61,49 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio log") -> int:
 
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli.session import write_json
     from folio.cli.show import entry_json, show_entries
-    from folio.console import output
 
     with closing(app.open_library()) as library:
         log = app.query_log(library)
-        found, counts = log.entries(arguments.feedback, arguments.number), log.counts()
+        entries, counts = log.entries(arguments.feedback, arguments.number), log.counts()
     if arguments.json:
-        for number, entry in found:
+        for number, entry in entries:
             write_json(entry_json(number, entry))
     else:
-        show_entries(output(), found, counts)
+        show_entries(output(), entries, counts)
     return 0
 
 
 def _show(app: App, arguments: argparse.Namespace) -> int:
-    from folio.cli.session import write_json
     from folio.cli.show import entry_json, show_entry
-    from folio.console import output
-    from folio.errors import UsageError
 
     with closing(app.open_library()) as library:
         log = app.query_log(library)
         if arguments.number is None:
-            found = log.entries(most=1)
+            number, entry = next(iter(log.entries(most=1)), (0, None))
         else:
-            one = log.entry(arguments.number)
-            found = [] if one is None else [(arguments.number, one)]
-    if not found:
+            number, entry = arguments.number, log.entry(arguments.number)
+    if entry is None:
         which = "no question" if arguments.number is None else f"no question {arguments.number}"
         raise UsageError(f"The log has {which}.", f"`{command('log list')}` shows the questions and their numbers.")
     if arguments.json:
-        write_json(entry_json(*found[0]))
+        write_json(entry_json(number, entry))
     else:
-        show_entry(output(), *found[0])
+        show_entry(output(), number, entry)
     return 0
 
 
 def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.show import entry_json
-    from folio.console import say
     from folio.schema.answers import line
-    from folio.shown_text import plain_line
     from folio.system.files import write_text
 
     with closing(app.open_library()) as library:
-        found = app.query_log(library).entries(arguments.feedback)
-    text = "".join(f"{line(entry_json(number, entry))}\n" for number, entry in reversed(found))
+        entries = app.query_log(library).entries(arguments.feedback)
+    text = "".join(f"{line(entry_json(number, entry))}\n" for number, entry in reversed(entries))
     if arguments.out is None:
         sys.stdout.write(text)
         return 0
     write_text(arguments.out, text)
-    say(f"Questions written to {plain_line(str(arguments.out))}: {len(found):,}.")
+    say(f"Questions written to {plain_line(str(arguments.out))}: {len(entries):,}.")
     return 0

@@ -1,4 +1,4 @@
-"""`folio`: which of the programs runs."""
+"""`folio`: chooses the command to run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from folio.cli.command import Parser
 # A command -> what it does. Each is a module of this package, imported when it runs.
 COMMANDS = {
     "ingest": "read PDFs into the index",
-    "fetch": "bring papers in from the internet",
+    "fetch": "bring in papers from the internet",
     "ask": "ask one question, or chat",
-    "papers": "list papers, show and correct what is known about them",
-    "log": "list what was asked, and how answers were rated",
-    "move": "move the library into PostgreSQL, or back",
+    "papers": "list papers, show and correct their metadata",
+    "log": "list questions, with their answers and ratings",
+    "move": "copy the library into PostgreSQL, or back",
     "serve": "ask in a browser",
     "evaluate": "measure search and answers on questions with known answers",
     "doctor": "show what is ready and what is not",
@@ -31,9 +31,9 @@ def parser() -> argparse.ArgumentParser:
         epilog="folio COMMAND --help shows a command's options.",
     )
     parser.add_argument("--version", action="version", version=f"folio {__version__}")
-    listed = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, purpose in COMMANDS.items():
-        listed.add_parser(name, help=purpose, add_help=False)
+        commands.add_parser(name, help=purpose, add_help=False)
     return parser
 
 
@@ -45,5 +45,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         parser().print_help(sys.stderr)
         return 2
-    parser().parse_args(words[:1])  # --help, --version, or an error
+    parser().parse_args(words[:1])  # prints help, the version or an error
     return 2

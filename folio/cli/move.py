@@ -1,4 +1,4 @@
-"""`folio move --to postgres`: copy the library into PostgreSQL, or back, without reading a PDF again."""
+"""`folio move`: copies the library into PostgreSQL, or back, without reading a PDF again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
+from folio.console import output, progress_bar
+from folio.shown_text import plain
 
 if TYPE_CHECKING:
     from folio.app import App, Place
@@ -18,15 +20,14 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=prog,
         description="Copy the library from the folder VECTORSTORE_DIR into PostgreSQL, or from PostgreSQL into the"
-        " folder, with the log, the conversations and all that was said of papers. No PDF is read and nothing is"
-        " embedded again. The library that is copied stays as it is.",
-        epilog="DATABASE_URL says where in PostgreSQL. Then set STORE to the new place, and the other commands use it:"
-        " see docs/scale.md.",
+        " folder, with the log, the conversations and your edits. No PDF is read and nothing is embedded again. The"
+        " original library does not change.",
+        epilog="DATABASE_URL names the database in PostgreSQL. After the copy, set STORE to the new place, so that the"
+        " other commands use it: see docs/scale.md.",
     )
-    parser.add_argument(
-        "--to", choices=("postgres", "local"), required=True, help="where to: into PostgreSQL, or into the folder"
-    )
-    yes = "replace the library that is there, its log and its conversations too; it serves until the new one is whole"
+    target = "the target: PostgreSQL, or the folder"
+    parser.add_argument("--to", choices=("postgres", "local"), required=True, help=target)
+    yes = "replace the library at the target, with its log and conversations; it stays in use until the copy is done"
     parser.add_argument("--yes", action="store_true", help=yes)
     return parser
 
@@ -38,8 +39,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio move") -> int:
 
 
 def run(app: App, arguments: argparse.Namespace) -> int:
-    """Do what the parsed arguments say; returns the exit code."""
-    from folio.console import progress_bar
+    """Copy the library; returns the exit code."""
     from folio.store import indexes
 
     began = perf_counter()
@@ -50,10 +50,6 @@ def run(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _report(app: App, to: Place, moved: Moved, seconds: float) -> None:
-    from folio.console import output
-    from folio.shown_text import plain
-
-    print_ = output().print
     counts = {
         "papers": moved.papers,
         "files": moved.files,
@@ -63,9 +59,10 @@ def _report(app: App, to: Place, moved: Moved, seconds: float) -> None:
         "conversations": moved.conversations,
         "works that services describe": moved.works,
     }
-    print_(f"Moved, and compared row by row: {', '.join(f'{what}: {number:,}' for what, number in counts.items())}.")
-    print_(f"{seconds:.1f} s. The library is now in {plain(app.store_at(to).place)} too.")
+    totals = ", ".join(f"{what}: {number:,}" for what, number in counts.items())
+    output().print(f"Copied, and compared row by row: {totals}.")
+    output().print(f"{seconds:.1f} s. The library is now in {plain(app.store_at(to).place)} too.")
     if to == app.place_in_use:
-        print_(f"STORE={to} is set already: the commands use it.")
+        output().print(f"STORE={to} is already set, so the commands use this copy.")
     else:
-        print_(f"To use it, set STORE={to} in the environment or in your settings: docs/settings.md says where.")
+        output().print(f"To use this copy, set STORE={to} in your settings: see docs/settings.md.")

@@ -1,84 +1,47 @@
-"""`folio papers`: list papers, show what is known about one and where it comes from, correct it."""
+"""`folio papers`: lists papers, shows and corrects their metadata, and exports all of them as a bibliography."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand
+from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand, write_json
+from folio.console import output, say
+from folio.shown_text import plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.papers.lists import By
     from folio.papers.model import Paper
     from folio.store.library import Library
 
 
-# `folio papers export`: the whole library as a bibliography, on standard output or in a file.
-
-PURPOSE = "write all papers as BibTeX or CSL-JSON"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("bibtex", "csl-json"), default="bibtex", help="default: bibtex")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
-
-
-def run(app: App, arguments: argparse.Namespace) -> int:
-    """Write the bibliography; what is not sure is left out, with a comment or a note that says so."""
-    from folio.bibliography.export import library_bibtex, library_csl_json
-    from folio.console import say
-    from folio.shown_text import plain_line
-    from folio.store import works
-    from folio.system.files import write_text
-
-    with closing(app.open_library()) as library:
-        papers = library.papers()
-        published = works.publishers_bibtex(library.database, [paper.id for paper in papers])
-    text = library_bibtex(papers, published) if arguments.format == "bibtex" else library_csl_json(papers)
-    if arguments.out is None:
-        sys.stdout.write(text)
-        return 0
-    write_text(arguments.out, text)
-    say(f"Papers written to {plain_line(str(arguments.out))}: {len(papers):,}.")
-    return 0
-
-
-# Their modules are imported when they are needed: --help needs none.
 _SORTS = ("file", "title", "author", "year", "venue")
-
-
-@dataclass(frozen=True, slots=True)
-class Subcommand:
-    """One of the commands of `folio papers`."""
-
-    purpose: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[App, argparse.Namespace], int]
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=prog,
-        description="List the papers in the index, show what is known about them, and correct it.",
-        epilog="Without COMMAND, the papers are listed. A PAPER is named by its key, its file, words of its title, the"
-        " name that it uses most, or the beginning of its id.",
+        description="List the papers in the index, show and correct their metadata.",
+        epilog="Without COMMAND, the papers are listed. Name a PAPER by its key, its file, words of its title, the name"
+        " of what it introduces, or the beginning of its id.",
     )
-    listed = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, subcommand in SUBCOMMANDS.items():
-        made = listed.add_parser(name, help=subcommand.purpose, description=_sentence(subcommand.purpose))
-        subcommand.add_arguments(made)
-        made.set_defaults(run=subcommand.run)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, purpose, add_arguments, run in (
+        ("list", "list papers, or count them", _add_list, _list),
+        ("show", "show all metadata of a paper, and where each field comes from", _add_show, _show),
+        ("edit", "correct the metadata of a paper", _add_edit, _edit),
+        ("export", "write all papers as BibTeX or CSL-JSON", _add_export, _export),
+    ):
+        subparser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        add_arguments(subparser)
+        subparser.set_defaults(run=run)
     return parser
-
-
-def _sentence(purpose: str) -> str:
-    return f"{purpose[0].upper()}{purpose[1:]}."
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "folio papers") -> int:
@@ -88,19 +51,16 @@ def main(argv: Sequence[str] | None = None, prog: str = "folio papers") -> int:
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
     add_paper_options(parser, "list")
-    parser.add_argument("--warnings", action="store_true", help="only papers with something odd, and what it is")
+    parser.add_argument("--warnings", action="store_true", help="only papers with warnings, which are shown")
     parser.add_argument("--unsure", action="store_true", help="only papers with a field that is not sure")
     parser.add_argument("--sort", choices=_SORTS, default="file", help="the order (default: file)")
-    parser.add_argument("--by", choices=BY, help="instead, count these papers by what they have")
+    parser.add_argument("--by", choices=BY, help="count these papers by this field instead")
     parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
 
 
 def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
-    from folio.cli.session import write_json
-    from folio.console import output
-    from folio.papers.lists import count_by, sort_papers
-    from folio.schema.answers import counts_json
+    from folio.papers.lists import sort_papers
     from folio.schema.papers import paper_json
     from folio.search.names import aliases_in
     from folio.store.works import cited_papers
@@ -112,11 +72,7 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
         fitting = wanted.matching(every, library.files(), cited, aliases_in(library))
     papers = sort_papers(fitting, arguments.sort)
     if arguments.by:
-        counts = count_by(papers, arguments.by)
-        if arguments.json:
-            write_json(counts_json(arguments.by, counts))
-        else:
-            show.show_counts(output(), arguments.by, counts)
+        print_counts(papers, arguments.by, as_json=arguments.json)
     elif arguments.json:
         for paper in papers:
             write_json(paper_json(paper, added[paper.id]))
@@ -125,8 +81,21 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def print_counts(papers: Sequence[Paper], by: By, *, as_json: bool) -> None:
+    """Print the number of papers for each value of a field."""
+    from folio.cli.show import show_counts
+    from folio.papers.lists import count_by
+    from folio.schema.answers import counts_json
+
+    counts = count_by(papers, by)
+    if as_json:
+        write_json(counts_json(by, counts))
+    else:
+        show_counts(output(), by, counts)
+
+
 def _add_paper(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", metavar="PAPER", help="its key, file, words of its title, or how its id begins")
+    parser.add_argument("paper", metavar="PAPER", help="its key, file, words of its title, or the start of its id")
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
@@ -142,8 +111,6 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
 
 def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
     from folio.cli import show
-    from folio.cli.session import write_json
-    from folio.console import output
     from folio.schema.papers import paper_details_json
 
     with library.reading():
@@ -162,17 +129,15 @@ def _add_edit(parser: argparse.ArgumentParser) -> None:
         "changes",
         nargs="*",
         metavar="FIELD=VALUE",
-        help='such as year=2014 or authors="Otter, Ann; Seal, Bo"; nothing after the = empties the field',
+        help='such as year=2014 or authors="Otter, Ann; Seal, Bo"; year= empties the field',
     )
-    parser.add_argument(
-        "--reset", action="append", default=[], metavar="FIELD", help="forget your edit of this field, or of all"
-    )
+    reset = "undo your edit of this field, or of all fields"
+    parser.add_argument("--reset", action="append", default=[], metavar="FIELD", help=reset)
     parser.add_argument("--json", action="store_true", help="print only JSON")
 
 
 def _edit(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
-    from folio.console import output
     from folio.papers.edits import edited, parse_edits
 
     edits = parse_edits(arguments.changes, arguments.reset)
@@ -189,16 +154,31 @@ def _edit(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _the_paper(library: Library, name: str) -> Paper:
-    """Raises UsageError unless the name means one paper."""
+    """The paper with this name. Raises UsageError unless there is exactly one."""
     from folio.search.names import aliases_in, file_names, the_paper
 
     with library.reading():
         return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
 
 
-SUBCOMMANDS = {
-    "list": Subcommand("list papers, or count them", _add_list, _list),
-    "show": Subcommand("show everything that is known about a paper, and where it comes from", _add_show, _show),
-    "edit": Subcommand("correct what is known about a paper", _add_edit, _edit),
-    "export": Subcommand(PURPOSE, add_arguments, run),
-}
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("bibtex", "csl-json"), default="bibtex", help="default: bibtex")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+
+
+def _export(app: App, arguments: argparse.Namespace) -> int:
+    """Write the bibliography; fields that are not sure are left out, with a note."""
+    from folio.bibliography.export import library_bibtex, library_csl_json
+    from folio.store import works
+    from folio.system.files import write_text
+
+    with closing(app.open_library()) as library:
+        papers = library.papers()
+        published = works.publishers_bibtex(library.database, [paper.id for paper in papers])
+    text = library_bibtex(papers, published) if arguments.format == "bibtex" else library_csl_json(papers)
+    if arguments.out is None:
+        sys.stdout.write(text)
+        return 0
+    write_text(arguments.out, text)
+    say(f"Papers written to {plain_line(str(arguments.out))}: {len(papers):,}.")
+    return 0

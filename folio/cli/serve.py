@@ -1,20 +1,24 @@
-"""`folio serve` and serve.py: the page in a browser and the HTTP API."""
+"""`folio serve` and serve.py: serves the page and the HTTP API."""
 
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
+from folio.console import say
+from folio.errors import UsageError
 
 if TYPE_CHECKING:
     from folio.app import App
     from folio.web.guard import AccessRules
 
 
-TOKEN_LENGTH = 16  # characters: what cannot be guessed by trying
-MAX_TOKEN_LENGTH = 4096  # characters: browsers keep no longer cookie
+TOKEN_LENGTH = 16  # characters; a shorter token could be guessed by trying
+MAX_TOKEN_LENGTH = 4096  # characters; browsers store no longer cookie
 
 
 def port(text: str) -> int:
@@ -38,10 +42,10 @@ def parser(prog: str) -> argparse.ArgumentParser:
     token.add_argument(
         "--token-file",
         metavar="FILE",
-        help="file with the token that clients must send (default: the setting FOLIO_TOKEN); a token is required if"
-        " others can reach the address",
+        help="file with the token that clients must send (default: the setting FOLIO_TOKEN); required if other"
+        " computers can reach the address",
     )
-    token.add_argument("--token", help="the token itself, which other users can see in the list of processes")
+    token.add_argument("--token", help="the token itself; other users can see it in the list of processes")
     online = "let the page search OpenAlex, Semantic Scholar and arXiv, and download papers (default: ONLINE)"
     parser.add_argument("--online", action="store_true", help=online)
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
@@ -78,9 +82,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
             serving = server.ready(make_web(app, rules, online))
             if arguments.open and token:
-                from folio.console import say
-
-                say("The browser is not opened: its address would show the token in the list of processes.")
+                say("The browser was not opened, because its address would show the token in the list of processes.")
             print(f"Folio is at {_shown_address(rules, arguments)} - Ctrl-C stops it.", flush=True)
             if arguments.open and not token:
                 _open(rules.url)
@@ -91,10 +93,9 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
 
 def _token(app: App, arguments: argparse.Namespace) -> str | None:
-    """The token of --token, the first line of --token-file, or that of the settings. Raises UsageError."""
+    """The token of --token, the first line of --token-file, or the setting FOLIO_TOKEN. Raises UsageError."""
     if arguments.token_file is None:
         return app.server_token if arguments.token is None else str(arguments.token)
-    from folio.errors import UsageError
 
     try:
         with open(arguments.token_file, encoding="ascii") as file:
@@ -105,10 +106,11 @@ def _token(app: App, arguments: argparse.Namespace) -> str | None:
 
 
 def _shown_address(rules: AccessRules, arguments: argparse.Namespace) -> str:
-    """The page's address for the terminal. The token is in it only where somebody who typed it reads it: what a
-    container prints is kept in a log, and one from the environment or a file was put there to be seen by nobody."""
-    import sys
+    """The page's address for the terminal.
 
+    The token is shown only to a person who typed it: the output of a container is stored in a log, and a token from the
+    environment or a file is meant to stay secret.
+    """
     if rules.token is None:
         return rules.url
     if arguments.token is not None and sys.stdout.isatty():
@@ -118,21 +120,17 @@ def _shown_address(rules: AccessRules, arguments: argparse.Namespace) -> str:
 
 def _require_token(host: str, token: str | None) -> None:
     """Raise UsageError for a public address without a token, and for a weak or malformed token."""
-    import re
-
-    from folio.errors import UsageError
     from folio.system.network import is_loopback
 
     command = 'python -c "import secrets; print(secrets.token_urlsafe())"'
-    make_one = f"Make one with {command} and put it into FOLIO_TOKEN, or into a file for --token-file."
+    remedy = f"Make one with {command} and put it into FOLIO_TOKEN, or into a file for --token-file."
     if token is None:
         if not is_loopback(host):
-            raise UsageError(f"Other computers can reach {host}, so a token is required.", make_one)
+            raise UsageError(f"Other computers can reach {host}, so a token is required.", remedy)
     elif len(token) < TOKEN_LENGTH:
-        raise UsageError(f"The token is shorter than {TOKEN_LENGTH} characters.", make_one)
-    elif not re.fullmatch(r"[A-Za-z0-9._~-]+", token):
-        # It is used in a URL and in a cookie.
-        raise UsageError("The token has characters other than A-Z, a-z, 0-9, and . _ ~ -", make_one)
+        raise UsageError(f"The token is shorter than {TOKEN_LENGTH} characters.", remedy)
+    elif not re.fullmatch(r"[A-Za-z0-9._~-]+", token):  # what both a URL and a cookie allow
+        raise UsageError("The token has characters other than A-Z, a-z, 0-9, and . _ ~ -", remedy)
 
 
 def _open(address: str) -> None:
@@ -140,10 +138,8 @@ def _open(address: str) -> None:
     import threading
     import webbrowser
 
-    from folio.console import say
-
-    def opened() -> None:
+    def open_page() -> None:
         if not webbrowser.open(address):
             say("No browser could be opened. Open the address yourself.")
 
-    threading.Thread(target=opened, daemon=True).start()
+    threading.Thread(target=open_page, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Prints answers, sources, evidence and passages in a terminal."""
+"""Prints in a terminal: answers and what they rest on, papers, the question log, and the progress of an ingest."""
 
 from __future__ import annotations
 
@@ -16,18 +16,7 @@ from rich.text import Text
 from folio.answer_types import CLOSEST, EXCERPTS, REFUSAL, SUMMARY, Answer, Citation, Evidence, Quote, Section, Sentence
 from folio.bibliography.export import cited_pages, reference, stands_in
 from folio.console import errors
-from folio.deep.types import (
-    MOST_RELEVANCE,
-    Again,
-    Age,
-    Basis,
-    DeepEvent,
-    Difference,
-    EvidenceProfile,
-    EvidenceScored,
-    PapersFound,
-    SearchAgain,
-)
+from folio.deep.types import MOST_RELEVANCE, Again, Age, EvidenceProfile
 from folio.ingest.discovery import Outcome
 from folio.papers.edits import value_text
 from folio.papers.lists import By, unsure_fields
@@ -35,7 +24,7 @@ from folio.papers.metadata import FIELDS, ORIGIN_WORDS, Field
 from folio.papers.model import Hit, Paper, PaperHit, SourceFile
 from folio.papers.people import short_list
 from folio.schema.answers import Timings, TraceJson, from_log
-from folio.schema.papers import Count, FromOne, Sha256, Strict
+from folio.schema.papers import Count, FromOne, Sha256, Strict, With
 from folio.shown_text import (
     ABOUT_EVIDENCE,
     AGE_AND_CONFIDENCE,
@@ -80,14 +69,14 @@ _LONGEST_QUOTE = 240  # characters of the quote beneath a reworded statement; th
 
 
 class Marks:
-    """How citations are displayed, and text around them: by the paper's name, or by number."""
+    """How citations are displayed: by the paper's name, or by number."""
 
     def __init__(self, *, numbered: bool = False) -> None:
         self.numbered = numbered
-        self._numbers: dict[tuple[str, int], int] = {}  # paper and page, of what is no citation of a sentence
+        self._numbers: dict[tuple[str, int], int] = {}  # (paper, page) -> number, for quotes that no sentence cites
 
     def take(self, sources: Iterable[Quote]) -> None:
-        """Number all that an answer cites, or quotes besides, as `show_sources` does."""
+        """Number the pages of these quotes as `show_sources` does."""
         pages = cited_pages(sources)
         self._numbers = {(page.paper, page.page): number for number, page in enumerate(pages, 1)}
 
@@ -98,7 +87,7 @@ class Marks:
         return number_mark(number, flag.mark if flag else "") if self.numbered and number else quote.shown
 
     def clear(self, text: str) -> str:
-        """Text of a paper or a model, of the same length, that has no citation in it."""
+        """Text of a paper or a model without anything that looks like a citation; its length stays the same."""
         return without_numbers(text) if self.numbered else text
 
 
@@ -111,14 +100,14 @@ def show_question(console: Console, question: str) -> None:
 
 
 def show_warning(console: Console, text: str) -> None:
-    """Print a warning about a paper above what cites it."""
+    """Print a warning about a paper above the sentence that cites it."""
     console.print(Text(text, style="bold red"))
 
 
 def show_sentence(
     console: Console, sentence: Sentence, before: Sentence | None = None, citation_marks: Marks = NAMES
 ) -> None:
-    """Print one sentence with its cited pages, as soon as it is verified.
+    """Print one sentence with its cited pages.
 
     before: the previous sentence; a report's heading is printed when the section changes.
     """
@@ -133,8 +122,10 @@ def show_sentence(
     reworded = sentence.outcome == "reworded"
     signs = ("• " if sentence.section == SUMMARY else "") + (f"{REWORDED_SIGN} " if reworded else "")
     lines = statement_lines(sentence.text)
-    text = _marked("\n".join(lines), sentence)
-    marks = Text(" ").join(Text(mark, style="cyan") for mark in _marks(sentence.citations, citation_marks))
+    parts = marked_parts("\n".join(lines), sentence.text, sentence.marks)
+    text = Text.assemble(*((part, "bold" if is_marked else "") for part, is_marked in parts))
+    cited = dict.fromkeys(map(citation_marks.of, sentence.citations))  # each page once
+    marks = Text(" ").join(Text(mark, style="cyan") for mark in cited)
     if len(lines) > 1:
         _hanging(console, signs or "  ", Text("\n").join([text, marks]))
     elif signs:
@@ -145,33 +136,21 @@ def show_sentence(
         beneath = short_line(citation_marks.clear(quote), _LONGEST_QUOTE)
         _hanging(console, " " * len(signs), Text(f"“{beneath}”", style="italic dim"))
     for other in sentence.against:
-        said = plain_line(citation_marks.clear(other.quote))
-        console.print(Text(f"But {citation_marks.of(other)} says otherwise: “{said}”", style="yellow"))
-
-
-def _marked(shown: str, sentence: Sentence) -> Text:
-    """What is shown of a sentence, with the words that answer in bold."""
-    parts = marked_parts(shown, sentence.text, sentence.marks)
-    return Text.assemble(*((part, "bold" if is_marked else "") for part, is_marked in parts))
+        quote = plain_line(citation_marks.clear(other.quote))
+        console.print(Text(f"But {citation_marks.of(other)} says otherwise: “{quote}”", style="yellow"))
 
 
 def _show_short(console: Console, sentence: Sentence, short: tuple[int, int], citation_marks: Marks) -> None:
-    """Print a short answer, with the page that it is on."""
+    """Print a short answer with its page."""
     answer = sentence_line(sentence.text[slice(*short)])
-    clear = citation_marks.clear
-    on_page = (quote for quote in sentence.citations if stands_in(answer, [clear(quote.quote)]))
+    on_page = (quote for quote in sentence.citations if stands_in(answer, [citation_marks.clear(quote.quote)]))
     source = next(on_page, sentence.citations[0])
     console.print(Text.assemble((answer, "bold"), " ", (citation_marks.of(source), "cyan")))
     console.print()
 
 
-def _marks(citations: Sequence[Citation], citation_marks: Marks) -> list[str]:
-    """The citations as displayed, each page once."""
-    return list(dict.fromkeys(map(citation_marks.of, citations)))
-
-
 def show_legend(console: Console, sentences: Iterable[Sentence]) -> None:
-    """Print what the sign before reworded statements means, if there are any."""
+    """Print the meaning of the sign before reworded statements, if there are any."""
     line = legend([sentence.verified_by for sentence in sentences if sentence.outcome == "reworded"])
     if line:
         console.print(Text(line, style="dim"))
@@ -201,7 +180,7 @@ def _show_headings(console: Console, section: Section, before: Section | None) -
 
 
 def _subheading(text: str) -> str:
-    """A model's heading on one line, in quotation marks if it has the words of one of ours."""
+    """A model's heading on one line, in quotation marks if it looks like a heading of Folio."""
     line = sentence_line(name_line(text))
     return f"“{line}”" if line.casefold().strip(" :.") in _OUR_HEADINGS else line
 
@@ -211,7 +190,7 @@ def show_sources(
 ) -> None:
     """Print the sources of an answer: paper, page and quotes, numbered for /verify.
 
-    shown: the texts of the answer; what stands there word for word is not quoted again.
+    shown: the texts of the answer; a quote that is in one of them word for word is not printed again.
     """
     texts = tuple(shown)
     console.print("\nSources", style="bold")
@@ -231,7 +210,7 @@ def show_sources(
 
 
 def show_references(console: Console, citations: Iterable[Quote]) -> None:
-    """Print the papers that a report cites, one a line, with the cited pages."""
+    """Print one line for each paper that a report cites, with the cited pages."""
     pages: dict[Paper, set[int]] = {}
     for citation in citations:
         pages.setdefault(citation.paper, set()).add(citation.page)
@@ -241,16 +220,16 @@ def show_references(console: Console, citations: Iterable[Quote]) -> None:
 
 
 def show_evidence(console: Console, evidence: Sequence[Evidence], citation_marks: Marks = NAMES) -> None:
-    """Print the evidence that the answerer was given, in full and numbered."""
+    """Print the answerer's evidence, in full and numbered."""
     console.print("\nEvidence", style="bold")
-    for given in evidence:
-        _show_passage(console, citation_marks.clear(f"[{given.number}]"), given, scores(given.hits[0]))
+    for passage in evidence:
+        _show_passage(console, citation_marks.clear(f"[{passage.number}]"), passage, scores(passage.hits[0]))
     if not evidence:
         console.print("None: no passages found.")
 
 
 def scores(hit: Hit) -> str:
-    """The score that ranks a passage, and those that it was made from."""
+    """The score that ranks a passage, and the scores it is made from."""
     parts = [
         f"{name} {score:.2f}" for name, score in (("cosine", hit.dense), ("BM25", hit.lexical)) if score is not None
     ]
@@ -275,11 +254,11 @@ def _show_passage(console: Console, number: str, passage: Hit | Evidence, score:
 
 
 def show_stats(console: Console, stats: StatsJson) -> None:
-    """Print what is in the store and how it was used, as a table."""
+    """Print statistics of the index and the log as a table."""
     typical = "" if stats.median_ms is None else f", answered in {stats.median_ms / 1000:.1f} s (median)"
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
-    for name, found in (
+    for name, value in (
         ("papers", f"{stats.papers:,}"),
         ("passages", f"{stats.chunks:,}"),
         ("size on disk", f"{stats.bytes / 1e6:,.1f} MB"),
@@ -288,12 +267,12 @@ def show_stats(console: Console, stats: StatsJson) -> None:
         ("confidence", "" if stats.median_confidence is None else f"{stats.median_confidence:.2f} (median)"),
         ("feedback", f"{stats.good:,} good, {stats.bad:,} bad"),
     ):
-        table.add_row(name, found)
+        table.add_row(name, value)
     console.print(table)
 
 
 def _item(console: Console, number: str, heading: Text) -> None:
-    """Print a numbered line. In a terminal it wraps beside its number: the rest of a title must not begin a line."""
+    """Print a numbered line. In a terminal, wrapped lines are indented, so that they do not look like new items."""
     if console.is_terminal:
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_row(number, heading)
@@ -303,7 +282,7 @@ def _item(console: Console, number: str, heading: Text) -> None:
 
 
 def _hanging(console: Console, signs: str, text: Text) -> None:
-    """Print text after some signs, all of its lines indented by as much: wrapped in a terminal, whole on a pipe."""
+    """Print text after some signs, with all lines indented alike: wrapped in a terminal, whole on a pipe."""
     if console.is_terminal:
         grid = Table.grid()
         grid.add_column(no_wrap=True)
@@ -335,7 +314,7 @@ def _heading(file: str, pages: str, title: str, section: str) -> Text:
     return heading
 
 
-# What a deep search does, a line for each step.
+# Deep search
 
 _LONGEST = 120  # characters of a query, a title or a summary
 _HOW: dict[Again, str] = {
@@ -345,58 +324,30 @@ _HOW: dict[Again, str] = {
 }
 
 
-def event_line(event: DeepEvent) -> str:
-    """An event as one line, with the text of papers made harmless."""
-    if isinstance(event, PapersFound):
-        return _papers(event.query, [paper.file for paper in event.papers])
-    if isinstance(event, EvidenceScored):
-        found = event.assessment
-        return _evidence(found.relevance, event.hit.paper.file, event.hit.pages, found.summary)
-    if isinstance(event, SearchAgain):
-        return _again(event.how, event.why, event.queries)
-    return _ended(event.why)
-
-
-def logged_line(event: EventJson) -> str:
-    """The same for an event of the log."""
+def event_line(event: EventJson) -> str:
+    """A step of a deep search as one line, with the text of papers made harmless."""
     if event.event == "papers":
-        return _papers(event.query, [paper.file for paper in event.papers])
-    if event.event == "evidence":
-        return _evidence(event.relevance, event.file, event.pages, event.summary)
-    if event.event == "search_again":
-        return _again(event.how, event.why, event.queries)
-    return _ended(event.why)
+        files = ", ".join(name_line(paper.file) for paper in event.papers) or "none"
+        line = f"Papers for “{short_line(event.query, _LONGEST)}”: {files}"
+    elif event.event == "evidence":
+        score = "not scored" if event.relevance is None else f"{event.relevance}/{MOST_RELEVANCE}"
+        summary = f": {short_line(event.summary, _LONGEST)}" if event.summary else ""
+        line = f"Evidence {score}: {name_line(event.file)}, {page_words(event.pages)}{summary}"
+    elif event.event == "search_again":
+        queries = ", ".join(f"“{short_line(query, _LONGEST)}”" for query in event.queries)
+        line = f"Searching again, {_HOW[event.how]} ({event.why}): {queries}"
+    else:
+        line = f"Search ended: {event.why}."
+    return plain_line(line)
 
 
-def _papers(query: str, files: Sequence[str]) -> str:
-    names = ", ".join(name_line(file) for file in files) or "none"
-    return plain_line(f"Papers for “{short_line(query, _LONGEST)}”: {names}")
-
-
-def _evidence(relevance: int | None, file: str, pages: tuple[int, int], summary: str) -> str:
-    score = "not scored" if relevance is None else f"{relevance}/{MOST_RELEVANCE}"
-    said = f": {short_line(summary, _LONGEST)}" if summary else ""
-    return plain_line(f"Evidence {score}: {name_line(file)}, {page_words(pages)}{said}")
-
-
-def _again(how: Again, why: str, queries: Sequence[str]) -> str:
-    shown = ", ".join(f"“{short_line(query, _LONGEST)}”" for query in queries)
-    return plain_line(f"Searching again, {_HOW[how]} ({why}): {shown}")
-
-
-def _ended(why: str) -> str:
-    return plain_line(f"Search ended: {why}.")
-
-
-# Prints what is said of the evidence of a deep answer: sections of a report, or a few lines behind a plain answer.
-
-IsAbove = Callable[[Quote], bool]  # whether the answer above shows a quote already
+IsAbove = Callable[[Quote], bool]  # whether the answer above already shows a quote
 
 
 def show_profile(console: Console, profile: EvidenceProfile, answer: Answer, citation_marks: Marks = NAMES) -> None:
-    """Print it. What the answer shows already is cited and not quoted again; sections without content are left out.
+    """Print the evidence profile of a deep answer: sections of a report, or one section after a plain answer.
 
-    A report has a section for each part. Behind a plain answer one heading stands above them all.
+    Quotes that the answer already shows are cited and not printed again; parts without content are left out.
     """
     texts = [sentence.text for sentence in answer.sentences]
     texts += [quote.quote for sentence in answer.sentences for quote in sentence.against]
@@ -419,30 +370,28 @@ def show_profile(console: Console, profile: EvidenceProfile, answer: Answer, cit
 
 
 def _show_part(console: Console, heading: str, lines: Iterable[Text], is_report: bool) -> None:
-    """A part below its heading; nothing without lines."""
-    if shown := list(lines):
-        console.print(Text(f"\n{heading}" if is_report else f"{heading}:", "bold" if is_report else ""))
-        for line in shown:
-            console.print(line)
+    """Print a heading and the lines below it; nothing if there are no lines."""
+    for number, line in enumerate(lines):
+        if not number:
+            console.print(Text(f"\n{heading}" if is_report else f"{heading}:", "bold" if is_report else ""))
+        console.print(line)
 
 
 def _summary(profile: EvidenceProfile) -> Iterator[str]:
-    if sure := profile.confidence:
-        yield f"Confidence: {sure.level}. In tests {sure.value:.0%} of such answers showed what was asked for."
-    yield _basis(profile.basis)
-    yield _age(profile.age)
-
-
-def _basis(basis: Basis) -> str:
+    if confidence := profile.confidence:
+        share = f"{confidence.value:.0%}"
+        yield f"Confidence: {confidence.level}. In tests {share} of such answers showed what was asked for."
+    basis = profile.basis
     left_out = f" {counted(basis.left_out, 'statement')} left out." if basis.left_out else ""
-    return (
+    yield (
         f"{counted(basis.statements, 'statement')} from {counted(basis.papers, 'paper')};"
         f" {basis.relevant} of {counted(basis.scored, 'passage')} relevant.{left_out}"
     )
+    yield _age(profile.age)
 
 
 def _age(age: Age) -> str:
-    """When the cited papers came out, on one line."""
+    """The years in which the cited papers were published, on one line."""
     unknown = f"{counted(age.unknown, 'paper')} without a sure year" if age.unknown else ""
     if not age.years:
         return f"Age: {unknown}."
@@ -458,20 +407,16 @@ def _agreements(profile: EvidenceProfile, is_above: IsAbove, citation_marks: Mar
 
 def _differences(profile: EvidenceProfile, is_above: IsAbove, citation_marks: Marks) -> Iterator[Text]:
     for group in profile.differences:
-        if not _stands_above(group, is_above):
+        # The answer may already have both sides: "But [Seal 2019, p. 3] says otherwise".
+        if not all(is_above(quote) for quote in (*group.some, *group.others)):
             yield from _side(group.some, is_above, citation_marks, "• ", "  ")
             yield from _side(group.others, is_above, citation_marks, "  but ", "      ")
 
 
-def _stands_above(group: Difference, is_above: IsAbove) -> bool:
-    """Whether the answer says both sides already: "But [Seal 2019, p. 3] says otherwise"."""
-    return all(is_above(quote) for quote in (*group.some, *group.others))
-
-
 def _side(quotes: Iterable[Quote], is_above: IsAbove, citation_marks: Marks, first: str, then: str) -> Iterator[Text]:
-    """A line for each quote."""
-    for place, quote in enumerate(quotes):
-        lead = then if place else first
+    """A line for each quote. first, then: what the first line and the others begin with."""
+    for index, quote in enumerate(quotes):
+        lead = then if index else first
         mark = Text(citation_marks.of(quote), style="cyan")
         if is_above(quote):
             yield Text.assemble(lead, mark, " (quoted above)")
@@ -479,14 +424,14 @@ def _side(quotes: Iterable[Quote], is_above: IsAbove, citation_marks: Marks, fir
             yield Text.assemble(lead, (f"“{plain_line(citation_marks.clear(quote.quote))}”", "italic"), " ", mark)
 
 
-# Prints papers in a terminal: lists, counts, everything known about one, what an edit changed.
+# Papers
 
-_UNSURE = "?"  # behind a value that is not sure
+_UNSURE = "?"  # after a value that is not sure
 _LONGEST_VALUE = 500  # characters of a field; JSON has all of them
 
 
 def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings: bool) -> None:
-    """Print one line for each paper. of: papers in the index. warnings: with what was odd about each."""
+    """Print one line for each paper. of: number of papers in the index. warnings: also print each paper's warnings."""
     table = Table("key", "authors", "year", "title", "file", box=None, pad_edge=False, header_style="bold")
     if warnings:
         table.add_column("warnings", style="yellow")
@@ -506,14 +451,14 @@ def show_papers(console: Console, papers: Sequence[Paper], of: int, *, warnings:
         table.add_row(*map(Text, [name_line(paper.key), *marked, name_line(paper.file), *problems]))
     if papers:
         console.print(table)
-    count = f"{of:,} paper{'' if of == 1 else 's'}"
-    line = f"{count}." if len(papers) == of else f"{len(papers):,} of {count}."
+    total = counted(of, "paper")
+    line = f"{total}." if len(papers) == of else f"{len(papers):,} of {total}."
     marks = f" {_UNSURE} means not sure." if any(unsure_fields(paper.metadata) for paper in papers) else ""
     console.print(f"{line}{marks}", style="dim")
 
 
 def show_found(console: Console, hits: Sequence[PaperHit]) -> None:
-    """Print papers that a query found, the best first: label, title, file, and why it was found."""
+    """Print the papers that a query found, best first: label, title, file, and why each was found."""
     for rank, hit in enumerate(hits, 1):
         paper, passage = hit.paper, hit.passage
         cited = paper.label or paper.cited_as
@@ -542,7 +487,7 @@ def show_counts(console: Console, by: By, counts: Sequence[tuple[str, int]]) -> 
 
 
 def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
-    """Print every field with where it came from, the files, the sections and what was odd. files: their names."""
+    """Print every field with its origin, the files, the sections and the warnings. files: names."""
     console.print(Text(name_line(paper.title or paper.file), style="bold"))
     for notice in paper.notices:
         console.print(Text(notice.text, style="bold red" if notice.is_grave else "yellow"))
@@ -573,7 +518,7 @@ def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
 
 
 def show_edit(console: Console, before: Paper, after: Paper, names: Sequence[str]) -> None:
-    """Print the fields with these names as they were and as they are, those that did not change left out."""
+    """Print the old and the new value of the fields with these names that have changed."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     for name in names:
@@ -596,11 +541,11 @@ def _value(field: Field[Any]) -> str:
 
 
 def _origin(field: Field[Any]) -> str:
-    is_guess = field.sure or field.origin == "cited works"
-    return ORIGIN_WORDS[field.origin] if is_guess else f"{ORIGIN_WORDS[field.origin]}, not sure"
+    needs_no_note = field.sure or field.origin == "cited works"  # whose words already say that it is a guess
+    return ORIGIN_WORDS[field.origin] if needs_no_note else f"{ORIGIN_WORDS[field.origin]}, not sure"
 
 
-# Prints the query log in a terminal: a list of questions, and one with its answer; and questions as JSON.
+# The question log
 
 _LONGEST_QUESTION = 200  # characters in a list
 _MARK_STYLES = {"good": "green", "bad": "red"}
@@ -617,10 +562,10 @@ class LoggedSourceJson(Strict):
 
 
 class LoggedJson(Strict):
-    """A question of the log, as `folio log list --json` and `folio log export` write it."""
+    """A question of the log, as `folio log list --json` and `folio log export` print it."""
 
     number: FromOne
-    """What `folio log show` takes."""
+    """The number for `folio log show`."""
     asked: str
     """ISO time in UTC."""
     question: str
@@ -630,39 +575,28 @@ class LoggedJson(Strict):
     refused: bool
     """Whether the papers had no answer."""
     sources: list[LoggedSourceJson]
-    """What the answer cites; empty for a refusal, and for an answer about the library itself."""
+    """The citations of the answer; empty for a refusal, and for an answer about the library itself."""
     chunks: list[Count]
     """Ids of the passages that were the evidence."""
     model: str
-    """What answered."""
+    """The model that answered."""
     confidence: float | None
     """Of the answerer, 0 to 1; null if it gives none."""
     timings_ms: Timings
     feedback: Literal["", "good", "bad"]
-    """What a person thought of the answer; "" if nobody has said."""
+    """A person's rating of the answer; "" without one."""
     trace: TraceJson | None
-    """Of a deep answer: how its evidence was found. null for others, and for one of another version of Folio."""
+    """How the evidence of a deep answer was found; null for other answers, and for another version of Folio."""
 
 
 def entry_json(number: int, entry: LogEntry) -> LoggedJson:
-    return LoggedJson(
-        number=number,
-        asked=entry.asked,
-        question=entry.question,
-        understood_as=entry.standalone_question,
-        answer=entry.answer,
-        refused=is_refusal(entry),
-        sources=[LoggedSourceJson(paper=s.paper, file=s.file, page=s.page, quote=s.quote) for s in entry.sources],
-        chunks=list(entry.chunks),
-        model=entry.model,
-        confidence=entry.confidence,
-        timings_ms=entry.timings_ms,
-        feedback=entry.feedback,
-        trace=from_log(entry.trace),
-    )
+    """A question of the log as JSON."""
+    refused, trace = _is_refusal(entry), from_log(entry.trace)
+    fields = With(entry, number=number, understood_as=entry.standalone_question, refused=refused, trace=trace)
+    return LoggedJson.model_validate(fields)
 
 
-def is_refusal(entry: LogEntry) -> bool:
+def _is_refusal(entry: LogEntry) -> bool:
     """Whether the papers had no answer. An answer about the library itself has no sources either."""
     return not entry.sources and entry.answer == REFUSAL
 
@@ -673,11 +607,10 @@ def show_entries(console: Console, entries: Sequence[tuple[int, LogEntry]], coun
     table.columns[0].justify = "right"
     table.columns[4].overflow = "fold"
     for number, entry in entries:
-        answer = "refused" if is_refusal(entry) else f"{len(entry.sources)} cited"
+        answer = "refused" if _is_refusal(entry) else f"{len(entry.sources)} cited"
         mark = Text(entry.feedback, style=_MARK_STYLES.get(entry.feedback, ""))
-        table.add_row(
-            str(number), _time(entry.asked), mark, answer, Text(short_line(entry.question, _LONGEST_QUESTION))
-        )
+        question = Text(short_line(entry.question, _LONGEST_QUESTION))
+        table.add_row(str(number), _time(entry.asked), mark, answer, question)
     if entries:
         console.print(table)
     rated = f"{counts.good:,} rated good, {counts.bad:,} rated bad"
@@ -686,7 +619,7 @@ def show_entries(console: Console, entries: Sequence[tuple[int, LogEntry]], coun
 
 
 def show_entry(console: Console, number: int, entry: LogEntry) -> None:
-    """Print a question with its answer, its quotes and what is known of both."""
+    """Print a question with its answer, quotes, model, time and rating."""
     console.print(Text(plain_line(entry.question), style="bold"))
     if entry.standalone_question != entry.question:
         console.print(Text(f"Understood as: {plain_line(entry.standalone_question)}", style="dim"))
@@ -711,7 +644,7 @@ def _show_trace(console: Console, trace: TraceJson) -> None:
     rounds, calls = counted(trace.rounds, "round"), counted(trace.calls, "call")
     console.print(Text(f"Searched in {rounds}, {calls} of a model, {trace.seconds:,.1f} s; {scored}:"))
     for event in trace.events:
-        console.print(Text(f"  {logged_line(event)}", style="dim"))
+        console.print(Text(f"  {event_line(event)}", style="dim"))
     if trace.left_out:
         console.print(Text(f"  Steps that the log leaves out: {trace.left_out}", style="dim"))
 
@@ -720,8 +653,6 @@ def _time(asked: str) -> str:
     """ "2026-01-02 03:04" for "2026-01-02T03:04:05+00:00"."""
     return plain_line(asked)[:16].replace("T", " ")
 
-
-# The progress bar of an ingest.
 
 _READING = "Reading and embedding"
 
@@ -743,7 +674,7 @@ class IngestProgressBar:
         self._sizes: dict[str, float] = {}
         self._counts: Counter[str] = Counter()
         self.added = 0
-        self.scan = ""  # how far OCR has come with the scan that it reads
+        self.scan = ""  # the page that OCR is reading: "page 3 of 9 of scan.pdf"
 
     def __enter__(self) -> IngestProgressBar:
         self._progress.start()

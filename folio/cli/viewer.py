@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -57,16 +57,14 @@ _STARTED_S = 1.0
 def verify(
     sources: Sequence[CitedPage], files: Sequence[SourceFile], viewer: str, limits: Limits, first: int = 1
 ) -> int:
-    """Print a link to each of these pages and open the first one, or render them all if no viewer can open it.
+    """Print a link to each of these pages and open the first one; render all of them if no viewer can open it.
 
-    files: those of the library. viewer: as the setting PDF_VIEWER. limits: for rendering a page. first: the number of
-    the first source.
-
-    Returns 1 if a page cannot be shown; the reason is printed. Raises UsageError for a viewer that cannot be run.
+    files: the library's. viewer: as the setting PDF_VIEWER. limits: for rendering a page. first: number of the first
+    source. Returns 1 if a page cannot be shown; the reason is printed. Raises UsageError if the viewer cannot be run.
     """
     code = 0
-    found: list[tuple[CitedPage, Path]] = []
-    paths: dict[str, Path | None] = {}  # of each paper; None once its absence has been reported
+    pages: list[tuple[CitedPage, Path]] = []
+    paths: dict[str, Path | None] = {}  # paper -> its file; None once its absence has been reported
     for number, source in enumerate(sources, first):
         if source.paper not in paths:
             try:
@@ -77,52 +75,44 @@ def verify(
         path = paths[source.paper]
         if path is None:
             continue
-        if not found:
+        if not pages:
             output().print("\nPages", style="bold")
-        found.append((source, path))
+        pages.append((source, path))
         line = f"{number}. {name_line(source.file)}, {plain_line(source.where)}  {_link(path, source.page)}"
         output().print(Text(line), soft_wrap=True)
-    if not found:
+    if not pages or _open(viewer, pages[0][1], pages[0][0].page):
         return code
-    source, path = found[0]
-    if _opened(viewer, path, source.page):
-        return code
-    return max(code, _render(found, limits))
+    return max(code, _render(pages, limits))
 
 
 def _pdf(source: CitedPage, files: Sequence[SourceFile]) -> Path:
     """The PDF of a source's paper, preferably unchanged since it was ingested. Raises PaperError."""
     known = [Path(file.path) for file in files if file.sha256 == source.paper]
-    there = [path for path in known if path.is_file()]
+    present = [path for path in known if path.is_file()]
     if not known:
         raise PaperError(f"{source.file} is no longer in the index.", f"Add its PDF again: {command('ingest FILE')}.")
-    if not there:
+    if not present:
         raise PaperError(
             f"{source.file} is no longer in {known[0].parent}.",
             f"Put it back there, or run `{command('ingest')}` on the folder where it is now.",
         )
-    same = next((path for path in there if sha256_file(path) == source.paper), None)
-    if same is None:
-        changed = f"{source.file} has changed since it was ingested, so its pages may differ."
-        say(f"{changed} Run `{command('ingest')}` to read it again.")
-    return same or there[0]
+    unchanged = next((path for path in present if sha256_file(path) == source.paper), None)
+    if unchanged is None:
+        happened = f"{source.file} has changed since it was ingested, so its pages may differ."
+        say(f"{happened} Run `{command('ingest')}` to read it again.")
+    return unchanged or present[0]
 
 
 def _link(path: Path, page: int) -> str:
     return f"{path.as_uri()}#page={page}"
 
 
-# Opening
-
-
-def _opened(viewer: str, path: Path, page: int) -> bool:
+def _open(viewer: str, path: Path, page: int) -> bool:
     """Open a page in a viewer; returns whether that worked."""
     if viewer == "none":
         return False
     if viewer != "auto":
-        command = [_filled(part, path, page) for part in shlex.split(viewer, posix=os.name != "nt")]
-        fault = _fault(command)
-        if fault:
+        if fault := _start([_filled(part, path, page) for part in shlex.split(viewer, posix=os.name != "nt")]):
             raise UsageError(
                 f"PDF_VIEWER {fault}: {viewer}.",
                 'Set it to a command such as "evince --page-index={page} {file}", to auto or to none.',
@@ -130,12 +120,16 @@ def _opened(viewer: str, path: Path, page: int) -> bool:
         return True
     if not _has_screen():
         return False
-    systems = "open" if sys.platform == "darwin" else "xdg-open"  # the default PDF program, at the first page
-    for name, arguments in {**VIEWERS, systems: ("{file}",)}.items():
+    default = "open" if sys.platform == "darwin" else "xdg-open"  # opens the default PDF program at the first page
+    for name, arguments in {**VIEWERS, default: ("{file}",)}.items():
         program = shutil.which(name)
-        if program and not _fault([program, *(_filled(part, path, page) for part in arguments)]):
+        if program and not _start([program, *(_filled(part, path, page) for part in arguments)]):
             return True
-    return _opened_by_windows(path)
+    if sys.platform == "win32":
+        with suppress(OSError):
+            os.startfile(path)
+            return True
+    return False
 
 
 def _filled(part: str, path: Path, page: int) -> str:
@@ -150,8 +144,8 @@ def _has_screen() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _fault(command: Sequence[str]) -> str:
-    """Start a viewer. Returns what is wrong with it; "" if it keeps running or exits with 0 within a second."""
+def _start(command: Sequence[str]) -> str:
+    """Start a viewer. Returns how it failed; "" if it keeps running or exits with 0 within a second."""
     try:
         viewer = subprocess.Popen(
             command,
@@ -161,46 +155,33 @@ def _fault(command: Sequence[str]) -> str:
             start_new_session=True,  # Ctrl-C in a chat must not stop it
             env={"BROWSER": "x-www-browser", **os.environ},  # otherwise xdg-open also tries terminal browsers
         )
-    except (OSError, ValueError):  # ValueError: it has a NUL in it
+    except (OSError, ValueError):  # ValueError: the command has a NUL
         return "cannot be run"
     try:
         code = viewer.wait(_STARTED_S)
     except subprocess.TimeoutExpired:
-        viewer.returncode = code = 0  # it keeps running; do not wait for it
+        viewer.returncode = code = 0  # do not wait for it
     return f"failed with exit code {code}" if code else ""
 
 
-def _opened_by_windows(path: Path) -> bool:
-    if sys.platform == "win32":
-        try:
-            os.startfile(path)
-        except OSError:
-            return False
-        return True
-    return False
-
-
-# Rendering
-
-
-def _render(found: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
-    """Write an image of each page with its quotes marked and print its path; 1 if a page cannot be rendered."""
+def _render(pages: Sequence[tuple[CitedPage, Path]], limits: Limits) -> int:
+    """Write a picture of each page with its quotes marked and print its path; returns 1 if one cannot be rendered."""
     code = 0
     folder = make_folder("folio-pages-")
-    names = dict(zip(found, _names([source for source, _ in found]), strict=True))
+    names = dict(zip(pages, _names([source for source, _ in pages]), strict=True))
     # In a worker process: a hostile page may take forever, or all memory.
-    guarded = workers.run_guarded(_picture, found, jobs=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
-    with closing(guarded) as drawn:
-        for (source, path), picture in drawn:
+    guarded = workers.run_guarded(_picture, pages, jobs=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+    with closing(guarded) as pictures:
+        for (source, path), picture in pictures:
             if isinstance(picture, PaperError):
-                of = f"{source.file}, {source.where}: " if isinstance(picture, PaperLimit) else ""
-                code = complain(f"{of}{picture.happened}", picture.remedy, picture.exit_code)
+                page = f"{source.file}, {source.where}: " if isinstance(picture, PaperLimit) else ""
+                code = complain(f"{page}{picture.happened}", picture.remedy, picture.exit_code)
                 continue
-            place = folder / names[source, path]
+            target = folder / names[source, path]
             with no_space(folder):
-                place.touch(mode=0o600)
-                place.write_bytes(picture.png)
-            output().print(Text(plain(str(place))), soft_wrap=True)
+                target.touch(mode=0o600)
+                target.write_bytes(picture.png)
+            output().print(Text(plain(str(target))), soft_wrap=True)
             if not all(picture.highlighted):
                 say(f"Some quotes could not be marked on {source.where} of {source.file}.")
     return code
@@ -212,7 +193,7 @@ def _picture(cited: tuple[CitedPage, Path]) -> render.PagePicture:
 
 
 def _names(sources: Sequence[CitedPage]) -> Iterator[str]:
-    """A unique file name for the image of each page."""
+    """A unique file name for the picture of each page."""
     taken: set[str] = set()
     for source in sources:
         stem = re.sub(r"[^\w.-]+", "_", PurePath(source.file).stem).strip("._")[:80] or "paper"

@@ -1,1 +1,1 @@
-"""The HTTP API and the page."""
+"""The HTTP API, and the page in static/."""

@@ -1,7 +1,7 @@
-"""Exports a conversation as Markdown: questions, answers, and the pages cited under each answer. Pure.
+"""Exports a conversation as Markdown, or as the HTML of a Zotero note with links that open the cited pages. Pure.
 
-Text from a paper, a file name or a model never becomes a link, a tag or a heading: it is escaped for CommonMark
-(https://spec.commonmark.org/0.31.2/) and for the extensions of GitHub and pandoc.
+Text from a paper, a file name or a model never becomes a link, a tag or a heading: Markdown is escaped for CommonMark
+(https://spec.commonmark.org/0.31.2/) and for the extensions of GitHub and pandoc. A link comes from zotero/link.py.
 """
 
 from __future__ import annotations
@@ -39,27 +39,8 @@ from folio.shown_text import (
 )
 from folio.zotero.link import checked
 
-# What a question was restricted to, in words, for exports. Pure.
-
-_MOST = 10  # papers that are named
-_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by")
-
-
-def asked_only(scope: Mapping[str, Any] | None) -> str:
-    """The papers and the sections that were asked: "“On Sea Otters”; year 2010-2015 or 2020-"; "" if all were.
-
-    scope: a ScopeJson as a dictionary; None for an answer of an older Folio.
-    """
-    scope = scope or {}
-    papers = [f"“{name_line(paper['title'] or paper['file'])}”" for paper in scope.get("papers", ())]
-    more = [counted(len(papers) - _MOST, "more paper")] if len(papers) > _MOST else []
-    parts = [", ".join([*papers[:_MOST], *more])] if papers else []
-    for field in _FIELDS:
-        if values := scope.get(field):
-            parts.append(f"{field.replace('_', ' ')} {' or '.join(map(name_line, values))}")
-    return "; ".join(parts)
-
-
+_MOST_NAMED = 10  # papers
+_SCOPE_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by")
 _ACTIVE = re.compile(
     r"[\\`*_{}\[\]<>#|~$&@^]"  # anywhere
     r"|:(?=//)|(?<=www)\."  # in URLs, which GitHub turns into links
@@ -70,7 +51,7 @@ _NUMBER = re.compile(r"\A\d{1,9}(?=[.)])")  # list numbers at the start of a lin
 
 
 def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool = False) -> str:
-    """replies: ChatReply objects of the web API as dictionaries, in order. numbered: cite by place in the sources."""
+    """replies: ChatReply objects of the web API as dictionaries, in order. numbered: cite by number of the source."""
     parts = [f"# {_escaped(title)}"]
     for reply in replies:
         parts += _turn(_with_numbers(reply) if numbered else reply)
@@ -80,39 +61,40 @@ def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool
 
 
 def _with_numbers(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """A reply whose citations have the number of their page in its sources as `mark`, which no other text in it has."""
-    pages = merge_by_page(_source(citation) for citation in reply["citations"])
+    """A reply whose citations have as `mark` the number of their page in the sources; its texts lose such numbers."""
+    pages = merge_by_page(map(_source, reply["citations"]))
     numbers = {(page.paper, page.page): number for number, page in enumerate(pages, 1)}
 
-    def within(value: Any) -> Any:
+    def marked(value: Any) -> Any:
         if isinstance(value, list):
-            return [within(item) for item in value]
+            return [marked(item) for item in value]
         if not isinstance(value, dict):
             return value
-        found = {name: within(item) for name, item in value.items()}
-        found |= {name: without_numbers(found[name]) for name in ("text", "quote") if isinstance(found.get(name), str)}
+        fields = {name: marked(item) for name, item in value.items()}
+        texts = [name for name in ("text", "quote") if isinstance(fields.get(name), str)]
+        fields |= {name: without_numbers(fields[name]) for name in texts}
         if number := numbers.get((value.get("paper", ""), value.get("page", 0))):
-            found["mark"] = number_mark(number, (value.get("notice") or {}).get("mark", ""))
-        return found
+            fields["mark"] = number_mark(number, (value.get("notice") or {}).get("mark", ""))
+        return fields
 
-    shown = ("sentences", "citations", "left_out", "evidence_profile")
-    return {**reply, **{name: within(reply[name]) for name in shown if name in reply}}
+    names = ("sentences", "citations", "left_out", "evidence_profile")
+    return {**reply, **{name: marked(reply[name]) for name in names if name in reply}}
 
 
 def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     """The paragraphs of a question and its answer."""
-    sources = merge_by_page(_source(citation) for citation in reply["citations"])
+    sources = merge_by_page(map(_source, reply["citations"]))
     yield f"## {_escaped(reply['message'])}"
     if reply["standalone_question"] != reply["message"].strip():
         yield f"Understood as: {_escaped(reply['standalone_question'])}"
-    if only := asked_only(reply.get("scope")):
-        yield f"Asked only: {_escaped(only)}"
+    if scope := _scope_words(reply.get("scope")):
+        yield f"Asked only: {_escaped(scope)}"
     if reply["refused"] or reply.get("remark"):
         yield f"*{_escaped(reply['answer'])}*"
     for warning in reply.get("warnings", ()):
         yield f"**{_escaped(warning)}**"
     if reply["sentences"] and (short := reply["sentences"][0].get("short")):
-        yield _short(reply["sentences"][0], short)
+        yield _short_answer(reply["sentences"][0], short)
     before = Section()
     for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
         yield from _headings(section, before)
@@ -121,37 +103,39 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
             yield "\n".join(_item("- ", "\n\n".join(_paragraphs([sentence]))) for sentence in sentences)
         else:
             yield from _paragraphs(sentences)
-    if note := legend([said.get("verified_by", "") for said in reply["sentences"] if _is_reworded(said)]):
+    if note := _legend(reply):
         yield f"*{_escaped(note)}*"
     if profile := reply.get("evidence_profile"):
         yield from _profile(profile)
     if reply["notice"]:
         yield f"Note: {_with_code(reply['notice'])}"
     if trace := reply.get("trace"):
-        yield f"*{_searched(trace)}*"
+        yield f"*{_search_summary(trace)}*"
     if sources:
         yield "### Sources"
-    texts = [said["text"] for said in reply["sentences"]]
+    texts = [sentence["text"] for sentence in reply["sentences"]]
     for number, source in enumerate(sources, 1):
         yield from _source_item(number, source, texts)
     if left_out := reply.get("left_out"):
         yield f"### {LEFT_OUT}"
         yield "The papers do not support these statements of the model:"
-        yield "\n".join(_item("- ", _left_out(rejected)) for rejected in left_out)
+        items = (f"{_statement(each['text'])}{_BREAK}*Reason: {_escaped(each['reason'])}*" for each in left_out)
+        yield "\n".join(_item("- ", item) for item in items)
 
 
 def _profile(profile: Mapping[str, Any]) -> Iterator[str]:
-    """What the answer rests on: where its papers agree and differ, and what they leave open."""
+    """The evidence profile: where the papers agree and differ, and what they leave open."""
     yield f"### {ABOUT_EVIDENCE}"
-    if sure := profile["confidence"]:
-        yield f"Confidence: {sure['level']}. In tests {sure['value']:.0%} of such answers showed what was asked for."
+    if confidence := profile["confidence"]:
+        share = f"{confidence['value']:.0%}"
+        yield f"Confidence: {confidence['level']}. In tests {share} of such answers showed what was asked for."
     sides = [(group["some"], group["others"]) for group in profile["differences"]]
     differing = ["\n\n".join((_quoted(some), "but", _quoted(others))) for some, others in sides]
     parts = ((AGREE, map(_quoted, profile["agreements"])), (DIFFER, differing))
     for heading, items in (*parts, (OPEN, map(_quoted, ([quote] for quote in profile["open_questions"])))):
-        if listed := "\n".join(_item("- ", text) for text in items):
+        if bullets := "\n".join(_item("- ", text) for text in items):
             yield f"#### {heading}"
-            yield listed
+            yield bullets
 
 
 def _quoted(quotes: Iterable[Mapping[str, Any]]) -> str:
@@ -159,8 +143,8 @@ def _quoted(quotes: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join(f"“{_escaped(quote['quote'])}” {_marks([quote])[0]}" for quote in quotes)
 
 
-def _searched(trace: Mapping[str, Any]) -> str:
-    """What a deep search took, on a line; its steps are left out."""
+def _search_summary(trace: Mapping[str, Any]) -> str:
+    """A line about a deep search, without its steps."""
     read = [event for event in trace["events"] if event["event"] == "evidence"]
     relevant = sum((event["relevance"] or 0) >= RELEVANT for event in read)
     papers = len({event["paper"] for event in read})
@@ -171,8 +155,8 @@ def _searched(trace: Mapping[str, Any]) -> str:
     )
 
 
-def _short(sentence: Mapping[str, Any], short: Sequence[int]) -> str:
-    """A short answer in bold, with the page that it is on."""
+def _short_answer(sentence: Mapping[str, Any], short: Sequence[int]) -> str:
+    """A short answer in bold with its page."""
     answer = sentence["text"][short[0] : short[1]]
     on_page = [cited for cited in sentence["citations"] if stands_in(answer, [cited["quote"]])]
     return f"**{_escaped(answer)}** {_marks((on_page or sentence['citations'])[:1])[0]}"
@@ -189,7 +173,7 @@ def _headings(section: Section, before: Section) -> Iterator[str]:
 
 
 def _paragraphs(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Sentences that are quoted in a paragraph, all others in one of their own: with several lines, or reworded."""
+    """Quoted sentences together; a sentence with several lines, or reworded, as a paragraph of its own."""
     for alone, together in groupby(sentences, _stands_alone):
         if not alone:
             yield " ".join(map(_sentence, together))
@@ -203,10 +187,6 @@ def _paragraphs(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
                 yield "\n>\n".join(f"> “{_escaped(quote)}”" for quote in quotes)
 
 
-def _is_reworded(sentence: Mapping[str, Any]) -> bool:
-    return bool(sentence.get("outcome") == "reworded")  # an older Folio kept no outcome
-
-
 def _stands_alone(sentence: Mapping[str, Any]) -> bool:
     several = len(statement_lines(sentence["text"])) > 1
     is_excerpt = Section.parse(sentence["section"]).heading in EXCERPTS
@@ -214,12 +194,8 @@ def _stands_alone(sentence: Mapping[str, Any]) -> bool:
 
 
 def _item(bullet: str, text: str) -> str:
-    """An item of a list: its lines stand under the first one."""
+    """An item of a list, with all lines indented alike."""
     return bullet + indent(text, " " * len(bullet)).lstrip(" ")
-
-
-def _left_out(rejected: Mapping[str, Any]) -> str:
-    return f"{_statement(rejected['text'])}{_BREAK}*Reason: {_escaped(rejected['reason'])}*"
 
 
 def _statement(text: str, marks: Sequence[Sequence[int]] = ()) -> str:
@@ -231,22 +207,22 @@ def _statement(text: str, marks: Sequence[Sequence[int]] = ()) -> str:
         for number, piece in enumerate(part.split("\n")):
             if number:
                 lines.append("")
-            inked = piece.strip(" ")
-            bold = f"**{_spaced(inked, starts=not lines[-1])}**" if inked and is_marked else ""
-            lines[-1] += piece.replace(inked, bold, 1) if bold else _spaced(piece, starts=not lines[-1])
+            words = piece.strip(" ")
+            bold = f"**{_spaced(words, starts=not lines[-1])}**" if words and is_marked else ""
+            lines[-1] += piece.replace(words, bold, 1) if bold else _spaced(piece, starts=not lines[-1])
     return _BREAK.join(lines)
 
 
 def _spaced(line: str, *, starts: bool) -> str:
-    """A part of a line, escaped. starts: whether the line begins with it."""
+    """A part of a line, escaped. starts: whether it is the start of the line."""
     text = line.lstrip(" ") if starts else line
     return "&nbsp;" * (len(line) - len(text)) + re.sub(" (?= )", "&nbsp;", _markup_escaped(text))
 
 
 def _sentence(sentence: Mapping[str, Any]) -> str:
-    """A sentence with the pages that support it, and those that contradict it. Below several lines, they have one."""
+    """A sentence with the pages that support it and that contradict it, on a new line if it has several lines."""
     sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
-    statement = _statement(sentence["text"], sentence.get("marks", ()))  # an older Folio kept none
+    statement = _statement(sentence["text"], sentence.get("marks", ()))  # an older Folio stored none
     line = f"{sign}{statement}{_BREAK if _BREAK in statement else ' '}{' '.join(_marks(sentence['citations']))}"
     others = _marks(sentence["against"])
     if others:
@@ -261,7 +237,7 @@ def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterator[str]:
-    """An item of the numbered list of sources: the page, and its quotes that do not stand in the texts."""
+    """An item of the numbered list of sources: the page, and its quotes that are not in the texts."""
     title = f". {_escaped(name_line(source.title))}" if source.title.strip() else ""
     item = f"{number}. "
     place = ", ".join((source.where, *source.sections))
@@ -280,36 +256,20 @@ def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One line for each cited paper, with its pages."""
     papers: dict[str, tuple[str, str, set[int]]] = {}
     for citation in (citation for reply in replies for citation in reply["citations"]):
-        paper = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
-        paper[2].add(citation["page"])
+        _, _, pages = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
+        pages.add(citation["page"])
     for title, file, pages in papers.values():
         yield f"- {_escaped(reference_line('', name_line(title), name_line(file), sorted(pages)))}"
 
 
-def _source(citation: Mapping[str, Any]) -> CitedPage:
-    quotes = ((citation["quote"], citation["support"]),)
-    return CitedPage(
-        citation["paper"],
-        citation["file"],
-        citation["title"],
-        citation["page"],
-        citation["label"],
-        quotes,
-        tuple(filter(None, [citation.get("section", "")])),  # an older Folio kept none
-        checked(citation.get("zotero", "")),
-        published=published_in(citation.get("venue", ""), citation.get("year")),
-        notice=(citation.get("notice") or {}).get("text", ""),
-    )
-
-
 def _with_code(text: str) -> str:
-    """A message of Folio, escaped, whose commands in backticks are code."""
+    """A message of Folio, escaped, with its commands as code."""
     parts = split_commands(plain_line(text))
     return "".join(f"`{part}`" if is_command else _markup_escaped(part) for part, is_command in parts)
 
 
 def _escaped(text: str) -> str:
-    """Text of others on one line, escaped."""
+    """Foreign text on one line, escaped."""
     return _markup_escaped(plain_line(text))
 
 
@@ -317,17 +277,56 @@ def _markup_escaped(line: str) -> str:
     return _NUMBER.sub(r"\g<0>\\", _ACTIVE.sub(r"\\\g<0>", line))
 
 
-# Exports answers as a note for Zotero: its HTML, with links that open the cited pages there. Pure.
-#
-# Zotero's notes are HTML in a `div` with the number of their schema. All text of others is escaped, and a link is one
-# of zotero/link.py or none.
+# Both formats
+
+
+def _scope_words(scope: Mapping[str, Any] | None) -> str:
+    """What a question was restricted to: "“On Sea Otters”; year 2010-2015 or 2020-"; "" for the whole library.
+
+    scope: a ScopeJson as a dictionary; None for an answer of an older Folio.
+    """
+    scope = scope or {}
+    papers = [f"“{name_line(paper['title'] or paper['file'])}”" for paper in scope.get("papers", ())]
+    more = [counted(len(papers) - _MOST_NAMED, "more paper")] if len(papers) > _MOST_NAMED else []
+    parts = [", ".join([*papers[:_MOST_NAMED], *more])] if papers else []
+    for field in _SCOPE_FIELDS:
+        if values := scope.get(field):
+            parts.append(f"{field.replace('_', ' ')} {' or '.join(map(name_line, values))}")
+    return "; ".join(parts)
+
+
+def _is_reworded(sentence: Mapping[str, Any]) -> bool:
+    return bool(sentence.get("outcome") == "reworded")  # an older Folio stored no outcome
+
+
+def _legend(reply: Mapping[str, Any]) -> str:
+    """The meaning of the sign before reworded statements; "" without any."""
+    return legend([sentence.get("verified_by", "") for sentence in reply["sentences"] if _is_reworded(sentence)])
+
+
+def _source(citation: Mapping[str, Any]) -> CitedPage:
+    return CitedPage(
+        citation["paper"],
+        citation["file"],
+        citation["title"],
+        citation["page"],
+        citation["label"],
+        quotes=((citation["quote"], citation["support"]),),
+        sections=tuple(filter(None, [citation.get("section", "")])),  # an older Folio stored none
+        zotero=checked(citation.get("zotero", "")),
+        published=published_in(citation.get("venue", ""), citation.get("year")),
+        notice=(citation.get("notice") or {}).get("text", ""),
+    )
+
+
+# A note for Zotero: HTML in a `div` with the number of Zotero's schema
 
 _SCHEMA = 9  # of Zotero 6 and 7
 _NBSP = "\u00a0"
 
 
 def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
-    """replies: ChatReply objects of the web API as dictionaries, in order; of several each is under its question."""
+    """replies: ChatReply objects of the web API as dictionaries, in order; several get their questions as headings."""
     parts = [_element("h1", _text(title))]
     for reply in replies:
         if len(replies) > 1:
@@ -337,29 +336,28 @@ def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _answer(reply: Mapping[str, Any]) -> Iterator[str]:
-    if only := asked_only(reply.get("scope")):
-        yield _paragraph(_text(f"Asked only: {only}"))
+    if scope := _scope_words(reply.get("scope")):
+        yield _paragraph(_text(f"Asked only: {scope}"))
     if reply["refused"] or reply["remark"]:
         yield _paragraph(_text(reply["answer"]))
     for warning in reply.get("warnings", ()):
         yield _paragraph(_element("strong", _text(warning)))
-    for written, sentences in groupby(reply["sentences"], lambda sentence: str(sentence["section"])):
-        section = Section.parse(written)
+    for section, sentences in groupby(reply["sentences"], lambda sentence: Section.parse(sentence["section"])):
         if heading := section.subheading or section.heading:
             yield _element("h3", _text(heading))
         for sentence in sentences:
             yield from _note_sentence(sentence)
-    if said := legend([each.get("verified_by", "") for each in reply["sentences"] if _is_reworded(each)]):
-        yield _paragraph(_text(said))
+    if note := _legend(reply):
+        yield _paragraph(_text(note))
     if reply["notice"]:
         yield _paragraph(_with_html_code(f"Note: {reply['notice']}"))
-    if sources := merge_by_page(_note_source(citation) for citation in reply["citations"]):
+    if sources := merge_by_page(map(_source, reply["citations"])):
         yield _element("h3", "Sources")
         yield _element("ol", "".join(_element("li", "".join(_note_source_item(source))) for source in sources))
 
 
 def _note_sentence(sentence: Mapping[str, Any]) -> Iterator[str]:
-    """A statement with its citations, and the quotes beneath it if it is a model's."""
+    """A statement with its citations, and its quotes below if it is reworded."""
     if sentence.get("instead_of"):
         yield _paragraph(_element("em", _text(IN_PLACE)))
     lines = map(_indented, statement_lines(sentence["text"]))
@@ -379,7 +377,7 @@ def _indented(line: str) -> str:
 
 
 def _note_marks(citations: Iterable[Mapping[str, Any]]) -> str:
-    """Citations as Folio shows them, "[otters.pdf p.7]", each page once; a link where the paper is in Zotero."""
+    """Citations as Folio shows them, "[otters.pdf p.7]", each page once; as a link if the paper is in Zotero."""
     marks: dict[str, str] = {}
     for cited in citations:
         marks.setdefault(mark_again(str(cited["shown"]), cited["page"]), checked(cited.get("zotero", "")))
@@ -393,14 +391,6 @@ def _note_source_item(source: CitedPage) -> Iterator[str]:
     notice = f" {_element('strong', _text(source.notice))}" if source.notice else ""
     yield _paragraph(place + notice + link)
     yield from (_quote(quote) for quote, _ in source.quotes)
-
-
-def _note_source(citation: Mapping[str, Any]) -> CitedPage:
-    quotes = ((citation["quote"], citation["support"]),)
-    sections = tuple(filter(None, [citation.get("section", "")]))  # an older Folio kept none
-    names = (citation["paper"], citation["file"], citation["title"], citation["page"], citation["label"])
-    notice = (citation.get("notice") or {}).get("text", "")
-    return CitedPage(*names, quotes, sections, checked(citation.get("zotero", "")), notice=notice)
 
 
 def _quote(quote: str) -> str:
@@ -420,11 +410,11 @@ def _element(tag: str, content: str) -> str:
 
 
 def _with_html_code(text: str) -> str:
-    """A message of Folio, escaped, whose commands in backticks are code."""
+    """A message of Folio, escaped, with its commands as code."""
     parts = split_commands(plain_line(text))
     return "".join(_element("code", escape(part)) if is_command else escape(part) for part, is_command in parts)
 
 
 def _text(text: str) -> str:
-    """Text of others on one line, escaped."""
+    """Foreign text on one line, escaped."""
     return escape(plain_line(text))

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -16,35 +15,25 @@ from folio.ingest.discovery import Status
 from folio.papers.identifiers import Identifier, find_identifier, parse_identifier
 from folio.papers.model import Paper, SourceFile
 from folio.papers.work import Work
+from folio.schema import web as schema
 from folio.schema.papers import paper_json
-from folio.schema.web import (
-    DiscoverQuery,
-    DiscoverReply,
-    FetchDoneEvent,
-    FetchedEvent,
-    FetchFailedEvent,
-    FetchNoticeEvent,
-    FetchProgressEvent,
-    FetchStage,
-    candidate_json,
-)
 from folio.services.answers import SearchQuery, SearchSource
 from folio.services.keep import Candidate, Followed, PaperFound, candidates, keep_followed, link_papers
 from folio.store import works
 from folio.store.works import KeptWork
 from folio.system.files import sha256_file
-from folio.web.papers import PaperFiles, Upload, unknown_paper
+from folio.web.papers import PaperFiles, Upload, require_papers
 from folio.web.stream import SendEvent, StageProgress
 
 Check = Callable[[], None]  # raises to cancel
 _START = f"Start it with `{command('serve --online')}`, or set `ONLINE=true`."
-_OFF = f"Off: this Folio asks no service on the internet. {_START}"
+_OFF = f"Off: this Folio contacts no service on the internet. {_START}"
 _BY_HAND = "Get the file in a browser, and drop it onto the page."
 _ON = "On: searches go to OpenAlex, Semantic Scholar or arXiv. Papers are downloaded from where they are free to read."
 
 
 class Services(Protocol):
-    """What a request may ask of the services. See folio/services/online.py."""
+    """Services on the internet during one request. See folio/services/online.py."""
 
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]: ...
 
@@ -56,7 +45,7 @@ class Services(Protocol):
 
 
 class Online(Protocol):
-    """The services, as the command that may open the network gives them to the server."""
+    """Opens the services. Only a command that may use the internet gives this to the server."""
 
     def opened(self, notice: Callable[[str], None], check_cancelled: Check) -> AbstractContextManager[Services]: ...
 
@@ -65,7 +54,7 @@ class PaperFetcher:
     """Thread-safe."""
 
     def __init__(self, app: App, paper_files: PaperFiles, online: Online | None) -> None:
-        """online: None if the server may ask nobody."""
+        """online: None if the server may not use the internet."""
         self._app = app
         self._paper_files = paper_files
         self._online = online
@@ -77,120 +66,118 @@ class PaperFetcher:
 
     @property
     def note(self) -> str:
-        """What may be asked, in words."""
+        """Whether and which services are contacted, as a sentence for people."""
         return _ON if self.is_online else _OFF
 
-    def discover(self, query: DiscoverQuery, check_cancelled: Check) -> DiscoverReply:
-        """The works that are wanted, and which of them are here. Raises NetworkOff, UsageError, SourceError."""
+    def discover(self, query: schema.DiscoverQuery, check_cancelled: Check) -> schema.DiscoverReply:
+        """The works that match, and which of them are in the library. Raises NetworkOff, UsageError, SourceError."""
         online = self._require_online()
         notices: list[str] = []
         identifier = find_identifier(query.query)
         with online.opened(notices.append, check_cancelled) as services:
             if identifier:
-                said = [work for work in services.find([identifier]) if work]
+                found = [work for work in services.find([identifier]) if work]
             else:
-                said = [work for group in services.search(query.to_search(), query.source) for work in group]
-        papers, kept = self._papers()
-        found = candidates(said, papers, self._folder, kept)
-        return DiscoverReply(works=[candidate_json(each) for each in found], notices=notices)
+                found = [work for group in services.search(query.to_search(), query.source) for work in group]
+        papers, marks = self._papers()
+        works = [schema.candidate_json(each) for each in candidates(found, papers, self._folder, marks)]
+        return schema.DiscoverReply(works=works, notices=notices)
 
     def require_fetchable(self, ids: Sequence[str]) -> list[tuple[str, Identifier]]:
-        """The ids with what they say. Raises NetworkOff, UsageError, StoreMismatch."""
+        """The ids with their identifiers. Raises NetworkOff, UsageError, StoreMismatch."""
         self._require_online()
         self._papers()
         return [(id, parse_identifier(id)) for id in dict.fromkeys(ids)]
 
     def fetch(
         self,
-        wanted: Sequence[tuple[str, Identifier]],
+        ids: Sequence[tuple[str, Identifier]],
         send: SendEvent,
         check_cancelled: Check,
         check_stopping: Check,
-    ) -> FetchDoneEvent:
-        """Download works and ingest them, one after the other. What fails is sent, and does not end the others.
+    ) -> schema.FetchDoneEvent:
+        """Download works and ingest them, one after the other. A failure is sent as an event; the others continue.
 
-        check_cancelled: raises once nobody waits. check_stopping: raises once the server stops; a file that is whole is
-        ingested unless it does. Raises NetworkOff, StoreBusy, StoreMismatch, ModelError, DiskFull.
+        check_cancelled: raises once the client has left. check_stopping: raises once the server stops; until then, a
+        complete file is ingested even for a client that has left. Raises NetworkOff, StoreBusy, StoreMismatch,
+        ModelError, DiskFull.
         """
         online = self._require_online()
         counts: Counter[str] = Counter()
 
         def notice(text: str) -> None:
             check_cancelled()
-            send("notice", FetchNoticeEvent(text=text))
+            send("notice", schema.FetchNoticeEvent(text=text))
 
         with online.opened(notice, check_cancelled) as services:
-            said = services.find([identifier for _, identifier in wanted])
-            for (id, _), work in zip(wanted, said, strict=True):
+            works = services.find([identifier for _, identifier in ids])
+            for (id, _), work in zip(ids, works, strict=True):
                 check_cancelled()
                 try:
                     fetched = self._fetch(id, work, services, send, check_stopping)
                 except (PaperError, SourceError) as error:
                     counts["failed"] += 1
-                    failed = FetchFailedEvent(
-                        id=id, title=work.title if work else "", error=error.happened, remedy=error.remedy
+                    title = work.title if work else ""
+                    send(
+                        "failed", schema.FetchFailedEvent(id=id, title=title, error=error.happened, remedy=error.remedy)
                     )
-                    send("failed", failed)
                 else:
                     counts["unchanged" if fetched.status in ("unchanged", "duplicate") else "added"] += 1
                     send("added", fetched)
-        return FetchDoneEvent(added=counts["added"], unchanged=counts["unchanged"], failed=counts["failed"])
+        return schema.FetchDoneEvent(added=counts["added"], unchanged=counts["unchanged"], failed=counts["failed"])
 
     def _fetch(
         self, id: str, work: Work | None, services: Services, send: SendEvent, check_stopping: Check
-    ) -> FetchedEvent:
+    ) -> schema.FetchedEvent:
         if work is None:
-            raise SourceError("No service has it.", "Check the identifier, or try again later.")
-        papers, kept = self._papers()
-        (found,) = candidates([work], papers, self._folder, kept)
-        if found.paper_id:
-            return self._fetched(id, found.paper_id, "unchanged")
-        report = partial(_report, send, id, work.title)
+            raise SourceError("No service has this work.", "Check the identifier, or try again later.")
+        papers, marks = self._papers()
+        (candidate,) = candidates([work], papers, self._folder, marks)
+        if candidate.paper_id:
+            return self._fetched(id, candidate.paper_id, "unchanged")
+
+        def report(stage: schema.FetchStage, done: int, of: int) -> None:
+            send("progress", schema.FetchProgressEvent(id=id, title=work.title, stage=stage, done=done, of=of))
+
         report("downloading", 0, 0)
         reasons: list[str] = []
-        if not services.download(found, reasons.append):
+        if not services.download(candidate, reasons.append):
             raise SourceError(f"No PDF could be downloaded: {' '.join(reasons)}", _BY_HAND)
-        file = SourceFile(str(found.path), found.path.name, sha256_file(found.path))
-        # Not "new", as an upload is: a download that is whole stays, also where it cannot be read.
-        upload = Upload(file, is_new=False)
-        said = PaperFound(found.works, "fetched", 1.0)
-        outcome = self._paper_files.ingest(upload, StageProgress(report, check_stopping), said)
+        file = SourceFile(str(candidate.path), candidate.path.name, sha256_file(candidate.path))
+        upload = Upload(file, is_new=False)  # unlike a new upload, a complete download stays even if it is unreadable
+        found = PaperFound(candidate.works, "fetched", 1.0)
+        outcome = self._paper_files.ingest(upload, StageProgress(report, check_stopping), found)
         return self._fetched(id, file.sha256, outcome.status, outcome.notes)
 
-    def _fetched(self, id: str, paper: str, status: Status, notes: Sequence[str] = ()) -> FetchedEvent:
+    def _fetched(self, id: str, paper: str, status: Status, notes: Sequence[str] = ()) -> schema.FetchedEvent:
         with closing(self._app.open_library()) as library:
-            found, added = library.papers_by_id([paper]), library.added()
-        if not found or paper not in added:
+            papers, added = library.papers_by_id([paper]), library.added()
+        if not papers or paper not in added:
             raise PaperError("The paper was removed while it was added.", "Add it again if you want it.")
-        return FetchedEvent(id=id, status=status, paper=paper_json(found[0], added[paper]), notes=list(notes))
+        return schema.FetchedEvent(id=id, status=status, paper=paper_json(papers[0], added[paper]), notes=list(notes))
 
     def look_up_citations(self, paper: str, check_cancelled: Check) -> None:
-        """Ask what a paper cites and what cites it, and keep that.
+        """Look up the works that a paper cites and that cite it, and store them.
 
-        Raises NetworkOff, NotKnown, StoreBusy, and SourceError if no service says anything.
+        Raises NetworkOff, NotKnown, StoreBusy, and SourceError if no service knows the paper.
         """
         online = self._require_online()
         with closing(self._app.open_library()) as library:
-            found = library.papers_by_id([paper])
-            if not found:
-                raise unknown_paper()
+            (stored,) = require_papers(library, [paper])
             kept = works.of_paper(library.database, paper)
         failures: list[str] = []
         with online.opened(failures.append, check_cancelled) as services:
-            followed = services.follow(found[0], kept)
+            followed = services.follow(stored, kept)
         if not any(each.expansion.starts for each in followed):
             happened = " ".join(["No service is known to have this paper.", *failures])
-            raise SourceError(happened, "Correct its title, or give it its DOI, with Edit.")
+            raise SourceError(happened, "Use Edit to correct its title or to add its DOI.")
         with self._paper_files.writing(), closing(self._app.open_library()) as library:
             for each in followed:
                 keep_followed(library, each)
             link_papers(library)
 
     def _papers(self) -> tuple[list[Paper], dict[str, str]]:
-        """The papers of the index, and what their works are recognised by; none before the first ingest.
-
-        Raises StoreMismatch.
-        """
+        """The papers in the index, and the marks of their works; none before the first ingest. Raises StoreMismatch."""
         try:
             library = self._app.open_library()
         except StoreMissing:
@@ -202,9 +189,5 @@ class PaperFetcher:
 
     def _require_online(self) -> Online:
         if self._online is None:
-            raise NetworkOff("This Folio may not ask services on the internet.", _START)
+            raise NetworkOff("This Folio may not contact services on the internet.", _START)
         return self._online
-
-
-def _report(send: SendEvent, id: str, title: str, stage: FetchStage, done: int, of: int) -> None:
-    send("progress", FetchProgressEvent(id=id, title=title, stage=stage, done=done, of=of))

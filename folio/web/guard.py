@@ -3,17 +3,16 @@
 A browser sends requests to 127.0.0.1 on behalf of any page of any site. The checks:
 
 - Host: a site whose name resolves to this computer (DNS rebinding) still sends its own name.
-- Origin and Sec-Fetch-Site: these name the page that sent the request, whether on another site or on another server on
-  this computer. https://www.w3.org/TR/fetch-metadata/ has the rules; programs that are not browsers send neither and
-  are let through.
+- Origin and Sec-Fetch-Site: these name the page that sent the request, on another site or another server of this
+  computer. https://www.w3.org/TR/fetch-metadata/ has the rules; programs other than browsers send neither and pass.
 - Content-Type: a body that a page can post without a CORS preflight (text/plain, a form) reaches no handler.
-- A token, if other computers can reach the server; only ALIVE is answered without one.
+- A token, if other computers can reach the server; only ALIVE needs none.
 
-Behind a balancer, the Host and the Origin are those that people use (AccessRules.public_url). X-Forwarded-* headers are
-not read: anybody may send them.
+Behind a balancer, Host and Origin have the public address (AccessRules.public_url). X-Forwarded-* headers are ignored,
+because anybody may send them.
 
 The headers of every response forbid loading anything from outside and being shown in a frame. Nothing is buffered:
-events are sent as they come.
+events are sent at once.
 """
 
 from __future__ import annotations
@@ -22,21 +21,17 @@ import asyncio
 import hmac
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qs
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folio.errors import FolioError
 from folio.system.network import is_loopback
 
-# ASGI's own types: https://asgi.readthedocs.io/en/latest/specs/www.html
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 COOKIE = "folio_token"
@@ -63,25 +58,25 @@ MAX_HEAD_BYTES = 2**16  # of the address and the headers
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # can be bound to, but not opened
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z._-]+)(?::([0-9]{1,5}))?")
-# Says that the server answers, and nothing else: for balancers, which have no token
+# Tells balancers, which have no token, that the server is alive, and nothing else
 ALIVE = "/alive"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SAFE = frozenset({"GET", "HEAD"})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-# A link to these from another site would make Folio ask services on the internet.
+# Links to these from other sites are refused: they would make Folio contact services on the internet.
 _NOT_LINKED = frozenset({"/discover"})
 _MEDIA_TYPES = frozenset({"application/json", "application/pdf", "multipart/form-data"})
 
 
 @dataclass(frozen=True)
 class AccessRules:
-    """Which hosts and token a request must have.
+    """The hosts and the token that requests must have.
 
-    host: the address or name that the server is bound to
-    port: the port that it listens on
-    token: the token that each request must send; None if none is needed
+    host: address or name that the server is bound to
+    port: port that it listens on
+    token: token that each request must send; None if none is needed
     names: further names of this computer that are accepted as host
-    public_url: where a balancer in front of the server is reached, such as "https://papers.example.org"; "" without one
+    public_url: address of a balancer in front of the server, such as "https://papers.example.org"; "" without one
     """
 
     host: str
@@ -100,24 +95,23 @@ class AccessRules:
         return f"http://{host}:{self.port}/"
 
     def parse_host(self, authority: str) -> Origin | None:
-        """Where a request with this Host header was sent to; None if it is not accepted.
+        """The target of a request with this Host header; None if it is not accepted.
 
         A server that other computers can reach accepts every IP address: DNS rebinding needs a name.
         """
         public = parse_origin(self.public_url)
         if public and _origin(public.scheme, authority) == public:
             return public
-        found = _origin("http", authority)
-        if found is None or found.port != self.port:
+        host = _origin("http", authority)
+        if host is None or host.port != self.port:
             return None
-        known = _LOOPBACK | {self.host.lower(), *(other.lower() for other in self.names)}
-        if found.name in known or (not is_loopback(self.host) and _is_ip_address(found.name)):
-            return found
-        return None
+        known = _LOOPBACK | {self.host.lower(), *(name.lower() for name in self.names)}
+        is_accepted = host.name in known or (not is_loopback(self.host) and _is_ip_address(host.name))
+        return host if is_accepted else None
 
 
 class Origin(NamedTuple):
-    """Where a page comes from: "http", "localhost", 8420."""
+    """The origin of a page: "http", "localhost", 8420."""
 
     scheme: str
     name: str
@@ -125,15 +119,15 @@ class Origin(NamedTuple):
 
 
 def parse_origin(text: str) -> Origin | None:
-    """The parts of "http://LOCALHOST:8420"; None if it is no origin of a web page."""
+    """The parts of "http://LOCALHOST:8420"; None for anything else than the origin of a web page."""
     scheme, _, authority = text.partition("://")
     return _origin(scheme, authority)
 
 
 def _origin(scheme: str, authority: str) -> Origin | None:
-    found = _AUTHORITY.fullmatch(authority.lower())
+    match = _AUTHORITY.fullmatch(authority.lower())
     default = _DEFAULT_PORTS.get(scheme)
-    return Origin(scheme, found[1], int(found[2] or default)) if found and default else None
+    return Origin(scheme, match[1], int(match[2] or default)) if match and default else None
 
 
 def _is_ip_address(name: str) -> bool:
@@ -181,13 +175,12 @@ class RequestGuard:
         try:
             await self.app(scope, exchange.receive, exchange.send)
         except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise  # the server stops
+            raise  # the server is stopping
         except BaseException as error:
             if exchange.cut_off:
                 return
             if not exchange.started:
-                # Sent here and not by the server, so that this response has the security headers too.
-                await exchange.refuse(_FAILED)
+                await exchange.refuse(_FAILED)  # here and not in the server, to add the security headers
             if isinstance(error, Exception):
                 raise
             raise RuntimeError(f"{type(error).__name__}: {error}") from error  # such as a panic in Rust
@@ -197,36 +190,36 @@ class RequestGuard:
         return {**ALWAYS, "content-security-policy": self.policies[max(matching, key=len, default="/")]}
 
     def _is_sign_in(self, request: _Request) -> bool:
-        """Whether it is `GET /?token=T` with the right token."""
+        """Whether the request is `GET /?token=T` with the right token."""
         if self.rules.token is None or request.method != "GET" or request.path != "/":
             return False
-        return any(self._is_token(given) for given in parse_qs(request.query).get("token", []))
+        return any(map(self._is_token, parse_qs(request.query).get("token", [])))
 
     def _cookie(self) -> bytes:
         secure = "; Secure" if self.rules.public_url.startswith("https://") else ""
         return f"{COOKIE}={self.rules.token}; Path=/; HttpOnly; SameSite=Strict{secure}".encode()
 
-    def _is_token(self, given: str) -> bool:
-        return self.rules.token is not None and hmac.compare_digest(given.encode(), self.rules.token.encode())
+    def _is_token(self, text: str) -> bool:
+        return self.rules.token is not None and hmac.compare_digest(text.encode(), self.rules.token.encode())
 
     def _require_token(self, request: _Request) -> None:
         if self.rules.token is None or request.path == ALIVE:
             return
         schemes = (line.partition(" ") for line in request.all("authorization"))
-        given = [value for scheme, _, value in schemes if scheme.lower() == "bearer"]
+        tokens = [value for scheme, _, value in schemes if scheme.lower() == "bearer"]
         cookies = (cookie.strip().partition("=") for line in request.all("cookie") for cookie in line.split(";"))
-        given += [value for name, _, value in cookies if name == COOKIE]
-        if not any(self._is_token(value) for value in given):
+        tokens += [value for name, _, value in cookies if name == COOKIE]
+        if not any(map(self._is_token, tokens)):
             raise _Refused(
                 401,
-                "The token is wrong." if given else "This server needs the token that it was started with.",
+                "The token is wrong." if tokens else "This server needs the token that it was started with.",
                 f"Open {self.rules.url}?token=TOKEN, or send `Authorization: Bearer TOKEN`.",
                 [(b"www-authenticate", b"Bearer")],
             )
 
 
 class _Refused(FolioError):
-    """A request that is refused with this status, and does not reach the app."""
+    """A request that is refused with this status."""
 
     def __init__(self, status: int, happened: str, remedy: str, headers: Headers | None = None) -> None:
         super().__init__(happened, remedy)
@@ -253,20 +246,20 @@ class _Request:
         return bytes(self.scope["query_string"]).decode("latin-1")
 
     def all(self, name: str) -> list[str]:
-        """All headers of this name. Programs disagree on which of two they read, so both are checked."""
+        """All headers with this name. Programs disagree on which of two they read, so both are checked."""
         return [value.decode("latin-1") for key, value in self.scope["headers"] if key.lower() == name.encode()]
 
 
 def _require_short_head(request: _Request) -> None:
-    """The server limits only a head that comes in pieces."""
+    """Raise _Refused if the head is too long: the server limits only a head that arrives in pieces."""
     headers = request.scope["headers"]
-    size = len(request.path) + len(request.query)
-    if len(headers) > MAX_HEADERS or size + sum(len(name) + len(value) for name, value in headers) > MAX_HEAD_BYTES:
+    size = len(request.path) + len(request.query) + sum(len(name) + len(value) for name, value in headers)
+    if len(headers) > MAX_HEADERS or size > MAX_HEAD_BYTES:
         raise _Refused(431, "The headers of the request are too large.", "Send fewer or shorter ones.")
 
 
 def _require_host(request: _Request, rules: AccessRules) -> Origin:
-    """Where the request was sent to."""
+    """The target of the request. Raises _Refused."""
     hosts = request.all("host")
     host = rules.parse_host(hosts[0]) if len(hosts) == 1 else None
     if host is None:
@@ -275,7 +268,7 @@ def _require_host(request: _Request, rules: AccessRules) -> Origin:
 
 
 def _require_same_site(request: _Request, host: Origin, rules: AccessRules) -> None:
-    """A page may send requests to its own origin only; other sites may link to Folio.
+    """Raise _Refused unless the request comes from Folio's own page, from a link, or from a program.
 
     The port is part of the origin: another server on this computer is another site.
     """

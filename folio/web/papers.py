@@ -1,4 +1,4 @@
-"""The list of papers that the web API replies: those that fit, ranked if there is a query."""
+"""The papers of the web library: their files, which are added and removed; their list; their citations; their pages."""
 
 from __future__ import annotations
 
@@ -23,18 +23,8 @@ from folio.ingest.discovery import IngestProgress, Outcome
 from folio.papers.model import Paper, SourceFile
 from folio.papers.work import Work
 from folio.pdf.render import PagePicture, page_png
+from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
-from folio.schema.web import (
-    CitationEdge,
-    FailureJson,
-    LibraryCitations,
-    PaperCitations,
-    PaperList,
-    PaperQuery,
-    WorkJson,
-    paper_filter,
-    work_json,
-)
 from folio.search.filters import PaperFilter, SectionFilter
 from folio.search.names import aliases_in
 from folio.search.pool import RetrieverPool
@@ -46,10 +36,8 @@ from folio.system.files import REMOVED, discard, identity, no_device, no_space, 
 from folio.system.workers import PersistentWorker
 from folio.text import one_line
 
-# The PDF files behind the web library: finding a paper's file, adding an uploaded PDF, removing a paper.
-
 _UPLOAD = ".upload-"
-# Seconds without a write after which an upload file is stale: its process was killed. A local copy takes far less.
+# Seconds without a write after which an upload is stale: its process was killed. A local copy takes far less.
 STALE_S = 3600
 NOTHING_KNOWN = "None of these words is in your papers."
 # Seconds that removing a paper waits for the writer lock; ingesting another paper can hold it for minutes
@@ -62,14 +50,14 @@ _PDF_HEADER, PDF_HEAD_BYTES = b"%PDF-", 1024
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A PDF in PAPERS_DIR that was just uploaded, or an identical one that was there before."""
+    """A PDF in PAPERS_DIR that was just uploaded (`is_new`), or an identical one that existed before."""
 
     file: SourceFile
     is_new: bool
 
 
 class Placed(NamedTuple):
-    """A file that an upload was given in PAPERS_DIR, by what tells it from one of another origin with the same name."""
+    """The file of an upload in PAPERS_DIR; device and inode tell it from another file with the same name."""
 
     name: str
     device: int
@@ -81,7 +69,7 @@ class Removed:
     """A paper that was removed from the index."""
 
     file: str
-    kept_at: str | None  # where its file was moved to, relative to PAPERS_DIR; None if it was not moved
+    kept_at: str | None  # new path of its file, relative to PAPERS_DIR; None if it was not moved
 
 
 class PaperFiles:
@@ -102,13 +90,13 @@ class PaperFiles:
         if not files:
             raise unknown_paper()
         paths = [Path(file.path) for file in files]
-        # Another computer may have added it from the same folder, which has another place there.
+        # Another computer may have added the paper from the same folder, under another path.
         for path in (*paths, *(self._folder / file.name for file in files)):
             with suppress(OSError):
                 if self._sha256(path) == paper:
                     return path
-        if fetched := library.copy_of(paper, self._app.fetched_pdfs):
-            return fetched
+        if copy := library.copy_of(paper, self._app.fetched_pdfs):
+            return copy
         raise PaperError(
             f"The file {paths[0].name} is missing or has changed since it was ingested.",
             f"Put the original file back, or run `{command('ingest')}` again.",
@@ -125,12 +113,12 @@ class PaperFiles:
             self._folder.mkdir(parents=True, exist_ok=True)
             temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
             try:
-                with temporary.open("xb") as written:
-                    written.write(head)
+                with temporary.open("xb") as file:
+                    file.write(head)
                     while block := content.read(_BLOCK_BYTES):
-                        written.write(block)
-                    written.flush()
-                    os.fsync(written.fileno())
+                        file.write(block)
+                    file.flush()
+                    os.fsync(file.fileno())
                 return self._move_into_place(temporary, safe_name(name))
             finally:
                 discard(temporary)
@@ -138,17 +126,16 @@ class PaperFiles:
     def add_queued(
         self, content: Path, name: str, progress: IngestProgress, on_place: Callable[[Placed], None]
     ) -> Outcome:
-        """Give an uploaded file that waits elsewhere a place in PAPERS_DIR too, as save_upload does, and ingest it.
+        """Copy a queued file into PAPERS_DIR, as save_upload does, and ingest it. `content` does not change.
 
-        The bytes of `content` stay as they are, whatever happens. on_place: called before there is a file at that
-        place, so that whoever is killed can take it back (take_back). Raises as ingest does; StoreBusy before anything
-        is written.
+        on_place: called before the file exists there, so that it can be deleted after a kill (take_back). Raises as
+        ingest does; StoreBusy before anything is written.
         """
         with self._writer_lock(_LOCK_TIMEOUT_S):
             return self._ingest(self._copy_in(content, name, on_place), progress, None)
 
     def take_back(self, placed: Placed) -> None:
-        """Delete what add_queued had put into PAPERS_DIR when it was killed, unless its paper landed.
+        """Delete the file that add_queued put into PAPERS_DIR before it was killed, unless its paper is in the index.
 
         Raises StoreBusy while another process is writing, which may be adding the file.
         """
@@ -161,11 +148,11 @@ class PaperFiles:
         with no_space(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             temporary = self._folder / f"{_UPLOAD}{token_hex(8)}.pdf"
-            os.utime(content)  # a link is as old as its file, and delete_stale_uploads deletes what is old
+            os.utime(content)  # a link has the time of its file, and delete_stale_uploads deletes old files
             try:
                 try:
                     temporary.hardlink_to(content)
-                except OSError:  # another disk, or one without hard links
+                except OSError:  # another disk, or a disk without hard links
                     shutil.copyfile(content, temporary)
                     sync(temporary)
                 return self._move_into_place(temporary, name, on_place)
@@ -179,27 +166,27 @@ class PaperFiles:
                 if time() - path.stat().st_mtime > STALE_S:
                     path.unlink()
 
-    def ingest(self, upload: Upload, progress: IngestProgress, said: PaperFound | None = None) -> Outcome:
-        """Ingest an uploaded file. A new file is deleted again if it fails or duplicates a paper.
+    def ingest(self, upload: Upload, progress: IngestProgress, found: PaperFound | None = None) -> Outcome:
+        """Ingest an uploaded file. A new file is deleted again if that fails or if it duplicates a paper.
 
-        said: what services on the internet say of it. Raises PaperError if no text can be read from it, StoreBusy,
+        found: the metadata that services on the internet have. Raises PaperError if no text can be read, StoreBusy,
         StoreMismatch, ModelError, DiskFull.
         """
         try:
             with self._writer_lock():
-                return self._ingest(upload, progress, said)
+                return self._ingest(upload, progress, found)
         except StoreBusy:
             self._discard(upload)
             raise
 
-    def _ingest(self, upload: Upload, progress: IngestProgress, said: PaperFound | None) -> Outcome:
-        """The same for whoever holds the writer lock."""
+    def _ingest(self, upload: Upload, progress: IngestProgress, found: PaperFound | None) -> Outcome:
+        """As `ingest`; the caller holds the writer lock."""
         file = upload.file
         try:
-            if said is not None:
+            if found is not None:
                 with closing(self._app.open_library(create=True)) as library:
                     self._app.require_same_settings(library)
-                    keep_papers(library, {file.sha256: said})
+                    keep_papers(library, {file.sha256: found})
             if upload.is_new and (other := self._find_duplicate(file)):
                 self._discard(upload)
                 return Outcome(other, "duplicate", notes=(f"The same file as {other.name}.",))
@@ -220,19 +207,17 @@ class PaperFiles:
         return outcome
 
     def _discard(self, upload: Upload) -> None:
-        """Delete a new upload's file, unless its paper landed before something failed. One that was there before is not
-        ours to delete."""
-        if upload.is_new and not self._is_ingested(upload.file):
-            Path(upload.file.path).unlink(missing_ok=True)
-
-    def _is_ingested(self, file: SourceFile) -> bool:
+        """Delete the file of a new upload, unless its paper is in the index. Files from before are never deleted."""
+        if not upload.is_new:
+            return
         with suppress(StoreMissing), closing(self._app.open_library()) as library:
-            return any(known.path == file.path for known in library.files())
-        return False
+            if any(known.path == upload.file.path for known in library.files()):
+                return
+        Path(upload.file.path).unlink(missing_ok=True)
 
     def remove(self, paper: str) -> Removed:
         """Remove a paper from the index. Its file moves to .removed in PAPERS_DIR, so that the next ingest does not add
-        it again; a file outside PAPERS_DIR is not touched.
+        the paper again; a file outside PAPERS_DIR is not touched.
 
         Raises NotKnown for an unknown id, StoreBusy.
         """
@@ -250,7 +235,7 @@ class PaperFiles:
         return Removed(files[0].name, moved[0] if moved else None)
 
     def finish_edit(self, *, is_renamed: bool) -> None:
-        """Update what is made from the library after an edit (App.finish_edit), unless this process is writing.
+        """Update the indexes after an edit (App.finish_edit), unless this process is writing.
 
         The edit of a title waits for another edit, which may have begun to update the indexes without it.
         """
@@ -262,14 +247,16 @@ class PaperFiles:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the writer lock for something short. Raises StoreBusy."""
+        """Hold the writer lock for a short time. Raises StoreBusy."""
         with self._writer_lock(_LOCK_TIMEOUT_S):
             yield
 
     @contextmanager
     def _writer_lock(self, timeout_s: float = -1) -> Iterator[None]:
-        """Hold the writer lock of this process and the one of the store. timeout_s: for the first of them; -1 waits
-        forever. Raises StoreBusy."""
+        """Hold the writer locks of this process and of the store. Raises StoreBusy.
+
+        timeout_s: for the lock of this process; -1 waits forever.
+        """
         if not self._writing.acquire(timeout=timeout_s):
             raise StoreBusy("Another paper is being added to the index.", "Try again when it has been added.")
         try:
@@ -295,15 +282,17 @@ class PaperFiles:
     def _move_into_place(
         self, temporary: Path, name: str, on_place: Callable[[Placed], None] = lambda _: None
     ) -> Upload:
-        """Give a file this name or the next free one. Never overwrites; an identical file there is reused. on_place:
-        see add_queued; called with each name that is tried."""
-        digest, found = sha256_file(temporary), temporary.stat()
+        """Give a file this name or the next free one. Never overwrites; an identical file is reused.
+
+        on_place: see add_queued; called with each name that is tried.
+        """
+        digest, stat = sha256_file(temporary), temporary.stat()
         for path in _candidates(self._folder, name):
-            on_place(Placed(path.name, found.st_dev, found.st_ino))
+            on_place(Placed(path.name, stat.st_dev, stat.st_ino))
             try:
                 _put(temporary, path)
             except FileExistsError:
-                with suppress(OSError):  # it is a folder, or was deleted meanwhile
+                with suppress(OSError):  # the path is a folder, or was deleted meanwhile
                     if sha256_file(path) == digest:
                         return Upload(SourceFile(str(path), path.name, digest), is_new=False)
                 continue
@@ -331,18 +320,18 @@ def safe_name(name: str) -> str:
 
 
 def _put(temporary: Path, path: Path) -> None:
-    """Give a file another name at once, whole or not at all. Raises FileExistsError."""
+    """Give a file a second name, atomically. Raises FileExistsError."""
     try:
         path.hardlink_to(temporary)  # the caller deletes the other name
     except FileExistsError:
         raise
-    except OSError:  # a medium without hard links; a kill between these two leaves an empty file
+    except OSError:  # a disk without hard links; a kill between these two lines leaves an empty file
         path.touch(exist_ok=False)
         temporary.replace(path)
 
 
 def require_pdf(head: bytes) -> None:
-    """Raises PaperError if no PDF begins so. head: the first PDF_HEAD_BYTES of a file."""
+    """Raise PaperError if the file is not a PDF. head: its first PDF_HEAD_BYTES bytes."""
     if _PDF_HEADER not in head:
         raise PaperError("The file is not a PDF.", "Choose a PDF file.")
 
@@ -371,45 +360,45 @@ def unknown_paper() -> NotKnown:
     )
 
 
-_FOUND = 20  # papers that a query finds unless more are wanted
+_DEFAULT_LIMIT = 20  # papers that a query returns by default
 
 
-def list_papers(app: App, retrievers: RetrieverPool, query: PaperQuery) -> PaperList:
-    """The papers wanted, and the files that no text could be read from; empty if there is no index yet.
+def list_papers(app: App, retrievers: RetrieverPool, query: schema.PaperQuery) -> schema.PaperList:
+    """The chosen papers, ranked if there is a query, and the unreadable files; empty if there is no index yet.
 
     Raises StoreMismatch and ModelError if there is a query.
     """
     try:
         library = app.open_library()
     except StoreMissing:
-        return PaperList(papers=[], failures=[])
+        return schema.PaperList(papers=[], failures=[])
     with closing(library), library.reading():
-        failures = [FailureJson.model_validate(failure) for failure in library.failures()]
+        failures = [schema.FailureJson.model_validate(failure) for failure in library.failures()]
         if query.query.strip() and library.chunk_count():
             papers, notice = _ranked(retrievers, query)
-            return PaperList(papers=papers, failures=failures, notice=notice)
+            return schema.PaperList(papers=papers, failures=failures, notice=notice)
         added = library.added()
-        fitting = fitting_papers(library, _wanted(query))
+        fitting = fitting_papers(library, _filter(query))
         end = None if query.limit is None else query.offset + query.limit
         listed = [listed_paper_json(paper, added[paper.id]) for paper in fitting[query.offset : end]]
-        return PaperList(papers=listed, failures=failures)
+        return schema.PaperList(papers=listed, failures=failures)
 
 
-def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPaperJson], str]:
-    """The papers that fit, best first, and what the ranking lacked."""
-    wanted = _wanted(query)
+def _ranked(retrievers: RetrieverPool, query: schema.PaperQuery) -> tuple[list[ListedPaperJson], str]:
+    """The papers that fit, best first, and a notice about what the ranking lacked."""
+    wanted = _filter(query)
     with retrievers.acquire() as reader, reader.library.reading():
         library = reader.library
-        asked = reader.retriever.respelled(query.query).question
+        words = reader.retriever.respelled(query.query).question
         hits = reader.retriever.search_papers(
-            asked,
-            query.limit or _FOUND,
+            words,
+            query.limit or _DEFAULT_LIMIT,
             query.offset,
             None if wanted == PaperFilter() else fitting_papers(library, wanted),
             sections=SectionFilter(wanted.sections) if wanted.sections else None,
         )
-        # What is known of a paper may have a word that no passage has, such as an author's name.
-        if not any(hit.lexical for hit in hits) and not reader.retriever.is_understood(asked):
+        # The metadata of a paper may have a word that no passage has, such as an author's name.
+        if not any(hit.lexical for hit in hits) and not reader.retriever.is_understood(words):
             return [], NOTHING_KNOWN
         added = library.added()
         notice = papers_notice(reader.retriever.papers_without_vector())
@@ -417,90 +406,86 @@ def _ranked(retrievers: RetrieverPool, query: PaperQuery) -> tuple[list[ListedPa
 
 
 def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
-    """The papers that are wanted, in the order of the library. Raises NotKnown for a name that none of them has."""
+    """The papers that fit, in the order of the library. Raises NotKnown for a name that no paper has."""
     cited = partial(cited_papers, library.database)
     return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))
 
 
-def _wanted(query: PaperQuery) -> PaperFilter:
-    return paper_filter(query, warnings=query.warnings, unsure=query.unsure)
+def _filter(query: schema.PaperQuery) -> PaperFilter:
+    return schema.paper_filter(query, warnings=query.warnings, unsure=query.unsure)
 
 
-# Which works a paper cites and which cite it, and which papers of the library cite each other, as far as is kept.
+# Stored citations
 
 MOST_LISTED = 1000  # references, and as many works that cite a paper
 
 
-def paper_citations(app: App, paper: str) -> PaperCitations:
-    """What a paper cites and what cites it: first what is in the library, then by how often it is cited.
-
-    Raises NotKnown.
-    """
+def paper_citations(app: App, paper: str) -> schema.PaperCitations:
+    """The works that a paper cites and that cite it: the library's first, then the most cited. Raises NotKnown."""
     with closing(app.open_library()) as library, library.reading():
-        if not library.papers_by_id([paper]):
-            raise unknown_paper()
-        kept = works.of_paper(library.database, paper)
-        if not kept:
-            return PaperCitations(known=False, references=[], cited_by=[], reference_count=0, cited_by_count=0)
-        marks = works.references_of(library.database, kept[0].id)
-        citing = works.citing(library.database, kept[0].id)
-        lists = _Lists(library)
+        require_papers(library, [paper])
+        known = works.of_paper(library.database, paper)
+        if not known:
+            return schema.PaperCitations(known=False, references=[], cited_by=[], reference_count=0, cited_by_count=0)
+        marks = works.references_of(library.database, known[0].id)
+        citing = works.citing(library.database, known[0].id)
+        items = _WorkItems(library)
         cited_by = works.get(library.database, citing[:MOST_LISTED]).values()
-        return PaperCitations(
+        return schema.PaperCitations(
             known=True,
-            references=_ordered(lists.of_mark(mark) for mark in marks[:MOST_LISTED]),
-            cited_by=_ordered(lists.of_work(each) for each in cited_by),
+            references=_ordered(items.of_mark(mark) for mark in marks[:MOST_LISTED]),
+            cited_by=_ordered(items.of_work(work) for work in cited_by),
             reference_count=len(marks),
             cited_by_count=len(citing),
         )
 
 
-def library_citations(app: App) -> LibraryCitations:
-    """Which paper of the library cites which; nothing if there is no index yet."""
+def library_citations(app: App) -> schema.LibraryCitations:
+    """The citations between papers of the library; none if there is no index yet."""
     try:
         library = app.open_library()
     except StoreMissing:
-        return LibraryCitations(edges=[])
+        return schema.LibraryCitations(edges=[])
     with closing(library):
         edges = works.library_edges(library.database)
-    return LibraryCitations(edges=[CitationEdge(citing=citing, cited=cited) for citing, cited in edges])
+    return schema.LibraryCitations(edges=[schema.CitationEdge(citing=citing, cited=cited) for citing, cited in edges])
 
 
-class _Lists:
-    """Makes the items of the lists."""
+class _WorkItems:
+    """Makes the items of lists of works."""
 
     def __init__(self, library: Library) -> None:
         self._database = library.database
         self._papers = {paper.id: paper for paper in library.papers()}
-        self._known = paper_marks(self._papers.values())
+        self._by_mark = paper_marks(self._papers.values())
 
-    def of_mark(self, mark: str) -> WorkJson:
-        """A work that may be known by this mark alone: "doi 10.1/x"."""
-        if kept := works.with_mark(self._database, mark):
-            return self.of_work(kept[0])
+    def of_mark(self, mark: str) -> schema.WorkJson:
+        """A work with this mark, such as "doi 10.1/x"; nothing else may be known about it."""
+        if stored := works.with_mark(self._database, mark):
+            return self.of_work(stored[0])
         kind, _, value = mark.partition(" ")
-        paper = self._known.get(mark)
+        paper = self._by_mark.get(mark)
         about = {"title": paper.title, "year": paper.metadata.year.value} if paper else {}
         work = Work("openalex", **{kind: value}, **about)  # type: ignore[arg-type]
-        return work_json(work, paper.id if paper else "", paper.file if paper else "")
+        return schema.work_json(work, paper.id if paper else "", paper.file if paper else "")
 
-    def of_work(self, kept: KeptWork) -> WorkJson:
-        ids = works.papers_of(self._database, kept.id)
+    def of_work(self, stored: KeptWork) -> schema.WorkJson:
+        ids = works.papers_of(self._database, stored.id)
         papers = [self._papers[id] for id in ids if id in self._papers]
-        papers += [self._known[mark] for mark in sorted(kept.marks()) if mark in self._known]
+        papers += [self._by_mark[mark] for mark in sorted(stored.marks()) if mark in self._by_mark]
         if not papers:
-            return work_json(kept.work)
-        return work_json(kept.work, papers[0].id, papers[0].file)
+            return schema.work_json(stored.work)
+        return schema.work_json(stored.work, papers[0].id, papers[0].file)
 
 
-def _ordered(items: Iterable[WorkJson]) -> list[WorkJson]:
-    """Those in the library first, then those that have a title, then by how often they are cited."""
+def _ordered(items: Iterable[schema.WorkJson]) -> list[schema.WorkJson]:
+    """Works in the library first, then works with a title, then the most cited."""
     return sorted(items, key=lambda work: (not work.paper, not work.title, -(work.cited or 0)))
 
 
-# Pages of papers as PNG pictures: rendered by a persistent worker process, with an LRU cache of recent ones.
+# Pages as PNG pictures
 
-# Pictures kept for readers who page back and forth; about half a megabyte each
+# Pictures cached for readers who page back and forth; about half a megabyte each
 CACHED_PICTURES = 32
 
 
@@ -515,7 +500,7 @@ class PageView:
 
 
 class PageImages:
-    """Renders pages; thread-safe. A hostile page can use only the time and memory that its worker is given."""
+    """Renders pages in a worker process, which limits the time and memory of a hostile page. Thread-safe."""
 
     def __init__(self, *, timeout_s: float, memory_mb: int, cached_pictures: int = CACHED_PICTURES) -> None:
         """timeout_s, memory_mb: limits for rendering one page, see workers.run_guarded."""

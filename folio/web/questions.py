@@ -1,4 +1,4 @@
-"""Questions to the papers, for many clients at once: passages, and answers that become turns of a conversation."""
+"""Passages and answers for many clients at once. Answers become turns of a conversation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from folio.app import App
 from folio.errors import StoreError, UsageError
 from folio.papers.model import Hit, Paper
 from folio.question.question import Question
+from folio.schema import web as schema
 from folio.schema.answers import (
     AnswerJson,
-    EventJson,
     HitJson,
     SentenceJson,
     answer_json,
@@ -29,22 +29,9 @@ from folio.schema.answers import (
     logged_trace,
 )
 from folio.schema.papers import NoticeJson
-from folio.schema.web import (
-    ChatReply,
-    ChatRequest,
-    CheckingEvent,
-    FilterRequest,
-    RetrievedEvent,
-    SearchReply,
-    SearchRequest,
-    ThinkingEvent,
-    chat_reply,
-    paper_filter,
-    scope_json,
-)
 from folio.search.filters import PaperFilter, Selection, select
 from folio.search.pool import Reader, RetrieverPool
-from folio.search.retriever import SearchRequest as PassageRequest
+from folio.search.retriever import SearchRequest
 from folio.store.conversations import ID_LENGTH, Conversations, Summary
 from folio.store.library import Library
 from folio.store.query_log import Feedback, LogEntry
@@ -52,28 +39,23 @@ from folio.system.files import unusable
 from folio.web.papers import NOTHING_KNOWN, require_papers
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from folio.deep.search import DeepSearch
+    from folio.deep.types import DeepEvent
 
 
 NO_WORDS = "No passage has these words. These are the nearest in meaning."
-# The end of the id of a conversation that a program began by a question: it is listed from the second one on
+# Suffix of the id of a conversation that a program began: it is listed from its second question on
 _ONCE = "-once"
 
 
 class AnswerCallbacks(Protocol):
     """Called while an answer is made. Any exception they raise ends the answer."""
 
-    def on_search(self, found: EventJson) -> None:
-        """A step of a deep search."""
+    def on_event(self, kind: str, value: BaseModel) -> None:
+        """A step of a deep search, "retrieved", "sentence", "checking" or "thinking", as POST /chat/stream sends it."""
         ...
-
-    def on_hits(self, found: RetrievedEvent) -> None: ...
-
-    def on_sentence(self, sentence: SentenceJson) -> None: ...
-
-    def on_checking(self, waiting: CheckingEvent) -> None: ...
-
-    def on_thinking(self, thinking: ThinkingEvent) -> None: ...
 
     def check_cancelled(self) -> None:
         """Called often while a model writes; raises to cancel."""
@@ -81,7 +63,7 @@ class AnswerCallbacks(Protocol):
 
 
 def is_listed(conversation: Summary) -> bool:
-    """Whether a conversation is in the list: not one question of a program, such as one by curl."""
+    """Whether a conversation is in the list: not if it is a single question of a program such as curl."""
     return conversation.turns > 1 or len(conversation.id) == ID_LENGTH
 
 
@@ -101,10 +83,10 @@ class Questions:
 
     @property
     def are_logged(self) -> bool:
-        """Whether questions and conversations are stored: not if the settings or a read-only folder forbid it."""
+        """Whether questions and conversations are stored: not if the settings or a read-only folder forbid that."""
         return self._app.logs_questions and self._conversations.are_stored
 
-    def search(self, request: SearchRequest) -> SearchReply:
+    def search(self, request: schema.SearchRequest) -> schema.SearchReply:
         """Passages without an answer. Raises NotKnown, StoreMissing, StoreMismatch, ModelError."""
         began = perf_counter()
         with self._retrievers.acquire() as reader:
@@ -115,11 +97,11 @@ class Questions:
                 question = Question(spelt.question, request.query if spelt.typed else "")
                 rerank = request.use_reranker
                 hits = reader.retriever.find(
-                    PassageRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
+                    SearchRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
                 ).hits
                 has_words = any(hit.lexical is not None for hit in hits)
                 notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
-            return SearchReply(
+            return schema.SearchReply(
                 query=request.query,
                 hits=list(map(HitJson.model_validate, hits)),
                 notice=notice,
@@ -127,8 +109,8 @@ class Questions:
                 elapsed_ms=_milliseconds(began),
             )
 
-    def require_answerable(self, question: ChatRequest) -> None:
-        """Check what can be checked before retrieval. Raises NotKnown, Busy, StoreMissing, StoreMismatch."""
+    def require_answerable(self, question: schema.ChatRequest) -> None:
+        """Check the request before retrieval. Raises NotKnown, Busy, StoreMissing, StoreMismatch."""
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
@@ -139,53 +121,58 @@ class Questions:
                     raise _busy()
             self._conversations.require(question.conversation)
 
-    def ask(self, question: ChatRequest, callbacks: AnswerCallbacks) -> ChatReply:
-        """Answer a message, and store the whole answer. If it cannot be stored, the reply's notice says so.
+    def ask(self, question: schema.ChatRequest, callbacks: AnswerCallbacks) -> schema.ChatReply:
+        """Answer a message and store the answer. If that fails, the reply's notice says so.
 
         Raises NotKnown, Busy, StoreMissing, StoreMismatch, ModelError, and whatever the callbacks raise.
         """
         callbacks.check_cancelled()  # the client may have left while it was queued
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        conversation = question.conversation or self._begin(question)
+        conversation = question.conversation
+        if conversation is None:
+            conversation = self._conversations.begin() + ("" if question.listed else _ONCE)
         with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
             turns = [turn.answer for turn in before if turn.answer is not None]
-            # Before the answer: a paper that is removed meanwhile must not take the answer with it.
-            scope = scope_json(question, require_papers(reader.library, question.papers))
+            # Before the answer, which must not fail if a paper is removed meanwhile.
+            scope = schema.scope_json(question, require_papers(reader.library, question.papers))
             chat = self._chat(reader, question, callbacks, turns)
-            search = self._deep_search(chat, question, callbacks) if question.mode == "deep" else None
+            search = None
+            if question.mode == "deep":
+                search = self._app.models.deep_search(
+                    chat, evidence=question.top_k, model=question.model, check_cancelled=callbacks.check_cancelled
+                )
             models = chat.models
             reply = chat.ask(
                 question.message,
-                lambda sentence: callbacks.on_sentence(SentenceJson.model_validate(sentence)),
-                lambda hits: callbacks.on_hits(
-                    RetrievedEvent(
+                lambda sentence: callbacks.on_event("sentence", SentenceJson.model_validate(sentence)),
+                lambda hits: callbacks.on_event(
+                    "retrieved",
+                    schema.RetrievedEvent(
                         conversation=conversation,
                         turn=len(before) + 1,
                         hits=list(map(HitJson.model_validate, hits)),
                         elapsed_ms=_milliseconds(began),
-                    )
+                    ),
                 ),
                 partial(_on_progress, callbacks, models["llm"]),
                 _find(search, callbacks) if search else None,
             )
             callbacks.check_cancelled()
             answer = self._answer_json(reply, models, search)
-            place, elapsed_ms = len(before) + 1, _milliseconds(began)
-            web_reply = chat_reply(question.message, answer, conversation, place, elapsed_ms, scope)
-            if not self._app.shows_understood:  # the page and exports show it where it differs from the message
+            turn, elapsed_ms = len(before) + 1, _milliseconds(began)
+            web_reply = schema.chat_reply(question.message, answer, conversation, turn, elapsed_ms, scope)
+            if not self._app.shows_understood:  # the page and exports show it if it differs from the message
                 web_reply = web_reply.model_copy(update={"standalone_question": question.message})
             entry = log_entry(reply, at, models["llm"]) if self.are_logged else None
             if entry and search and search.trace:
                 entry = replace(entry, trace=logged_trace(search.trace))
-            return self._stored(web_reply, reply.answer, entry)
+            return self._store(web_reply, reply.answer, entry)
 
-    def _begin(self, question: ChatRequest) -> str:
-        """The id of a new conversation; it says whether one question is enough to be listed."""
-        return self._conversations.begin() + ("" if question.listed else _ONCE)
-
-    def _chat(self, reader: Reader, question: ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]) -> Chat:
+    def _chat(
+        self, reader: Reader, question: schema.ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]
+    ) -> Chat:
         chosen = _select(reader.library, question)
         return Chat(
             reader.retriever,
@@ -200,31 +187,26 @@ class Questions:
             turns=turns,
         )
 
-    def _deep_search(self, chat: Chat, question: ChatRequest, callbacks: AnswerCallbacks) -> DeepSearch:
-        return self._app.models.deep_search(
-            chat, evidence=question.top_k, model=question.model, check_cancelled=callbacks.check_cancelled
-        )
-
     def _answer_json(self, reply: Reply, models: dict[str, str], search: DeepSearch | None) -> AnswerJson:
-        """The answer as every face has it; a deep one with its trace and its profile."""
+        """The answer as JSON; a deep answer with its trace and its profile."""
         answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
         if search is None or search.trace is None:
             return answer
         profile = search.weigher(self._app.models.meaning).profile(reply.answer, search.trace)
         return deep_answer_json(answer, search.trace, profile)
 
-    def _stored(self, reply: ChatReply, answer: Answer, entry: LogEntry | None) -> ChatReply:
-        """The reply, as a turn of its conversation; its notice says if it could not be stored."""
+    def _store(self, reply: schema.ChatReply, answer: Answer, entry: LogEntry | None) -> schema.ChatReply:
+        """Store the reply as a turn of its conversation, and return it; its notice says if that failed."""
         try:
             self._conversations.add(reply.conversation, reply.model_dump(), answer, entry)
-        except (StoreError, OSError) as error:  # the answer is still good, so report the problem with it
+        except (StoreError, OSError) as error:  # the answer is still good
             happened = (error if isinstance(error, StoreError) else unusable(error)).happened
             notice = f"{reply.notice} This answer could not be saved: {happened}".strip()
             return reply.model_copy(update={"notice": notice})
         return reply
 
     def record_feedback(self, conversation: str, turn: int, feedback: Feedback) -> None:
-        """Raises NotKnown, and UsageError for a question that is not in the log."""
+        """Rate an answer. Raises NotKnown, and UsageError for a question that is not in the log."""
         row = self._conversations.query(conversation, turn)
         if row is None:
             raise UsageError("The question is not in the log.", "Set QUERY_LOG=true to log questions from now on.")
@@ -248,19 +230,23 @@ class Questions:
 
 def _on_progress(callbacks: AnswerCallbacks, model: str, part: Checking | Thinking) -> None:
     if isinstance(part, Checking):
-        callbacks.on_checking(CheckingEvent(count=part.count))
+        callbacks.on_event("checking", schema.CheckingEvent(count=part.count))
     else:
-        callbacks.on_thinking(ThinkingEvent(model=model))
+        callbacks.on_event("thinking", schema.ThinkingEvent(model=model))
 
 
 def _find(search: DeepSearch, callbacks: AnswerCallbacks) -> Find:
-    return partial(search.find, on_event=lambda event: callbacks.on_search(event_json(event)))
+    def on_event(step: DeepEvent) -> None:
+        value = event_json(step)
+        callbacks.on_event(value.event, value)
+
+    return partial(search.find, on_event=on_event)
 
 
-def _select(library: Library, request: FilterRequest) -> Selection:
+def _select(library: Library, request: schema.FilterRequest) -> Selection:
     """The papers and sections to search. Raises NotKnown."""
     papers = require_papers(library, request.papers)
-    wanted = paper_filter(request)
+    wanted = schema.paper_filter(request)
     if wanted == PaperFilter():
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))
@@ -275,7 +261,7 @@ def _milliseconds(began: float) -> float:
     return round((perf_counter() - began) * 1000, 2)
 
 
-# Replies as they were kept, with what the library says of their papers now: names, labels, notices. Pure.
+# Stored replies, which get the current names, labels and notices of their papers
 
 
 def papers_of_replies(replies: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -284,21 +270,18 @@ def papers_of_replies(replies: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def as_known_now(reply: Mapping[str, Any], papers: Mapping[str, Paper]) -> dict[str, Any]:
-    """A reply that calls its papers what the library calls them now. What was said of a paper that is gone stays.
-
-    papers: those that are in the library, by id.
-    """
+    """A reply with the current names of its papers; those of removed papers stay. papers: the library's, by id."""
     cited = [citation["paper"] for citation in reply["citations"]]
-    now = _renewed(reply, papers)
+    current = _renewed(reply, papers)
     return {
-        **now,
-        "sources_used": list(dict.fromkeys(citation["file"] for citation in now["citations"])),
+        **current,
+        "sources_used": list(dict.fromkeys(citation["file"] for citation in current["citations"])),
         "warnings": list(warnings(papers[paper] for paper in cited if paper in papers).values()),
     }
 
 
 def _parts_of_papers(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Everything in a reply that is about a paper: citations, passages, steps of a search, what was asked."""
+    """All objects in a reply that are about a paper: citations, passages, steps of a search, the scope."""
     if isinstance(value, Mapping):
         if isinstance(value.get("paper"), str):
             yield value
@@ -310,7 +293,7 @@ def _parts_of_papers(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _renewed(value: Any, papers: Mapping[str, Paper]) -> Any:
-    """The value, in which all that has a paper says what that is called now, in the fields that it has."""
+    """The value, with current names in the fields that each object about a paper has."""
     if isinstance(value, list):
         return [_renewed(item, papers) for item in value]
     if not isinstance(value, Mapping):

@@ -17,22 +17,20 @@ if TYPE_CHECKING:
     from types import FrameType
 
     import uvicorn
+    from starlette.types import ASGIApp
 
-    from folio.web.guard import ASGIApp
-
-# Seconds that running answers get after Ctrl-C; and after SIGTERM, by which a system replaces a server while others
-# answer in its place
+# Seconds that running answers get after Ctrl-C; and after SIGTERM, which a system sends to a server that it replaces
 FINISH_S, FINISH_REPLACED_S = 3, 60
 # Connections that wait to be accepted; all of them are accepted at once, and each needs a file descriptor.
 _BACKLOG = 100
-# The most connections that are open; one more gets 503. uvicorn does not limit how slow a client is: a proxy does.
+# Maximum number of open connections; one more gets 503. Slow clients are not limited by uvicorn: use a proxy for that.
 CONNECTIONS = 200
 # Seconds that a connection may be idle between two requests
 _IDLE_S = 10
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound and listening; connections queue until serve() runs. Raises UsageError."""
+    """A listening socket; connections queue until serve() runs. Raises UsageError."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family)
@@ -46,7 +44,7 @@ def listen(host: str, port: int) -> socket.socket:
         if number in (errno.EACCES, errno.EPERM):
             raise UsageError(f"You are not allowed to use port {port}.", "Choose one from 1024 to 65535.") from error
         raise UsageError(
-            f"{host} is not an address of this computer.", "Omit --host, or give an address that it has."
+            f"{host} is not an address of this computer.", "Leave out --host, or give an address of this computer."
         ) from error
 
 
@@ -71,9 +69,9 @@ def make_config(web: ASGIApp) -> uvicorn.Config:
 
 
 def ready(web: ASGIApp) -> uvicorn.Server:
-    """A server that has imported what it needs to run.
+    """A server that has imported everything it needs.
 
-    Ctrl-C during an import may be lost: Python calls weak references' callbacks then, and ignores what these raise.
+    Ctrl-C during an import may be lost: Python ignores exceptions in the callbacks of weak references.
     """
     import uvicorn
 
@@ -93,15 +91,15 @@ def ready(web: ASGIApp) -> uvicorn.Server:
 
 
 def serve(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve until Ctrl-C or SIGTERM, which is raised again once the last answer has finished or been cut off."""
+    """Serve until Ctrl-C or SIGTERM, which is raised again after the last answer has finished or been cut off."""
     server.run(sockets=[listening])
 
 
 def leave() -> None:
-    """Exit within FINISH_S seconds, even if a thread is still waiting for a silent model."""
+    """Exit within FINISH_S seconds, even if a thread still waits for a model that does not respond."""
     end = time.monotonic() + FINISH_S
-    others = [thread for thread in threading.enumerate() if not thread.daemon and thread != threading.main_thread()]
-    for thread in others:
+    threads = [thread for thread in threading.enumerate() if not thread.daemon and thread != threading.main_thread()]
+    for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
-    if any(thread.is_alive() for thread in others):
+    if any(thread.is_alive() for thread in threads):
         os._exit(0)  # safe: the store survives a power failure at any moment

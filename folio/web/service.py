@@ -1,4 +1,4 @@
-"""What the web API does, for many clients at once: questions, conversations, papers and page pictures."""
+"""The work behind the web API, for many clients at once: questions, conversations, papers and page pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from folio.answer.chat import warm_up
 from folio.app import App
@@ -16,32 +15,19 @@ from folio.errors import ModelError, NotKnown, StoreError, StoreMissing
 from folio.papers.edits import edited
 from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
+from folio.schema import web as schema
 from folio.schema.papers import PaperJson, With, paper_json
-from folio.schema.web import (
-    ChatReply,
-    Conversation,
-    ConversationList,
-    ConversationSummary,
-    Health,
-    PaperDetails,
-    PaperEdits,
-    PaperList,
-    PaperQuery,
-    StoreJson,
-    paper_details,
-    paper_edits,
-)
 from folio.search.pool import RetrieverPool
 from folio.store import indexes
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
-from folio.web.papers import PageImages, PageView, PaperFiles, Removed, list_papers, require_papers
+from folio.web.papers import PageImages, PageView, PaperFiles, list_papers, require_papers
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
 from folio.web.uploads import UploadQueue
 
-_ALL = PaperQuery()
+_ALL = schema.PaperQuery()
 DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel
 
 
@@ -62,14 +48,11 @@ class Service:
         self.questions = Questions(app, self._retrievers, self._conversations)
 
     def start(self) -> None:
-        """Go on with the queue of uploads, load what the first question needs, check the indexes and delete stale
-        uploads, in background threads."""
-        with suppress(StoreError):  # an index that cannot be opened is reported with the first request
+        """Start background threads: the queue of uploads, loading models, checking indexes, deleting stale uploads."""
+        with suppress(StoreError):  # the first request reports an index that cannot be opened
             if self._app.logs_questions and not self._conversations.are_stored:
-                say(
-                    "The folder of the index cannot be written: questions are not logged, and conversations are kept"
-                    " until Folio stops."
-                )
+                unlogged = "questions are not logged, and conversations are kept until Folio stops."
+                say(f"The folder of the index cannot be written: {unlogged}")
         run_in_background(self.paper_files.delete_stale_uploads)
         self.uploads.start()
         warm_up()
@@ -84,8 +67,8 @@ class Service:
 
     # State of the index
 
-    def health(self) -> Health:
-        """What is in the store, and which models are in use. Raises StoreMismatch, StoreDamaged."""
+    def health(self) -> schema.Health:
+        """The contents of the store, and the models in use. Raises StoreMismatch, StoreDamaged."""
         app = self._app.at_a_glance()
         store, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
         model_errors: list[str] = []
@@ -101,14 +84,14 @@ class Service:
             counts = reader.library.counts()
             with reader.library.reading() as stamp:
                 generation = stamp.generation
-            store = StoreJson(
+            store = schema.StoreJson(
                 folder=str(app.store_folder),
                 papers=counts["papers"],
                 chunks=reader.library.chunk_count(),
                 bytes=indexes.size(app.store_folder),
                 generation=generation,
             )
-        return Health(
+        return schema.Health(
             status="ready" if store else "empty",
             store=store,
             fingerprint=made_with,
@@ -121,33 +104,30 @@ class Service:
             max_file_mb=app.limits(1).max_file_mb,
         )
 
-    def papers(self, query: PaperQuery = _ALL) -> PaperList:
-        """The papers wanted, and the files that no text could be read from; empty if there is no index yet.
-
-        With a query, they are ranked: raises StoreMismatch, ModelError.
-        """
+    def papers(self, query: schema.PaperQuery = _ALL) -> schema.PaperList:
+        """The chosen papers, ranked if there is a query, and the unreadable files. Raises StoreMismatch, ModelError."""
         return list_papers(self._app, self._retrievers, query)
 
     def papers_tag(self) -> str:
-        """An ETag of papers(): another one once a paper or a file that cannot be read was added, changed or removed."""
+        """An ETag of papers(): it changes with every paper or unreadable file that is added, changed or removed."""
         parts: list[object] = []
         with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
             parts = [library.papers_stamp(), library.failures()]
         return f'"{sha256(repr(parts).encode(errors="replace")).hexdigest()[:32]}"'
 
-    def paper(self, paper: str) -> PaperDetails:
+    def paper(self, paper: str) -> schema.PaperDetails:
         """Raises NotKnown."""
         with closing(self._app.open_library()) as library, library.reading():
-            (found,) = require_papers(library, [paper])
+            (stored,) = require_papers(library, [paper])
             files = [file.name for file in library.files() if file.sha256 == paper]
             published = publishers_bibtex(library.database, [paper]).get(paper, "")
-            return paper_details(found, library.added()[paper], files, published)
+            return schema.paper_details(stored, library.added()[paper], files, published)
 
-    def edit(self, paper: str, wanted: PaperEdits) -> PaperDetails:
-        """Change what is known about a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
+    def edit(self, paper: str, request: schema.PaperEdits) -> schema.PaperDetails:
+        """Change the metadata of a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
         with closing(self._app.open_library()) as library:
             require_papers(library, [paper])
-            edits = paper_edits(wanted)
+            edits = schema.paper_edits(request)
             is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
         self.paper_files.finish_edit(is_renamed=is_renamed)
         return self.paper(paper)
@@ -155,8 +135,8 @@ class Service:
     def listed_paper(self, paper: str) -> PaperJson:
         """A paper as papers() lists it. Raises NotKnown."""
         with closing(self._app.open_library()) as library:
-            (found,) = require_papers(library, [paper])
-            return paper_json(found, library.added()[paper])
+            (stored,) = require_papers(library, [paper])
+            return paper_json(stored, library.added()[paper])
 
     def pdf(self, paper: str) -> Path:
         """Raises NotKnown, PaperError."""
@@ -166,34 +146,30 @@ class Service:
     def picture(self, paper: str, page: int, quotes: Sequence[str]) -> PagePicture:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
         with closing(self._app.open_library()) as library:
-            (found,) = require_papers(library, [paper])
-            if not 1 <= page <= found.page_count:
-                raise NotKnown(f"The paper has no page {page}.", f"Its last page is {found.page_count}.")
+            (stored,) = require_papers(library, [paper])
+            if not 1 <= page <= stored.page_count:
+                raise NotKnown(f"The paper has no page {page}.", f"Its last page is {stored.page_count}.")
             path = self.paper_files.pdf(library, paper)
         return self._page_images.picture(PageView(path, page, tuple(quotes), DPI))
 
-    def remove(self, paper: str) -> Removed:
-        """Raises NotKnown, StoreBusy."""
-        return self.paper_files.remove(paper)
-
     # Conversations
 
-    def conversations(self) -> ConversationList:
+    def conversations(self) -> schema.ConversationList:
         listed = filter(is_listed, self._conversations.summaries())
-        return ConversationList(conversations=list(map(ConversationSummary.model_validate, listed)))
+        return schema.ConversationList(conversations=list(map(schema.ConversationSummary.model_validate, listed)))
 
-    def conversation(self, conversation: str) -> Conversation:
+    def conversation(self, conversation: str) -> schema.Conversation:
         """Raises NotKnown."""
-        found = self._conversations.require(conversation)
-        return Conversation.model_validate(With(found, turns=self._replies(conversation)))
+        summary = self._conversations.require(conversation)
+        return schema.Conversation.model_validate(With(summary, turns=self._replies(conversation)))
 
-    def _replies(self, conversation: str, turn: int | None = None) -> list[ChatReply]:
-        """The replies of a conversation, or only number `turn`, with what is known of their papers by now."""
-        kept = [one.reply for one in self._conversations.turns(conversation) if turn in (None, one.place)]
+    def _replies(self, conversation: str, turn: int | None = None) -> list[schema.ChatReply]:
+        """The replies of a conversation, or only number `turn`, with the current names of their papers."""
+        stored = [each.reply for each in self._conversations.turns(conversation) if turn in (None, each.place)]
         papers: dict[str, Paper] = {}
         with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
-            papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(kept))}
-        return [ChatReply.model_validate(as_known_now(reply, papers)) for reply in kept]
+            papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(stored))}
+        return [schema.ChatReply.model_validate(as_known_now(reply, papers)) for reply in stored]
 
     def delete_conversation(self, conversation: str) -> None:
         """Raises NotKnown."""
@@ -201,23 +177,17 @@ class Service:
 
     def markdown(self, conversation: str) -> tuple[str, str]:
         """A conversation with its citations as Markdown, and a file name for it. Raises NotKnown."""
-        found = self._conversations.require(conversation)
-        title = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-")[:50].strip("-")
-        name = "-".join(filter(None, ["folio", title, found.updated[:10]]))
-        text = markdown(
-            found.title, _as_dictionaries(self._replies(conversation)), numbered=self._app.numbers_citations
-        )
-        return text, f"{name}.md"
+        summary = self._conversations.require(conversation)
+        title = re.sub(r"[^a-z0-9]+", "-", summary.title.lower()).strip("-")[:50].strip("-")
+        name = "-".join(filter(None, ["folio", title, summary.updated[:10]]))
+        replies = [reply.model_dump() for reply in self._replies(conversation)]
+        return markdown(summary.title, replies, numbered=self._app.numbers_citations), f"{name}.md"
 
     def zotero_note(self, conversation: str, turn: int | None) -> str:
         """A conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
-        found = self._conversations.require(conversation)
+        summary = self._conversations.require(conversation)
         replies = self._replies(conversation, turn)
         if not replies:
             raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
-        title = found.title if turn is None else replies[0].message
-        return zotero_note(title, _as_dictionaries(replies))
-
-
-def _as_dictionaries(replies: Sequence[ChatReply]) -> list[dict[str, Any]]:
-    return [reply.model_dump() for reply in replies]
+        title = summary.title if turn is None else replies[0].message
+        return zotero_note(title, [reply.model_dump() for reply in replies])

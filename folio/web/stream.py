@@ -1,4 +1,4 @@
-"""Server-sent events from the thread that works on a request to the client that waits for it."""
+"""Server-sent events from the thread that works on a request to its client, and the threads that work on requests."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from starlette.requests import Request
 from folio.errors import FolioError
 from folio.ingest.discovery import Outcome
 from folio.papers.model import SourceFile
-from folio.schema.answers import EventJson, SentenceJson
-from folio.schema.web import CheckingEvent, ErrorBody, RetrievedEvent, ThinkingEvent, error_body, event
+from folio.schema.web import ErrorBody, error_body, event
 from folio.system.files import unusable
 from folio.web.server import FINISH_REPLACED_S
 
@@ -35,11 +34,11 @@ _SHUTDOWN_S = 5
 
 
 class RequestCancelled(Exception):
-    """Nobody needs the result: the client has disconnected, or the server is shutting down."""
+    """The client has disconnected, or the server is shutting down."""
 
 
 class RequestThreads:
-    """The threads that work on requests, so that they can be stopped before the server they depend on."""
+    """The threads that work on requests. They are stopped before the parts of the server that they need."""
 
     def __init__(self) -> None:
         self._shutting_down = Event()
@@ -58,7 +57,7 @@ class RequestThreads:
             raise RequestCancelled
 
     async def shut_down(self) -> None:
-        """Stop all threads. One that does not stop in time is waiting for a silent model and has nothing to lose."""
+        """Stop all threads. A thread that does not stop in time waits for a model, so nothing is lost."""
         self._shutting_down.set()
         if self._running:
             await asyncio.wait(self._running, timeout=_SHUTDOWN_S)
@@ -70,7 +69,7 @@ class RequestThreads:
 
 
 def finishing_response(events: AsyncIterator[dict[str, str]]) -> EventSourceResponse:
-    """A response that goes on when the server is told to stop, as long as that waits for running answers."""
+    """A response that continues after the server is told to stop, until the time for running answers is over."""
     return EventSourceResponse(events, shutdown_event=anyio.Event(), shutdown_grace_period=FINISH_REPLACED_S)
 
 
@@ -87,9 +86,8 @@ class EventStream:
     def send(self, kind: str, value: BaseModel) -> None:
         """Queue an event, unless the client has disconnected."""
         if not self._cancelled.is_set():
-            made = event(kind, value)
             self._ended = self._ended or kind in ("done", "error")
-            self._loop.call_soon_threadsafe(self._events.put_nowait, made)
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event(kind, value))
 
     def check_cancelled(self) -> None:
         """Raises RequestCancelled."""
@@ -97,25 +95,10 @@ class EventStream:
         if self._cancelled.is_set():
             raise RequestCancelled
 
-    def on_search(self, found: EventJson) -> None:
+    def on_event(self, kind: str, value: BaseModel) -> None:
+        """Queue an event. Raises RequestCancelled."""
         self.check_cancelled()
-        self.send(found.event, found)
-
-    def on_hits(self, found: RetrievedEvent) -> None:
-        self.check_cancelled()
-        self.send("retrieved", found)
-
-    def on_sentence(self, sentence: SentenceJson) -> None:
-        self.check_cancelled()
-        self.send("sentence", sentence)
-
-    def on_checking(self, waiting: CheckingEvent) -> None:
-        self.check_cancelled()
-        self.send("checking", waiting)
-
-    def on_thinking(self, thinking: ThinkingEvent) -> None:
-        self.check_cancelled()
-        self.send("thinking", thinking)
+        self.send(kind, value)
 
     def cancel(self) -> None:
         self._cancelled.set()
@@ -123,20 +106,20 @@ class EventStream:
     async def run(self, work: Callable[[], None], slots: CapacityLimiter) -> AsyncIterator[dict[str, str]]:
         """Run work in a thread and yield the events that it sends. The last one is `done` or `error`.
 
-        Only a stream that nobody reads, or that ends with the server, may lack it. Closing the iterator cancels the
-        request.
+        Only the stream of a client that has left, or of a server that stops, may end without it. Closing the iterator
+        cancels the request.
         """
-        # When the thread has ended, or could not be started, its events are in the queue already.
+        # The events of a thread that has ended, or could not be started, are already in the queue.
         self._threads.start(work, slots=slots).add_done_callback(self._finish)
         try:
-            while (sent := await self._events.get()) is not None:
-                yield sent
+            while (next_event := await self._events.get()) is not None:
+                yield next_event
         finally:
             self.cancel()
 
     def _finish(self, work: asyncio.Future[None]) -> None:
         error = None if work.cancelled() else work.exception()
-        # A client that has left gets no events: work that came to its end all the same has nothing to report.
+        # For a client that has left, send() drops `done`: its absence is no error.
         is_unread = error is None and self._cancelled.is_set()
         if not (self._ended or work.cancelled() or is_unread or isinstance(error, RequestCancelled)):
             try:
@@ -148,7 +131,7 @@ class EventStream:
 
 
 async def reply_unless_left(request: Request, running: asyncio.Future[T], stream: EventStream) -> T:
-    """What a thread returns. Its stream is cancelled once the client has disconnected."""
+    """The result of a thread. The stream is cancelled once the client has disconnected."""
     try:
         while not (await asyncio.wait([running], timeout=_POLL_S))[0]:
             if await request.is_disconnected():
@@ -159,10 +142,7 @@ async def reply_unless_left(request: Request, running: asyncio.Future[T], stream
 
 
 def _contained(work: Callable[..., T], *arguments: object) -> T:
-    """work(*arguments). What it raises that is not an Exception, such as a panic in Rust, becomes a RuntimeError.
-
-    asyncio would end the server for some of them.
-    """
+    """work(*arguments). A BaseException such as a panic in Rust becomes a RuntimeError: some would end the server."""
     try:
         return work(*arguments)
     except Exception:
@@ -172,7 +152,7 @@ def _contained(work: Callable[..., T], *arguments: object) -> T:
 
 
 def _error_body(error: BaseException | None) -> ErrorBody:
-    """What a stream says when its work has failed, or ended without a result."""
+    """The `error` event of work that has failed, or ended without a result."""
     if isinstance(error, FolioError):
         return error_body(error)
     if isinstance(error, OSError):
@@ -189,13 +169,11 @@ _INTERNAL_ERROR = ErrorBody(
 )
 
 
-# The progress of ingesting one file, for whoever shows it.
-
 Stage = Literal["reading", "embedding"]
 
 
 class StageProgress:
-    """Reports a stage, how much of it is done, and of how much. Implements IngestProgress."""
+    """Reports the stage of ingesting a file, how much of it is done, and of how much. Implements IngestProgress."""
 
     def __init__(self, report: Callable[[Stage, int, int], None], check_cancelled: Callable[[], None]) -> None:
         """check_cancelled: called before each report; raises to cancel."""

@@ -1,10 +1,10 @@
-"""The queue of uploads: files that came whole are kept on the disk until they are added, one after the other.
+"""The queue of uploads: complete files are stored on disk until they are added, one after the other.
 
-A file in the queue outlives the page that sent it and the server that received it. In its folder, which is part of the
-store, each upload has two files: `ID.pdf` and, once that is whole and flushed, `ID.json`, which says what became of it.
-Only with its JSON file is it in the queue, and the JSON files are read anew whenever the folder has changed, so several
-servers over one store have one queue. One of them at a time works on it, the one that holds the lock of the folder; any
-of them may cancel what it works on, which it finds in the record.
+A queued file outlives the page that sent it and the server that received it. In the queue's folder, which is part of
+the store, each upload has two files: `ID.pdf` and, once that is complete and flushed, `ID.json`, the record of its
+state. An upload without a record is not in the queue. Several servers over one store share the queue, because records
+are read again whenever the folder has changed. One server at a time works on the queue: the one that holds the lock of
+the folder. Any server may cancel the upload in work, by a change of its record.
 """
 
 from __future__ import annotations
@@ -55,38 +55,38 @@ from folio.web.stream import RequestCancelled, Stage, StageProgress
 
 logger = logging.getLogger(__name__)
 
-# Of a record's file: when it was changed last, in ns, and its inode; each change makes a new file
+# The time of a record's file in ns, and its inode; each change makes a new file
 _Version = tuple[int, int]
-# An upload's file is given a place in PAPERS_DIR under this name, and ingested
+# Copies a file into PAPERS_DIR under a name, and ingests it
 AddPaper = Callable[[Path, str, IngestProgress, Callable[[Placed], None]], Outcome]
 
 _ID = re.compile("[0-9]{19}-[0-9a-f]{8}")
-# Seconds that what was added stays in the queue after a client was told, so that all open pages learn of it ...
+# Seconds that an added file stays in the queue after the first client saw it, so that all open pages see it ...
 SHOWN_S = 30
-# ... and if nobody asks
+# ... and if no client asks
 _FORGOTTEN_S = 24 * 3600
-# Seconds between looks for what another server has queued, and between tries while another process is writing
+# Seconds between checks for files that another server has queued, and between tries while another process is writing
 _LOOK_S = 2.0
-# ... and between tries while something is missing that every file needs: each try reads the file again
+# ... and between tries while every file would fail: each try reads the file again
 _AGAIN_S = 15.0
-# What says something of one file. All other errors, such as a model's server that is down or a full disk, would meet
-# every other file too: the queue waits.
+# Errors about one file. With any other, such as a full disk or a model server that is down, every other file would fail
+# too, so the queue waits.
 _OF_ONE_FILE = (PaperError, StoreRefused, ModelFailed, ContextTooSmall)
 _TO_DO = ("waiting", "cancelled")
-# A file on which the server ended so often is not tried again by itself.
+# After this many tries during which the server ended, a file is tried only if a person asks for it.
 MAX_TRIES = 3
 _STOP_S = 5  # seconds for the worker to stop at shutdown: enough to finish embedding a batch of passages
 
 
 class Record(BaseModel):
-    """What the disk knows of an upload."""
+    """The state of an upload, as stored on disk."""
 
     file: str
     sha256: str
-    # cancelled: it is being added, or was when a server was killed; who works on the queue then takes it out
+    # cancelled: while it was being added; the server that works on the queue deletes it
     state: Literal["waiting", "cancelled", "added", "failed"] = "waiting"
-    tries: int = 0  # that were begun; those that ended without an outcome ended with the server
-    placed: Placed | None = None  # in PAPERS_DIR, by a try that has not ended
+    tries: int = 0  # begun; a try without an outcome ended with the server
+    placed: Placed | None = None  # the file in PAPERS_DIR of a try that has not ended
     status: Status | None = None
     paper: str | None = None
     title: str = ""
@@ -105,15 +105,15 @@ class _Current:
     state: UploadState = "waiting"  # until the library can be written
     done: int = 0
     of: int = 0
-    is_begun: bool = False  # which the record then says
+    is_begun: bool = False  # whether its record counts this try
 
 
 class _Cancelled(Exception):
-    """Somebody has taken the upload from the queue while it was being added."""
+    """The upload was removed from the queue while it was being added."""
 
 
 class IncomingFile:
-    """An upload of which only a part has come. It is in the queue once commit() returns."""
+    """An upload that is still arriving. It is in the queue once commit() returns."""
 
     def __init__(self, queue: UploadQueue, name: str) -> None:
         self._queue = queue
@@ -124,7 +124,7 @@ class IncomingFile:
         self._path = queue.folder / f"{self._id}.part"
         with no_space(queue.folder):
             queue.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._written = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600), "wb")
+            self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600), "wb")
 
     def write(self, block: bytes) -> None:
         """Raises PaperError once the file is known not to be a PDF, DiskFull."""
@@ -134,22 +134,22 @@ class IncomingFile:
                 require_pdf(self._head)
         self._hash.update(block)
         with no_space(self._queue.folder):
-            self._written.write(block)
+            self._file.write(block)
 
     def commit(self) -> UploadJson:
         """Flush the file and queue it. Raises PaperError if it is not a PDF, DiskFull."""
         require_pdf(self._head)
         with no_space(self._queue.folder):
-            self._written.flush()
-            os.fsync(self._written.fileno())
-            self._written.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
             replace(self._path, self._path.with_suffix(".pdf"))
             return self._queue.enqueue(self._id, Record(file=self._name, sha256=self._hash.hexdigest()))
 
     def discard(self) -> None:
-        """Delete what has come, unless it is in the queue."""
-        with suppress(OSError):  # what is in the buffer may not fit on the disk
-            self._written.close()
+        """Delete the part that has arrived, unless the file is in the queue."""
+        with suppress(OSError):  # the buffer may not fit on the disk
+            self._file.close()
         self._path.unlink(missing_ok=True)
 
 
@@ -166,8 +166,8 @@ class UploadQueue:
         take_back: Callable[[Placed], None],
         describe: Callable[[str], PaperJson],
     ) -> None:
-        """folder: of the queue; made when it is needed. add, take_back: see PaperFiles.add_queued. describe: the paper
-        with an id, or raises NotKnown."""
+        """folder: the queue's; created when needed. add, take_back: see PaperFiles. describe: returns the paper with an
+        id, or raises NotKnown."""
         self.folder = folder
         self._add = add
         self._take_back = take_back
@@ -176,7 +176,7 @@ class UploadQueue:
         self._records: dict[str, tuple[_Version, Record]] = {}
         self._current: _Current | None = None
         self._notice = ""
-        self._shown: dict[str, float] = {}  # id of what was added -> when a client was first told
+        self._shown: dict[str, float] = {}  # id of an added file -> when a client first saw it
         self._changes = 0
         self._stopping = Event()
         self._wake = Event()
@@ -212,7 +212,7 @@ class UploadQueue:
 
     @property
     def version(self) -> tuple[int, int]:
-        """Something that is different once the state is."""
+        """A value that changes with the state."""
         try:
             changed = self.folder.stat().st_mtime_ns
         except OSError:
@@ -220,52 +220,47 @@ class UploadQueue:
         return self._changes, changed
 
     def cancel(self, id: str) -> None:
-        """Take an upload from the queue, whatever its state. One that is being added, by whichever server, is stopped
-        at its next step, and leaves nothing unless it is added before. Raises NotKnown."""
+        """Remove an upload from the queue. If a server is adding it, that stops at its next step, and leaves nothing
+        unless the paper was added before. Raises NotKnown."""
         with self._changing():
-            if id not in (records := self._load()):
-                raise _unknown()
-            self._cancel(id, records[id])
+            self._cancel(id, self._record(id))
 
     def cancel_all(self, *, failed: bool) -> int:
-        """Take all from the queue that wait or are being added, or all that failed. Returns how many."""
+        """Remove all files that wait or are being added, or all that failed. Returns their number."""
         with self._changing():
-            wanted = "failed" if failed else "waiting"
-            found = {id: record for id, record in self._load().items() if record.state == wanted}
-            for id, record in found.items():
+            records = self._in_state("failed" if failed else "waiting")
+            for id, record in records.items():
                 self._cancel(id, record)
-            return len(found)
+            return len(records)
 
     def retry(self, id: str) -> UploadJson:
-        """Queue one that failed again, at its old place. One that did not fail stays as it is. Raises NotKnown."""
+        """Queue a failed file again, at its old place; in any other state nothing changes. Raises NotKnown."""
         with self._changing():
-            records = self._load()
-            if id not in records:
-                raise _unknown()
-            if records[id].state == "failed":
-                self._save(id, _again(records[id]))
-            found = self._json(id, self._load()[id])
+            record = self._record(id)
+            if record.state == "failed":
+                record = self._queue_again(id, record)
+            upload = self._json(id, record)
         self._wake.set()
-        return found
+        return upload
 
     def retry_all(self) -> int:
-        """Queue all that failed again. Returns how many."""
+        """Queue all failed files again. Returns their number."""
         with self._changing():
-            failed = {id: record for id, record in self._load().items() if record.state == "failed"}
+            failed = self._in_state("failed")
             for id, record in failed.items():
-                self._save(id, _again(record))
+                self._queue_again(id, record)
         self._wake.set()
         return len(failed)
 
     # The worker
 
     def start(self) -> None:
-        """Go on with what is in the queue, and with what comes."""
+        """Start the worker, which adds queued files."""
         self._thread = Thread(target=self._work, name="uploads", daemon=False)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the worker. What it was adding stays in the queue."""
+        """Stop the worker. The file that it was adding stays in the queue."""
         self._stopping.set()
         self._wake.set()
         if self._thread is not None:
@@ -273,8 +268,8 @@ class UploadQueue:
         with suppress(FolioError, OSError), self._changing():
             current = self._current
             if current is not None and current.is_begun and self._is_wanted(current.id):
-                begun = self._load()[current.id]  # a long file is being read: that is no try
-                self._save(current.id, begun.model_copy(update={"tries": current.before.tries}))
+                record = self._load()[current.id]  # an orderly stop is not counted as a try
+                self._save(current.id, record.model_copy(update={"tries": current.before.tries}))
 
     def _work(self) -> None:
         with _FolderLock(self.folder / "worker.lock") as lock:
@@ -289,7 +284,7 @@ class UploadQueue:
                     self._wake.wait(wait_s)
 
     def _add_next(self, lock: _FolderLock) -> float:
-        """Add the first file that waits. Returns the seconds until there may be something to do again."""
+        """Add the first file that waits. Returns the seconds to wait before the next call."""
         with self._lock:
             if not any(record.state in _TO_DO for record in self._load().values()):
                 self._delete_leftovers()
@@ -300,9 +295,9 @@ class UploadQueue:
             to_do = [(id, record) for id, record in self._load().items() if record.state in _TO_DO]
             if not to_do:
                 return _LOOK_S
-            id, record = min(to_do, key=lambda each: each[1].state)  # those that were cancelled first
+            id, record = min(to_do, key=lambda each: each[1].state)  # cancelled ones first
         if record.placed:
-            self._take_back(record.placed)  # of a server that was killed
+            self._take_back(record.placed)  # left by a server that was killed
         with self._changing():
             if self._load().get(id) != record:
                 return 0
@@ -314,7 +309,7 @@ class UploadQueue:
                 self._save(id, _failed(record, *_TOO_OFTEN))
                 return 0
             self._current = current = _Current(id, record)
-        after, obstacle = self._tried(current)
+        after, obstacle = self._try(current)
         with self._changing():
             self._current = None
             if after is None or (after.state != "added" and not self._is_wanted(id)):
@@ -328,12 +323,12 @@ class UploadQueue:
             return 0
         return _LOOK_S if isinstance(obstacle, StoreBusy | RequestCancelled) else _AGAIN_S
 
-    def _tried(self, current: _Current) -> tuple[Record | None, BaseException | None]:
-        """Add a file. Returns the record as it is after that, None if it was cancelled; or as it was before, which is
-        no try, with what any other file would meet too."""
+    def _try(self, current: _Current) -> tuple[Record | None, BaseException | None]:
+        """Add a file. Returns its new record, None if it was cancelled; or, if every file would fail, the old record
+        and the error: that is not counted as a try."""
         record = current.before
         try:
-            return self._added(current), None
+            return self._add_file(current), None
         except _Cancelled:
             return None, None
         except _OF_ONE_FILE as error:
@@ -344,12 +339,12 @@ class UploadQueue:
             if is_full(error):
                 return record, disk_full(Path(error.filename or self.folder))
             return _failed(record, unusable(error).happened, unusable(error).remedy), None
-        except BaseException as error:  # a panic in Rust is no Exception
+        except BaseException as error:  # such as a panic in Rust
             logger.error("An upload could not be added.", exc_info=error)
             return _failed(record, *_INTERNAL), None
 
-    def _added(self, current: _Current) -> Record:
-        """Add a file. Raises what PaperFiles.add_queued raises, _Cancelled, RequestCancelled."""
+    def _add_file(self, current: _Current) -> Record:
+        """Add a file; returns its record. Raises as PaperFiles.add_queued, _Cancelled, RequestCancelled."""
         record = current.before
 
         def report(stage: Stage, done: int, of: int) -> None:
@@ -378,41 +373,35 @@ class UploadQueue:
         if not content.is_file() or sha256_file(content) != record.sha256:
             raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
         outcome = self._add(content, record.file, StageProgress(report, check_cancelled), begin)
-        what: dict[str, Any] = {
-            "state": "added",
-            "status": outcome.status,
-            "notes": list(outcome.notes),
-            "error": "",
-            "remedy": "",
-        }
-        with suppress(FolioError):  # it may have been removed already
+        fields: dict[str, Any] = {"state": "added", "status": outcome.status, "notes": list(outcome.notes)}
+        with suppress(FolioError):  # the paper may already have been removed
             paper = self._describe(outcome.file.sha256)
-            what |= {"paper": paper.id, "title": paper.title, "pages": paper.pages}
-        return record.model_copy(update=what)
+            fields |= {"paper": paper.id, "title": paper.title, "pages": paper.pages}
+        return record.model_copy(update={**fields, "error": "", "remedy": ""})
 
     def _set_notice(self, error: BaseException | None) -> None:
         notice = f"{error.happened} {error.remedy}" if isinstance(error, FolioError) else ""
         if isinstance(error, StoreBusy):
-            notice = f"{error.happened} What is here is added after that."
+            notice = f"{error.happened} The files here are added after that."
         elif isinstance(error, OSError):
             notice = unusable(error).happened
         if notice != self._notice:
             self._notice = notice
             self._changes += 1
 
-    # Records. The caller holds the lock, and to change some, that of all servers.
+    # Records. The caller holds this server's lock and, to change a record, the lock of all servers.
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Hold the records: what is read inside is still so when it is changed. Other servers change them too."""
-        with self._lock, ExitStack() as held:
+        """Hold the locks of this server and of all servers: nobody else changes a record meanwhile."""
+        with self._lock, ExitStack() as stack:
             if self.folder.is_dir():
-                held.enter_context(FileLock(self.folder / "records.lock", mode=0o600))
+                stack.enter_context(FileLock(self.folder / "records.lock", mode=0o600))
             yield
 
     def _load(self) -> dict[str, Record]:
-        """All records, in the order of arrival. One that cannot be read is not there."""
-        found: dict[str, tuple[_Version, Record]] = {}
+        """All readable records, in the order of arrival."""
+        loaded: dict[str, tuple[_Version, Record]] = {}
         with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
                 id, suffix = os.path.splitext(entry.name)
@@ -420,12 +409,27 @@ class UploadQueue:
                     continue
                 with suppress(OSError, ValidationError):
                     version = _version(entry.stat())
-                    kept = self._records.get(id)
-                    if kept is None or kept[0] != version:
-                        kept = version, Record.model_validate_json(Path(entry.path).read_bytes())
-                    found[id] = kept
-        self._records = dict(sorted(found.items()))
+                    cached = self._records.get(id)
+                    if cached is None or cached[0] != version:
+                        cached = version, Record.model_validate_json(Path(entry.path).read_bytes())
+                    loaded[id] = cached
+        self._records = dict(sorted(loaded.items()))
         return {id: record for id, (_, record) in self._records.items()}
+
+    def _in_state(self, state: str) -> dict[str, Record]:
+        return {id: record for id, record in self._load().items() if record.state == state}
+
+    def _record(self, id: str) -> Record:
+        """Raises NotKnown."""
+        record = self._load().get(id)
+        if record is None:
+            raise NotKnown("This upload is not in the queue.", "It was added or cancelled. Reload the page.")
+        return record
+
+    def _queue_again(self, id: str, record: Record) -> Record:
+        record = record.model_copy(update={"state": "waiting", "tries": 0, "error": "", "remedy": ""})
+        self._save(id, record)
+        return record
 
     def _save(self, id: str, record: Record) -> None:
         """Raises DiskFull."""
@@ -437,14 +441,14 @@ class UploadQueue:
         self._changes += 1
 
     def _is_wanted(self, id: str) -> bool:
-        """Whether nobody has cancelled one that was waiting."""
+        """Whether an upload still waits: it was not cancelled."""
         record = self._load().get(id)
         return record is not None and record.state == "waiting"
 
     def _cancel(self, id: str, record: Record) -> None:
         is_current = self._current is not None and self._current.id == id
         if is_current or (record.state == "waiting" and record.placed):  # another server may be adding it
-            with suppress(DiskFull):  # then it goes at once, which whoever adds it finds too
+            with suppress(DiskFull):  # then delete it now; the server that adds it notices that too
                 self._save(id, record.model_copy(update={"state": "cancelled"}))
                 self._wake.set()
                 return
@@ -453,7 +457,7 @@ class UploadQueue:
 
     def _delete(self, id: str) -> None:
         remove(self.folder / f"{id}.json")
-        discard(self._content(id))  # what is left of it is deleted with the leftovers
+        discard(self._content(id))  # if that fails, _delete_leftovers deletes it
         self._changes += 1
 
     def _content(self, id: str) -> Path:
@@ -463,18 +467,17 @@ class UploadQueue:
         return self._current is not None or any(record.state in _TO_DO for record in records.values())
 
     def _without_shown(self, records: dict[str, Record]) -> dict[str, Record]:
-        """The records without those that clients have seen as added for long enough, which are deleted."""
-        now, left = time.monotonic(), {}
+        """Delete the added files that clients saw long enough ago; returns the other records."""
+        now, others = time.monotonic(), {}
         for id, record in records.items():
             if record.state == "added" and now - self._shown.setdefault(id, now) > SHOWN_S:
                 self._delete(id)
             else:
-                left[id] = record
-        return left
+                others[id] = record
+        return others
 
     def _delete_leftovers(self) -> None:
-        """Delete what a killed server left: a part of a file, or a file that it had not queued yet; and what was added
-        so long ago that nobody will ask."""
+        """Delete partial files and unqueued files of a killed server, and added files that no client asked for."""
         for id, ((changed, _), record) in list(self._records.items()):
             if record.state == "added" and time.time() - changed / 1e9 > _FORGOTTEN_S:
                 self._delete(id)
@@ -499,12 +502,12 @@ class UploadQueue:
         )
 
 
-def _version(found: os.stat_result) -> _Version:
-    return found.st_mtime_ns, found.st_ino
+def _version(stat: os.stat_result) -> _Version:
+    return stat.st_mtime_ns, stat.st_ino
 
 
 class _FolderLock:
-    """The lock of whoever works on the queue, held until the end once it was acquired."""
+    """The lock of the server that works on the queue; once acquired, it is held until the end."""
 
     def __init__(self, path: Path) -> None:
         self._lock = FileLock(path, timeout=0, mode=0o600)
@@ -513,7 +516,7 @@ class _FolderLock:
         return self
 
     def acquired(self) -> bool:
-        """Whether it is held, or could be taken."""
+        """Acquire the lock if it is free; returns whether it is held."""
         if not self._lock.is_locked:
             with suppress(Timeout):
                 self._lock.acquire()
@@ -525,18 +528,10 @@ class _FolderLock:
 
 _TOO_OFTEN = (
     f"Folio ended {MAX_TRIES} times while it was adding this file.",
-    "Try again if somebody ended it; otherwise look at the terminal that Folio runs in.",
+    "Try again if Folio was stopped on purpose; otherwise look at the terminal that Folio runs in.",
 )
 _INTERNAL = ("Folio failed with an internal error.", "Try again. The terminal that Folio runs in shows details.")
 
 
 def _failed(record: Record, error: str, remedy: str) -> Record:
     return record.model_copy(update={"state": "failed", "error": error, "remedy": remedy})
-
-
-def _again(record: Record) -> Record:
-    return record.model_copy(update={"state": "waiting", "tries": 0, "error": "", "remedy": ""})
-
-
-def _unknown() -> NotKnown:
-    return NotKnown("This upload is not in the queue.", "It was added or cancelled. Reload the page.")

@@ -22,7 +22,7 @@ from tests.helpers.paths import ROOT
 
 BOTH = "How long is the Aletsch glacier, and what is the diet of the sea otter?"
 SMALL = {"CHUNK_SIZE": "300", "CHUNK_OVERLAP": "50"}
-GOES_ON = "`python query.py --resume` goes on"
+CONTINUES = "`python query.py --resume` continues"
 
 
 class Model:
@@ -112,7 +112,7 @@ def test_a_killed_search_goes_on_to_the_same_answer(with_model: CliRunner, model
     out, err = process.communicate(timeout=30)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGKILL: -9}[how]
     assert (out, "Traceback" in err) == ("", False)
-    assert (GOES_ON in err) == (how == signal.SIGINT)
+    assert (CONTINUES in err) == (how == signal.SIGINT)
     assert stat.S_IMODE(checkpoint(with_model).stat().st_mode) == 0o600
     assert len(kept_scores(with_model)) == 3
     if how != signal.SIGKILL:
@@ -132,7 +132,7 @@ def test_a_lost_server_is_an_error_with_the_way_on(with_model: CliRunner, model:
     lines = [line for line in asked.err.splitlines() if not line.startswith(("Papers for", "Evidence"))]
     assert (asked.code, asked.out) == (1, "")
     assert len(lines) == 2
-    assert lines[1].endswith(f"Then {GOES_ON}.")
+    assert lines[1].endswith(f"Then {CONTINUES} the search.")
     again = with_model.query("--resume")  # it is still gone
     assert again.code == 1
     assert "Traceback" not in again.err
@@ -158,7 +158,7 @@ def test_after_a_failed_answer_only_the_answer_is_asked_again(with_model: CliRun
     model.server.reply = lost
     asked = with_model.query("--deep", BOTH)
     assert asked.code == 1
-    assert "The search is kept; `python query.py --resume` answers from it again." in asked.err
+    assert "The search is saved; `python query.py --resume` answers from it again." in asked.err
     model.server.reply = model
     scored = len(model.scored)
     assert with_model.query("--resume").code == 0
@@ -176,7 +176,7 @@ def test_ctrl_c_in_the_answer_keeps_the_search(with_model: CliRunner, model: Mod
     model.server.reply = interrupted
     asked = with_model.query("--deep", BOTH)
     assert (asked.code, asked.out) == (130, "")
-    assert GOES_ON.replace("goes on", "answers from it again") in asked.err
+    assert CONTINUES.replace("continues", "answers from it again") in asked.err
     model.server.reply = model
     scored = len(model.scored)
     assert with_model.query("--resume").code == 0
@@ -187,7 +187,7 @@ def test_the_run_after_a_spent_budget_has_a_new_one(with_model: CliRunner) -> No
     with_model.settings["DEEP_CALLS"] = "3"
     asked = with_model.query("--deep", BOTH)
     assert asked.code == 0
-    assert "The budget of the search is spent; `python query.py --resume` goes on with a new one." in asked.err
+    assert "The budget of the search is spent; `python query.py --resume` continues it with a new one." in asked.err
     resumed = with_model.query("--resume", "--json")
     assert resumed.object["trace"]["calls"] > 3
 
@@ -207,14 +207,14 @@ def test_in_a_chat_it_goes_on_in_a_new_conversation(with_model: CliRunner, model
     assert chat.code == 0
     assert "Aletsch glacier is" in chat.out
     assert chat.err.count("Search ended: ") == 1
-    assert "Then /resume goes on." in chat.err
+    assert "Then /resume continues the search." in chat.err
     assert "There is no deep search to resume." in chat.err
 
 
 def test_a_chat_with_other_options_does_not_resume(builtin: CliRunner) -> None:
     stopped(builtin)
     chat = builtin.query("--style", "report", typed="/resume\n")
-    assert "asked with other options" in chat.err
+    assert "has other options" in chat.err
     assert "23 kilometres" in builtin.query(typed="/resume\n").out
 
 
@@ -266,7 +266,7 @@ def test_an_index_that_changed_begins_the_search_again(filled: CliRunner) -> Non
     assert filled.ingest("--prune").code == 0
     resumed = filled.query("--resume")
     assert resumed.code == 0
-    assert "The index has changed since the search was stopped, so it begins again." in resumed.err
+    assert "The index has changed since the search was stopped, so the search starts over." in resumed.err
     assert "otters.pdf" not in resumed.out + resumed.err
 
 

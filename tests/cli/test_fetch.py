@@ -84,7 +84,7 @@ def test_a_dry_run_downloads_nothing(online: CliRunner, offers: SourceServer) ->
 def test_nothing_is_downloaded_without_a_yes(online: CliRunner, offers: SourceServer) -> None:
     ran = online.fetch("2101.00001")
     assert ran.code == 2
-    assert "Nobody can be asked whether to download these." in ran.err
+    assert "Folio cannot ask here whether to download these papers." in ran.err
     assert list(online.papers.iterdir()) == []
 
 
@@ -258,7 +258,7 @@ def test_ctrl_c_keeps_whole_files_for_the_next_run(
         online.settings["CONTACT_EMAIL"] = "me@example.org"
         ran = online.fetch("--yes", "2101.00001", "10.1234/second")
     assert ran.code == 130
-    assert "Stopped. Files that are whole: 1. Run the same command again to continue." in ran.err
+    assert "Stopped. Complete files: 1. Run the same command again to continue." in ran.err
     assert [path.name for path in online.papers.iterdir()] == ["2101.00001 Glaciers of the Alps.pdf"]
     asked = len(offers.asked)
     assert online.fetch("--yes", "2101.00001").code == 0

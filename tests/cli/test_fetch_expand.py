@@ -89,7 +89,7 @@ def test_cited_works_are_ranked_by_links_then_citations(online: CliRunner, graph
 def test_citations_are_kept(online: CliRunner, graph: SourceServer) -> None:
     ran = online.fetch("--expand", "cites")
     assert ran.code == 2
-    assert "Nobody can be asked whether to download these." in ran.err
+    assert "Folio cannot ask here whether to download these papers." in ran.err
     with opened(online) as library:
         database = library.database
         ids = {file: paper.id for file, paper in papers_of(online).items()}

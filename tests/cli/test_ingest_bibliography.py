@@ -37,7 +37,7 @@ def test_metadata_and_pdfs_come_from_a_bibliography(desk: CliRunner) -> None:
     assert record == {"ice.pdf": ("The Aletsch Glacier", 2021), "otters.pdf": ("Otters Asleep", 1999)}
     bib.write_text(BIB.replace("Asleep", "Awake").replace("@article{ice2021", "@comment{ice2021"), encoding="utf-8")
     again = desk.ingest("--bib", str(bib))
-    assert "papers matched: 1, changed: 1, no longer said: 1, not matched: 1" in again.out
+    assert "papers matched: 1, changed: 1, no longer in the bibliography: 1, not matched: 1" in again.out
     titles = {paper["file"]: paper["title"] for paper in desk.record()}
     assert (titles["otters.pdf"], "Aletsch Glacier" in titles["ice.pdf"]) == ("Otters Awake", False)
     assert desk.ingest("--verify").code == 0

@@ -119,7 +119,7 @@ def test_rated_answers_become_a_set_that_can_be_asked(rated: CliRunner, tmp_path
     ran = rated.evaluate("--from-log", "-o", str(made))
     assert ran.code == 0, ran.err
     assert f"Questions written to {made}: 2." in ran.out
-    assert "left out because nobody has said where the answer is: 1 (3)." in ran.out
+    assert "left out because the right page is not known: 1 (3)." in ran.out
     asked = [json.loads(line) for line in made.read_text(encoding="utf-8").splitlines()]
     assert [(question["question"], question["answerable"]) for question in asked] == [(HAIRS, True), (OPERA, False)]
     ran = rated.evaluate(str(made), "--out", str(tmp_path), "--require", "recall@1=1", "refusal_recall=1")

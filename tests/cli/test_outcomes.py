@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from rich.console import Console
 
-from folio.answer_types import Checking, Evidence, RejectedSentence
+from folio.answer_types import Checking, Evidence, RejectedSentence, Thinking
 from folio.cli import session
 from folio.cli.session import WaitingStatus
 from tests.helpers.cli_runner import CliRunner
@@ -141,15 +141,15 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 def test_a_terminal_says_how_many_statements_wait(screen: Screen) -> None:
     with WaitingStatus(quiet=False) as waiting:
         screen.wait_for("Reading the papers ...")
-        waiting.checking(1)
+        waiting.on_progress(Checking(1))
         screen.wait_for("checking 1 more")
-        waiting.checking(2)
+        waiting.on_progress(Checking(2))
         screen.wait_for("checking 2 more")
         with waiting.hidden():
             screen.since()
             assert screen.since() == ""  # nothing is drawn into the sentence
         screen.wait_for("checking 2 more")  # it goes on after the sentence
-        waiting.checking(0)
+        waiting.on_progress(Checking(0))
         screen.since()
         with waiting.hidden():
             pass
@@ -159,22 +159,22 @@ def test_a_terminal_says_how_many_statements_wait(screen: Screen) -> None:
 
 def test_until_the_first_sentence_the_papers_are_read(screen: Screen) -> None:
     with WaitingStatus(quiet=False) as waiting:
-        waiting.checking(1)
+        waiting.on_progress(Checking(1))
         screen.wait_for("checking 1 more")
-        waiting.checking(0)
+        waiting.on_progress(Checking(0))
         screen.wait_for("Reading the papers ...")
-        waiting.thinking()
+        waiting.on_progress(Thinking())
         screen.wait_for("The model is thinking ...")
         with waiting.hidden():
             pass
-        waiting.thinking()  # of a second attempt, say
+        waiting.on_progress(Thinking())  # of a second attempt, say
         screen.since()
         assert screen.since() == ""
 
 
 def test_nothing_is_said_when_it_is_quiet(screen: Screen) -> None:
     with WaitingStatus(quiet=True) as waiting:
-        waiting.checking(2)
+        waiting.on_progress(Checking(2))
         with waiting.hidden():
             pass
     assert screen.getvalue() == ""

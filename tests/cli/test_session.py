@@ -82,7 +82,7 @@ def test_feedback_in_a_chat_is_for_its_own_question(filled: CliRunner) -> None:
     assert "\n/sources lists the passages" in ran.err
     assert log_of(filled) == [2, 0, 0, 1]
     unlogged = filled.query("--no-log", typed=f"{LENGTH}\n/good\n")
-    assert "The question is not in the log. --no-log or QUERY_LOG=false keeps questions out of it." in unlogged.err
+    assert "The question is not in the log. --no-log or QUERY_LOG=false turns the log off." in unlogged.err
     assert log_of(filled) == [2, 0, 0, 1]
 
 

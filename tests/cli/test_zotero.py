@@ -69,7 +69,7 @@ def shelf(desk: CliRunner, tmp_path: Path) -> Iterator[Shelf]:
 def test_papers_are_read_where_they_lie(shelf: Shelf) -> None:
     ran = shelf.ingest()
     assert (ran.code, ran.err.splitlines()) == (
-        0, [f"Zotero: 2 PDFs of {shelf.zotero.folder}; metadata of 2 papers new, of 0 changed."]
+        0, [f"Zotero: 2 PDFs in {shelf.zotero.folder}; papers with new metadata: 2, with changed metadata: 0."]
     )  # fmt: skip
     assert shelf.titles() == BOTH
     layer = shelf.layer("Ice of Zotero")
@@ -82,7 +82,7 @@ def test_papers_are_read_where_they_lie(shelf: Shelf) -> None:
     assert found["citations"][0]["title"] == "Ice of Zotero"
     again = shelf.ingest()
     assert "Nothing new: all 2 papers" in again.out
-    assert "metadata of 0 papers new, of 0 changed" in again.err
+    assert "papers with new metadata: 0, with changed metadata: 0" in again.err
 
 
 def test_the_data_folder_is_found(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_the_next_run_takes_what_changed_without_reading_a_pdf(shelf: Shelf) -> 
     shelf.zotero.put(shelf.otters, shelf.ice)
     ran = shelf.ingest()
     assert "Nothing new" in ran.out
-    assert "metadata of 0 papers new, of 2 changed" in ran.err
+    assert "papers with new metadata: 0, with changed metadata: 2" in ran.err
     assert shelf.titles() == ["Another Title", "Otters of Zotero"]
     assert "The index is consistent" in shelf.desk.ingest("--verify").out
 
@@ -151,7 +151,7 @@ def test_prune_and_rebuild_know_zoteros_papers(shelf: Shelf) -> None:
     (shelf.zotero.folder / "storage" / shelf.otters_key / "otters.pdf").unlink()
     kept = shelf.ingest()
     assert len(shelf.titles()) == 2
-    assert "PDFs that Zotero has no file of on this computer: 1, otters.pdf." in kept.err
+    assert "PDFs whose file is not on this computer: 1, otters.pdf." in kept.err
     shelf.ingest("--prune")
     assert shelf.titles() == ["Ice of Zotero"]
 
@@ -193,7 +193,7 @@ def test_an_ingest_takes_a_collection_or_a_tag(shelf: Shelf) -> None:
     unknown = shelf.ingest("--collection", "Plants")
     assert unknown.code == 2
     assert unknown.err.splitlines() == [
-        "No PDF in Zotero is in a collection or has a tag of this name: Plants.", "Collections there: Places/Ice."
+        "No PDF in Zotero is in a collection or has a tag of this name: Plants.", "Collections in Zotero: Places/Ice."
     ]  # fmt: skip
     assert shelf.ingest("--tag", "sea", "--collection", "Ice").code == 0
     assert [shelf.ingest(option).code for option in ("--verify", "--repair")] == [2, 2]
@@ -207,7 +207,7 @@ def test_a_pdf_of_two_items_is_described_by_the_first(shelf: Shelf) -> None:
     twin = made.attach(made.item(title="A Twin"), "storage:twin.pdf", content)
     ran = shelf.ingest()
     assert shelf.titles() == BOTH
-    assert "PDFs of several items in Zotero, described by the first: 1, otters.pdf." in ran.err
+    assert "PDFs of several Zotero items, with the metadata of the first: 1, otters.pdf." in ran.err
     made.trash(shelf.otters)
     shelf.ingest()
     assert shelf.titles() == ["A Twin", "Ice of Zotero"]

@@ -338,7 +338,7 @@ def test_what_was_made_stays_when_the_model_fails(filled: CliRunner, tmp_path: P
         filled.settings["OLLAMA_HOST"] = server.url
         ran = filled.evaluate("--make", str(filled.papers), "-n", "4", "-o", str(tmp_path / "made.jsonl"))
     assert ran.code == 1
-    assert f"Questions written so far: 1. They are kept in {tmp_path / 'made.jsonl'}." in ran.err
+    assert f"Questions written so far: 1. They are in {tmp_path / 'made.jsonl'}." in ran.err
     assert len((tmp_path / "made.jsonl").read_text(encoding="utf-8").splitlines()) == 1
 
 

@@ -89,7 +89,7 @@ def test_questions_are_answered_from_the_newer_version(desk: CliRunner) -> None:
     version(desk.papers / "2101.01234v2.pdf", NEW)
     said = " ".join(desk.ingest().out.split())
     assert "2101.01234v1.pdf: Older version: arXiv:2101.01234v2 is in the index." in said
-    assert "Questions are answered from the newer one" in said
+    assert "Answers use the newer version" in said
     question = "How many urchins did sea otters eat in one year?"
     asked = desk.query(question, "--no-log")
     assert "1750 urchins" in asked.out

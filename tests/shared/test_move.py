@@ -169,7 +169,7 @@ def test_the_command(desk: CliRunner, url: str) -> None:
     assert "DATABASE_URL is not set" in without.stderr
     done = run("postgres", DATABASE_URL=url)
     assert done.returncode == 0, done.stderr
-    assert "Moved, and compared row by row: papers: 3, files: 4" in " ".join(done.stdout.split())
+    assert "Copied, and compared row by row: papers: 3, files: 4" in " ".join(done.stdout.split())
     again = run("postgres", DATABASE_URL=url)
     assert again.returncode == 2
     assert "Add --yes to replace it" in " ".join(again.stderr.split())

@@ -10,8 +10,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
-from folio.web.guard import Receive, Scope, Send
 from folio.web.server import CONNECTIONS, make_config
 from tests.helpers.live_server import LIMIT_S, until
 

@@ -28,7 +28,7 @@ from tests.helpers.web_client import NOBODY, events_in, papers_by_file, refusal
 SOLAR = "The cells of the roof turn twenty percent of the light into electricity."
 UNCLOSED = "<img src=x onerror=window.ran=true"  # closed tags are taken out when it comes
 HALF = Answer(b"%PDF-1.7\n" + b"x" * 5000, drips=True, length=10**6)
-OFF = "Off: this Folio asks no service on the internet."
+OFF = "Off: this Folio contacts no service on the internet."
 START = "Start it with `python serve.py --online`, or set `ONLINE=true`."
 
 
@@ -62,7 +62,7 @@ def fetch(client: httpx.Client, *ids: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_by_default_nothing_is_asked(app: App, server: SourceServer) -> None:
-    refused = {"error": "This Folio may not ask services on the internet.", "remedy": START}
+    refused = {"error": "This Folio may not contact services on the internet.", "remedy": START}
     with Live(app) as live, live.client() as client:
         for response in (
             client.get("/discover", params={"query": "solar cells"}),
@@ -237,7 +237,7 @@ def test_papers_are_fetched_in_turn_and_each_failure_is_named(app: App, server: 
     robot = '127.0.0.1 sent a page that asks "are you a robot?" instead of a PDF.'
     assert errors["W22"] == f"No PDF could be downloaded: {robot}"
     assert errors["W24"] == "No PDF could be downloaded: no open PDF is known."
-    assert errors["10.1234/nobody"] == "No service has it."
+    assert errors["10.1234/nobody"] == "No service has this work."
     (paper,) = listed["papers"]
     assert (paper["title"], paper["authors"], paper["year"]) == ("First Cells", ["Ada Byte"], 2021)
     assert [hit["paper"] for hit in found] == [paper["id"]]
@@ -401,7 +401,7 @@ def test_a_paper_that_no_service_has_keeps_what_is_known(citing: App, server: So
         paper = ids(client)[OTTER_TITLE]
         failed = client.post(f"/papers/{paper}/citations")
         assert "No service is known to have this paper." in refusal(failed, 502)
-        assert failed.json()["remedy"] == "Correct its title, or give it its DOI, with Edit."
+        assert failed.json()["remedy"] == "Use Edit to correct its title or to add its DOI."
         assert client.get(f"/papers/{paper}/citations").json() == NOTHING
 
 

@@ -52,7 +52,7 @@ def search(tab: Tab, words: str) -> None:
 
 
 def test_off_the_page_says_so_and_asks_nobody(opened: Open, server: SourceServer, tmp_path: Path) -> None:
-    off = "Off: this Folio asks no service on the internet."
+    off = "Off: this Folio contacts no service on the internet."
     start = "Start it with python serve.py --online, or set ONLINE=true."
     with Live(citing_papers(tmp_path, server)) as live:
         tab = opened(live, PHONE, "#ask")
@@ -146,11 +146,11 @@ def test_citations_are_looked_up_added_and_listed(opened: Open, server: SourceSe
         dialog = tab.page.get_by_role("dialog", name=f"Citations of {OTTER_TITLE}")
         dialog.get_by_role("button", name="Look up references").click()
         expect(tab.find("#citations-status")).to_have_text(
-            "4 references, cited by 1 work, as far as they were looked up."
+            "4 references, cited by 1 work, among the works looked up."
         )
         named = dialog.locator("#citations-lists > ol").first.locator("h2")
         expect(named).to_have_text([ICE_TITLE, WATER, FISH])
-        expect(dialog.get_by_text("1 work known by identifier alone")).to_be_visible()
+        expect(dialog.get_by_text("1 work known only by identifier")).to_be_visible()
         assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
         fish = dialog.locator(".works > li").filter(has_text=FISH)
         fish.get_by_role("button", name="Add").click()

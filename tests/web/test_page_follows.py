@@ -140,7 +140,7 @@ def test_a_filter_belongs_to_its_conversation(show: Open) -> None:
     tab = show(WIDE, "#library")
     paper(tab, "otters.pdf").get_by_role("button", name="Ask this paper").click()
     turn = tab.ask(LENGTH)
-    expect(turn.locator(".refusal")).to_contain_text("Only this was asked: “On Sea Otters”.")
+    expect(turn.locator(".refusal")).to_contain_text("Only these were searched: “On Sea Otters”.")
     follow_up = tab.ask(SLEEP)
     expect(follow_up.locator(".asked-only")).to_have_text("Asked only: “On Sea Otters”")
     kept = tab.page.evaluate("location.hash")
@@ -325,7 +325,7 @@ def test_models_keys_and_commands_are_described(show: Open) -> None:
     expect(tab.find("#view-find")).to_be_visible()
     tab.find("#models-button").click()
     said = tab.find("#models-text")
-    expect(said).to_contain_text("The settings name built-in models. With EMBEDDER=auto, RERANKER=auto, LLM=auto")
+    expect(said).to_contain_text("Your settings choose built-in models. With EMBEDDER=auto, RERANKER=auto, LLM=auto")
     expect(said).not_to_contain_text("best models")
     tab.page.keyboard.press("Escape")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 
 import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folio.system.network import is_loopback
 from folio.web.guard import (
@@ -17,12 +18,7 @@ from folio.web.guard import (
     MAX_HEADERS,
     POLICIES,
     AccessRules,
-    ASGIApp,
-    Message,
-    Receive,
     RequestGuard,
-    Scope,
-    Send,
 )
 
 pytestmark = pytest.mark.fast

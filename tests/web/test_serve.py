@@ -51,7 +51,7 @@ def raw(served: Served, request: bytes) -> bytes:
 
 
 NOT_HERE = "{} is not an address of this computer."
-OMIT = "Omit --host, or give an address that it has."
+OMIT = "Leave out --host, or give an address of this computer."
 REQUIRED = "Other computers can reach {}, so a token is required."
 TOO_SHORT = "The token is shorter than 16 characters."
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import BaseModel
 
 from folio.errors import NotKnown
-from folio.schema.answers import SentenceJson
 from folio.schema.web import ChatRequest
 from folio.web.api import PATTERNS
 from folio.web.service import Service
@@ -74,14 +74,13 @@ def test_an_answer_outlives_the_paper_that_was_asked(tmp_path: Path) -> None:
         (otters,) = (paper for paper in library.papers() if paper.file == "otters.pdf")
 
     class RemovesThePaper:
-        def on_sentence(self, sentence: SentenceJson) -> None:
-            with suppress(NotKnown):
-                service.remove(otters.id)
+        def on_event(self, kind: str, value: BaseModel) -> None:
+            if kind == "sentence":
+                with suppress(NotKnown):
+                    service.paper_files.remove(otters.id)
 
-        def ignore(self, *event: object) -> None:
-            """Nothing else matters here."""
-
-        on_search = on_hits = on_checking = on_thinking = check_cancelled = ignore
+        def check_cancelled(self) -> None:
+            """Nobody cancels."""
 
     asked = ChatRequest(message=SLEEP, papers=[otters.id])
     with closing(Service(app)) as service:

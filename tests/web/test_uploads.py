@@ -417,7 +417,7 @@ def test_what_comes_while_another_process_writes_waits_for_it(client: TestClient
         send(client, pdf_of())
         until(lambda: client.get("/uploads").json()["notice"])
         assert client.get("/uploads").json()["notice"] == (
-            "Another process is writing to this index. What is here is added after that."
+            "Another process is writing to this index. The files here are added after that."
         )
         (record,) = queue_folder(app).glob("*.json")
         before = record.stat().st_mtime_ns, record.stat().st_ino

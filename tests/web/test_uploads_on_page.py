@@ -115,7 +115,7 @@ def test_a_second_tab_shows_the_same_uploads(app: App, live: Live, show: Open, t
             expect(page.locator("#adding-text")).to_have_text("0 of 3 papers added")
             expect(page.locator(".upload .stage")).to_have_text(["Waiting"] * 3)
             expect(page.locator("#adding-notice")).to_have_text(
-                "Another process is writing to this index. What is here is added after that."
+                "Another process is writing to this index. The files here are added after that."
             )
     for page in (tab.page, other):
         expect(page.locator("#adding-text")).to_have_text("3 papers added")

@@ -16,7 +16,7 @@ import { openPassage, replaceOpener } from "./viewer.js";
 const CLOSEST = 4; // passages shown with a refusal
 const CLOSEST_PASSAGES = "Closest passages"; // the headings of folio/answer_types.py
 const ALSO = "Also";
-const MAY_NOT_ANSWER = "These are about the topic, and may not answer the question."; // folio/outcome_text.py
+const MAY_NOT_ANSWER = "These are about the topic, and may not answer the question."; // folio/shown_text.py
 
 export class Turn {
   /**
@@ -100,7 +100,7 @@ export class Turn {
     this.legend.hidden = !legend.length;
   }
 
-  /** Shows that papers which the answer cites were retracted, above it. */
+  /** Shows above the answer that papers it cites were retracted. */
   showWarnings(warnings) {
     if (this.warnings.childElementCount === warnings.length) return;
     this.warnings.replaceChildren(...warnings.map((text) => el("p", { class: "flag" }, makeIcon("warning"), text)));
@@ -153,7 +153,7 @@ export class Turn {
     this.rest.append(renderActions(reply));
   }
 
-  /** Shows the reply again when papers are called otherwise by now. What is open stays open. */
+  /** Renders the reply again after papers were renamed. Open parts stay open. */
   refresh(reply) {
     const { message, onRetry, onAskAll, root } = this;
     const made = new Turn(message, { onRetry, onAskAll });
@@ -195,7 +195,7 @@ export class Turn {
   }
 }
 
-/** How many statements an older Folio left out; it did not keep them. */
+/** The number of statements that an older Folio left out; it did not store them. */
 function describeDropped({ dropped_sentences: number, left_out: kept }) {
   if (!number || kept.length) return "";
   return `${formatCount(number, "unsupported sentence")} ${number === 1 ? "was" : "were"} left out.`;
@@ -229,7 +229,7 @@ function renderRefusal(reply, onAskAll) {
 /** A line below a source: its section, its venue, its file. */
 const renderFact = (text) => el("p", { class: "file" }, isolate(text));
 
-/** A numbered list of the cited pages, with the quotes that do not stand in the answer. */
+/** A numbered list of the cited pages, with the quotes that are not in the answer. */
 function renderSources({ citations, sentences }, open) {
   const pages = groupByPage(citations);
   const papers = new Set(pages.map((cited) => cited.paper)).size;

@@ -107,12 +107,12 @@ function renderModels() {
 
 const SETTINGS = { embedder: "EMBEDDER", reranker: "RERANKER", llm: "LLM" };
 
-/** That the settings name built-in models, where nothing else would be better. */
+/** A hint that the settings choose built-in models. */
 function describeChosen({ models, better }) {
   const chosen = Object.keys(SETTINGS).filter((role) => /built in/.test(models[role] ?? ""));
   if (better.length || !chosen.length) return [];
   const ways = chosen.map((role) => `\`${SETTINGS[role]}=auto\``).join(", ");
-  const text = `The settings name built-in models. With ${ways} better ones are used when ready.`;
+  const text = `Your settings choose built-in models. With ${ways}, better models are used when they are ready.`;
   return [el("p", {}, formatCommands(text))];
 }
 
@@ -123,7 +123,7 @@ function ask(id) {
 
 const LOOK_MS = 30_000; // between two looks whether papers were added elsewhere
 
-/** Shows what an ingest in the terminal or another tab has changed: soon, and when somebody comes back to the page. */
+/** Shows changes by the terminal or another tab: soon, and when a person returns to the page. */
 function watchPapers() {
   const look = async () => {
     if (!document.hidden && (await refreshLibrary({ ifChanged: true }))) await loadHealth().catch(() => {});
@@ -133,7 +133,7 @@ function watchPapers() {
   document.addEventListener("visibilitychange", look);
 }
 
-/** Back closes what covers the page on a narrow screen. */
+/** On a narrow screen, Back closes the panel that covers the page. */
 function setUpPopovers() {
   const narrow = matchMedia("(max-width: 1199px)");
   for (const node of document.querySelectorAll("[popover]")) {

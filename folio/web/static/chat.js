@@ -92,14 +92,14 @@ class Conversation {
     this.ask(turn.message);
   }
 
-  /** Asks all papers what only some were asked. */
+  /** Asks the same question about all papers. */
   askAll(message) {
     if (this.running) return;
     setFilter(NO_FILTER);
     this.ask(message);
   }
 
-  /** Shows what papers are called by now in the answers that were given. */
+  /** Shows the current names of papers in earlier answers. */
   async refresh() {
     if (!this.id || this.running) return;
     const { turns } = await api.getConversation(this.id);
@@ -135,14 +135,14 @@ const buildRequest = (message, conversation) => ({
   mode: options.deep ? "deep" : "quick",
 });
 
-/** Puts the conversation that is shown into the address. */
+/** Puts the shown conversation into the address. */
 function updateAddress() {
   const hash = current.id ? `#c/${current.id}` : "#ask";
   byId("to-ask").setAttribute("href", hash);
   if (/^#(c\/|ask)|^$/.test(location.hash)) setAddress(hash);
 }
 
-/** Shows a conversation, with its own choice of what is searched. */
+/** Shows a conversation, with its own choice of papers and sections. */
 function switchTo(conversation) {
   current.filter = getFilter();
   current = conversation;
@@ -167,7 +167,7 @@ function render() {
   document.title = current.title ? `${current.title} · Folio` : "Folio";
 }
 
-/** Shows the conversation with this id; null: one that has no id yet, or a new one. */
+/** Shows the conversation with this id; null: a conversation without an id yet, or a new one. */
 export async function showConversation(id) {
   if (current.id !== id || (id === null && current.answered)) {
     const live = [...running].find((conversation) => conversation.id === id && id !== null);
@@ -223,7 +223,7 @@ function send(event) {
   notify("asked");
 }
 
-/** Renders what is shown before the first question. */
+/** Renders the welcome text before the first question. */
 function renderWelcome() {
   const box = byId("welcome");
   const { health } = shared;

@@ -1,4 +1,4 @@
-// What a paper cites and what cites it, and which papers of the library cite each other.
+// The citations of a paper: its references and the works that cite it; and citations between papers of the library.
 
 import * as api from "./api.js";
 import { byId, el, formatCommands, formatCount, isolate, makeButton, renderProblem } from "./dom.js";
@@ -10,7 +10,7 @@ let shown = ""; // the paper
 let opener = null; // what opened the list, and has the focus afterwards
 let asking = null; // aborts the request
 
-/** Opens the list of a paper's citations. from: what has the focus when it is closed. */
+/** Opens the list of a paper's citations. from: the element that gets the focus when it is closed. */
 export function showCitations(id, from) {
   shown = id;
   opener = from;
@@ -59,7 +59,7 @@ function showLists(found) {
 function describe({ known, reference_count: cites, cited_by_count: citing }, online) {
   const why = online ? "" : ` ${shared.health?.network ?? ""}`;
   if (!known) return `What this paper cites has not been looked up yet.${why}`;
-  return `${formatCount(cites, "reference")}, cited by ${formatCount(citing, "work")}, as far as they were looked up.`;
+  return `${formatCount(cites, "reference")}, cited by ${formatCount(citing, "work")}, among the works looked up.`;
 }
 
 function renderList(name, works) {
@@ -69,7 +69,7 @@ function renderList(name, works) {
   const more = el(
     "details",
     { class: "unnamed" },
-    el("summary", {}, `${formatCount(unnamed.length, "work")} known by identifier alone`),
+    el("summary", {}, `${formatCount(unnamed.length, "work")} known only by identifier`),
     el("ol", { class: "works" }, unnamed.map(render)),
   );
   return [
@@ -79,13 +79,13 @@ function renderList(name, works) {
   ].filter(Boolean);
 }
 
-/** Closes the list; returns what has the focus then. */
+/** Closes the list; returns the element that then has the focus. */
 function leave() {
   byId("citations").close();
   return opener;
 }
 
-// Papers of the library that cite each other: a list, for a picture of more than a few is a tangle.
+// Papers of the library that cite each other, as a list: a graph of more than a few would be a tangle.
 
 async function refreshBetween() {
   const { edges } = shared.papers.size > 1 ? await api.listCitations().catch(() => ({ edges: [] })) : { edges: [] };
@@ -122,7 +122,7 @@ function makeOpener(id) {
 export function setUpCitations() {
   const dialog = byId("citations");
   byId("citations-close").onclick = () => dialog.close();
-  byId("citations-look-up").onclick = () => load(api.lookUpCitations, "Looking up what it cites and what cites it");
+  byId("citations-look-up").onclick = () => load(api.lookUpCitations, "Looking up references and citing works");
   dialog.addEventListener("close", () => {
     leavePanel(dialog);
     asking?.abort();

@@ -1,4 +1,4 @@
-// A deep search while it works and afterwards: which papers, which passages, what score, what was asked again and why.
+// A deep search, live and afterwards: the papers, the scored passages, and each further search with its reason.
 
 import { el, formatCount, formatPages, hideVisually, isolate, keepTogether, makeButton } from "./dom.js";
 import { getTitle } from "./shared.js";
@@ -29,7 +29,7 @@ export class DeepSearch {
     this.part = null; // the part of the question that the last passage was read for
   }
 
-  /** Shows a step of the search; returns what to say about it, or "". */
+  /** Shows a step of the search; returns the text for screen readers, or "". */
   add(event) {
     const said = this.show(event);
     if (this.began !== null) {
@@ -48,7 +48,7 @@ export class DeepSearch {
     return "Writing the answer";
   }
 
-  /** Shows what the whole search took. trace: as the server replies. */
+  /** Shows the totals of the search. trace: from the server's reply. */
   finish({ assessor, rounds, calls, seconds }) {
     this.began = null;
     const asked = calls ? `${formatCount(calls, "model call")} · ` : "";
@@ -105,7 +105,7 @@ export class DeepSearch {
     return "";
   }
 
-  /** Begins the list of passages for a part of the question: beneath it where it was searched as it is. */
+  /** Begins the list of passages for a part of the question; below that part, if its own words were searched. */
   startPart(part) {
     this.part = part;
     this.passages = new Passages();
@@ -126,7 +126,7 @@ export class DeepSearch {
   }
 }
 
-/** The passages of one search, the relevant ones first; those that are not are folded. */
+/** The passages of one search: the relevant ones, then the others, folded. */
 class Passages {
   constructor() {
     this.list = el("ol", { class: "read" });
@@ -176,7 +176,7 @@ function makePaperOpener(paper) {
 
 const formatSeconds = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`);
 
-/** The deep search of a reply as it is kept. */
+/** The deep search of a stored reply. */
 export function renderTrace(trace) {
   const search = new DeepSearch();
   trace.events.forEach((event) => search.add(event));

@@ -38,4 +38,4 @@ export function toFilter(scope) {
 
 /** Below a refusal: that only these were asked, and a button that asks all. */
 export const renderOnlyThese = (scope, button) =>
-  el("div", { class: "only-these" }, el("p", {}, "Only this was asked: ", renderScope(scope), "."), button);
+  el("div", { class: "only-these" }, el("p", {}, "Only these were searched: ", renderScope(scope), "."), button);

@@ -28,7 +28,7 @@ export function groupByPage(citations) {
   return grouped;
 }
 
-/** What is marked on each page of a paper: a statement may be quoted from several. */
+/** The marks on each page of a paper: a statement may be quoted from several pages. */
 const collectMarks = (pages) => new Map(pages.map(({ page, quotes }) => [page, quotes.map(({ text }) => text)]));
 
 export const makePageOpener = (cited) => (event) =>
@@ -60,11 +60,11 @@ export function renderChip(cited, kind = "") {
 
 const renderComma = () => el("span", { class: "comma" }, ", ");
 
-/** What became of a paper, such as that it was retracted: a line with a sign; null if there is nothing to know. */
+/** A notice about a paper, such as its retraction, as a line with a sign; null without one. */
 export const renderNotice = (notice) =>
   notice ? el("p", { class: notice.mark ? "flag" : "flag mild" }, makeIcon("warning"), notice.text) : null;
 
-/** The cited papers that may not be relied on, each once: [the citation's name, the notice]. */
+/** The cited papers with a serious notice, each once: [the citation's name, the notice]. */
 export function findFlagged(citations) {
   const papers = new Map();
   for (const cited of citations) {
@@ -75,7 +75,7 @@ export function findFlagged(citations) {
   return [...papers.values()];
 }
 
-/** The same sentences as the server's, for an answer that is not whole yet. */
+/** The server's warnings, for an answer that is not complete yet. */
 export const describeFlagged = (citations) =>
   findFlagged(citations).map(([name, { text }]) => `Warning: this answer cites ${joinLines(name)}: ${text}.`);
 
@@ -108,7 +108,7 @@ function renderMarked(sentence, text, tag) {
   );
 }
 
-/** Text of a statement, its words that answer marked; of several lines, each on its own. */
+/** The text of a statement with its answering words marked, line by line. */
 function renderText(text, marks = []) {
   const lines = splitStatement(text);
   const written = lines.length === 1 ? withoutCitations(text) : lines.join("\n");
@@ -118,26 +118,26 @@ function renderText(text, marks = []) {
   return node;
 }
 
-/** A short answer, with the page that it is on; null if none was found. */
+/** A short answer with its page; null without one. */
 export function renderShort(sentence) {
   if (!sentence?.short) return null;
   const { answer, cited } = findShort(sentence);
   return el("p", { class: "short" }, el("strong", {}, isolate(answer)), " ", renderChip(groupByPage([cited])[0]));
 }
 
-/** A short answer and the citation that it stands in. */
+/** A short answer and the citation that contains it. */
 function findShort({ text, short: [start, end], citations }) {
   const answer = joinSentence([...text].slice(start, end).join(""));
   return { answer, cited: citations.find((one) => joinLines(one.quote).includes(answer)) ?? citations[0] };
 }
 
-/** Whether an answer's texts have this quote word for word: it need not be shown again. */
+/** Whether an answer's texts have this quote word for word, so that it need not be shown again. */
 export const standsIn = (quote, sentences) =>
   sentences.some((sentence) => joinLines(sentence.text).includes(joinLines(quote)));
 
 const renderSign = () => el("span", { class: "sign", "aria-hidden": "true" }, REWORDED_SIGN, " ");
 
-/** What the sign of the reworded statements means; "" if there are none. */
+/** The meaning of the sign before reworded statements; "" if there are none. */
 function describeReworded(sentences) {
   const verifiers = sentences.filter(isReworded).map((sentence) => sentence.verified_by);
   if (!verifiers.length) return "";
@@ -187,7 +187,7 @@ export function formatStatement(sentence) {
   ];
 }
 
-/** A short answer as a line of plain text; null if none was found. */
+/** A short answer as a line of plain text; null without one. */
 export function formatShort(sentence) {
   if (!sentence?.short) return null;
   const { answer, cited } = findShort(sentence);

@@ -25,20 +25,20 @@ const others = "BroadcastChannel" in window ? new BroadcastChannel("folio-upload
 
 export const isPending = (item) => item.state === "waiting" || item.state === "sending";
 export const isDone = (item) => item.state === "added" || item.state === "failed";
-/** Whether a person can try it again. */
+/** Whether a person can retry it. */
 export const canRetry = (item) => item.state === "failed" && (Boolean(item.id) || !api.isPermanent(item.error));
 
 /** Whether files are being sent: they are lost if the page is closed. */
 export const isSending = () => outgoing.some(isPending);
 
-/** Whether something is to do, here or on the server. */
+/** Whether files wait or are being added, here or on the server. */
 export const isActive = () => queue.active || isSending();
 
-/** Why nothing goes on, although something is to do; "" if it does. */
+/** Why the queue does not advance; "" if it does. */
 export const getNotice = () =>
-  isAway ? "Folio is not responding. What it has is safe; the rest is sent when it is back." : queue.notice;
+  isAway ? "Folio is not responding. Files that it has are safe; the others are sent when it is back." : queue.notice;
 
-/** All that is shown: what the server has, in its order, and then what it does not have yet. Each has a `key`. */
+/** All items: those on the server, in its order, then those not sent yet. Each has a `key`. */
 export function listItems() {
   const uploads = new Map(kept);
   for (const upload of queue.uploads) uploads.set(upload.id, upload);
@@ -96,7 +96,7 @@ async function send(item) {
   sendNext();
 }
 
-/** A browser does not say whether the server is away, or the file was changed or deleted after it was chosen. */
+/** Browsers report the same error if the server is away and if the file was changed or deleted after it was chosen. */
 async function explain(file, thrown) {
   try {
     await file.slice(0, 1).arrayBuffer();
@@ -160,7 +160,7 @@ async function look() {
   return state;
 }
 
-/** Follows the queue for as long as something is to do. Never throws. */
+/** Follows the queue until nothing waits. Never throws. */
 export async function follow() {
   changed = true;
   if (following) return;
@@ -181,7 +181,7 @@ export async function follow() {
   following = false;
 }
 
-/** A hidden page asks nothing: browsers have few connections to a server, for all pages together. */
+/** A hidden page sends no requests: all pages of a browser share few connections to a server. */
 async function followOnce() {
   if (document.hidden) return;
   const wasAway = isAway;
@@ -197,9 +197,9 @@ const wasCut = () => outgoing.filter((item) => item.error?.status === 0 && item.
 
 const tellOthers = () => others?.postMessage("changed");
 
-// What a person does
+// Actions of a person
 
-/** Does something to the queue, shows what came of it, and tells the other pages. */
+/** Changes the queue on the server, shows the result, and informs the other pages. */
 async function change(request) {
   try {
     await request();
@@ -217,13 +217,13 @@ export function retry(item) {
   else sendAgain(item);
 }
 
-/** Tries all again that failed and may succeed. */
+/** Retries all failed items that may succeed. */
 export function retryFailed() {
   outgoing.filter(canRetry).forEach(sendAgain);
   if (queue.uploads.some(canRetry)) change(api.retryUploads);
 }
 
-/** Cancels what waits or is being added; what is done is no longer shown. */
+/** Cancels an item that waits or is being added; hides one that is done. */
 export function dismiss(item) {
   if (item.state === "added") {
     kept.delete(item.id);
@@ -234,7 +234,7 @@ export function dismiss(item) {
   onChange();
 }
 
-/** Cancels all that waits or is being added. */
+/** Cancels all items that wait or are being added. */
 export function cancelAll() {
   outgoing.filter(isPending).forEach(dismiss);
   if (queue.active) change(api.cancelUploads);

@@ -25,7 +25,7 @@ const BESIDE = [0.012, 0.05]; // of the height, above and below the first mark: 
 let loading = null;
 const known = new Map(); // papers by id
 
-/** What is marked on a page, a list of texts; null for a page on which nothing is. */
+/** The texts marked on a page; null for a page without marks. */
 const getQuotes = (at) => open.marks?.get(at) ?? (at === open.page ? [] : null);
 
 /**
@@ -73,7 +73,7 @@ function splitPassage(text) {
   return quotes;
 }
 
-/** An element was drawn again while the page is open that it opened. */
+/** Called when the element that opened the page was rendered again. */
 export function replaceOpener(before, after) {
   if (open?.from !== before) return;
   open.from = after;

@@ -13,8 +13,8 @@ let askOnly = () => {};
 let refresh = () => {};
 
 /**
- * A work as an item of a list. canAdd: whether the server may download it. leave: closes what the list is in, and
- * returns what has the focus then.
+ * A work as an item of a list. canAdd: whether the server may download it. leave: closes the panel around the list, and
+ * returns the element that then has the focus.
  */
 export function renderWork(work, { canAdd, leave = () => null }) {
   const { title, authors, venue, year, cited, open, abstract, retracted, link } = work;
@@ -64,7 +64,7 @@ function renderActions(work, canAdd) {
   return box;
 }
 
-/** Changes what a box shows, and keeps the focus in it. */
+/** Replaces the content of a box, and keeps the focus in it. */
 function show(box, ...nodes) {
   const hadFocus = box.contains(document.activeElement);
   box.replaceChildren(...nodes);
@@ -92,7 +92,7 @@ function showAdd(box, work) {
   show(box, ...[button, note].filter(Boolean));
 }
 
-/** Adds a work when those before it are done. The box shows how far it is. */
+/** Adds a work after those before it. The box shows the progress. */
 function add(work, box) {
   const item = { work, box };
   const cancel = () => {
@@ -131,7 +131,7 @@ async function addWork({ work, box }) {
   } catch (thrown) {
     if (api.isAbort(thrown)) {
       showAdd(box, work);
-      box.append(el("p", { class: "stage" }, "Stopped. A file that is whole is still added."));
+      box.append(el("p", { class: "stage" }, "Stopped. A complete file is still added."));
     } else showFailed(box, work, api.toApiError(thrown));
   } finally {
     adding = null;
@@ -158,10 +158,10 @@ function showFailed(box, work, error) {
   show(box, renderProblem(error, () => add(work, box)));
 }
 
-/** Adds every work of a list that is free to read and not here yet. */
+/** Adds all works of a list that are free to read and not in the library. */
 export const addAll = (list) => list.querySelectorAll('[data-add="open"]').forEach((button) => button.click());
 
-/** How many those are. */
+/** The number of works that addAll would add. */
 export const countAddable = (list) => list.querySelectorAll('[data-add="open"]').length;
 
 /** ask: restricts questions to the paper with this id. added: called when a paper was added. */
