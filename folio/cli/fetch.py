@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from folio.services.answers import SearchQuery
     from folio.services.keep import Candidate, Direction, Linked, PaperFound
     from folio.services.lookup import Lookup
-    from folio.services.updates import NewVersion, Said, Subject
+    from folio.services.updates import NewVersion, ServiceReport, Subject
     from folio.store.library import Library
 
 
@@ -576,10 +576,10 @@ def _subjects(app: App, names: Sequence[str]) -> tuple[list[Paper], list[Subject
         return papers, [subject(paper, works.of_paper(library.database, paper.id)) for paper in wanted]
 
 
-def _unknown(paper: Paper, said: Said) -> tuple[WorkNotice, ...]:
+def _unknown(paper: Paper, report: ServiceReport) -> tuple[WorkNotice, ...]:
     """The notices that are not stored yet."""
     known = {(each.kind, each.dated, each.link) for each in paper.notices}
-    return tuple(each for each in said.told if (each.kind, each.dated, each.link) not in known)
+    return tuple(each for each in report.shown_notices if (each.kind, each.dated, each.link) not in known)
 
 
 def _show_news(news: Sequence[_News], versions: Sequence[NewVersion], dates: dict[str, str]) -> None:
