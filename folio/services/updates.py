@@ -200,11 +200,11 @@ def keep(library: Library, found: Iterable[tuple[Subject, ServiceReport]]) -> No
                 by_work.setdefault(work, []).append(report)
         for work, reports in by_work.items():
             answered = frozenset().union(*(report.answered for report in reports))
-            for kept in works.of_works(database, [work]):
+            for kept in works.notices_of_works(database, [work]):
                 if kept.source in answered:
-                    works.drop(database, kept)
+                    works.drop_notice(database, kept)
             for notice in dict.fromkeys(notice for report in reports for notice in report.notices):
-                works.add(database, Notice(work, notice.kind, notice.dated, notice.link, notice.source, now))
+                works.add_notice(database, Notice(work, notice.kind, notice.dated, notice.link, notice.source, now))
 
 
 def _work_of(database: Database, paper: Paper, report: ServiceReport) -> str:

@@ -110,7 +110,7 @@ class LibraryCheck:
             self._check_text(paper)
         dimension = int(made_with[0].get("dimension", "0")) if made_with else 0
         self._check_vectors(dimension)
-        vectors = self._rows(rows.row, "SELECT paper, text_hash, data FROM paper_vectors")
+        vectors = self._rows(rows.paper_vector, "SELECT paper, text_hash, data FROM paper_vectors")
         if dimension and any(len(each.vector) != dimension for _, each in vectors):
             self._add(f"Some vectors of papers do not have {dimension} numbers.")
         return list(self._faults)
@@ -156,7 +156,7 @@ class LibraryCheck:
 
 
 def _text_and_length(paper: object, text: object, crc: object, length: object) -> tuple[str, int]:
-    return rows.text(paper, text, crc)[1], rows.number(length)
+    return rows.paper_text(paper, text, crc)[1], rows.number(length)
 
 
 # Repairs rows of the user data: a row that cannot be read is restored from a daily copy, or deleted.

@@ -273,7 +273,7 @@ class Library:
         with self.reading():
             papers = self._described(self._read(rows.paper, rows.SELECT_PAPERS), metadata_layers.read(self.database))
             papers = sorted(papers, key=lambda paper: (paper.file, paper.id))
-            papers = works.attached(self.database, name_all(papers, self._citation_style))
+            papers = works.with_notices(self.database, name_all(papers, self._citation_style))
             self._cache.papers |= {paper.id: paper for paper in papers}
             return papers
 
@@ -289,7 +289,7 @@ class Library:
     def _papers_of(self, ids: list[str]) -> list[Paper]:
         """The papers with these ids, read from the database, in any order."""
         papers = self._read(rows.paper, f"{rows.SELECT_PAPERS} WHERE id {_AMONG}", ids=ids) if ids else []
-        return works.attached(self.database, name(self.database, papers, self._citation_style))
+        return works.with_notices(self.database, name(self.database, papers, self._citation_style))
 
     def _described(self, papers: Sequence[Paper], layers: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
         """Papers with the metadata of all sources. layers: paper id -> the metadata of sources other than its PDF."""
@@ -372,7 +372,7 @@ class Library:
         """The fine passages in each of these passages, see fine_passages.read_in; unknown ids are skipped."""
         with self.reading():
             chunks = self.chunks(passages)
-            return rows.read_in(self.database, chunks) if chunks else {}
+            return rows.read_fine(self.database, chunks) if chunks else {}
 
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
@@ -393,7 +393,7 @@ class Library:
         texts = {paper: self._cache.texts[paper] for paper in unique if paper in self._cache.texts}
         if missing := [paper for paper in unique if paper not in texts]:
             sql = f"SELECT id, text, text_crc FROM papers LEFT JOIN texts ON texts.paper = id WHERE id {_AMONG}"
-            texts |= dict(self._read(rows.text, sql, ids=missing))
+            texts |= dict(self._read(rows.paper_text, sql, ids=missing))
         self._cache.keep_texts(texts)
         return texts
 
@@ -424,7 +424,7 @@ class Library:
                     cached.clear()
                 missing = {*ids, *self._cache.expected}.difference(cached)
                 self._cache.expected.clear()
-                cached |= rows.read_of(self.database, missing, self._dimension())
+                cached |= rows.read_vectors(self.database, missing, self._dimension())
             if unknown := set(ids) - cached.keys():
                 raise IndexDamaged(f"The index names a passage that is not in the library: {min(unknown)}.")
             return np.stack([cached[id] for id in ids])
@@ -499,12 +499,12 @@ class Library:
             for old in released - {paper.id}:
                 self._inherit(old, paper)
             self._drop_orphans(released, generation)
-            rows.insert(self.database, paper, generation, added)
+            rows.insert_paper(self.database, paper, generation, added)
             self._insert_files([(file.path, file.name, paper.id)])
             hashes = rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
-            rows.change_counts(self.database, paper.id, 1)
+            rows.change_chunk_counts(self.database, paper.id, 1)
             if paper_vector is not None:
-                rows.write(self.database, {paper.id: paper_vector})
+                rows.write_paper_vectors(self.database, {paper.id: paper_vector})
                 hashes.append(paper_vector.text_hash)
             self._execute(f"DELETE FROM pending WHERE text_hash {_AMONG}", ids=hashes)
 
@@ -563,9 +563,9 @@ class Library:
         for paper in papers:
             if not self._query("SELECT 1 FROM files WHERE paper = :paper", paper=paper):
                 self._mark_removed(paper, generation)
-                rows.change_counts(self.database, paper, -1)
+                rows.change_chunk_counts(self.database, paper, -1)
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
-                rows.count_change(self.database)
+                rows.count_description_change(self.database)
 
     def _mark_removed(self, paper: str, generation: int) -> None:
         gone = "SELECT id, CAST(:generation AS BIGINT) FROM chunks WHERE paper = :paper"
@@ -575,12 +575,12 @@ class Library:
 
     def paper_vectors(self) -> dict[str, PaperVector]:
         """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
-        return rows.read(self.database)
+        return rows.read_paper_vectors(self.database)
 
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
         """Write the vectors of papers, in one transaction; the passages' indexes stay current."""
         with self.database.transaction("library"):
-            rows.write(self.database, vectors)
+            rows.write_paper_vectors(self.database, vectors)
 
     def papers_stamp(self) -> tuple[Stamp, int]:
         """A value that changes with the text by which whole papers are searched."""
@@ -640,7 +640,7 @@ class Library:
         """Give a new paper the user data of the paper that it replaces, if both are versions of one paper."""
         if metadata_layers.with_user_data(self.database, [old]):
             sql = "SELECT id, text, text_crc FROM papers JOIN texts ON texts.paper = id WHERE id = :old"
-            for _, text in self._read(rows.text, sql, old=old):
+            for _, text in self._read(rows.paper_text, sql, old=old):
                 before = metadata_layers.Version(old, merged(self.metadata_layers(old)), text)
                 after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
                 metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
@@ -649,12 +649,12 @@ class Library:
 
     def recall(self, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
-        return rows.recall(self.database, hashes, self._dimension()) if hashes else {}
+        return rows.recall_vectors(self.database, hashes, self._dimension()) if hashes else {}
 
     def remember(self, hashes: Sequence[str], vectors: Vectors) -> None:
         """Keep vectors until their paper is added."""
         with self.database.transaction("library"):
-            rows.keep(self.database, hashes, vectors)
+            rows.keep_pending(self.database, hashes, vectors)
 
     def forget_pending(self) -> None:
         """Delete the vectors of papers that were never added. Call this when no paper is being embedded."""
