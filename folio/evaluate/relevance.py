@@ -1,6 +1,10 @@
 """Judges hits and citations against gold entries that are located in the papers' own pages.
 
 The page numbers of a chunk are not trusted: a hit counts for a page only if its text is on it.
+
+Papers are read again from their files, so that gold entries and citations are checked without trusting the index. A
+page is read in MuPDF's order and, if needed, in Folio's reading order, because only the latter keeps the words of a
+table row together. Text found in either version is on the page.
 """
 
 from __future__ import annotations
@@ -23,10 +27,7 @@ from folio.store.library import Library
 from folio.system.files import sha256_file
 from folio.text import fold
 
-# Matches quotes with chunks and chunks with pages, for judging results. Pure.
-
 # A text contains a quote if it has its first or last part of this size: a chunk's edge may cut the quote.
-
 QUOTE_PART = 0.6
 # Letters and digits that a quote needs: shorter ones occur in many places by chance.
 MIN_QUOTE_LENGTH = 20
@@ -87,11 +88,6 @@ def is_verbatim(quote: str, page: str) -> bool:
 def _ink(text: str) -> str:
     return _NO_INK.sub("", unicodedata.normalize("NFKC", text))
 
-
-# Re-reads papers from their files, so that gold entries and citations are checked without trusting the index.
-#
-# A page is read in MuPDF's order and, if needed, in Folio's reading order, because only the latter keeps the words of
-# a table row together. Text found in either version is on the page.
 
 PageTexts = tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""Reports a run: tables in the terminal and a dated Markdown file."""
+"""Reports a run: tables in the terminal, a dated Markdown file, and plots of the metrics and the refusal curve."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ from folio.system.files import no_space, temporary_folder
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-# Plots a run: the metrics of each stage, and the refusal curve over confidence thresholds.
 
 WIDTH, HEIGHT, DPI = 12.0, 5.0, 120  # inches, inches, dots per inch; 1.5 times as wide with a curve
 _NAMES = {"bm25": "BM25 alone", "dense": "dense alone"}
@@ -249,9 +247,6 @@ def changes(before: Run, after: Run) -> list[str]:
     return lines
 
 
-# The tables
-
-
 def _label(name: str) -> str:
     unit, _, figure = name.rpartition(".")
     text = LABELS.get(figure) or figure_label(figure)
@@ -342,9 +337,6 @@ def _curve(results: Sequence[QuestionResult]) -> list[Table]:
         rows.append((f"{allowed:.0%}", f"{best.threshold:.3f}", f"{best.answerable:.1%}", f"{best.unanswerable:.1%}"))
     head = ("answerable refused, at most", "threshold", "answerable refused", "unanswerable refused")
     return [Table("Refusals at other confidence thresholds", head, tuple(rows))] if rows else []
-
-
-# Output
 
 
 def write(folder: Path, run: Run, report_tables: Sequence[Table]) -> tuple[Path, Path]:

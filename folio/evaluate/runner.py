@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from folio.protocols import Answerer
 
 
-# Runs as JSON files, with the field names as keys; each file has the version of its form.
-
 SavedRun = TypeVar("SavedRun")
 
 
@@ -305,8 +303,6 @@ class Runner:
             yield f"Questions written by a model and not yet reviewed: {self._set.pending}."
 
 
-# Opens the store for an evaluation: the index, or a separate one for a folder of papers or plain texts.
-
 # Settings for locations and display, which do not affect the metrics.
 _IRRELEVANT_SETTINGS = {"PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR", "QUERY_LOG", "PDF_VIEWER"}
 
@@ -383,8 +379,6 @@ def _about(library: Library, folder: Path) -> dict[str, str]:
         **library.fingerprint(),
     }
 
-
-# A store of plain texts
 
 LABEL = "embedding documents"
 

@@ -2,6 +2,8 @@
 
 The embedder runs in its own thread, and the next batch is always ready; a batch may span papers. Meanwhile the caller's
 thread, the only one that uses the library, saves the vectors and adds the papers that are complete.
+
+The vectors that represent whole papers are kept up to date with the papers' metadata.
 """
 
 from __future__ import annotations
@@ -25,8 +27,6 @@ from folio.papers.sections import SectionMap
 from folio.protocols import Embedder, TitledEmbedder
 from folio.store.library import Library
 from folio.store.rows import PaperVector, text_hash
-
-# Keeps the vectors that represent whole papers up to date with the papers' metadata.
 
 
 def text_of_new(library: Library, paper: NewPaper) -> str:

@@ -1,4 +1,13 @@
-"""The sections of a paper: locates its headings in the cleaned text and builds the tree of sections. Pure."""
+"""The sections of a paper: locates its headings in the cleaned text and builds the tree of sections. Pure.
+
+The first headings are recognised among the lines that may be headings (pdf/headings.py) by the file's outline, by
+numbers that count up, and by titles such as "Abstract". Their styles then show which other lines are headings, and of
+which level.
+
+Captions, footnotes, licence lines and affiliations are blocks without a heading. A block is recognised by the beginning
+of its paragraph, and a footnote by its place on the page. In doubt, a paragraph is ordinary text, because search leaves
+out licences and the like.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +31,6 @@ from folio.papers.sections import (
     overlap,
 )
 from folio.text import one_line
-
-# Finds the headings of a paper among the lines that may be headings (pdf/headings.py), and their levels. Pure.
-#
-# The first headings are recognised by the file's outline, by numbers that count up, and by titles such as "Abstract".
-# Their styles then show which other lines are headings, and of which level.
 
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50}
 # The number of a section: "5.2", "IV.", "A.", "A.1", "2)"; "Appendix A", "Chapter 3"
@@ -357,11 +361,6 @@ def clean_line(text: str) -> str:
     """A heading's text in the characters that a person would type."""
     return one_line(normalize_characters(text))
 
-
-# Blocks of a paper's text that have no heading: captions, footnotes, licence lines, affiliations. Pure.
-#
-# A block is recognised by the beginning of its paragraph, and a footnote by its place on the page. In doubt, a
-# paragraph is ordinary text, because search leaves out licences and the like.
 
 Span = tuple[int, int]
 

@@ -1,4 +1,4 @@
-"""Reads a PDF file: the text of its pages, its metadata, and its problems."""
+"""Reads a PDF file: the text of its pages, their printed labels, its metadata, and its problems."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ from folio.pdf.visible import SearchWork, VisibleText, images, line_text, raw_bl
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
 from folio.text import one_line, reason_of
-
-# The labels that a PDF gives its pages: "iv", "12", "A-3".
 
 
 def page_labels(document: Any, count: int) -> list[str]:
@@ -71,8 +69,6 @@ def _numeral(value: int, style: str) -> str:
 def _printable(text: str) -> str:
     return one_line("".join(c if c.isprintable() else " " for c in text))
 
-
-# What kept the pages of a file from being read, and what a person can do about it.
 
 # Problems of pages that a later ingest may be able to read
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"

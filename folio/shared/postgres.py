@@ -124,8 +124,6 @@ class PostgresDatabase(Database):
                 ) from error
             self._create()
 
-    # The connection
-
     def _connect(self) -> None:
         """Connect, and find the papers. Raises psycopg's errors, StoreMissing and StoreMismatch."""
         self._close()
@@ -207,8 +205,6 @@ class PostgresDatabase(Database):
         """See Database. It never changes, because a connection follows the library."""
         return self.place
 
-    # The tables
-
     def _create(self) -> None:
         """Make missing tables."""
         self._make("user", USER_SCHEMA)
@@ -252,8 +248,6 @@ class PostgresDatabase(Database):
                 with suppress(pg.LockNotAvailable), self._own.transaction():
                     self._own.execute("SET LOCAL lock_timeout = '2s'")
                     self._own.execute(f"DROP SCHEMA {schema} CASCADE")
-
-    # Statements
 
     def _run(self, sql: str, values: Mapping[str, object], *, find: bool = False) -> list[tuple[Any, ...]]:
         """Run a statement. find: find the current schema of the papers first, in the same round trip."""
@@ -419,8 +413,6 @@ class PostgresDatabase(Database):
         sql = "SELECT name FROM json_each(:names) WHERE to_regclass(value) IS NULL".replace("name FROM", "value FROM")
         missing = self.query(sql, names=NAMES[part])
         return [f"The table {name} is missing." for (name,) in missing]
-
-    # Errors
 
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
         """See Database."""

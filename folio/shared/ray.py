@@ -1,7 +1,12 @@
-"""The work of a Ray worker: reads a paper in a guarded process, splits it and embeds it. Does not import Ray.
+"""Reads, splits and embeds papers in workers of Ray, for `folio ingest --on ray`.
 
 A child process of the worker reads the PDF, under the same limits as an ingest without Ray, so that a hostile file ends
 that process and not the worker.
+
+This is the one module that imports Ray, and only where it is used. The bytes of a paper go to a worker, and its text,
+passages and vectors come back, so only this computer needs the folder of papers. A paper is a task of Ray, which
+assigns it to a process, keeps the process for the next task, and reruns the task if the process ends. Only this process
+adds papers to the library, so that each is added completely.
 """
 
 from __future__ import annotations
@@ -160,12 +165,6 @@ def read_in_worker(job: Job, file: SourceFile, content: bytes) -> EmbeddedPaper 
         _worker = PaperWorker(job)
     return _worker.read(file, content)
 
-
-# Reads and embeds papers in workers of Ray, for `folio ingest --on ray`. The one module that imports Ray.
-#
-# The bytes of a paper go to a worker, and its text, passages and vectors come back, so only this computer needs the
-# folder of papers. A paper is a task of Ray, which assigns it to a process, keeps the process for the next task, and
-# reruns the task if the process ends. Only this process adds papers to the library, so that each is added completely.
 
 # Workers that may crash on one paper before it fails; the first may have crashed for another reason.
 _TRIES = 3

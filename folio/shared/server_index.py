@@ -11,6 +11,10 @@ They are in the schema of the library:
 An update is one transaction: a reader finds the old state or the new one, and a kill changes nothing. Removed passages
 are deleted from every row, so that scores do not depend on history. A rebuild fills tables with another number N, so
 that a reader with an older snapshot still finds its tables; the next rebuild deletes the old ones.
+
+Postings are scored by tantivy's formula, so that a server ranks like an index on disk. A posting of a term is the
+number of a passage with it, the term's count in the passage, and the passage's length. Lengths are stored in one byte,
+as in tantivy.
 """
 
 from __future__ import annotations
@@ -36,11 +40,6 @@ from folio.store.bm25 import _body as terms_of
 from folio.store.library import Library
 from folio.store.rows import Passage, Stamp
 from folio.text import VERSION
-
-# Packed BM25 postings, and their scores by tantivy's formula, so that a server ranks like an index on disk. Pure.
-#
-# A posting of a term is the number of a passage with it, the term's count in the passage, and the passage's length.
-# Lengths are stored in one byte, as in tantivy.
 
 Numbers = npt.NDArray[np.int64]
 # BM25's constants, as in tantivy
@@ -374,8 +373,6 @@ class _Update:
             raise IndexDamaged("most numbers of the BM25 index on the server belong to no passage")
         return self.state
 
-    # Vectors
-
     def _add_vectors(self, grain: Grain, since: int) -> None:
         ids = sorted(self.library.chunk_ids(since, grain))
         batches = (ids[first : first + _BATCH] for first in range(0, len(ids), _BATCH))
@@ -399,8 +396,6 @@ class _Update:
             self.database.execute("ROLLBACK TO graph")
             self.database.query("SELECT set_config('max_parallel_maintenance_workers', '0', true)")
             self.database.execute(sql)
-
-    # Postings
 
     def _remove_papers(self, since: int) -> None:
         """Remove the papers that the library no longer has, or has added again after a generation."""

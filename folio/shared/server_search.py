@@ -332,8 +332,6 @@ class ServerPostings:
         return all_postings
 
 
-# Checks the indexes on the server (server_index.py) against the library; a rebuild corrects all faults.
-
 _PAGE = 4000
 # The smallest positive number in half precision; smaller ones are rounded to it or to 0.
 _SMALLEST = 2.0**-24

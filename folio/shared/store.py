@@ -1,4 +1,9 @@
-"""`Store` in PostgreSQL: several computers read and write one library, each with index files in its own folder."""
+"""`Store` in PostgreSQL: several computers read and write one library, each with index files in its own folder.
+
+A claim on a paper is a row of `jobs` with the id of its writer. Each writer locks its own row of `writers` in a
+transaction that stays open. If another writer can lock that row, its owner has ended, and its jobs can be taken over.
+The server also keeps the PDFs for computers that do not have them.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +43,6 @@ if TYPE_CHECKING:
     from folio.ingest.discovery import Outcome
 
 
-# A library that several computers write: claims on papers, and the PDFs for computers that do not have them.
-#
-# A claim on a paper is a row of `jobs` with the id of its writer. Each writer locks its own row of `writers` in a
-# transaction that stays open. If another writer can lock that row, its owner has ended, and its jobs can be taken
-# over.
-
 # Bytes of a PDF in one row
 _PART = 2**20
 
@@ -66,8 +65,6 @@ class SharedLibrary(Library):
                 self._alive.execute("COMMIT")
                 self._alive.close()
         super().close()
-
-    # Several writers
 
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """See Library."""
@@ -157,8 +154,6 @@ class SharedLibrary(Library):
             self._execute("DELETE FROM meta WHERE key = 'fingerprint'")
             self._execute("UPDATE meta SET value = '0' WHERE key IN ('chunks', 'fine')")
             self._execute("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
-
-    # The PDFs
 
     def _keep_pdf(self, file: SourceFile) -> None:
         try:
@@ -254,8 +249,6 @@ class PostgresStore(Store):
         except StoreDamaged:
             return listed_files(record)
 
-    # The indexes
-
     def open_indexes(self, library: Library) -> SearchIndexes:
         """See Store. Fetches index files that another computer has published first."""
         if self._on_server(library):
@@ -325,8 +318,6 @@ class PostgresStore(Store):
             manifest = read_manifest(self.folder / MANIFEST)
             return Stamp(manifest["epoch"], manifest["generation"])
         return None
-
-    # Rebuilding
 
     def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
         """See Store: in a schema of its own, which then takes the place of the one that serves, in one transaction.

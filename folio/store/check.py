@@ -1,4 +1,8 @@
-"""Checks a whole library, its structure and its rows, and lists the faults, one sentence each."""
+"""Checks a whole library, its structure and its rows, and lists the faults, one sentence each.
+
+Rows of the user data that cannot be read are restored from a daily copy, or deleted: a flipped bit in a text leaves the
+file sound to SQLite, and restoring the whole file would lose a day of other rows.
+"""
 
 from __future__ import annotations
 
@@ -157,11 +161,6 @@ class LibraryCheck:
 
 def _text_and_length(paper: object, text: object, crc: object, length: object) -> tuple[str, int]:
     return rows.paper_text(paper, text, crc)[1], rows.number(length)
-
-
-# Repairs rows of the user data: a row that cannot be read is restored from a daily copy, or deleted.
-#
-# A flipped bit in a text leaves the file sound to SQLite. Restoring the whole file would lose a day of other rows.
 
 
 def repair(library: Path, notice: Notice) -> None:

@@ -2,6 +2,8 @@
 
 They are tables next to the query log; no index or generation depends on them. If logging is off, they are kept in
 memory until the program ends.
+
+The answers of turns are saved for follow-ups as spans of their papers, without the text.
 """
 
 from __future__ import annotations
@@ -28,8 +30,6 @@ from folio.store.sqlite import MEMORY, SqliteDatabase
 from folio.store.user_file import user_file_of
 from folio.system.files import identity
 from folio.text import one_line, whole_words
-
-# Answers saved for follow-ups: the spans of their papers, without the text.
 
 
 def snapshot_of(answer: Answer) -> str:
@@ -186,8 +186,6 @@ class Conversations:
         """The id of a new conversation. Nothing is written until its first turn is added."""
         return token_urlsafe(ID_BYTES)
 
-    # Reading
-
     def summaries(self) -> tuple[Summary, ...]:
         """All conversations, the one with the latest turn first."""
         return tuple(self._read(_summary, _SUMMARIES.format("")))
@@ -211,8 +209,6 @@ class Conversations:
         sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"
         *_, row = _first(self._read(rows.turn, sql, id=conversation, place=place))
         return row
-
-    # Writing
 
     def add(self, conversation: str, reply: Mapping[str, Any], answer: Answer, entry: LogEntry | None) -> int:
         """Add a turn; returns its place. In the same transaction, `entry` is added to the query log.
@@ -271,8 +267,6 @@ class Conversations:
         with self._lock, suppress(StoreMissing):
             self._current_database()
         return self._place is not None and self._stored is None
-
-    # The store, which may not exist yet or may have been replaced
 
     def _read(self, make: Callable[..., T], sql: str, /, **values: object) -> list[T]:
         """make(*row) for each row of a query; none if there is no store."""

@@ -132,9 +132,6 @@ def check_in_background(folder: Path, files: Mapping[str, Checksums]) -> Thread:
     return thread
 
 
-# Manifests
-
-
 def write_manifest(path: Path, content: Mapping[str, object]) -> None:
     """Replace a manifest, with a checksum of its content. Raises DiskFull."""
     write_json(path, {"checksum": zlib.crc32(json_bytes(content)), **content})
@@ -169,8 +166,6 @@ def from_json(value: Mapping[str, Any]) -> Checksums:
         raise ValueError("the number of blocks does not match the size")
     return sums
 
-
-# Turns errors of search engines into IndexDamaged, because an engine may do anything with damaged files.
 
 Hits = list[tuple[int, float]]  # chunk ids with scores
 

@@ -32,8 +32,6 @@ from folio.store.vectors import MANIFEST as VECTORS_MANIFEST
 from folio.store.vectors import VectorIndex
 from folio.system.files import discard, no_space
 
-# The interface of a library's search indexes, whether they are local files or on a server.
-
 # How to open indexes. "sample": check files up to a limit. "checked": check them completely. "none": rebuild them.
 Trust = Literal["sample", "checked", "none"]
 
@@ -84,9 +82,6 @@ class SearchIndexes(Protocol):
     def reopen(self) -> Callable[[Trust], SearchIndexes]:
         """Opens the indexes again after IndexDamaged, and repairs them."""
         ...
-
-
-# Dense search in a vector index of the library, limited to papers: implements `DenseIndex` (store/indexes.py).
 
 
 class GrainVectors:

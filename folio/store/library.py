@@ -3,6 +3,11 @@
 Each paper is added in one transaction, which also increments the generation. Readers take a snapshot (`reading`) and
 see one complete generation, even while a writer works. Rows are read in lists: a question takes about a dozen
 statements, however many passages it reads, because each statement may be a round trip over a network.
+
+Papers with the same citation label get letters, whatever an answer cites. The letters follow the order of the titles,
+so they depend only on the papers in the library. They are not stored, so they are never out of date. Papers that may
+have the same label are looked up by columns with their first author, title and identifiers (database.py), in time that
+hardly depends on the size of the library.
 """
 
 from __future__ import annotations
@@ -29,12 +34,6 @@ from folio.store.check import LibraryCheck
 from folio.store.database import Database, storable
 from folio.store.rows import COUNTED, ONLY, PaperVector, Passage, Stamp, text_hash
 from folio.store.sqlite import SqliteDatabase
-
-# Citation labels of papers. Papers with the same label get letters, whatever an answer cites.
-#
-# The letters follow the order of the titles, so they depend only on the papers in the library. They are not stored, so
-# they are never out of date. Papers that may have the same label are looked up by columns with their first author,
-# title and identifiers (tables.py), in time that hardly depends on the size of the library.
 
 # The search keys of some papers from all sources, and the papers that may have the same label or be versions of them.
 # One source may give the family name and another the year. Each part uses an index.
@@ -248,8 +247,6 @@ class Library:
         rows.increase(self.database, "generation")
         return self._stamp().generation
 
-    # The fingerprint
-
     def fingerprint(self) -> dict[str, str]:
         """The fingerprint of the store; empty in a new one."""
         stored = (self._state or self._read_state()).get("fingerprint")
@@ -265,8 +262,6 @@ class Library:
         """The dimension of the vectors, if it is recorded."""
         with self.database.rows_expected():
             return int(self.fingerprint().get("dimension", 0)) or None
-
-    # Reading
 
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
@@ -457,8 +452,6 @@ class Library:
         """Ids of the chunks removed after a generation. Some may have been added again since."""
         return self._read(rows.number, "SELECT chunk FROM removed WHERE generation > :since", since=since)
 
-    # Writing
-
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """Whether this writer alone may add this file's paper, until it calls `release` or `close`.
 
@@ -571,8 +564,6 @@ class Library:
         gone = "SELECT id, CAST(:generation AS BIGINT) FROM chunks WHERE paper = :paper"
         self._execute(f"INSERT INTO removed (chunk, generation) {gone}", generation=generation, paper=paper)
 
-    # Whole papers
-
     def paper_vectors(self) -> dict[str, PaperVector]:
         """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
         return rows.read_paper_vectors(self.database)
@@ -587,8 +578,6 @@ class Library:
         with self.reading() as stamp, self.database.rows_expected():
             assert self._state is not None
             return stamp, int(self._state["described"])
-
-    # Metadata
 
     def described(self) -> set[str]:
         """The papers that sources other than their PDFs describe, also if they are not in the library."""
@@ -645,8 +634,6 @@ class Library:
                 after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
                 metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
 
-    # Vectors of papers that are still being embedded
-
     def recall(self, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
         return rows.recall_vectors(self.database, hashes, self._dimension()) if hashes else {}
@@ -660,8 +647,6 @@ class Library:
         """Delete the vectors of papers that were never added. Call this when no paper is being embedded."""
         with self.database.transaction("library"):
             self._execute("DELETE FROM pending")
-
-    # The whole library
 
     def check(self) -> list[str]:
         """The faults of the library, one sentence each; reads all of it."""

@@ -99,9 +99,6 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
     return set(zip(*(words[place:] for place in range(_SHINGLE)), strict=False))
 
 
-# Replaces the papers of a library by those of another file, in one transaction.
-
-
 def replace_papers(database: SqliteDatabase, other: Path) -> None:
     """Replace all papers with another library's, under a new epoch. The user data stays: it is in another file.
 

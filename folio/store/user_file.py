@@ -21,8 +21,6 @@ from filelock import FileLock
 from folio.store.database import TABLES, Part, statements
 from folio.system.files import discard, no_space, replace, sha256_file, sync, sync_folder
 
-# SQLite's addresses of files that cannot or must not be written, and the file states that show a change.
-
 # Inode, bytes, and time of the last change in ns
 FileState = tuple[int, int, int]
 
@@ -59,10 +57,8 @@ def file_state(path: Path) -> FileState:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-# Compares the schema of a SQLite file with the tables of a library.
-#
-# A flipped bit in the name of a column leaves a file sound to SQLite, but every statement about that column fails.
-
+# A flipped bit in the name of a column leaves a file sound to SQLite, but every statement about that column fails. So
+# the schema of a file is compared with the tables of a library, in these types.
 TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB", "keyed": " WITHOUT ROWID"}
 # Reads the schema of a file; as bytes, because damaged names may no longer be text
 SELECT = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM {}.sqlite_master"

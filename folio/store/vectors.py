@@ -7,6 +7,11 @@ together: there are few segments, and a vector is rewritten only when its segmen
 tree, O'Neil et al. 1996).
 
 Segments give the candidates; their exact scores come from the library's vectors.
+
+A segment holds unit vectors in half precision, by chunk id, in a FAISS file that is memory-mapped, so that a search
+reads only what it needs. A small segment is flat: every vector is compared. A large one is an inverted file (IVF): its
+vectors are clustered into lists, and a search reads only the lists with the nearest centroids. How many lists it must
+read (nprobe) is calibrated when the segment is built.
 """
 
 from __future__ import annotations
@@ -40,14 +45,6 @@ from folio.store.index_files import (
 )
 from folio.store.rows import Stamp
 from folio.system.files import PAUSE_S, TRIES, discard, is_in_use, sync
-
-# Segments of the vector index: FAISS files that are memory-mapped, so that a search reads only what it needs.
-#
-# A segment holds unit vectors in half precision, by chunk id. A small segment is flat: every vector is compared. A
-# large one is an inverted file (IVF): its vectors are clustered into lists, and a search reads only the lists with the
-# nearest centroids. How many lists it must read (nprobe) is calibrated when the segment is built.
-#
-# Scores are approximate (see ERROR); exact ones need the vectors in full precision.
 
 Ids = npt.NDArray[np.int64]
 # Chunk ids -> their vectors in full precision, in that order: shape (len(ids), dimension)
