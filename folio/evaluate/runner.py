@@ -43,29 +43,6 @@ if TYPE_CHECKING:
 SavedRun = TypeVar("SavedRun")
 
 
-def save_run(path: Path, run: object) -> None:
-    """Save a run as JSON, replacing the file. Raises DiskFull."""
-    write_json(path, TypeAdapter(type(run)).dump_python(run, mode="json"))
-
-
-def load_run(path: Path, kind: type[SavedRun], form: tuple[str, int], name: str, remedy: str) -> SavedRun:
-    """Load a saved run.
-
-    form: the field with the version of the form, and the version that is supported. name: "a saved run", for the
-    message. Raises UsageError if the file is missing or is not such a run.
-    """
-    field, version = form
-    try:
-        text = path.read_text(encoding="utf-8")
-        if json.loads(text)[field] != version:
-            raise UsageError(f"{path} was saved by another version of evaluate.py.", "Run that evaluation again.")
-        return TypeAdapter(kind).validate_json(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
-    except (ValueError, TypeError, KeyError, ValidationError) as error:
-        raise UsageError(f"{path} is not {name}.", remedy) from error
-
-
 # Hits per search, as many as the largest recall cut-off.
 DEPTH = 20
 # Stop after this many model failures in a row: the server is down or the model is gone.
@@ -463,3 +440,26 @@ def _is_complete(store: Path, papers: set[str], engine: indexes.Engine) -> bool:
         return {paper.id for paper in library.papers()} == papers and not indexes.faults(store, library, engine)
     finally:
         library.close()
+
+
+def save_run(path: Path, run: object) -> None:
+    """Save a run as JSON, replacing the file. Raises DiskFull."""
+    write_json(path, TypeAdapter(type(run)).dump_python(run, mode="json"))
+
+
+def load_run(path: Path, kind: type[SavedRun], form: tuple[str, int], name: str, remedy: str) -> SavedRun:
+    """Load a saved run.
+
+    form: the field with the version of the form, and the version that is supported. name: "a saved run", for the
+    message. Raises UsageError if the file is missing or is not such a run.
+    """
+    field, version = form
+    try:
+        text = path.read_text(encoding="utf-8")
+        if json.loads(text)[field] != version:
+            raise UsageError(f"{path} was saved by another version of evaluate.py.", "Run that evaluation again.")
+        return TypeAdapter(kind).validate_json(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+    except (ValueError, TypeError, KeyError, ValidationError) as error:
+        raise UsageError(f"{path} is not {name}.", remedy) from error
