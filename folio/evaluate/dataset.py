@@ -696,7 +696,8 @@ def parse(fields: Mapping[str, Any], number: int) -> Question:
     place = f"question {number}"
     question = _text(fields, QUESTION, place, LONGEST_QUESTION)
     if not question:
-        raise EntryError(f"{place} has no text in {_either(QUESTION)}; it has {_listed(fields)}")
+        names = f"{', '.join(QUESTION[:-1])} or {QUESTION[-1]}"
+        raise EntryError(f"{place} has no text in {names}; it has {_listed(fields)}")
     answer = _text(fields, ANSWER, place, LONGEST_ANSWER)
     answerable = _is_answerable(fields, place)
     named = _gold(fields, place)
@@ -836,10 +837,6 @@ def _has_questions(value: object) -> bool:
 def _listed(fields: Mapping[str, Any]) -> str:
     """The names of an object's fields, for an error message."""
     return short_line(", ".join(map(str, fields)), _LONGEST_LIST) if fields else "no fields"
-
-
-def _either(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -794,7 +794,8 @@ def _meeting(line: str, after: Sequence[str]) -> Publication | None:
         return None
     all_lines = " ".join((line, *(following for following in after if len(following) < 80)))
     dates = [int(match["year"]) for match in _ANY_YEAR.finditer(all_lines)]
-    year = _of_century(int(short["short"])) if short else next(iter(dates), None)
+    in_century = int(short["short"]) if short else 0
+    year = in_century + (1900 if in_century > 60 else 2000) if short else next(iter(dates), None)
     pages = _PAGES.search(all_lines)
     sure = year in dates if short else bool(appeared or dates or pages)
     return Publication(
@@ -803,10 +804,6 @@ def _meeting(line: str, after: Sequence[str]) -> Publication | None:
         pages=_dashed(pages[1] if pages else "", sure),
         year=year,
     )
-
-
-def _of_century(short: int) -> int:
-    return short + (1900 if short > 60 else 2000)
 
 
 def _serial(line: str, named: bool) -> Publication | None:

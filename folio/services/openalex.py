@@ -55,7 +55,6 @@ class _Author(Part):
 
 class _Authorship(Part):
     author: _Author = _Author()
-    raw_author_name: Line = ""
 
 
 class _Source(Part):

@@ -123,7 +123,9 @@ class LibraryCheck:
         """Check a paper's text, and that its chunks match it."""
         sql = "SELECT id, text, text_crc, length FROM papers JOIN texts ON texts.paper = id WHERE id = :paper"
         chunks = f"SELECT {rows.CHUNK_COLUMNS} FROM chunks WHERE paper = :paper"
-        for text, length in self._rows(_text_and_length, sql, paper=paper):
+        for length, (_, text) in self._rows(
+            lambda id, text, crc, length: (rows.number(length), rows.paper_text(id, text, crc)), sql, paper=paper
+        ):
             if len(text) != length:
                 self._add(f"The text of paper {paper[:12]} does not have its recorded length.")
             for chunk, stored_hash in self._rows(rows.chunk_of_row, chunks, paper=paper):
@@ -157,10 +159,6 @@ class LibraryCheck:
 
     def _add(self, fault: str) -> None:
         self._faults[fault] = None
-
-
-def _text_and_length(paper: object, text: object, crc: object, length: object) -> tuple[str, int]:
-    return rows.paper_text(paper, text, crc)[1], rows.number(length)
 
 
 def repair(library: Path, notice: Notice) -> None:

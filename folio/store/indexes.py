@@ -397,13 +397,9 @@ def _update_vectors(
             index.update(library.chunk_ids(since, grain), library.removed(since), stamp, folder)
             if len(index) == library.chunk_count(grain):  # otherwise the index does not fit the library
                 return index
-    index = _empty_vector_index(stamp, library)
+    index = VectorIndex(_dimension(library), Stamp(stamp.epoch, -1), library.vectors_of)
     index.update(library.chunk_ids(grain=grain), (), stamp, folder)
     return index
-
-
-def _empty_vector_index(stamp: Stamp, library: Library) -> VectorIndex:
-    return VectorIndex(_dimension(library), Stamp(stamp.epoch, -1), library.vectors_of)
 
 
 def _update_lexical(stamp: Stamp, library: Library, loaded: Loaded, folder: Path | None) -> TantivyIndex:

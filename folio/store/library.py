@@ -623,7 +623,11 @@ def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: Citati
     def versions(id: str) -> list[Metadata]:
         return [known[other] for key in version_keys(known[id]) for other in same[key] if other != id]
 
-    papers = [_versioned(paper, versions(paper.id)) for paper in papers]
+    listed = [(paper, versions(paper.id)) for paper in papers]
+    papers = [
+        with_versions(replace(paper, has_versions=_has_versions(paper.metadata, others)), others)
+        for paper, others in listed
+    ]
     if style != "author-year":
         return [replace(paper, by_file=style == "file") for paper in papers]
     labels: dict[str, str] = {}
@@ -639,11 +643,6 @@ def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: Citati
         return with_letter(label, places[id]) if label and len(alike[label]) > 1 else label
 
     return [replace(paper, label=lettered(paper.id)) for paper in papers]
-
-
-def _versioned(paper: Paper, versions: Sequence[Metadata]) -> Paper:
-    """The paper with what follows from other papers that share an identifier with it."""
-    return with_versions(replace(paper, has_versions=_has_versions(paper.metadata, versions)), versions)
 
 
 def _has_versions(metadata: Metadata, versions: Sequence[Metadata]) -> bool:

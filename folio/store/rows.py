@@ -371,12 +371,9 @@ def recall_vectors(database: Database, hashes: Sequence[str], size: int | None) 
         f" (SELECT text_hash, min(id) AS id FROM chunks WHERE {among} GROUP BY text_hash) c ON v.chunk = c.id"
         f" UNION ALL SELECT text_hash, data FROM paper_vectors WHERE {among}"
     )
-    pairs = database.read(_hashed, sql, hashes=list(dict.fromkeys(hashes)))
+    unique = list(dict.fromkeys(hashes))
+    pairs = database.read(lambda key, blob: (string(key), vector(0, blob)[1]), sql, hashes=unique)
     return {key: matrix(database, [numbers], size)[0] for key, numbers in pairs}
-
-
-def _hashed(text_hash: object, blob: object) -> tuple[str, bytes]:
-    return string(text_hash), vector(0, blob)[1]
 
 
 def keep_pending(database: Database, hashes: Sequence[str], vectors: Vectors) -> None:
