@@ -74,11 +74,9 @@ class OpenServices:
     largest: int  # bytes of a PDF
 
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]:
-        """See Lookup.search."""
         return self.lookup.search(query, source)
 
     def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]:
-        """See Lookup.find."""
         return self.lookup.find(identifiers)
 
     def follow(self, paper: Paper, kept: Sequence[KeptWork]) -> list[Followed]:

@@ -175,7 +175,6 @@ class PostgresDatabase(Database):
                 self._connection.close()
 
     def close(self) -> None:
-        """See Database."""
         self._close()
 
     def _again(self, do: Callable[[], T]) -> T:
@@ -198,7 +197,6 @@ class PostgresDatabase(Database):
 
     @property
     def is_read_only(self) -> bool:
-        """See Database."""
         return self._read_only
 
     def identity(self) -> str:
@@ -258,7 +256,6 @@ class PostgresDatabase(Database):
         return cursor.fetchall() if cursor.description else []
 
     def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database."""
         values = findable(values)
         with self._errors():
             if self.in_snapshot:
@@ -266,7 +263,6 @@ class PostgresDatabase(Database):
             return self._again(lambda: self._run(sql, values, find=not self._fixed))
 
     def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database."""
         with self._errors():
             return self._run(sql, values)
 
@@ -277,7 +273,6 @@ class PostgresDatabase(Database):
 
     @property
     def in_snapshot(self) -> bool:
-        """See Database."""
         connection = self._connection
         idle = psycopg.pq.TransactionStatus.IDLE
         return connection is not None and not connection.closed and connection.info.transaction_status != idle
@@ -415,14 +410,12 @@ class PostgresDatabase(Database):
         return [f"The table {name} is missing." for (name,) in missing]
 
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
-        """See Database."""
         return StoreError(
             f"The library in {self.place} cannot be used now: {reason}.",
             remedy or "Check the server and DATABASE_URL, and run the same command again.",
         )
 
     def damaged(self, fault: str) -> StoreDamaged:
-        """See Database."""
         return StoreDamaged(f"The library in {self.place} is damaged: {fault}.", DAMAGED)
 
     @contextmanager

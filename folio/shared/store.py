@@ -67,7 +67,6 @@ class SharedLibrary(Library):
         super().close()
 
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
-        """See Library."""
         self._register()
         with self.database.transaction("user"):
             sql = "INSERT INTO jobs (paper, writer) VALUES (:paper, :writer) ON CONFLICT DO NOTHING RETURNING paper"
@@ -119,7 +118,6 @@ class SharedLibrary(Library):
         return True
 
     def release(self, file: SourceFile) -> None:
-        """See Library."""
         with self.database.transaction("user"):
             sql = "DELETE FROM jobs WHERE paper = :paper AND writer = :writer"
             self._execute(sql, paper=file.sha256, writer=self._writer)
@@ -211,11 +209,9 @@ class PostgresStore(Store):
 
     @property
     def place(self) -> str:
-        """See Store."""
         return place_of(self.url.get_secret_value())
 
     def exists(self) -> bool:
-        """See Store."""
         with suppress(StoreMissing):
             self.database().close()
             return True
@@ -226,21 +222,17 @@ class PostgresStore(Store):
         return PostgresDatabase(self.url.get_secret_value(), create=create, schema=schema)
 
     def open(self, *, create: bool = False) -> SharedLibrary:
-        """See Store."""
         return SharedLibrary(self.database(create=create), self.citation_style)
 
     def conversations(self) -> Conversations:
-        """See Store."""
         return Conversations(self.database)
 
     def made_with(self) -> dict[str, str]:
-        """See Store."""
         with suppress(StoreMissing, StoreDamaged), closing(self.open()) as library:
             return library.fingerprint()
         return {}
 
     def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
-        """See Store."""
         try:
             with closing(self.open()) as library:
                 return {Path(file.path): file for file in library.files()}
@@ -275,7 +267,6 @@ class PostgresStore(Store):
         return self.search == "server" or is_large
 
     def index_faults(self, library: Library) -> list[str]:
-        """See Store."""
         if not self._on_server(library):
             return super().index_faults(library)
         try:
@@ -298,7 +289,6 @@ class PostgresStore(Store):
         return super().verify()
 
     def repair(self) -> int:
-        """See Store."""
         with closing(self.open()) as library:
             if self._on_server(library):
                 server_index.update(_postgres(library), library, rebuild=True)

@@ -92,20 +92,17 @@ class GrainVectors:
         self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # the papers searched last, and their chunk ids
 
     def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        """See DenseIndex.search."""
         return self._index.search(query, k, None if papers is None else self._ids_of(papers))
 
     def search_all(
         self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
     ) -> list[tuple[int, float]] | None:
-        """See DenseIndex.search_all."""
         if k >= len(self._index):
             return None
         # A large index reads only some of its vectors, but all of them if it is given ids.
         return self._index.search(query, k, sorted(allowed(self._index.ids())))
 
     def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
-        """See DenseIndex.cosines."""
         return self._index.cosines(ids, query)
 
     def _ids_of(self, papers: frozenset[str]) -> list[int]:

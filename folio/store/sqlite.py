@@ -157,7 +157,6 @@ class SqliteDatabase(Database):
 
     @property
     def is_read_only(self) -> bool:
-        """See Database."""
         return self._unchanged is not None
 
     def identity(self) -> Hashable:
@@ -273,11 +272,9 @@ class SqliteDatabase(Database):
             raise
 
     def close(self) -> None:
-        """See Database."""
         self._sqlite.close()
 
     def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database."""
         with self._errors():
             self._refresh()
             try:
@@ -286,18 +283,16 @@ class SqliteDatabase(Database):
                 raise self.damaged(clause(error)) from error
 
     def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database. Also for a PRAGMA."""
+        """Also for a PRAGMA."""
         with self._errors():
             return self._sqlite.execute(sql, _lists_as_json(values)).fetchall()
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """See Database."""
         with self._errors():
             self._sqlite.executemany(sql, rows)
 
     @property
     def in_snapshot(self) -> bool:
-        """See Database."""
         with self._errors():
             return self._sqlite.in_transaction
 
@@ -313,7 +308,6 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
-        """See Database."""
         if part != "library" and not self.is_read_only and self._user != MEMORY:
             user_file.copy_daily(self._user)
         with self._errors():
@@ -348,7 +342,7 @@ class SqliteDatabase(Database):
             raise
 
     def purge(self) -> None:
-        """See Database. If another process keeps reading from the log, closing that process empties it."""
+        """If another process keeps reading from the log, closing that process empties it."""
         if self._user == MEMORY:
             return
         self.execute(f"PRAGMA {self._user_schema}.wal_checkpoint(TRUNCATE)")
@@ -360,7 +354,6 @@ class SqliteDatabase(Database):
         return "user" if self._part == "library" else "main"
 
     def faults(self, part: Part) -> list[str]:
-        """See Database."""
         schema = "main" if part == self._part else part
         lines = [str(line) for (line,) in self.query(f"PRAGMA {schema}.integrity_check")]
         if unread := user_file.unread_page(lines):
@@ -392,13 +385,11 @@ class SqliteDatabase(Database):
             raise self._busy()
 
     def damaged(self, fault: str) -> StoreDamaged:
-        """See Database."""
         if self._user != MEMORY:
             user_file.suspect(self._user)  # it may be damaged too
         return super().damaged(fault)
 
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
-        """See Database."""
         return super().unusable(
             reason,
             remedy
