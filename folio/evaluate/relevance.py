@@ -275,11 +275,11 @@ class SourcePages:
         return next(filter(None, by_version), frozenset())
 
     def contains_part(self, paper: Paper, page: int, folded: str) -> bool:
-        """Whether a run of a folded text is on a page. See quote_match.stands_on."""
+        """Whether a run of a folded text is on a page. See stands_on."""
         return any(stands_on(folded, _page(pages, page)) for pages in self._folded_versions(paper))
 
     def is_verbatim(self, paper: Paper, page: int, quote: str) -> bool:
-        """Whether a quote is verbatim on a page. See quote_match.is_verbatim."""
+        """Whether a quote is verbatim on a page. See is_verbatim."""
         return any(is_verbatim(quote, _page(read(paper), page)) for read in (self._raw_pages, self._ordered_pages))
 
     def _folded_versions(self, paper: Paper) -> Iterator[PageTexts]:

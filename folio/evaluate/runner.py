@@ -86,11 +86,6 @@ class Run:
     resolution: Resolution | None = None  # of a set of conversations with rewrites by people
 
 
-def save(path: Path, run: Run) -> None:
-    """Save a run as JSON, replacing the file. Raises DiskFull."""
-    save_run(path, run)
-
-
 def load(path: Path) -> Run:
     """Load a saved run. Raises UsageError if the file is missing or is not a run."""
     return load_run(path, Run, ("form", FORM), "a saved run", f"Save one: {command('evaluate EVAL_SET --json FILE')}.")
@@ -442,7 +437,7 @@ def _is_complete(store: Path, papers: set[str], engine: indexes.Engine) -> bool:
         library.close()
 
 
-def save_run(path: Path, run: object) -> None:
+def save(path: Path, run: object) -> None:
     """Save a run as JSON, replacing the file. Raises DiskFull."""
     write_json(path, TypeAdapter(type(run)).dump_python(run, mode="json"))
 

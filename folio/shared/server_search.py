@@ -285,7 +285,7 @@ class ServerPostings:
             return self._first(scores, k, len(tokens) * 2.0**-23)
 
     def _first(self, scores: npt.NDArray[np.float64], k: int, rounding: float) -> Hits:
-        """The best k hits, ties by id. scores: of the passages by number. rounding: see bm25_index.tied."""
+        """The best k hits, ties by id. scores: of the passages by number. rounding: see bm25.tied."""
         matching, count = int(np.count_nonzero(scores)), k
         while True:
             last = np.partition(scores, -count)[-count] if count < matching else 0.0

@@ -342,7 +342,7 @@ class Database(ABC):
             return [make(*row) for row in rows]
 
     def insert(self, table: str, rows: Iterable[Mapping[str, object]], *, replace: bool = False) -> None:
-        """Insert rows, all with the same columns. replace: replace rows with the same key (tables.KEYS)."""
+        """Insert rows, all with the same columns. replace: replace rows with the same key (KEYS)."""
         listed = list(rows)
         if not listed:
             return

@@ -36,6 +36,18 @@ from folio.system.files import discard, no_space
 Trust = Literal["sample", "checked", "none"]
 
 
+LIBRARY = "library.sqlite"
+LEXICAL = "lexical"
+# The folder of the vector index of fine passages, and the name of that index
+FINE = "fine"
+_FINE_NAME = "fine vector"
+# Folder for the stores of evaluation runs; it is not part of the store that contains it.
+EVALUATIONS = "evaluations"
+Engine = Literal["tantivy", "rank_bm25"]
+# Name -> the index on disk; None if it is missing or damaged
+Loaded = dict[str, VectorIndex | TantivyIndex | None]
+
+
 class DenseIndex(Protocol):
     """The vectors of the chunks of one grain."""
 
@@ -82,46 +94,6 @@ class SearchIndexes(Protocol):
     def reopen(self) -> Callable[[Trust], SearchIndexes]:
         """Opens the indexes again after IndexDamaged, and repairs them."""
         ...
-
-
-class GrainVectors:
-    """The vectors of one grain, in an index at the library's generation. Use it inside `Library.reading`."""
-
-    def __init__(self, library: Library, index: VectorIndex, grain: Grain) -> None:
-        self._library, self._index, self._grain = library, index, grain
-        self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # the papers searched last, and their chunk ids
-
-    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        return self._index.search(query, k, None if papers is None else self._ids_of(papers))
-
-    def search_all(
-        self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
-    ) -> list[tuple[int, float]] | None:
-        if k >= len(self._index):
-            return None
-        # A large index reads only some of its vectors, but all of them if it is given ids.
-        return self._index.search(query, k, sorted(allowed(self._index.ids())))
-
-    def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
-        return self._index.cosines(ids, query)
-
-    def _ids_of(self, papers: frozenset[str]) -> list[int]:
-        if self._ids[0] != papers:
-            passages = self._library.chunk_ids_of(papers)
-            self._ids = papers, passages if self._grain == "passage" else self._library.fine_ids_in(passages)
-        return self._ids[1]
-
-
-LIBRARY = "library.sqlite"
-LEXICAL = "lexical"
-# The folder of the vector index of fine passages, and the name of that index
-FINE = "fine"
-_FINE_NAME = "fine vector"
-# Folder for the stores of evaluation runs; it is not part of the store that contains it.
-EVALUATIONS = "evaluations"
-Engine = Literal["tantivy", "rank_bm25"]
-# Name -> the index on disk; None if it is missing or damaged
-Loaded = dict[str, VectorIndex | TantivyIndex | None]
 
 
 @contextmanager
@@ -422,3 +394,31 @@ def _update_lexical(stamp: Stamp, library: Library, loaded: Loaded, folder: Path
 
 def _can_update(index: Stamp, library: Stamp) -> bool:
     return index.epoch == library.epoch and index.generation <= library.generation
+
+
+class GrainVectors:
+    """The vectors of one grain, in an index at the library's generation. Use it inside `Library.reading`."""
+
+    def __init__(self, library: Library, index: VectorIndex, grain: Grain) -> None:
+        self._library, self._index, self._grain = library, index, grain
+        self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # the papers searched last, and their chunk ids
+
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        return self._index.search(query, k, None if papers is None else self._ids_of(papers))
+
+    def search_all(
+        self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
+    ) -> list[tuple[int, float]] | None:
+        if k >= len(self._index):
+            return None
+        # A large index reads only some of its vectors, but all of them if it is given ids.
+        return self._index.search(query, k, sorted(allowed(self._index.ids())))
+
+    def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
+        return self._index.cosines(ids, query)
+
+    def _ids_of(self, papers: frozenset[str]) -> list[int]:
+        if self._ids[0] != papers:
+            passages = self._library.chunk_ids_of(papers)
+            self._ids = papers, passages if self._grain == "passage" else self._library.fine_ids_in(passages)
+        return self._ids[1]

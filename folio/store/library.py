@@ -262,7 +262,7 @@ class Library:
         return self._read(rows.number, sql, ids=list(passages)) if passages else []
 
     def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
-        """The fine passages in each of these passages, see fine_passages.read_in; unknown ids are skipped."""
+        """The fine passages in each of these passages, in the order of the text; unknown ids are skipped."""
         with self.reading():
             chunks = self.chunks(passages)
             return rows.read_fine(self.database, chunks) if chunks else {}

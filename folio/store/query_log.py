@@ -47,7 +47,7 @@ class LogEntry:
     model: str
     feedback: Literal["", "good", "bad"] = ""
     confidence: float | None = None  # of the answerer, 0 to 1; None if it gives none
-    trace: dict[str, Any] | None = None  # of a deep answer: deep_schema.logged_trace
+    trace: dict[str, Any] | None = None  # of a deep answer: schema.answers.logged_trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class VectorIndex:
         segments: Iterable[Segment] = (),
         flat_up_to: int = FLAT_UP_TO,
     ) -> None:
-        """read: returns the library's vectors of ids. flat_up_to: see faiss_segment.build."""
+        """read: returns the library's vectors of ids. flat_up_to: see build."""
         self.dimension = dimension
         self.stamp = stamp
         self.segments = list(segments)

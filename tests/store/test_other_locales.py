@@ -21,7 +21,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from folio import workers
+from folio.system import workers
 from tests.helpers.fakes import hashing_app, read_here
 
 folder, papers = map(Path, sys.argv[1:])
