@@ -261,7 +261,7 @@ class PaperLookup:
             papers.append(paper)
 
     def find(self, name: str) -> tuple[str, ...]:
-        """The ids of the papers with a name: several for versions of one work, none if the library has none of them.
+        """The ids of the papers with a name: several for versions of one work, none for an unknown name.
 
         Files come before identifiers, and identifiers before titles. The version of an arXiv id does not matter.
         """

@@ -426,7 +426,7 @@ class _PublicBackend(httpcore.SyncBackend):
         self._deadline = float("inf")
 
     def limit(self, seconds: float) -> None:
-        """Set the deadline to so many seconds from now."""
+        """Set the deadline, in seconds from now."""
         self._deadline = monotonic() + seconds
 
     def seconds_left(self, timeout: float | None) -> float:

@@ -192,5 +192,5 @@ def require_possible(name: str, hits: Hits, limit: int) -> Hits:
     if len(hits) > limit or len({chunk for chunk, _ in hits}) < len(hits):
         raise IndexDamaged(f"the {name} index finds a passage twice")
     if not all(math.isfinite(score) for _, score in hits):
-        raise IndexDamaged(f"the {name} index gives a score that is no number")
+        raise IndexDamaged(f"the {name} index gives a score that is not a number")
     return hits
