@@ -23,7 +23,7 @@ from folio.bibliography.entries import (
     find_year,
     is_arxiv,
 )
-from folio.bibliography.latex import to_text
+from folio.bibliography.latex import brace_depths, to_text
 from folio.papers.identifiers import find_arxiv, find_doi
 from folio.papers.metadata import AND_OTHERS, MASTER, PHD, TECHNICAL, Metadata, PersonName
 from folio.text import one_line
@@ -276,7 +276,8 @@ def _person(name: str) -> PersonName | None:
         parts: Any = {name: to_text(value) for name, value in extended.items()}
         family = f"{parts.get('prefix', '')} {parts['family']}".strip()
         return PersonName(family, f"{parts.get('given', '')} {parts.get('suffix', '')}".strip())
-    if name.startswith("{") and name.endswith("}") and _is_one_group(name):
+    # The last brace closes the first one: "{World Health Organization}", not "{A} and {B}".
+    if name.startswith("{") and (0 not in (depths := brace_depths(name))[:-1]) and depths[-1] == 0:
         whole = to_text(name)
         return PersonName(whole) if whole else None
     parts = parse_single_name_into_parts(name, strict=False)
@@ -284,16 +285,6 @@ def _person(name: str) -> PersonName | None:
     if not family:
         family, given = given, ""
     return PersonName(family, given) if family else None
-
-
-def _is_one_group(name: str) -> bool:
-    """Whether the last brace closes the first one: "{World Health Organization}", not "{A} and {B}"."""
-    depth = 0
-    for place, char in enumerate(name):
-        depth += (char == "{") - (char == "}")
-        if not depth:
-            return place == len(name) - 1
-    return False
 
 
 def attached(field: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 from folio.answer.markers import printable
 from folio.answer_types import Citation, Quote
 from folio.bibliography.entries import BIBTEX_TYPES, FROM_CSL, OF_AN_INSTITUTION
-from folio.bibliography.latex import to_latex
+from folio.bibliography.latex import brace_depths, to_latex
 from folio.papers.label import letters, published_in, sure_venue, sure_year
 from folio.papers.metadata import AND_OTHERS, FIELDS, MASTER, PHD, TECHNICAL, Metadata, PersonName
 from folio.papers.model import Paper
@@ -183,17 +183,9 @@ def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
     if not match or about.title.origin != "crossref" or any(getattr(about, name).origin in _PEOPLE for name in _NAMED):
         return None
     fields = plain_line(printable(match[2])).strip().rstrip(",")
-    return (match[1].lower(), f"  {fields},\n") if _is_balanced(fields) else None
-
-
-def _is_balanced(text: str) -> bool:
-    """Whether all braces are paired, so that none ends the entry."""
-    depth = 0
-    for char in text:
-        depth += {"{": 1, "}": -1}.get(char, 0)
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = [0, *brace_depths(fields)]
+    is_balanced = min(depths) == depths[-1] == 0  # otherwise a brace would end the entry too early or too late
+    return (match[1].lower(), f"  {fields},\n") if is_balanced else None
 
 
 def library_bibtex(papers: Sequence[Paper], published: Mapping[str, str] | None = None) -> str:

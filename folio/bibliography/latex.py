@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from folio.text import one_line
@@ -33,7 +34,7 @@ def to_text(value: str) -> str:
     """A value without its LaTeX, on one line. Invalid LaTeX just loses its commands and braces."""
     value = value[:LONGEST]
     if "\\" in value or "$" in value:
-        if _depth(value) > _DEEPEST:
+        if max(brace_depths(value)) > _DEEPEST:
             value = _without_braces(value)
         try:
             value = _SYMBOL.sub(lambda found: _SYMBOLS[found[1]], _BARE_PERCENT.sub(r"\%", value))
@@ -56,15 +57,9 @@ def _without_braces(value: str) -> str:
     return value.replace("{", "").replace("}", "")
 
 
-def _depth(value: str) -> int:
-    deepest = depth = 0
-    for char in value:
-        if char == "{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char == "}":
-            depth -= 1
-    return deepest
+def brace_depths(text: str) -> list[int]:
+    """The number of open braces after each character; below 0 where a brace was not opened."""
+    return list(accumulate((char == "{") - (char == "}") for char in text))
 
 
 @lru_cache(maxsize=1)

@@ -103,7 +103,8 @@ def _number_as_text(value: Any) -> Any:
     return str(value) if type(value) is int else _line(value)
 
 
-def _year(value: Any) -> Any:
+def valid_year(value: Any) -> int | None:
+    """The value if it is a plausible year."""
     return value if type(value) is int and _EARLIEST <= value <= _LATEST else None
 
 
@@ -135,7 +136,7 @@ def _bounded(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 Line = Annotated[str, BeforeValidator(_line)]
 LongText = Annotated[str, BeforeValidator(_long)]
 Number = Annotated[str, BeforeValidator(_number_as_text)]  # a volume or an issue: "12", "12a"
-Year = Annotated[int | None, BeforeValidator(_year)]
+Year = Annotated[int | None, BeforeValidator(valid_year)]
 Count = Annotated[int | None, BeforeValidator(_count)]
 Address = Annotated[str, BeforeValidator(_address)]
 ItemT = TypeVar("ItemT")

@@ -36,6 +36,7 @@ from folio.services.answers import (
     parse_json,
     parse_one,
     unreadable,
+    valid_year,
 )
 from folio.services.http import HttpClient
 from folio.text import fold
@@ -260,7 +261,7 @@ def _author(author: _Author) -> WorkAuthor | None:
 
 def _year(date: _Date | None) -> int | None:
     first = date.parts[0] if date and date.parts else []
-    return first[0] if first and first[0] and 1400 <= first[0] <= 2100 else None
+    return valid_year(first[0]) if first else None
 
 
 def registered(client: HttpClient, dois: Sequence[str]) -> dict[str, Registered]:
