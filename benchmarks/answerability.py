@@ -30,7 +30,7 @@ from folio.answer.evidence import gather
 from folio.answer.extractive import ExtractiveAnswerer
 from folio.app import App, from_environment
 from folio.evaluate import dataset, followups, runner
-from folio.evaluate.dataset import _TURNS_FILE, USER, SpokenTurnForm, is_conversations, validated_entries
+from folio.evaluate.dataset import TURNS_FILE, USER, SpokenTurnForm, is_conversations, validated_entries
 from folio.papers.model import Hit
 from folio.question import followup
 from folio.question.question import Question
@@ -73,7 +73,7 @@ def questions(path: Path) -> list[Asked]:
                 turn.answerability.casefold() != "unanswerable",
                 tuple((gold, 0, sys.maxsize) for gold in turn.gold),
             )
-            for _, turn in validated_entries(SpokenTurnForm, path / _TURNS_FILE)
+            for _, turn in validated_entries(SpokenTurnForm, path / TURNS_FILE)
             if turn.answerability.casefold() != "underspecified"
         ]
     return [

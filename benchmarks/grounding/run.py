@@ -18,7 +18,8 @@ from folio.answer.parser import ParsedSentence
 from folio.answer.validation import Validator
 from folio.answer_types import Evidence, RejectedSentence, Sentence
 from folio.errors import ModelError
-from folio.evaluate.runner import MAX_CONSECUTIVE_FAILURES, FailedQuestion, load_run, save_run
+from folio.evaluate.runner import MAX_CONSECUTIVE_FAILURES, FailedQuestion, load_run
+from folio.evaluate.runner import save as save_run
 from folio.grounding.grounder import Grounder
 from folio.papers.model import Progress
 from folio.protocols import Verifier

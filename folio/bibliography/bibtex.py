@@ -1,7 +1,7 @@
-"""Reads BibTeX and BibLaTeX. bibtexparser finds the fields of an entry; what they mean is told here. Pure.
+"""Reads BibTeX and BibLaTeX: bibtexparser splits an entry into fields, this module interprets them. Pure.
 
-A file is cut into entries first, wherever a line begins with "@type{": so a broken entry costs no other one, every
-problem has its line, and no entry is longer than LONGEST_ENTRY.
+A file is first cut into entries wherever a line begins with "@type{". So a broken entry does not affect the others,
+every problem has its line, and no entry is longer than _LONGEST_ENTRY.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from folio.bibliography.entries import (
     find_year,
     is_arxiv,
 )
-from folio.bibliography.latex import to_text
+from folio.bibliography.latex import brace_depths, to_text
 from folio.papers.identifiers import find_arxiv, find_doi
 from folio.papers.metadata import AND_OTHERS, MASTER, PHD, TECHNICAL, Metadata, PersonName
 from folio.text import one_line
 
-LONGEST_ENTRY = 10**6  # characters
-MOST_ENTRIES = 100_000
-_LONGEST_STRING = 10_000  # characters of an @string: they may be put together of others
+_LONGEST_ENTRY = 10**6  # characters
+_MOST_ENTRIES = 100_000
+_LONGEST_STRING = 10_000  # characters of an @string, which can be built from others
 _MOST_AUTHORS = 5_000
+_ESCAPED = re.compile(r"\\(.)", re.S)
 _BRACE_OR_AND = re.compile(r"[{}]|(?<=\s)and(?=\s|\Z)", re.I)
 _START = re.compile(r"^[ \t]*@\w*[ \t]*(?=[{(])", re.M)
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -39,24 +40,23 @@ _GENRES = {
     "phdthesis": PHD, "mastersthesis": MASTER, "mathesis": MASTER, "bathesis": "Bachelor's thesis",
     "techreport": TECHNICAL, "resreport": "Research report",
 }  # fmt: skip
-# A field that a child of a crossref takes from its parent under another name
+# Fields that an entry inherits from its crossref under another name
 _RENAMED = {"title": "booktitle", "subtitle": "booksubtitle", "journaltitle": "journaltitle"}
 _NOT_INHERITED = frozenset(("crossref", "xdata", "file", "doi", "abstract", "keywords", "pages", "url", "author"))
 
 
 def read(text: str) -> tuple[list[Entry], list[Problem]]:
     """The entries of a BibTeX file in order, and what could not be read."""
-    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # what it logs are the problems, which are reported
+    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # it only logs the problems, which are returned
     raw: list[tuple[str, str, int, dict[str, str]]] = []
     problems: list[Problem] = []
     strings = dict(zip(_MONTHS, _MONTHS, strict=True))
     for line, block in _blocks(text, problems):
         _read_block(line, block, strings, raw, problems)
     by_key = {key: fields for _, key, _, fields in reversed(raw)}
-    entries = []
-    for kind, key, line, fields in raw:
-        if kind != "xdata":
-            entries.append(_entry(kind, key, line, _inherited(kind, fields, by_key)))
+    entries = [
+        _entry(kind, key, line, _inherited(kind, fields, by_key)) for kind, key, line, fields in raw if kind != "xdata"
+    ]
     if not entries and not problems:
         why = "It has no entry: one begins with @ and its kind, such as @article{." if text.strip() else "It is empty."
         problems.append(Problem(0, why))
@@ -64,17 +64,17 @@ def read(text: str) -> tuple[list[Entry], list[Problem]]:
 
 
 def _blocks(text: str, problems: list[Problem]) -> Iterator[tuple[int, str]]:
-    """Each block that begins with "@", with the line that it begins in."""
-    starts = [found.start() for found in _START.finditer(text)]
+    """Each block that begins with "@", with its first line."""
+    starts = [match.start() for match in _START.finditer(text)]
     line, last = 1, 0
     for number, (start, end) in enumerate(pairwise([*starts, len(text)])):
         line += text.count("\n", last, start)
         last = start
-        if number >= MOST_ENTRIES:
-            problems.append(Problem(line, f"Only the first {MOST_ENTRIES:,} entries are read."))
+        if number >= _MOST_ENTRIES:
+            problems.append(Problem(line, f"Only the first {_MOST_ENTRIES:,} entries are read."))
             return
-        if end - start > LONGEST_ENTRY:
-            problems.append(Problem(line, f"The entry has more than {LONGEST_ENTRY:,} characters."))
+        if end - start > _LONGEST_ENTRY:
+            problems.append(Problem(line, f"The entry has more than {_LONGEST_ENTRY:,} characters."))
         else:
             yield line, text[start:end]
 
@@ -90,11 +90,11 @@ def _read_block(
     from bibtexparser.model import Entry as ParsedEntry
     from bibtexparser.model import ParsingFailedBlock, String
 
-    for found in parse_string(text, parse_stack=[]).blocks:
-        line = first_line + max(0, found.start_line or 0)
-        block: Any = found
-        if isinstance(found, ParsingFailedBlock) and isinstance(found.ignore_error_block, ParsedEntry):
-            block = found.ignore_error_block  # a field or a key twice: the entry can be read all the same
+    for parsed in parse_string(text, parse_stack=[]).blocks:
+        line = first_line + max(0, parsed.start_line or 0)
+        block: Any = parsed
+        if isinstance(parsed, ParsingFailedBlock) and isinstance(parsed.ignore_error_block, ParsedEntry):
+            block = parsed.ignore_error_block  # a duplicate field or key does not make an entry unreadable
         if isinstance(block, String):
             strings[block.key.casefold()] = _value(block.value, strings)[:_LONGEST_STRING]
         elif isinstance(block, ParsedEntry):
@@ -107,23 +107,21 @@ def _read_block(
             problems.append(Problem(line, f"The entry cannot be read: {one_line(str(reason))}"))
 
 
-def _value(written: str, strings: Mapping[str, str]) -> str:
-    """A field's value, {..}, "..", a number or the name of a string, or several of them with # between."""
+def _value(source: str, strings: Mapping[str, str]) -> str:
+    """The value of a field: {..}, "..", a number or the name of a string, or several of these joined with #."""
     parts = []
-    for part in _pieces(written):
-        if part[:1] + part[-1:] in ("{}", '""') and len(part) > 1:
-            parts.append(part[1:-1])
-        else:
-            parts.append(strings.get(part.casefold(), part))
+    for part in _pieces(source):
+        is_delimited = part[:1] + part[-1:] in ("{}", '""') and len(part) > 1
+        parts.append(part[1:-1] if is_delimited else strings.get(part.casefold(), part))
     return "".join(parts)
 
 
-def _pieces(written: str) -> list[str]:
-    """What stands between the # of a value."""
-    if "#" not in written:
-        return [written.strip()]
+def _pieces(source: str) -> list[str]:
+    """The parts of a value that # joins."""
+    if "#" not in source:
+        return [source.strip()]
     pieces, depth, quoted, begins = [], 0, False, 0
-    for place, char in enumerate(written):
+    for place, char in enumerate(source):
         if char == '"' and not depth:
             quoted = not quoted
         elif char == "{":
@@ -131,27 +129,26 @@ def _pieces(written: str) -> list[str]:
         elif char == "}":
             depth -= 1
         elif char == "#" and not depth and not quoted:
-            pieces.append(written[begins:place].strip())
+            pieces.append(source[begins:place].strip())
             begins = place + 1
-    return [*pieces, written[begins:].strip()]
+    return [*pieces, source[begins:].strip()]
 
 
 def _inherited(kind: str, fields: dict[str, str], by_key: Mapping[str, dict[str, str]]) -> dict[str, str]:
-    """An entry's fields with those of the entry that it refers to. One step: what that refers to itself is left out."""
-    found = dict(fields)
+    """An entry's fields with the fields of the entries that it refers to directly."""
+    merged = dict(fields)
     for key in fields.get("xdata", "").split(",")[:20]:
-        found = {**by_key.get(key.strip(), {}), **found}
+        merged = {**by_key.get(key.strip(), {}), **merged}
     parent = by_key.get(fields.get("crossref", "").strip(), {})
     is_part = BIBTEX_TYPES.get(kind) in ("paper-conference", "chapter")
     for name, value in parent.items():
         if name not in _NOT_INHERITED:
-            found.setdefault(_RENAMED.get(name, name) if is_part else name, value)
-    return found
+            merged.setdefault(_RENAMED.get(name, name) if is_part else name, value)
+    return merged
 
 
 def _entry(kind: str, key: str, line: int, fields: dict[str, str]) -> Entry:
-    authors = fields.get("author", "")
-    first = _names(authors, 1)
+    first = _names(fields.get("author", ""), 1)
     doi, arxiv = _identifiers(fields)
     return Entry(
         key=one_line(key)[:200],
@@ -181,8 +178,13 @@ def _identifiers(fields: Mapping[str, str]) -> tuple[str, str]:
     doi = find_doi(_verbatim(fields.get("doi", ""))) or (find_doi(url) if "doi.org/" in url else "")
     archive = fields.get("archiveprefix", "") or fields.get("eprinttype", "") or "arxiv"
     eprint = fields.get("eprint", "") if archive.strip().casefold() == "arxiv" else ""
-    said_in = (fields.get(name, "") for name in ("url", "journal", "journaltitle", "howpublished", "note", "number"))
-    return doi, find_arxiv(doi, to_text(eprint), *map(to_text, said_in))
+    texts = (fields.get(name, "") for name in ("url", "journal", "journaltitle", "howpublished", "note", "number"))
+    return doi, find_arxiv(doi, to_text(eprint), *map(to_text, texts))
+
+
+def _first(fields: Mapping[str, str], *names: str) -> str:
+    """The text of the first of these fields that is not empty."""
+    return next((text for name in names if (text := to_text(fields.get(name, "")))), "")
 
 
 def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
@@ -193,10 +195,6 @@ def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
         csl, venue = ("article" if csl == "article-journal" else csl), ""
     if arxiv and not csl:
         csl = "article"
-
-    def field(*options: str) -> str:
-        return next((text for name in options if (text := to_text(fields.get(name, "")))), "")
-
     return described(
         title=_title(fields),
         authors=_names(fields.get("author", ""), _MOST_AUTHORS),
@@ -204,17 +202,17 @@ def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
         venue=venue,
         doi=doi,
         arxiv=arxiv,
-        abstract=field("abstract"),
+        abstract=_first(fields, "abstract"),
         kind=csl,
         genre=genre,
-        volume=field("volume"),
-        issue=field("number", "issue"),
-        pages=to_text(fields.get("pages", "")),
-        publisher=field("publisher"),
+        volume=_first(fields, "volume"),
+        issue=_first(fields, "number", "issue"),
+        pages=_first(fields, "pages"),
+        publisher=_first(fields, "publisher"),
         url=find_url(_verbatim(fields.get("url", "") or fields.get("howpublished", ""))),
         citation_key=one_line(key)[:200],
-        tags=to_text(fields.get("keywords", "")),
-        collections=to_text(fields.get("groups", "")),
+        tags=_first(fields, "keywords"),
+        collections=_first(fields, "groups"),
     )
 
 
@@ -229,42 +227,42 @@ def _kind(entry_type: str, fields: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _venue(csl: str, fields: Mapping[str, str]) -> str:
-    """What a paper appeared in: a journal, proceedings, a book; of a thesis or a report, who gave it out."""
+    """The journal, proceedings or book of a paper; the institution of a thesis or a report."""
     names: tuple[str, ...] = ("journal", "journaltitle", "booktitle", "maintitle")
     if csl in OF_AN_INSTITUTION:
         names = ("school", "institution", "organization", "publisher")
     if not csl and not find_url(_verbatim(fields.get("howpublished", ""))):
         names = (*names, "howpublished")
-    return next((venue for name in names if (venue := to_text(fields.get(name, "")))), "")
+    return _first(fields, *names)
 
 
 def _verbatim(value: str) -> str:
-    """An address or an identifier, in which LaTeX's special characters may be escaped or not."""
+    """An address or an identifier without the backslashes before LaTeX's special characters."""
     return re.sub(r"\\([&%#_$~{}])", r"\1", value[:10_000])
 
 
-def _names(written: str, most: int) -> tuple[PersonName, ...]:
-    """The people in a field of names, at most so many."""
-    found = []
-    for name in islice(_separated(written), most):
+def _names(field: str, most: int) -> tuple[PersonName, ...]:
+    """The first `most` people in a field of names."""
+    people = []
+    for name in islice(_separated(field), most):
         if name.strip().casefold() == "others":
-            found.append(AND_OTHERS)
+            people.append(AND_OTHERS)
         elif person := _person(name):
-            found.append(person)
-    return tuple(found)
+            people.append(person)
+    return tuple(people)
 
 
-def _separated(written: str) -> Iterator[str]:
-    """The names in a field: between them is "and", outside of braces. bibtexparser loses accents that begin one."""
+def _separated(field: str) -> Iterator[str]:
+    """The names in a field, separated by "and" outside braces. bibtexparser loses accents at their beginning."""
     depth = begins = 0
-    for found in _BRACE_OR_AND.finditer(written):
-        mark = found.group()
+    for match in _BRACE_OR_AND.finditer(field):
+        mark = match.group()
         if mark in "{}":
             depth = max(0, depth + (1 if mark == "{" else -1))
         elif not depth:
-            yield written[begins : found.start()]
-            begins = found.end()
-    yield written[begins:]
+            yield field[begins : match.start()]
+            begins = match.end()
+    yield field[begins:]
 
 
 def _person(name: str) -> PersonName | None:
@@ -278,7 +276,8 @@ def _person(name: str) -> PersonName | None:
         parts: Any = {name: to_text(value) for name, value in extended.items()}
         family = f"{parts.get('prefix', '')} {parts['family']}".strip()
         return PersonName(family, f"{parts.get('given', '')} {parts.get('suffix', '')}".strip())
-    if name.startswith("{") and name.endswith("}") and _is_one_group(name):
+    # The last brace closes the first one: "{World Health Organization}", not "{A} and {B}".
+    if name.startswith("{") and (0 not in (depths := brace_depths(name))[:-1]) and depths[-1] == 0:
         whole = to_text(name)
         return PersonName(whole) if whole else None
     parts = parse_single_name_into_parts(name, strict=False)
@@ -288,32 +287,19 @@ def _person(name: str) -> PersonName | None:
     return PersonName(family, given) if family else None
 
 
-def _is_one_group(name: str) -> bool:
-    """Whether the first brace is closed by the last one: "{World Health Organization}", not "{A} and {B}"."""
-    depth = 0
-    for place, char in enumerate(name):
-        depth += (char == "{") - (char == "}")
-        if not depth:
-            return place == len(name) - 1
-    return False
-
-
-_ESCAPED = re.compile(r"\\(.)", re.S)
-
-
 def attached(field: str) -> tuple[str, ...]:
-    r"""The PDFs in a field `file`, as it is written by Zotero, JabRef, Mendeley or by hand.
+    r"""The PDFs in a `file` field, as Zotero, JabRef, Mendeley or a person writes it.
 
-    {Full Text:files/1/x.pdf:application/pdf}, {:x.pdf:PDF}, {/home/me/x.pdf}; several are separated by semicolons; a
-    colon, a semicolon and a backslash in a name have a backslash before them.
+    {Full Text:files/1/x.pdf:application/pdf}, {:x.pdf:PDF}, {/home/me/x.pdf}; several are separated by semicolons.
+    Colons, semicolons and backslashes in a name are escaped with a backslash.
     """
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     whole = _ESCAPED.sub(r"\1", field).strip()
-    if whole.casefold().endswith(".pdf"):  # nothing escaped, nothing described
-        found[whole] = None
+    if whole.casefold().endswith(".pdf"):  # a plain path, without description and type
+        paths[whole] = None
     for one in re.split(r"(?<!\\);", field[:10_000])[:100]:
         parts = [_ESCAPED.sub(r"\1", part).strip() for part in re.split(r"(?<!\\):", one)]
         for path in (":".join(parts[1:-1]), *parts):
             if path.casefold().endswith(".pdf"):
-                found.setdefault(path)
-    return tuple(path for path in found if "\x00" not in path and len(path) < 4_000)
+                paths.setdefault(path)
+    return tuple(path for path in paths if "\x00" not in path and len(path) < 4_000)

@@ -24,7 +24,7 @@ def read(text: str) -> tuple[list[Entry], list[Problem]]:
         items = json.loads(text)
     except json.JSONDecodeError as error:
         return [], [Problem(error.lineno, f"The file is not JSON: {error.msg}.")]
-    except (ValueError, RecursionError):  # a number of thousands of digits, brackets within brackets
+    except (ValueError, RecursionError):  # a number of thousands of digits, deeply nested brackets
         return [], [Problem(0, "The file is not CSL-JSON: its values are too large or too deep.")]
     if isinstance(items, dict):
         items = items.get("items", [items])
@@ -74,13 +74,13 @@ def _identifiers(item: Mapping[str, Any]) -> tuple[str, str]:
     url = _text(item, "URL")
     doi = find_doi(_text(item, "DOI")) or (find_doi(url) if "doi.org/" in url else "")
     located = _text(item, "archive_location") if _text(item, "archive").casefold() == "arxiv" else ""
-    said_in = (_text(item, name) for name in ("number", "URL", "note", "container-title"))
-    return doi, find_arxiv(doi, located, *said_in)
+    texts = (_text(item, name) for name in ("number", "URL", "note", "container-title"))
+    return doi, find_arxiv(doi, located, *texts)
 
 
 def _describe(item: Mapping[str, Any]) -> Metadata:
     doi, arxiv = _identifiers(item)
-    kind = _text(item, "type").removeprefix("document")[:50]  # a document is of no kind in particular
+    kind = _text(item, "type").removeprefix("document")[:50]  # "document" means no particular kind
     publisher = _text(item, "publisher")
     venue = _text(item, "container-title") or (publisher if kind in OF_AN_INSTITUTION else "")
     if arxiv and is_arxiv(venue):
@@ -107,7 +107,7 @@ def _describe(item: Mapping[str, Any]) -> Metadata:
 
 
 def _names(value: Any, most: int) -> tuple[PersonName, ...]:
-    found = []
+    people = []
     for name in value[:most] if isinstance(value, list) else ():
         if not isinstance(name, dict):
             continue
@@ -116,10 +116,10 @@ def _names(value: Any, most: int) -> tuple[PersonName, ...]:
         family = literal or " ".join(filter(None, (_text(name, part) for part in parts)))
         given = "" if literal else " ".join(filter(None, (_text(name, part) for part in ("given", "suffix"))))
         if family.casefold() in ("others", "et al."):
-            found.append(AND_OTHERS)
+            people.append(AND_OTHERS)
         elif family or given:
-            found.append(PersonName(family or given, given if family else ""))
-    return tuple(found)
+            people.append(PersonName(family or given, given if family else ""))
+    return tuple(people)
 
 
 def _year(issued: Any) -> int | None:

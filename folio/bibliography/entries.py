@@ -1,4 +1,4 @@
-"""An entry of a bibliography, and what is common to all formats: fields, years, addresses. Pure."""
+"""An entry of a bibliography, and what all formats share: types, years, addresses. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BIBTEX_TYPES = {
     "online": "webpage", "electronic": "webpage", "www": "webpage",
     "software": "software", "dataset": "dataset", "patent": "patent", "unpublished": "manuscript",
 }  # fmt: skip
-# CSL's types -> BibTeX's: of those that mean the same, the first
+# CSL's types -> BibTeX's: the first of those with the same meaning
 FROM_CSL = {csl: bibtex for bibtex, csl in reversed(BIBTEX_TYPES.items())} | {
     "article-magazine": "article",
     "article-newspaper": "article",
 }
-OF_AN_INSTITUTION = ("thesis", "report")  # CSL's types of works whose venue is who gave them out
+OF_AN_INSTITUTION = ("thesis", "report")  # CSL's types of works whose venue is an institution
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DASHES = re.compile(r"\s*[-–—‐‑−]+\s*")
 _URL = re.compile(r"https?://[^\s\"<>{}|\\^`\[\]]{1,2000}")
@@ -35,7 +35,7 @@ _URL = re.compile(r"https?://[^\s\"<>{}|\\^`\[\]]{1,2000}")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: what papers are recognised by, and on demand all that it says."""
+    """One entry: the fields that match it with a paper, and on demand all its metadata."""
 
     key: str  # its citation key
     line: int  # in its file, from 1
@@ -44,7 +44,7 @@ class Entry:
     year: int | None
     doi: str
     arxiv: str
-    files: tuple[str, ...]  # paths as they are written there, the likely ones first
+    files: tuple[str, ...]  # paths as written in the entry, likely ones first
     describe: Callable[[], Metadata]
 
 
@@ -52,12 +52,12 @@ class Entry:
 class Problem:
     """Something in a bibliography that could not be read."""
 
-    line: int  # from 1; 0 if it is not known
+    line: int  # from 1; 0 if unknown
     happened: str
 
 
 def described(*, pages: str = "", tags: str = "", collections: str = "", **values: Any) -> Metadata:
-    """What an entry says. pages, tags, collections: as they are written there; values: of the other fields, by name."""
+    """The metadata of an entry. pages, tags, collections: as written in the entry; values: other fields, by name."""
     values["pages"] = _DASHES.sub("–", pages)
     values |= {"tags": _listed(tags, "[,;]"), "collections": _listed(collections, ",")}
     return Metadata(**{name: Field(value, "bibliography", True) for name, value in values.items() if value})
@@ -68,16 +68,16 @@ def _listed(text: str, separator: str) -> tuple[str, ...]:
 
 
 def is_arxiv(venue: str) -> bool:
-    """Whether a journal is none: "arXiv preprint arXiv:1706.03762", "CoRR"."""
+    """Whether a journal's name means arXiv: "arXiv preprint arXiv:1706.03762", "CoRR"."""
     return bool(re.match(r"arxiv\b|corr\b", venue, re.I))
 
 
 def find_year(text: str) -> int | None:
     """The first year in a date: "2014-06-19", "May 2014"."""
-    found = _YEAR.search(text)
-    return int(found.group()) if found else None
+    match = _YEAR.search(text)
+    return int(match.group()) if match else None
 
 
 def find_url(text: str) -> str:
-    found = _URL.search(text)
-    return found.group() if found else ""
+    match = _URL.search(text)
+    return match.group() if match else ""

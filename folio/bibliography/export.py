@@ -1,4 +1,8 @@
-"""Lists what an answer cites: pages with their quotes, references. Pure."""
+"""Exports papers as BibTeX or CSL-JSON, and lists what an answer cites: pages with quotes, references. Pure.
+
+Fields that are not sure are left out, with a comment or a note that says so. Text is UTF-8; citation keys are ASCII
+unless a person chose another. Fields for arXiv follow https://info.arxiv.org/help/hypertex/bibstyles/index.html.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from typing import Any
 from folio.answer.markers import printable
 from folio.answer_types import Citation, Quote
 from folio.bibliography.entries import BIBTEX_TYPES, FROM_CSL, OF_AN_INSTITUTION
-from folio.bibliography.latex import to_latex
+from folio.bibliography.latex import brace_depths, to_latex
 from folio.papers.label import letters, published_in, sure_venue, sure_year
 from folio.papers.metadata import AND_OTHERS, FIELDS, MASTER, PHD, TECHNICAL, Metadata, PersonName
 from folio.papers.model import Paper
@@ -22,6 +26,32 @@ from folio.text import STOP_WORDS, fold, one_line, without_accents
 
 MAX_LABEL = 40  # characters of a printed page label
 MAX_AUTHORS = 3  # named in a reference; more become "et al."
+_LONGEST = 1_000  # characters of a value
+_LONGEST_ABSTRACT = 20_000
+_OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
+# Words that BibTeX would split or rearrange, as in the name of an organisation
+_SPLITTABLE = re.compile(r",|\band\b", re.I)
+_KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
+_VENUES = {
+    "article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school",
+    "mastersthesis": "school", "techreport": "institution",
+}  # fmt: skip
+_ROUND = str.maketrans("{}", "()")  # braces would end a field
+_IN_FILE, _BACKSLASHED = re.compile(r"[\\:;]"), r"\\\g<0>"
+_LESS_THAN_PHD = re.compile(r"master|bachelor|diplom|licen[cs]", re.I)
+_CONFERENCE = re.compile(r"\b(?:proceedings|conference|symposium|workshop)\b", re.I)
+_ENTRY = re.compile(r"@([A-Za-z]{1,40})\s*\{[^,{}\s]*,(.*)\}", re.S)
+_OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
+_PLACES = ("venue", "doi", "arxiv", "url", "publisher")  # fields that say where to find a paper
+_ADDED = ("eprint", "archivePrefix", "note", "abstract", "keywords", "file")  # Folio's fields in a publisher's entry
+_PEOPLE = ("person", "zotero", "bibliography")  # origins that outrank the publisher
+_NAMED = ("title", "authors", "year", "venue", "doi", "arxiv", "volume", "issue", "pages", "publisher", "url")
+_EMPTY: Mapping[str, Any] = {"authors": (), "year": None, "tags": (), "collections": ()}
+# Where a field was read, in words
+_READ = {
+    "page": "from the first page", "pdf metadata": "from the PDF's metadata", "identifier": "from its identifier",
+    "file date": "from the file's date", "cited works": "from the works it cites", "file name": "from the file's name",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +66,19 @@ class CitedPage:
     quotes: tuple[tuple[str, float], ...]  # each with its support
     sections: tuple[str, ...] = ()  # of the quotes, in words
     zotero: str = ""  # the link that opens the page in Zotero, if the paper is there
-    published: str = ""  # venue and year, as far as they are sure
-    notice: str = ""  # that the paper was retracted or corrected, in words
+    published: str = ""  # venue and year, if sure
+    notice: str = ""  # of a retraction or a correction, in words
 
     @property
     def where(self) -> str:
         """The page as people write it: "p. 7", "p. 7 (printed iv)"."""
-        return _where(self.page, self.label)
+        if self.label in ("", str(self.page)):
+            return f"p. {self.page}"
+        return f"p. {self.page} (printed {name_line(self.label, MAX_LABEL)})"
 
 
 def cited_pages(citations: Iterable[Quote]) -> tuple[CitedPage, ...]:
-    """Every cited page once, in the order of the answer."""
+    """The distinct cited pages, in the order of the answer."""
     return merge_by_page(
         CitedPage(
             cited.paper.id,
@@ -64,7 +96,7 @@ def cited_pages(citations: Iterable[Quote]) -> tuple[CitedPage, ...]:
 
 
 def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
-    """Every page once, in order of first occurrence, with all its quotes."""
+    """The distinct pages in order of first occurrence, each with all its quotes."""
     pages: dict[tuple[str, int], CitedPage] = {}
     for part in parts:
         known = pages.setdefault((part.paper, part.page), part)
@@ -75,7 +107,7 @@ def merge_by_page(parts: Iterable[CitedPage]) -> tuple[CitedPage, ...]:
 
 
 def stands_in(quote: str, texts: Iterable[str]) -> bool:
-    """Whether one of these texts, which are shown, has this quote word for word: it need not be shown again."""
+    """Whether one of these texts contains the quote word for word."""
     line = one_line(quote)
     return any(line in one_line(text) for text in texts)
 
@@ -94,48 +126,18 @@ def reference(paper: Paper, pages: Sequence[int]) -> str:
 
 
 def reference_line(who: str, title: str, place: str, pages: Sequence[int], venue: str = "") -> str:
-    """A reference from its parts. All but the place may be empty."""
+    """A reference from its parts, which may be empty, except the place."""
     names = "".join(f"{part.strip().rstrip('.')}. " for part in (who, title, venue) if part.strip())
     listed = ", ".join(map(str, pages))
     on_pages = f", {'p.' if len(pages) == 1 else 'pp.'} {listed}" if pages else ""
     return one_line(f"{names}{place}{on_pages}")
 
 
-def _where(page: int, label: str) -> str:
-    return f"p. {page}" if label in ("", str(page)) else f"p. {page} (printed {name_line(label, MAX_LABEL)})"
-
-
-# Papers as entries of a bibliography, BibTeX or CSL-JSON. What is not sure is left out, and said to be. Pure.
-#
-# Text is UTF-8; keys are ASCII unless a person chose another. Fields for arXiv follow
-# https://info.arxiv.org/help/hypertex/bibstyles/index.html.
-
-_OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
-_LONGEST = 1_000  # characters of a value
-_LONGEST_ABSTRACT = 20_000
-# Words that BibTeX would split or rearrange, as in the name of an organisation
-_SPLITTABLE = re.compile(r",|\band\b", re.I)
-_KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
-_VENUES = {
-    "article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school",
-    "mastersthesis": "school", "techreport": "institution",
-}  # fmt: skip
-_ROUND = str.maketrans("{}", "()")  # braces would end a field
-_IN_FILE, _BACKSLASHED = re.compile(r"[\\:;]"), r"\\\g<0>"
-_LESS_THAN_PHD = re.compile(r"master|bachelor|diplom|licen[cs]", re.I)
-_CONFERENCE = re.compile(r"\b(?:proceedings|conference|symposium|workshop)\b", re.I)
-# Where a field was read, in words
-_READ = {
-    "page": "from the first page", "pdf metadata": "from the PDF's metadata", "identifier": "from its identifier",
-    "file date": "from the file's date", "cited works": "from the works it cites", "file name": "from the file's name",
-}  # fmt: skip
-
-
 def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = "") -> str:
     """A paper as a BibTeX entry, with a comment on each field that is not sure.
 
-    key: another than its own. full: with its abstract, its tags and its file, for another program's library. published:
-    the publisher's entry, which stands unless a person has said something else (works.publishers_bibtex).
+    key: instead of the paper's own. full: with abstract, tags and file, for another program's library. published: the
+    publisher's entry, which is used unless a person has said something else (works.publishers_bibtex).
     """
     entry_type = bibtex_type(paper.metadata)
     about = _sure(paper.metadata)
@@ -143,7 +145,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     title = _latex(about["title"])
     flag = _latex(paper.flag.note) if paper.flag else ""
     fields = {
-        "author": plain_line(" and ".join(map(_bibtex_name, about["authors"]))),  # also as a whole no citation of ours
+        "author": plain_line(" and ".join(map(_bibtex_name, about["authors"]))),  # joined names must not look like [1]
         "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
         _VENUES.get(entry_type, "howpublished"): _latex(about["venue"]),
         "year": str(about["year"] or ""),
@@ -169,40 +171,21 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     before = ""
     if entry := _publishers(paper, published):
         entry_type, before = entry
-        fields = {name: value for name, value in fields.items() if name in _OURS_TOO and f"{name}=" not in before}
+        fields = {name: value for name, value in fields.items() if name in _ADDED and f"{name}=" not in before}
     lines = before + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
     return f"{comments}@{entry_type}{{{key or own_key(paper)},\n{lines}}}\n"
 
 
-_ENTRY = re.compile(r"@([A-Za-z]{1,40})\s*\{[^,{}\s]*,(.*)\}", re.S)
-# What a publisher's entry gets besides
-_OURS_TOO = ("eprint", "archivePrefix", "note", "abstract", "keywords", "file")
-_PEOPLE = ("person", "zotero", "bibliography")  # origins of what counts more than what a publisher says
-
-
 def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
-    """The type and the fields of a publisher's entry; None if it does not say what is shown of the paper."""
+    """The type and the fields of a publisher's entry; None if it differs from the metadata shown."""
     about = paper.metadata
-    found = _ENTRY.fullmatch(published.strip())
-    if not found or about.title.origin != "crossref" or any(getattr(about, name).origin in _PEOPLE for name in _NAMED):
+    match = _ENTRY.fullmatch(published.strip())
+    if not match or about.title.origin != "crossref" or any(getattr(about, name).origin in _PEOPLE for name in _NAMED):
         return None
-    fields = plain_line(printable(found[2])).strip().rstrip(",")
-    return (found[1].lower(), f"  {fields},\n") if _is_balanced(fields) else None
-
-
-def _is_balanced(text: str) -> bool:
-    """Whether every brace has its other one: none ends the entry."""
-    depth = 0
-    for char in text:
-        depth += {"{": 1, "}": -1}.get(char, 0)
-        if depth < 0:
-            return False
-    return depth == 0
-
-
-_OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
-# One of these says where to find it
-_PLACES = ("venue", "doi", "arxiv", "url", "publisher")
+    fields = plain_line(printable(match[2])).strip().rstrip(",")
+    depths = [0, *brace_depths(fields)]
+    is_balanced = min(depths) == depths[-1] == 0  # otherwise a brace would end the entry too early or too late
+    return (match[1].lower(), f"  {fields},\n") if is_balanced else None
 
 
 def library_bibtex(papers: Sequence[Paper], published: Mapping[str, str] | None = None) -> str:
@@ -218,7 +201,7 @@ def library_csl_json(papers: Sequence[Paper]) -> str:
 
 
 def csl_item(paper: Paper, key: str) -> dict[str, Any]:
-    """A paper as an item of CSL-JSON; its note has the fields that are not sure."""
+    """A paper as a CSL-JSON item; its note lists the fields that are not sure."""
     about = _sure(paper.metadata)
     kind = about["kind"] or BIBTEX_TYPES.get(bibtex_type(paper.metadata))
     venue = "publisher" if kind in OF_AN_INSTITUTION else "container-title"
@@ -255,30 +238,26 @@ def _csl_name(name: PersonName) -> dict[str, str]:
 
 
 def _sure(metadata: Metadata) -> dict[str, Any]:
-    """The value of every field that is sure; of the others, the empty one."""
-    found = {name: getattr(metadata, name) for name in FIELDS}
-    return {name: field.value if field.sure else _EMPTY.get(name, "") for name, field in found.items()}
-
-
-_EMPTY: Mapping[str, Any] = {"authors": (), "year": None, "tags": (), "collections": ()}
-_NAMED = ("title", "authors", "year", "venue", "doi", "arxiv", "volume", "issue", "pages", "publisher", "url")
+    """The value of every field; an empty value where the field is not sure."""
+    fields = {name: getattr(metadata, name) for name in FIELDS}
+    return {name: field.value if field.sure else _EMPTY.get(name, "") for name, field in fields.items()}
 
 
 def _doubts(paper: Paper) -> list[str]:
-    """A line on each field that is left out: "year not sure: 1998 (from the file's date)"."""
+    """A line on each omitted field: "year not sure: 1998 (from the file's date)"."""
     lines = []
     for name in _NAMED:
         field = getattr(paper.metadata, name)
         value = ", ".join(map(str, field.value)) if isinstance(field.value, tuple) else str(field.value or "")
         if value.strip() and not field.sure:
-            said = {"doi": "DOI", "arxiv": "arXiv"}.get(name, name)
-            read = f" ({_READ[field.origin]})" if field.origin in _READ else ""
-            lines.append(f"{said} not sure: {name_line(printable(value))}{read}")
+            label = {"doi": "DOI", "arxiv": "arXiv"}.get(name, name)
+            origin = f" ({_READ[field.origin]})" if field.origin in _READ else ""
+            lines.append(f"{label} not sure: {name_line(printable(value))}{origin}")
     return lines
 
 
 def bibtex_type(metadata: Metadata) -> str:
-    """The type of a paper's BibTeX entry: of its kind, or else of its venue; "misc" where neither is sure."""
+    """The type of a paper's BibTeX entry, by its kind, else by its venue; "misc" if neither is sure."""
     about = _sure(metadata)
     if about["kind"] == "thesis" and _LESS_THAN_PHD.search(about["genre"]):
         return "mastersthesis"
@@ -289,11 +268,8 @@ def bibtex_type(metadata: Metadata) -> str:
     return FROM_CSL.get(about["kind"], "misc")
 
 
-# Keys
-
-
 def unique_keys(papers: Sequence[Paper]) -> dict[str, str]:
-    """The key of each paper by its id. Equal ones get letters, by title; one that a person chose stays."""
+    """Paper id -> citation key. Equal keys get letters, in the order of titles; a key that a person chose stays."""
     wanted: dict[str, list[Paper]] = defaultdict(list)
     for paper in sorted(papers, key=lambda paper: (not _chosen_key(paper), paper.title, paper.id)):
         wanted[own_key(paper).casefold()].append(paper)
@@ -312,7 +288,7 @@ def unique_keys(papers: Sequence[Paper]) -> dict[str, str]:
 
 
 def own_key(paper: Paper) -> str:
-    """The key in a person's own bibliography; else author, year and first content word of the title: "otter2021sea"."""
+    """The key that a person chose; else author, year and first content word of the title: "otter2021sea"."""
     if chosen := _chosen_key(paper):
         return chosen
     about = _sure(paper.metadata)
@@ -334,9 +310,6 @@ def _ascii(text: str) -> str:
     return "".join(filter(str.isascii, fold(without_accents(text))))[:100]
 
 
-# Text
-
-
 def _text(text: str, longest: int = _LONGEST) -> str:
     return name_line(printable(text), longest)
 
@@ -347,7 +320,7 @@ def _latex(text: str, longest: int = _LONGEST) -> str:
 
 
 def _bibtex_name(name: PersonName) -> str:
-    """A name as BibTeX splits it: family first. What it would split in another place is in braces."""
+    """A name for BibTeX, family first. Braces protect names that BibTeX would split wrongly."""
     family, given = _latex(_OTHERS.sub("", name.family)), _latex(_OTHERS.sub("", name.given))
     if name == AND_OTHERS or not (family or given):
         return "others"
@@ -357,5 +330,5 @@ def _bibtex_name(name: PersonName) -> str:
 
 
 def _verbatim(text: str) -> str:
-    """An address or an identifier, which LaTeX prints as it is, without what would end the field."""
-    return re.sub(r"[{}\\\s\"]", lambda found: f"%{ord(found.group()) % 256:02X}", _text(text))
+    """An address or an identifier, which LaTeX prints verbatim; characters that would end the field are escaped."""
+    return re.sub(r"[{}\\\s\"]", lambda match: f"%{ord(match.group()) % 256:02X}", _text(text))

@@ -1,4 +1,8 @@
-"""Reads a bibliography from disk, and finds the PDFs that it names."""
+"""Reads a bibliography from disk, finds the PDFs that it names, and stores its metadata of the library's papers.
+
+An entry matches a paper by the file that it names; else by DOI; else by arXiv id; else by title, with the year or the
+first author. The first of these criteria that matches any paper decides. An entry that matches two papers is ignored.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,10 @@ from folio.system.files import open_regular
 from folio.text import fold
 
 LARGEST_MB = 100
+_TELLING_TITLE = 4  # words of a title that identifies a work without year and author
+_YEARS_APART = 1  # between a preprint and its article
 _READERS = {".bib": bibtex.read, ".bibtex": bibtex.read, ".biblatex": bibtex.read, ".json": csl.read}
-# UTF-32's begins with UTF-16's, and so comes first.
+# UTF-32 first, because its byte order mark begins with UTF-16's
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
@@ -32,12 +38,12 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Bibliography:
-    """A bibliography as it was read."""
+    """A bibliography read from disk."""
 
     path: Path  # absolute
     entries: tuple[Entry, ...]
     problems: tuple[Problem, ...] = ()
-    # Entry's place in `entries` -> the PDFs that it names and that exist, absolute
+    # Index of an entry -> the existing PDFs that it names, absolute
     pdfs: dict[int, tuple[Path, ...]] = field(default_factory=dict)
 
     def named_pdfs(self) -> list[Path]:
@@ -46,11 +52,11 @@ class Bibliography:
 
 
 def read_bibliography(path: Path) -> Bibliography:
-    """Read a .bib file (BibTeX, BibLaTeX) or a .json file (CSL-JSON). Raises UsageError if it is none or too large."""
+    """Read a .bib file (BibTeX, BibLaTeX) or a .json file (CSL-JSON). Raises UsageError if it cannot be read."""
     absolute = Path(os.path.abspath(path))
     reader = _READERS.get(absolute.suffix.casefold())
     if reader is None:
-        raise UsageError(f"{path} is no bibliography that can be read.", "Name a .bib or a CSL-JSON .json file.")
+        raise UsageError(f"{path} is not a bibliography.", "Name a .bib or a CSL-JSON .json file.")
     try:
         with open_regular(absolute) as file:
             data = file.read(LARGEST_MB * 10**6 + 1)
@@ -66,7 +72,7 @@ def read_bibliography(path: Path) -> Bibliography:
 
 
 def _decoded(data: bytes) -> str:
-    """UTF-8; UTF-16 or UTF-32 that says so at its beginning; or Windows-1252, which old programs wrote."""
+    """Text in UTF-8, in UTF-16 or UTF-32 with a byte order mark, or in Windows-1252, as old programs wrote."""
     encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
     try:
         text = data.decode(encoding)
@@ -76,15 +82,15 @@ def _decoded(data: bytes) -> str:
 
 
 def _existing_pdfs(entry: Entry, folder: Path) -> tuple[Path, ...]:
-    """The files that an entry names, if they are PDFs by name, regular files and there. Nothing is opened."""
-    found: dict[Path, None] = {}
-    for written in entry.files:
+    """The existing regular files named .pdf in an entry. Opens none of them."""
+    pdfs: dict[Path, None] = {}
+    for name in entry.files:
         # Mendeley leaves out the slash at the beginning of an absolute path.
-        for path in (os.path.join(folder, written), os.path.join(os.sep, written)):
+        for path in (os.path.join(folder, name), os.path.join(os.sep, name)):
             if path.casefold().endswith(".pdf") and _is_file(path):
-                found[Path(os.path.abspath(path))] = None
+                pdfs[Path(os.path.abspath(path))] = None
                 break
-    return tuple(found)
+    return tuple(pdfs)
 
 
 def _is_file(path: str) -> bool:
@@ -94,78 +100,66 @@ def _is_file(path: str) -> bool:
         return False
 
 
-# Gives papers the metadata that bibliographies have of them.
-#
-# An entry belongs to a paper by the file that it names; else by DOI; else by arXiv identifier; else by title, with the
-# year or the first author. The first of these by which there is any paper decides, and two papers are one too many: an
-# entry that could be of either is of none.
-
-# Words of a title that say enough without a year or an author
-_TELLING_TITLE = 4
-# Years by which a preprint and its article may differ
-_YEARS_APART = 1
-
-
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of one bibliography."""
+    """The result of importing a bibliography."""
 
     path: Path
-    matched: int  # papers that it has an entry of
-    changed: int  # of these, the ones that it now says something else of
-    withdrawn: int  # papers that it had an entry of before
-    unmatched: tuple[Entry, ...]  # of no paper
-    ambiguous: tuple[tuple[Entry, str], ...]  # each with what it could be
+    matched: int  # papers with an entry
+    changed: int  # matched papers whose metadata from bibliographies changed
+    withdrawn: int  # papers that lost their entry
+    unmatched: tuple[Entry, ...]
+    ambiguous: tuple[tuple[Entry, str], ...]  # each with the reason
 
 
 def import_bibliography(library: Library, bibliography: Bibliography) -> Imported:
-    """Make what a bibliography says of its papers the library's, and forget what it no longer says.
+    """Store a bibliography's metadata of papers, and remove what it no longer has.
 
-    The caller holds the writer lock, and has added the PDFs that it names.
+    The caller holds the writer lock, and has added the PDFs that the bibliography names.
     """
     papers = library.papers()
     layers = {paper.id: library.metadata_layers(paper.id) for paper in papers}
-    # Whatever an earlier run took from a bibliography tells nothing about this one.
+    # Match without metadata that an earlier import stored.
     papers = [replace(paper, metadata=merged({**layers[paper.id], "bibliography": NO_METADATA})) for paper in papers]
     index = _Index(papers, {file.path: file.sha256 for file in library.files()})
-    found: dict[str, list[tuple[int, Entry]]] = defaultdict(list)
+    matches: dict[str, list[tuple[int, Entry]]] = defaultdict(list)
     unmatched: list[Entry] = []
     ambiguous: list[tuple[Entry, str]] = []
     for place, entry in enumerate(bibliography.entries):
         rank, candidates = index.papers_of(entry, bibliography.pdfs.get(place, ()))
         if len(candidates) == 1:
-            found[candidates[0].id].append((rank, entry))
+            matches[candidates[0].id].append((rank, entry))
         elif candidates:
             ambiguous.append((entry, "it could be " + " or ".join(paper.file for paper in candidates[:3])))
         else:
             unmatched.append(entry)
-    said_of: dict[str, Metadata] = {}
+    described: dict[str, Metadata] = {}
     files = {paper.id: paper.file for paper in papers}
-    for id, entries in found.items():
+    for id, entries in matches.items():
         best = min(rank for rank, _ in entries)
-        nearest = [entry for rank, entry in entries if rank == best]
-        if len({replace(entry.describe(), citation_key=Field("")) for entry in nearest}) == 1:
+        surest = [entry for rank, entry in entries if rank == best]
+        if len({replace(entry.describe(), citation_key=Field("")) for entry in surest}) == 1:
             path = Field(str(bibliography.path), "bibliography", True)
-            said_of[id] = replace(nearest[0].describe(), bibliography=path)
+            described[id] = replace(surest[0].describe(), bibliography=path)
         else:
-            keys = " and ".join(entry.key for entry in nearest[:3])
-            ambiguous.append((nearest[0], f"{keys} are both of {files[id]}"))
-    is_read = bool(bibliography.entries) or not bibliography.problems  # else it says nothing of what it still has
+            keys = " and ".join(entry.key for entry in surest[:3])
+            ambiguous.append((surest[0], f"{keys} are both of {files[id]}"))
+    is_readable = bool(bibliography.entries) or not bibliography.problems  # else a missing entry proves nothing
     changed = withdrawn = 0
     for id, each in layers.items():
-        known = each.get("bibliography", NO_METADATA)
-        now = said_of.get(id)
-        if now is not None and now != known:
+        before = each.get("bibliography", NO_METADATA)
+        now = described.get(id)
+        if now is not None and now != before:
             library.set_metadata(id, "bibliography", now)
             changed += 1
-        elif now is None and is_read and known.bibliography.value == str(bibliography.path):
+        elif now is None and is_readable and before.bibliography.value == str(bibliography.path):
             library.set_metadata(id, "bibliography", NO_METADATA)
             withdrawn += 1
-    return Imported(bibliography.path, len(said_of), changed, withdrawn, tuple(unmatched), tuple(ambiguous))
+    return Imported(bibliography.path, len(described), changed, withdrawn, tuple(unmatched), tuple(ambiguous))
 
 
 class _Index:
-    """Finds papers by what an entry can have in common with them."""
+    """Finds the papers that match an entry."""
 
     def __init__(self, papers: Sequence[Paper], files: dict[str, str]) -> None:
         """files: path -> paper."""
@@ -179,22 +173,23 @@ class _Index:
         self._by_title: dict[str, set[str]] = defaultdict(set)
         for paper in papers:
             about = paper.metadata
-            for ways, value in (
+            for by_value, value in (
                 (self._by_doi, about.doi.value.casefold()),
                 (self._by_arxiv, bare_arxiv(about.arxiv.value)),
                 (self._by_title, fold(about.title.value)),
             ):
                 if value:
-                    ways[value].add(paper.id)
+                    by_value[value].add(paper.id)
 
     def papers_of(self, entry: Entry, pdfs: Iterable[Path]) -> tuple[int, list[Paper]]:
-        """The papers that an entry may be of, and the rank of what they were found by: 0 is the surest."""
-        for rank, ids in enumerate(self._ways(entry, pdfs)):
+        """The papers that an entry matches, and the rank of the criterion: 0 is the surest."""
+        for rank, ids in enumerate(self._matches(entry, pdfs)):
             if known := sorted(ids & self._papers.keys()):
                 return rank, [self._papers[id] for id in known]
         return 0, []
 
-    def _ways(self, entry: Entry, pdfs: Iterable[Path]) -> Iterator[set[str]]:
+    def _matches(self, entry: Entry, pdfs: Iterable[Path]) -> Iterator[set[str]]:
+        """The ids of the papers that match by each criterion, the surest first."""
         yield {self._by_path.get(os.path.realpath(path), "") for path in pdfs}
         yield {paper for path in entry.files for paper in self._by_name.get(_file_name(path), ())}
         yield self._by_doi.get(entry.doi.casefold(), set()) if entry.doi else set()
@@ -208,7 +203,7 @@ def _file_name(path: str) -> str:
 
 
 def _fits(entry: Entry, paper: Metadata) -> bool:
-    """Whether a paper with an entry's title is its work: year or first author agree, and nothing sure contradicts."""
+    """Whether a paper with an entry's title is the same work: year or first author agree, nothing sure contradicts."""
     agree: list[bool] = []
     contradict: list[bool] = []
     if entry.year and paper.year.value:

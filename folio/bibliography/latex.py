@@ -1,20 +1,20 @@
-"""LaTeX in a bibliography to letters, "{\'E}douard" is "Édouard", and letters to LaTeX. Pure."""
+"""Converts LaTeX in a bibliography to text ("{\'E}douard" to "Édouard"), and text to LaTeX. Pure."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from folio.text import one_line
 
 LONGEST = 20_000  # characters of a value; the rest is left out
-# Deeper than this, braces are dropped before LaTeX is read: its parser calls itself for each.
-_DEEPEST = 20
+_DEEPEST = 20  # nested braces that the recursive parser may get; deeper ones are dropped first
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\s?|.|\Z)", re.S)
 _PUNCTUATION = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"), ("~", " "))
-# Commands for characters that are special to LaTeX, or printed differently in its OT1 font encoding. Braces need them:
-# BibTeX counts even escaped ones, so an unpaired brace would end the field in the wrong place.
+# Commands for characters that are special to LaTeX, or printed differently in its OT1 font encoding. Braces must become
+# commands, because BibTeX counts even escaped braces: an unpaired one would end the field in the wrong place.
 _COMMANDS = {
     "\\": "textbackslash", "{": "textbraceleft", "}": "textbraceright", "~": "textasciitilde", "^": "textasciicircum",
     "<": "textless", ">": "textgreater", "|": "textbar",
@@ -22,30 +22,28 @@ _COMMANDS = {
 _ESCAPES = str.maketrans(
     {char: f"\\{char}" for char in "$&#_%"} | {char: f"\\{name}{{}}" for char, name in _COMMANDS.items()}
 )
-# Two of these in a row are one character in LaTeX: "--" is a dash.
+# LaTeX joins two of these: "--" is a dash.
 _LIGATURE = re.compile(r"([-`'])(?=\1)|([?!])(?=`)")
-# Commands that the parser does not know, or knows as something else
+# Commands that the parser does not know or reads differently
 _SYMBOLS = {name: f"\\{char}" if char in "{}" else char for char, name in _COMMANDS.items() if char not in "\\~"}
 _SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])(?:\{{\}}|\s)?")
 _BARE_PERCENT = re.compile(r"(?<!\\)%")  # begins a comment in LaTeX, but not in BibTeX
 
 
 def to_text(value: str) -> str:
-    """A value without its LaTeX, on one line. What cannot be read as LaTeX loses its commands and braces."""
+    """A value without its LaTeX, on one line. Invalid LaTeX just loses its commands and braces."""
     value = value[:LONGEST]
     if "\\" in value or "$" in value:
-        if _depth(value) > _DEEPEST:
+        if max(brace_depths(value)) > _DEEPEST:
             value = _without_braces(value)
         try:
             value = _SYMBOL.sub(lambda found: _SYMBOLS[found[1]], _BARE_PERCENT.sub(r"\%", value))
             value = _converter().latex_to_text(value)
-        except (
-            Exception
-        ):  # its parser raises IndexError, TypeError, RecursionError and others for text that is no LaTeX
+        except Exception:  # the parser raises IndexError, TypeError, RecursionError and others for invalid LaTeX
             value = _without_braces(_COMMAND.sub("", value))
     else:
-        for written, shown in _PUNCTUATION:
-            value = value.replace(written, shown)
+        for source, shown in _PUNCTUATION:
+            value = value.replace(source, shown)
         value = _without_braces(value)
     return one_line(value.replace("\x00", " "))
 
@@ -59,15 +57,9 @@ def _without_braces(value: str) -> str:
     return value.replace("{", "").replace("}", "")
 
 
-def _depth(value: str) -> int:
-    deepest = depth = 0
-    for char in value:
-        if char == "{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char == "}":
-            depth -= 1
-    return deepest
+def brace_depths(text: str) -> list[int]:
+    """The number of open braces after each character; below 0 where a brace was not opened."""
+    return list(accumulate((char == "{") - (char == "}") for char in text))
 
 
 @lru_cache(maxsize=1)

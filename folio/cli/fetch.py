@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from folio.services.answers import SearchQuery
     from folio.services.keep import Candidate, Direction, Linked, PaperFound
     from folio.services.lookup import Lookup
-    from folio.services.updates import NewVersion, Said, Subject
+    from folio.services.updates import NewVersion, ServiceReport, Subject
     from folio.store.library import Library
 
 
@@ -507,10 +507,10 @@ def _subjects(app: App, names: Sequence[str]) -> tuple[list[Paper], list[Subject
         return papers, [subject(paper, works.of_paper(library.database, paper.id)) for paper in wanted]
 
 
-def _new_notices(paper: Paper, answer: Said) -> list[WorkNotice]:
+def _new_notices(paper: Paper, report: ServiceReport) -> list[WorkNotice]:
     """The notices that are not stored yet."""
     stored = {(each.kind, each.dated, each.link) for each in paper.notices}
-    return [each for each in answer.told if (each.kind, each.dated, each.link) not in stored]
+    return [each for each in report.shown_notices if (each.kind, each.dated, each.link) not in stored]
 
 
 def _show_news(

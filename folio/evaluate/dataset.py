@@ -1,11 +1,15 @@
-"""Evaluation sets: questions with gold papers, pages and quotes, read from a file or folder."""
+"""Evaluation sets: questions with gold papers, pages and quotes, read from a file or folder.
+
+The formats are Folio's own, with conversations; papers under any names (eval_set.json); SQuAD's; BEIR's; MTRAG's. A set
+can also be made from the query log.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePath
@@ -25,144 +29,499 @@ from folio.store.query_log import LogEntry
 from folio.system.files import no_space, sync
 from folio.text import fold, one_line, plain_words
 
-# The file formats of evaluation sets, parsed and validated: Folio's own, conversations, SQuAD's, BEIR's, MTRAG's.
-#
-# dataset.py turns them into an EvalSet.
-
 FORMAT = "docs/evaluation-set.md shows the format"
 # The field that identifies an entry's form; an entry without any of them is a question.
 TURNS, QUESTIONS, PARAGRAPHS = "turns", "questions", "paragraphs"
 LARGEST_MB = 500  # of a file with questions; SQuAD has 42
 # The files of a BEIR folder
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+# The files of a folder of conversations
+TURNS_FILE, _PASSAGES_FILE, _REWRITES_FILE = "turns.jsonl", "passages.jsonl", "rewrites.jsonl"
+# The annotations of a turn whose passages answer it, wholly or in part; the case does not matter.
+_ANSWERED = frozenset({"answerable", "partial"})
+USER = "user"
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Offset = Annotated[int, Field(ge=0)]
-
-
-class Form(BaseModel):
-    """The base of all forms. Ignores unknown fields, so that a set may contain further notes."""
-
-    model_config = ConfigDict(coerce_numbers_to_str=True)  # many sets have numbers as ids
-
-
-FormT = TypeVar("FormT", bound=Form)
-
-
-# Folio's own format
+LOGGED = "logged"  # the type of a question from the query log
+PENDING = "pending"  # the review state of a question that a model wrote and nobody has reviewed
+ALL_NEEDED = "multi"  # the type of a question that needs all its gold papers, unless `every` says otherwise
+# Common file names of evaluation sets, which are less specific than the name of their folder.
+_ANY_SET = {"dev", "train", "test", "val", "valid", "validation", "eval", "set", "data", "questions", "queries", "qa"}
+# A first paragraph of at most this many characters is taken as the title.
+LONGEST_TITLE = 300
 
 
-class GoldForm(Form):
-    paper: Words
-    page: Annotated[int, Field(ge=1)] | None = None
-    quote: str | None = None
-    part: str = ""
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The place of an answer: a paper, and the position within it as far as it is known."""
+
+    paper: str  # its file name, or the id of a Document; in a set by name, any name (see resolved)
+    page: int | None = None  # physical, from 1
+    quote: str = ""  # verbatim from the paper
+    start: int | None = None  # offset of the quote in the text of its Document, in characters
+    part: str = ""  # the part of the answer that it has, if two places in one paper are both needed
 
 
-class TurnForm(Form):
-    question: Words
-    type: str = ""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the places of its answer."""
+
+    id: str
+    text: str
+    type: str = ""  # "factual", "number", ...; reports group by it
     answerable: bool = True
-    answer: str | None = None
-    gold: list[GoldForm] = []
-    every: bool | None = None
-
-
-class QuestionForm(TurnForm):
-    id: Words
-    history: list[Words] = []
-    review: str = ""
-
-
-class ConversationForm(Form):
-    id: Words | None = None
-    turns: Annotated[list[TurnForm], Field(min_length=2)]
-
-
-# SQuAD (https://rajpurkar.github.io/SQuAD-explorer/), and a flat form of it with one answer per question
-
-
-class SpanForm(Form):
-    text: Words
-    answer_start: Offset
-
-
-class AskedForm(Form):
-    id: Words
-    question: Words
-    answers: list[SpanForm] = []
-    is_impossible: bool = False
-
-
-class ContextForm(Form):
-    # Not stripped: offsets count from its first character.
-    context: Annotated[str, Field(min_length=1)]
-    document_id: Words | None = None
-    qas: list[AskedForm]
-
-
-class ArticleForm(Form):
-    title: str = ""
-    paragraphs: list[ContextForm]
-
-
-class FlatAskedForm(Form):
-    id: Words
-    question: Words
     answer: str = ""
-    start: Offset | None = None
-    is_impossible: bool = False
+    gold: tuple[Gold, ...] = ()
+    every: bool = False  # one gold entry per paper or part is needed, instead of any one
+    history: tuple[str, ...] = ()  # the earlier questions of the same conversation
+
+    @property
+    def gold_groups(self) -> tuple[tuple[Gold, ...], ...]:
+        """What an answer needs: one gold entry from each of these groups."""
+        groups: dict[str, list[Gold]] = {}
+        for gold in self.gold:
+            groups.setdefault(gold.part or gold.paper if self.every else "", []).append(gold)
+        return tuple(map(tuple, groups.values()))
 
 
-class FlatForm(Form):
-    document: Words
-    title: str = ""
-    text: Annotated[str, Field(min_length=1)]
-    questions: list[FlatAskedForm]
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of a plain text set, in place of a PDF."""
 
-
-# BEIR (https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset)
-
-
-class CorpusForm(Form):
-    id: Annotated[Words, Field(alias="_id")]
-    title: str | None = None
-    text: str = ""
-
-
-class QueryForm(Form):
-    id: Annotated[Words, Field(alias="_id")]
-    text: Words
-
-
-class JudgementForm(Form):
-    query: Words
-    document: Words
-    grade: int
-
-
-# Conversations by people over passages, and their rewrites (MTRAG, https://github.com/IBM/mt-rag-benchmark)
-
-
-class SpokenForm(Form):
-    speaker: Words
+    id: str
+    title: str
     text: str
 
 
-class SpokenTurnForm(Form):
-    id: Words
-    question: Words
-    history: list[SpokenForm] = []
-    gold: list[Words] = []
-    answerability: str = ""
-    kind: str = ""
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A follow-up as typed, and as a person rewrote it so that it stands alone."""
+
+    id: str
+    history: tuple[str, ...]  # the questions before it, at least one
+    question: str
+    standalone: str
 
 
-class RewriteForm(Form):
-    id: Words
-    question: Words
-    standalone: Words
-    history: list[str] = []
+@dataclass(frozen=True, slots=True)
+class EvalSet:
+    """A set of questions, and the documents they are about unless these are PDFs."""
+
+    name: str
+    path: Path
+    questions: tuple[Question, ...]
+    documents: tuple[Document, ...] = ()  # empty if the questions are about PDFs
+    relevance: dict[str, dict[str, int]] | None = None  # question id -> document id -> grade, in a BEIR set
+    pending: int = 0  # questions written by a model and not yet reviewed
+    rewrites: tuple[Rewrite, ...] = ()  # follow-ups that people rewrote, in a set of conversations
+    is_by_name: bool = False  # some papers have other names than their files: see resolved
+    unknown: tuple[str, ...] = ()  # names of papers that the library does not have
+    left_out: int = 0  # questions none of whose papers the library has
+
+
+def load(path: Path, *, split: str = "test") -> EvalSet:
+    """Load a set from a file or folder, in any format of docs/evaluation-set.md. split: the split of a BEIR folder.
+
+    Raises UsageError if it is missing or malformed, naming the file, the line and the remedy.
+    """
+    if path.is_dir():
+        return _conversations(path) if is_conversations(path) else _beir(path, split)
+    questions: dict[str, Question] = {}
+    documents: dict[str, Document] = {}
+    pending = conversations = 0
+    is_by_name = is_own = False
+    require_readable(path)
+    for number, (line, value) in enumerate(_entries(path), 1):
+        if not isinstance(value, dict):
+            fault = f"question {number} is not an object with a question and its papers"
+            raise malformed(path, line, fault)
+        fields = value
+        new_questions: Iterable[Question]
+        texts: list[Document] = []
+        if TURNS in fields:
+            conversations += 1
+            conversation = validated(ConversationForm, value, path, line)
+            new_questions = _conversation_questions(conversation, conversation.id or f"f{conversations}", path, line)
+        elif PARAGRAPHS in fields:
+            article = validated(ArticleForm, value, path, line)
+            new_questions, texts = _article(article, path, line)
+        elif QUESTIONS in fields:
+            new_questions, texts = _flat(validated(FlatForm, value, path, line), path, line)
+        elif is_expected(fields, among_own=is_own):
+            with _located(path, line):
+                new_questions, is_by_name = [parse(fields, number)], True
+        else:
+            form = validated(QuestionForm, value, path, line)
+            new_questions = [_question(form, form.id, form.history, path, line)]
+            pending += form.review == PENDING
+            is_own = True
+        for question in new_questions:
+            _require_unique(questions, question.id, path, line)
+            questions[question.id] = question
+        for document in texts:
+            _require_unique(documents, document.id, path, line)
+            documents[document.id] = document
+    if not questions:
+        raise UsageError(f"{path} has no questions.", f"Add some; {FORMAT}.")
+    evalset = EvalSet(_name(path), path, tuple(questions.values()), tuple(documents.values()), None, pending)
+    return replace(evalset, is_by_name=is_by_name)
+
+
+def _name(path: Path) -> str:
+    """A set's name: "covidqa-dev" for covidqa/dev.json, "sample" for benchmarks/sample.jsonl."""
+    folder = path.resolve().parent.name
+    first = re.split(r"[\W_]+", path.stem.lower())[0]
+    return f"{folder}-{path.stem}" if folder and first in _ANY_SET else path.stem
+
+
+def record(question: Question, review: str = "") -> dict[str, Any]:
+    """A question in Folio's format. review: PENDING if nobody has reviewed it yet."""
+    fields: dict[str, Any] = {
+        "id": question.id,
+        "question": question.text,
+        "type": question.type,
+        "answerable": question.answerable,
+        "answer": question.answer,
+        "gold": [
+            {name: value for name in ("paper", "page", "quote", "part") if (value := getattr(gold, name))}
+            for gold in question.gold
+        ],
+    }
+    if question.every != (question.type == ALL_NEEDED):
+        fields["every"] = question.every
+    if question.history:
+        fields["history"] = list(question.history)
+    if review:
+        fields["review"] = review
+    return fields
+
+
+def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
+    """Write questions to a file in Folio's format, one per line, atomically. Raises DiskFull."""
+    lines = (json.dumps(record(question, review), ensure_ascii=False) for question in questions)
+    temporary = path.with_name(f"{path.name}.new")
+    with no_space(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        sync(temporary)
+        temporary.replace(path)
+
+
+def resolved(evalset: EvalSet, library: Library) -> EvalSet:
+    """The set with its papers named by their files; the set itself if it already names only files.
+
+    Names of papers that are not in the library go to `unknown`. A question none of whose papers is in the library is
+    left out, and counted in `left_out`. Raises UsageError if the library has none of the set's papers.
+    """
+    if not evalset.is_by_name:
+        return evalset
+    lookup = PaperLookup(library)
+    unknown: dict[str, None] = {}
+    questions: list[Question] = []
+    for question in evalset.questions:
+        gold: list[Gold] = []
+        for entry in question.gold:
+            papers = lookup.find(entry.paper)
+            if papers:
+                part = entry.part or lookup.files[papers[0]]
+                gold += [replace(entry, paper=lookup.files[paper], part=part) for paper in papers]
+            else:
+                unknown[entry.paper] = None
+        if gold or not question.gold:
+            parts = {entry.part for entry in gold}
+            questions.append(
+                replace(question, gold=tuple(dict.fromkeys(gold)), every=question.every and len(parts) > 1)
+            )
+    if not any(question.gold for question in questions):
+        raise UsageError(
+            f"None of the papers that {evalset.path.name} asks about is in the index: {_examples(unknown)}.",
+            f"Name their folder: {command(f'evaluate {evalset.path} --papers FOLDER')}.",
+        )
+    left_out = len(evalset.questions) - len(questions)
+    return replace(evalset, questions=tuple(questions), unknown=tuple(unknown), left_out=left_out)
+
+
+class PaperLookup:
+    """The papers of one library by all their possible names."""
+
+    def __init__(self, library: Library) -> None:
+        self.files: dict[str, str] = {}  # paper id -> the name of a file
+        self._named: dict[str, list[str]] = {}  # kind and name -> paper ids
+        papers = {paper.id: paper for paper in library.papers()}
+        for file in library.files():
+            self.files.setdefault(file.sha256, file.name)
+            for mark in _file_marks(file.name):
+                self._add(mark, file.sha256)
+        for paper in papers.values():
+            for mark in (*_paper_marks(paper), *_work_marks(library, paper)):
+                self._add(mark, paper.id)
+
+    def _add(self, mark: str, paper: str) -> None:
+        papers = self._named.setdefault(mark, [])
+        if paper not in papers:
+            papers.append(paper)
+
+    def find(self, name: str) -> tuple[str, ...]:
+        """The ids of the papers with a name: several for versions of one work, none for an unknown name.
+
+        Files come before identifiers, and identifiers before titles. The version of an arXiv id does not matter.
+        """
+        for mark in _marks_of_name(name):
+            if papers := self._named.get(mark):
+                return tuple(sorted(papers))
+        return ()
+
+
+def _examples(names: Iterable[str]) -> str:
+    first = [name_line(name, 80) for name in islice(names, 4)]
+    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")
+
+
+def _marks_of_name(name: str) -> Iterator[str]:
+    yield f"file {name.casefold()}"
+    if identifier := find_identifier(name):
+        yield _identifier_mark(identifier.kind, identifier.value)
+    if arxiv := arxiv_id({}, (), name).value:  # "1706.03762v5.pdf", even if the library's file has another name
+        yield _identifier_mark("arxiv", arxiv)
+    if title := fold(name):
+        yield f"title {title}"
+
+
+def _identifier_mark(kind: str, value: str) -> str:
+    return f"{kind} {bare_arxiv(value) if kind == 'arxiv' else value.casefold()}"
+
+
+def _file_marks(name: str) -> Iterator[str]:
+    """The marks of a file: its name with and without folder and suffix, and an arXiv id in the name."""
+    last = PurePath(name)
+    yield from (f"file {each.casefold()}" for each in (name, last.name, last.stem))
+    if arxiv := arxiv_id({}, (), last.name).value:
+        yield _identifier_mark("arxiv", arxiv)
+
+
+def _paper_marks(paper: Paper) -> Iterator[str]:
+    about = paper.metadata
+    if about.arxiv.value:
+        yield _identifier_mark("arxiv", about.arxiv.value)
+    if about.doi.value:
+        yield _identifier_mark("doi", about.doi.value)
+    if title := fold(paper.title):
+        yield f"title {title}"
+
+
+def _work_marks(library: Library, paper: Paper) -> Iterator[str]:
+    """The identifiers of a paper's work, in any version."""
+    for version in works.of_paper(library.database, paper.id):
+        for mark in version.marks():
+            kind, _, value = mark.partition(" ")
+            if kind != "title":
+                yield _identifier_mark(kind, value)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedSet:
+    """The questions of a set, oldest first, and the log numbers of rated questions that are not in it."""
+
+    questions: tuple[Question, ...]
+    bad: tuple[int, ...]  # rated bad, so the place of the answer is unknown
+    without_gold: tuple[int, ...]  # rated good, not a refusal, but without a source in a paper of the library
+
+
+def questions_from_log(entries: Iterable[tuple[int, LogEntry]], files: Mapping[str, str]) -> LoggedSet:
+    """The questions whose answers people rated good.
+
+    entries: with their numbers, newest first. files: paper id -> the current name of its file.
+
+    A question has its resolved text, because a set has no conversations. Each citation of its answer is a gold entry,
+    and any of them is enough; a refusal that was rated good makes an unanswerable question. If the same question was
+    rated several times, the newest rating counts.
+    """
+    seen: set[tuple[str, ...]] = set()
+    questions, bad, without_gold = list[Question](), list[int](), list[int]()
+    for number, entry in entries:
+        words = tuple(plain_words(entry.standalone_question))
+        if not entry.feedback or words in seen:
+            continue
+        seen.add(words)
+        cited = [source for source in entry.sources if source.paper in files]
+        gold = tuple(dict.fromkeys(Gold(files[source.paper], source.page, source.quote) for source in cited))
+        if entry.feedback == "bad":
+            bad.append(number)
+        elif not gold and (entry.sources or entry.answer != REFUSAL):
+            without_gold.append(number)
+        else:
+            answer = entry.answer if gold else ""
+            questions.append(Question(f"q{number}", entry.standalone_question, LOGGED, bool(gold), answer, gold))
+    return LoggedSet(tuple(reversed(questions)), tuple(bad), tuple(without_gold))
+
+
+def _entries(path: Path) -> Iterator[tuple[int, Any]]:
+    """The entries of a file with their line numbers; if an object contains them, as in SQuAD, those inside it."""
+    for line, value in entries(path):
+        with _located(path, line):
+            inside = wrapped(value)
+        yield from ((line, each) for each in ([value] if inside is None else inside))
+
+
+@contextmanager
+def _located(path: Path, line: int) -> Iterator[None]:
+    """Turns an EntryError into a UsageError with the file and the line."""
+    try:
+        yield
+    except EntryError as error:
+        raise malformed(path, line, str(error)) from None
+
+
+def _question(form: TurnForm, id: str, history: Iterable[str], path: Path, line: int, type: str = "") -> Question:
+    if form.answerable and not form.gold:
+        fault = f"question {id} has no gold entry and is not marked as unanswerable"
+        raise malformed(path, line, fault)
+    if form.gold and not form.answerable:
+        raise malformed(path, line, f"question {id} is marked as unanswerable but has gold entries")
+    every = form.type == ALL_NEEDED if form.every is None else form.every
+    gold = tuple(Gold(g.paper, g.page, (g.quote or "").strip(), None, g.part) for g in form.gold)
+    answer = (form.answer or "").strip()
+    return Question(id, form.question, form.type or type, form.answerable, answer, gold, every, tuple(history))
+
+
+def _conversation_questions(form: ConversationForm, id: str, path: Path, line: int) -> Iterator[Question]:
+    """A follow-up question for every turn but the first."""
+    earlier: list[str] = []
+    for number, turn in enumerate(form.turns, 1):
+        if earlier:
+            yield _question(turn, f"{id}.{number}", earlier, path, line, "followup")
+        earlier.append(turn.question)
+
+
+def _article(form: ArticleForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
+    questions, documents = [], []
+    for number, context in enumerate(form.paragraphs, 1):
+        name = form.title or f"line {line}"
+        document = Document(context.document_id or f"{name} {number}", form.title, context.context)
+        documents.append(document)
+        for entry in context.qas:
+            spans = [] if entry.is_impossible else [(span.text, span.answer_start) for span in entry.answers]
+            questions.append(_span_question(entry, spans, document, path, line))
+    return questions, documents
+
+
+def _flat(form: FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
+    first, _, remainder = form.text.partition("\n\n")
+    title = form.title or (one_line(first) if remainder and len(first) <= LONGEST_TITLE else "")
+    document = Document(form.document, title, form.text)
+    questions = []
+    for entry in form.questions:
+        has_answer = bool(entry.answer.strip()) and not entry.is_impossible
+        spans = [(entry.answer, entry.start or 0)] if has_answer else []
+        questions.append(_span_question(entry, spans, document, path, line))
+    return questions, [document]
+
+
+def _span_question(
+    entry: AskedForm | FlatAskedForm,
+    spans: Iterable[tuple[str, int]],
+    document: Document,
+    path: Path,
+    line: int,
+) -> Question:
+    """A question whose gold entries are spans of a document. A wrong offset is moved to the nearest occurrence."""
+    gold = []
+    for span_text, start in spans:
+        words = span_text.strip()
+        offset = _nearest(document.text, words, start)
+        if offset is None:
+            fault = f"the answer of question {entry.id} is not in document {document.id}"
+            raise malformed(path, line, fault)
+        gold.append(Gold(document.id, None, words, offset))
+    if not gold and not entry.is_impossible:
+        fault = f"question {entry.id} has no answer and is not marked is_impossible"
+        raise malformed(path, line, fault)
+    answer = gold[0].quote if gold else ""
+    return Question(entry.id, entry.question, "", bool(gold), answer, tuple(dict.fromkeys(gold)))
+
+
+def _nearest(text: str, words: str, start: int) -> int | None:
+    """The offset of the occurrence of these words nearest to `start`."""
+    before = text.rfind(words, 0, start + len(words))
+    after = text.find(words, start)
+    offsets = [at for at in (before, after) if at >= 0]
+    return min(offsets, key=lambda at: abs(at - start)) if offsets else None
+
+
+def _beir(folder: Path, split: str) -> EvalSet:
+    relevance: dict[str, dict[str, int]] = {}
+    for _, judged in judgements(folder, split):
+        relevance.setdefault(judged.query, {})[judged.document] = judged.grade
+    documents = _corpus(folder / CORPUS)
+    questions: dict[str, Question] = {}
+    for line, query in validated_entries(QueryForm, folder / QUERIES):
+        _require_unique(questions, query.id, folder / QUERIES, line)
+        questions[query.id] = Question(query.id, query.text)
+    unknown = [query for query in relevance if query not in questions]
+    if unknown or not relevance:
+        judged_of = f"query {unknown[0]}, which is not in {QUERIES}" if unknown else "no query"
+        raise UsageError(f"The split {split} of {folder} judges {judged_of}.", "Get both files from the same source.")
+    judged_questions = tuple(question for id, question in questions.items() if id in relevance)
+    return EvalSet(folder.resolve().name, folder, judged_questions, tuple(documents.values()), relevance)
+
+
+def _corpus(path: Path) -> dict[str, Document]:
+    """The documents of a file by their ids."""
+    documents: dict[str, Document] = {}
+    for line, text in validated_entries(CorpusForm, path):
+        _require_unique(documents, text.id, path, line)
+        documents[text.id] = Document(text.id, (text.title or "").strip(), text.text)
+    return documents
+
+
+def is_conversations(folder: Path) -> bool:
+    """Whether a folder has conversations by people, in MTRAG's layout."""
+    return (folder / TURNS_FILE).is_file()
+
+
+def _conversations(folder: Path) -> EvalSet:
+    """The answered follow-ups of a folder of conversations, each passage one document, and its rewrites.
+
+    Raises UsageError for a file that is missing or malformed, and for gold that is no passage.
+    """
+    documents = _corpus(folder / _PASSAGES_FILE)
+    path = folder / TURNS_FILE
+    questions: list[Question] = []
+    relevance: dict[str, dict[str, int]] = {}
+    for line, turn in validated_entries(SpokenTurnForm, path):
+        _require_unique(relevance, turn.id, path, line)
+        if unknown := [id for id in turn.gold if id not in documents]:
+            raise malformed(path, line, f"its gold {unknown[0]} is not in {_PASSAGES_FILE}")
+        before = _not_empty(spoken.text for spoken in turn.history if spoken.speaker.casefold() == USER)
+        if before and turn.gold and turn.answerability.casefold() in _ANSWERED:
+            questions.append(Question(turn.id, turn.question, turn.kind, history=before))
+            relevance[turn.id] = dict.fromkeys(turn.gold, 1)
+    if not questions:
+        raise UsageError(f"{path} has no answered follow-up with gold.", f"Add some; {FORMAT}.")
+    rewrites = _rewrites(folder / _REWRITES_FILE)
+    name = folder.resolve().name
+    return EvalSet(name, folder, tuple(questions), tuple(documents.values()), relevance, rewrites=rewrites)
+
+
+def _rewrites(path: Path) -> tuple[Rewrite, ...]:
+    """The rewrites of a file; none if there is no file."""
+    if not path.is_file():
+        return ()
+    rewrites: dict[str, Rewrite] = {}
+    for line, form in validated_entries(RewriteForm, path):
+        _require_unique(rewrites, form.id, path, line)
+        if before := _not_empty(form.history):
+            rewrites[form.id] = Rewrite(form.id, before, form.question, form.standalone)
+    return tuple(rewrites.values())
+
+
+def _not_empty(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts without surrounding white space, and without empty ones."""
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+def _require_unique(seen: Container[str], id: str, path: Path, line: int) -> None:
+    if id in seen:
+        raise malformed(path, line, f"the id {id} is used twice")
 
 
 def entries(path: Path) -> Iterator[tuple[int, Any]]:
@@ -263,10 +622,7 @@ def _read(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {reason}.", f"Check the path; {FORMAT}.") from None
 
 
-# The format of `eval_set.json`: questions with the papers that should answer them, under any names. Pure.
-#
-# dataset.py reads the file, and evaluate/dataset.py looks the papers up in a library.
-
+# The format of `eval_set.json`: questions with the papers that should answer them, under any names.
 # The possible names of each field. If an entry has several of them, the first that is not null counts.
 QUESTION = ("question", "query", "user_input", "prompt")
 ANSWER = (
@@ -303,26 +659,6 @@ class EntryError(ValueError):
     """An entry that is not in this format. The message is a clause that begins with the entry's number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of an answer: a paper under any name, and the position in it as far as it is known."""
-
-    paper: str
-    page: int | None = None  # physical, from 1
-    quote: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A question and the places of its answer; none if the papers do not answer it."""
-
-    id: str
-    question: str
-    answer: str
-    places: tuple[Place, ...]
-    type: str = ""
-
-
 def wrapped(value: object) -> list[Any] | None:
     """The entries in an object that contains them, {"metadata": {...}, "questions": [...]}; None for an entry itself.
 
@@ -355,22 +691,25 @@ def is_expected(fields: Mapping[str, Any], *, among_own: bool) -> bool:
     return _names_papers(fields) or "query" in fields or not is_own
 
 
-def parse(fields: Mapping[str, Any], number: int) -> Expected:
-    """Parse an entry. number: its position in the file, from 1. Raises EntryError."""
+def parse(fields: Mapping[str, Any], number: int) -> Question:
+    """The question of an entry. number: its position in the file, from 1. Raises EntryError."""
     place = f"question {number}"
     question = _text(fields, QUESTION, place, LONGEST_QUESTION)
     if not question:
-        raise EntryError(f"{place} has no text in {_either(QUESTION)}; it has {_listed(fields)}")
+        names = f"{', '.join(QUESTION[:-1])} or {QUESTION[-1]}"
+        raise EntryError(f"{place} has no text in {names}; it has {_listed(fields)}")
     answer = _text(fields, ANSWER, place, LONGEST_ANSWER)
     answerable = _is_answerable(fields, place)
-    named = _places(fields, place)
-    places = named if answerable else ()  # the papers of an unanswerable question are only its topic
-    if answerable and not places:
+    named = _gold(fields, place)
+    gold = named if answerable else ()  # the papers of an unanswerable question are only its topic
+    if answerable and not gold:
         raise EntryError(
             f"{place} names no paper: it has {_listed(fields)}, but no name in a field such as papers, arxiv_id, source"
             ' or gold, and no "answerable": false'
         )
-    return Expected(_id(fields, number), question, answer, places, _text(fields, TYPE, place, LONGEST_NAME))
+    type = _text(fields, TYPE, place, LONGEST_NAME)
+    every = len({entry.paper for entry in gold}) > 1
+    return Question(_id(fields, number), question, type, bool(gold), answer, gold, every)
 
 
 def _is_answerable(fields: Mapping[str, Any], place: str) -> bool:
@@ -421,7 +760,7 @@ def _names_papers(fields: Mapping[str, Any]) -> bool:
     return "gold" in fields or any(_rank(name) < len(PAPER_WORDS) for name in fields)
 
 
-def _places(fields: Mapping[str, Any], place: str) -> tuple[Place, ...]:
+def _gold(fields: Mapping[str, Any], place: str) -> tuple[Gold, ...]:
     """The papers in the most likely field. A page and a quote in other fields count only for a single paper."""
     named = sorted((name for name in fields if _rank(name) < len(PAPER_WORDS)), key=_rank)
     name = next((name for name in named if fields[name] is not None), "")
@@ -429,19 +768,19 @@ def _places(fields: Mapping[str, Any], place: str) -> tuple[Place, ...]:
     listed = value if isinstance(value, list) else [] if value is None else [value]
     if len(listed) > MOST_PAPERS:
         raise EntryError(f"{place}: {name} has {len(listed):,} papers; at most {MOST_PAPERS:,} are taken")
-    places = [each for item in listed for each in _one_paper(item, name, place)]
-    if len({each.paper for each in places}) == 1 and all(each == Place(each.paper) for each in places):
-        places = _within(fields, places[0].paper, place)
-    return tuple(dict.fromkeys(places))
+    gold = [entry for item in listed for entry in _one_paper(item, name, place)]
+    if len({entry.paper for entry in gold}) == 1 and all(entry == Gold(entry.paper) for entry in gold):
+        gold = _within(fields, gold[0].paper, place)
+    return tuple(dict.fromkeys(gold))
 
 
-def _one_paper(value: object, field: str, place: str) -> list[Place]:
+def _one_paper(value: object, field: str, place: str) -> list[Gold]:
     """A paper by its name, or as an object with a name and perhaps a page: {"file": "otters.pdf", "page": 3}."""
     if not isinstance(value, dict):
         name = _clean(value, field, place, LONGEST_NAME)
         if not name:
             raise EntryError(f"{place}: {field} has an empty name")
-        return [Place(name)]
+        return [Gold(name)]
     keys = [*sorted((key for key in value if _rank(key) < len(PAPER_WORDS)), key=_rank), "title", "name", "id"]
     names = (_clean(value[key], f"{field}.{key}", place, LONGEST_NAME) for key in keys if value.get(key) is not None)
     name = next(filter(None, names), "")
@@ -450,10 +789,10 @@ def _one_paper(value: object, field: str, place: str) -> list[Place]:
     return _within(value, name, place)
 
 
-def _within(fields: Mapping[str, Any], paper: str, place: str) -> list[Place]:
+def _within(fields: Mapping[str, Any], paper: str, place: str) -> list[Gold]:
     """A paper with each of the pages in these fields; any of them counts as correct."""
     quote = _text(fields, QUOTE, place, LONGEST_ANSWER)
-    return [Place(paper, page, quote) for page in _pages(fields, place) or (None,)]
+    return [Gold(paper, page, quote) for page in _pages(fields, place) or (None,)]
 
 
 def _pages(fields: Mapping[str, Any], place: str) -> list[int]:
@@ -500,546 +839,126 @@ def _listed(fields: Mapping[str, Any]) -> str:
     return short_line(", ".join(map(str, fields)), _LONGEST_LIST) if fields else "no fields"
 
 
-def _either(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Offset = Annotated[int, Field(ge=0)]
 
 
-# Sets of conversations by people: passages, follow-ups with the passages that answer them, and people's rewrites.
-#
-# The layout is that of MTRAG (Katsis et al. 2025, https://arxiv.org/abs/2501.03468), in three files of JSON Lines.
+class Form(BaseModel):
+    """The base of all forms. Ignores unknown fields, so that a set may contain further notes."""
 
-_PASSAGES_FILE, _TURNS_FILE, _REWRITES_FILE = "passages.jsonl", "turns.jsonl", "rewrites.jsonl"
-# The annotations of a turn whose passages answer it, wholly or in part; the case does not matter.
-ANSWERED = frozenset({"answerable", "partial"})
-USER = "user"
+    model_config = ConfigDict(coerce_numbers_to_str=True)  # many sets have numbers as ids
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage to search."""
-
-    id: str
-    title: str
-    text: str
+FormT = TypeVar("FormT", bound=Form)
 
 
-@dataclass(frozen=True, slots=True)
-class FollowUp:
-    """A question of a conversation that its passages answer."""
+class GoldForm(Form):
+    """Folio's own format."""
 
-    id: str
-    kind: str
-    history: tuple[str, ...]  # the questions before it, at least one
-    question: str
-    gold: tuple[str, ...]  # the ids of the passages that answer it, at least one
+    paper: Words
+    page: Annotated[int, Field(ge=1)] | None = None
+    quote: str | None = None
+    part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """A follow-up as typed, and as a person wrote it so that it stands alone."""
-
-    id: str
-    history: tuple[str, ...]  # the questions before it, at least one
-    question: str
-    standalone: str
-
-
-@dataclass(frozen=True, slots=True)
-class Conversations:
-    """The content of a folder with this layout."""
-
-    passages: tuple[Passage, ...]
-    followups: tuple[FollowUp, ...]
-    rewrites: tuple[Rewrite, ...]
-
-
-def is_conversations(folder: Path) -> bool:
-    """Whether a folder has this layout."""
-    return (folder / _TURNS_FILE).is_file()
-
-
-def load_conversations(folder: Path) -> Conversations:
-    """The passages of a folder, its answered follow-ups and its rewrites; first turns and unanswered ones are left out.
-
-    Raises UsageError for a file that is missing or malformed, and for gold that is no passage.
-    """
-    passages: dict[str, Passage] = {}
-    for line, text in validated_entries(CorpusForm, folder / _PASSAGES_FILE):
-        _require_new(passages, text.id, folder / _PASSAGES_FILE, line)
-        passages[text.id] = Passage(text.id, (text.title or "").strip(), text.text)
-    followups: dict[str, FollowUp] = {}
-    for line, turn in validated_entries(SpokenTurnForm, folder / _TURNS_FILE):
-        _require_new(followups, turn.id, folder / _TURNS_FILE, line)
-        if unknown := [id for id in turn.gold if id not in passages]:
-            raise malformed(folder / _TURNS_FILE, line, f"its gold {unknown[0]} is not in {_PASSAGES_FILE}")
-        before = _asked(spoken.text for spoken in turn.history if spoken.speaker.casefold() == USER)
-        if before and turn.gold and turn.answerability.casefold() in ANSWERED:
-            gold = tuple(dict.fromkeys(turn.gold))
-            followups[turn.id] = FollowUp(turn.id, turn.kind, before, turn.question, gold)
-    if not followups:
-        raise UsageError(f"{folder / _TURNS_FILE} has no answered follow-up with gold.", f"Add some; {FORMAT}.")
-    return Conversations(tuple(passages.values()), tuple(followups.values()), _rewrites(folder / _REWRITES_FILE))
-
-
-def _rewrites(path: Path) -> tuple[Rewrite, ...]:
-    """The rewrites of a file; none if there is no file."""
-    if not path.is_file():
-        return ()
-    rewrites: dict[str, Rewrite] = {}
-    for line, form in validated_entries(RewriteForm, path):
-        _require_new(rewrites, form.id, path, line)
-        if before := _asked(form.history):
-            rewrites[form.id] = Rewrite(form.id, before, form.question, form.standalone)
-    return tuple(rewrites.values())
-
-
-def _asked(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts without white space around them, and without empty ones."""
-    return tuple(text.strip() for text in texts if text.strip())
-
-
-def _require_new(seen: Container[str], id: str, path: Path, line: int) -> None:
-    if id in seen:
-        raise malformed(path, line, f"the id {id} is used twice")
-
-
-PENDING = "pending"  # the review state of a question that a model wrote and nobody has reviewed
-ALL_NEEDED = "multi"  # the type of a question that needs all its gold papers, unless `every` says otherwise
-# Common file names of evaluation sets, which are less specific than the name of their folder.
-_ANY_SET = {"dev", "train", "test", "val", "valid", "validation", "eval", "set", "data", "questions", "queries", "qa"}
-# A first paragraph of at most this many characters is taken as the title.
-LONGEST_TITLE = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """The place of an answer: a paper, and the position within it as far as it is known."""
-
-    paper: str  # its file name, or the id of a Document; in a set by name, any name (evaluate/dataset.py)
-    page: int | None = None  # physical, from 1
-    quote: str = ""  # verbatim from the paper
-    start: int | None = None  # offset of the quote in the text of its Document, in characters
-    part: str = ""  # the part of the answer that it has, if two places in one paper are both needed
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question and the places of its answer."""
-
-    id: str
-    text: str
-    type: str = ""  # "factual", "number", ...; reports group by it
+class TurnForm(Form):
+    question: Words
+    type: str = ""
     answerable: bool = True
+    answer: str | None = None
+    gold: list[GoldForm] = []
+    every: bool | None = None
+
+
+class QuestionForm(TurnForm):
+    id: Words
+    history: list[Words] = []
+    review: str = ""
+
+
+class ConversationForm(Form):
+    id: Words | None = None
+    turns: Annotated[list[TurnForm], Field(min_length=2)]
+
+
+class SpanForm(Form):
+    """SQuAD (https://rajpurkar.github.io/SQuAD-explorer/), and a flat form of it with one answer per question."""
+
+    text: Words
+    answer_start: Offset
+
+
+class AskedForm(Form):
+    id: Words
+    question: Words
+    answers: list[SpanForm] = []
+    is_impossible: bool = False
+
+
+class ContextForm(Form):
+    # Not stripped: offsets count from its first character.
+    context: Annotated[str, Field(min_length=1)]
+    document_id: Words | None = None
+    qas: list[AskedForm]
+
+
+class ArticleForm(Form):
+    title: str = ""
+    paragraphs: list[ContextForm]
+
+
+class FlatAskedForm(Form):
+    id: Words
+    question: Words
     answer: str = ""
-    gold: tuple[Gold, ...] = ()
-    every: bool = False  # one gold entry per paper or part is needed, instead of any one
-    history: tuple[str, ...] = ()  # the earlier questions of the same conversation
-
-    @property
-    def gold_groups(self) -> tuple[tuple[Gold, ...], ...]:
-        """What an answer needs: one gold entry from each of these groups."""
-        groups: dict[str, list[Gold]] = {}
-        for gold in self.gold:
-            groups.setdefault(gold.part or gold.paper if self.every else "", []).append(gold)
-        return tuple(map(tuple, groups.values()))
+    start: Offset | None = None
+    is_impossible: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document of a plain text set, in place of a PDF."""
+class FlatForm(Form):
+    document: Words
+    title: str = ""
+    text: Annotated[str, Field(min_length=1)]
+    questions: list[FlatAskedForm]
 
-    id: str
-    title: str
+
+class CorpusForm(Form):
+    """BEIR (https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset)."""
+
+    id: Annotated[Words, Field(alias="_id")]
+    title: str | None = None
+    text: str = ""
+
+
+class QueryForm(Form):
+    id: Annotated[Words, Field(alias="_id")]
+    text: Words
+
+
+class JudgementForm(Form):
+    query: Words
+    document: Words
+    grade: int
+
+
+class SpokenForm(Form):
+    """Conversations by people over passages, and their rewrites (MTRAG, https://github.com/IBM/mt-rag-benchmark)."""
+
+    speaker: Words
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EvalSet:
-    """A set of questions, and the documents they are about unless these are PDFs."""
-
-    name: str
-    path: Path
-    questions: tuple[Question, ...]
-    documents: tuple[Document, ...] = ()  # empty if the questions are about PDFs
-    relevance: dict[str, dict[str, int]] | None = None  # question id -> document id -> grade, in a BEIR set
-    pending: int = 0  # questions written by a model and not yet reviewed
-    rewrites: tuple[Rewrite, ...] = ()  # follow-ups that people rewrote, in a set of conversations
-    is_by_name: bool = False  # some papers have other names than their files: paper_lookup.resolved
-    unknown: tuple[str, ...] = ()  # names of papers that the library does not have
-    left_out: int = 0  # questions none of whose papers the library has
-
-
-def load(path: Path, *, split: str = "test") -> EvalSet:
-    """Load a set from a file or folder, in any format of docs/evaluation-set.md. split: the split of a BEIR folder.
-
-    Raises UsageError if it is missing or malformed, naming the file, the line and the remedy.
-    """
-    if path.is_dir():
-        return _conversations(path) if is_conversations(path) else _beir(path, split)
-    questions: dict[str, Question] = {}
-    documents: dict[str, Document] = {}
-    pending = conversations = 0
-    is_by_name = is_own = False
-    require_readable(path)
-    for number, (line, value) in enumerate(_entries(path), 1):
-        if not isinstance(value, dict):
-            fault = f"question {number} is not an object with a question and its papers"
-            raise malformed(path, line, fault)
-        fields = value
-        new_questions: Iterable[Question]
-        texts: list[Document] = []
-        if TURNS in fields:
-            conversations += 1
-            conversation = validated(ConversationForm, value, path, line)
-            new_questions = _conversation_questions(conversation, conversation.id or f"f{conversations}", path, line)
-        elif PARAGRAPHS in fields:
-            article = validated(ArticleForm, value, path, line)
-            new_questions, texts = _article(article, path, line)
-        elif QUESTIONS in fields:
-            new_questions, texts = _flat(validated(FlatForm, value, path, line), path, line)
-        elif is_expected(fields, among_own=is_own):
-            new_questions, is_by_name = [_expected(fields, number, path, line)], True
-        else:
-            form = validated(QuestionForm, value, path, line)
-            new_questions = [_question(form, form.id, form.history, path, line)]
-            pending += form.review == PENDING
-            is_own = True
-        for question in new_questions:
-            _require_unique(questions, question.id, path, line)
-            questions[question.id] = question
-        for document in texts:
-            _require_unique(documents, document.id, path, line)
-            documents[document.id] = document
-    if not questions:
-        raise UsageError(f"{path} has no questions.", f"Add some; {FORMAT}.")
-    evalset = EvalSet(_name(path), path, tuple(questions.values()), tuple(documents.values()), None, pending)
-    return replace(evalset, is_by_name=is_by_name)
-
-
-def _name(path: Path) -> str:
-    """A set's name: "covidqa-dev" for covidqa/dev.json, "sample" for benchmarks/sample.jsonl."""
-    folder = path.resolve().parent.name
-    first = re.split(r"[\W_]+", path.stem.lower())[0]
-    return f"{folder}-{path.stem}" if folder and first in _ANY_SET else path.stem
-
-
-def record(question: Question, review: str = "") -> dict[str, Any]:
-    """A question in Folio's format. review: PENDING if nobody has reviewed it yet."""
-    fields: dict[str, Any] = {
-        "id": question.id,
-        "question": question.text,
-        "type": question.type,
-        "answerable": question.answerable,
-        "answer": question.answer,
-        "gold": [_gold_record(gold) for gold in question.gold],
-    }
-    if question.every != (question.type == ALL_NEEDED):
-        fields["every"] = question.every
-    if question.history:
-        fields["history"] = list(question.history)
-    if review:
-        fields["review"] = review
-    return fields
-
-
-def _gold_record(gold: Gold) -> dict[str, Any]:
-    fields = {"paper": gold.paper, "page": gold.page, "quote": gold.quote, "part": gold.part}
-    return {name: value for name, value in fields.items() if value}
-
-
-def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
-    """Write questions to a file in Folio's format, one per line, atomically. Raises DiskFull."""
-    lines = (json.dumps(record(question, review), ensure_ascii=False) for question in questions)
-    temporary = path.with_name(f"{path.name}.new")
-    with no_space(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        sync(temporary)
-        temporary.replace(path)
-
-
-def _entries(path: Path) -> Iterator[tuple[int, Any]]:
-    """The entries of a file with their line numbers; if an object contains them, as in SQuAD, those inside it."""
-    for line, value in entries(path):
-        try:
-            inside = wrapped(value)
-        except EntryError as error:
-            raise malformed(path, line, str(error)) from None
-        yield from ((line, each) for each in ([value] if inside is None else inside))
-
-
-def _question(form: TurnForm, id: str, history: Iterable[str], path: Path, line: int, type: str = "") -> Question:
-    if form.answerable and not form.gold:
-        fault = f"question {id} has no gold entry and is not marked as unanswerable"
-        raise malformed(path, line, fault)
-    if form.gold and not form.answerable:
-        raise malformed(path, line, f"question {id} is marked as unanswerable but has gold entries")
-    every = form.type == ALL_NEEDED if form.every is None else form.every
-    gold = tuple(Gold(g.paper, g.page, (g.quote or "").strip(), None, g.part) for g in form.gold)
-    answer = (form.answer or "").strip()
-    return Question(id, form.question, form.type or type, form.answerable, answer, gold, every, tuple(history))
-
-
-def _expected(fields: dict[str, Any], number: int, path: Path, line: int) -> Question:
-    try:
-        read = parse(fields, number)
-    except EntryError as error:
-        raise malformed(path, line, str(error)) from None
-    gold = tuple(Gold(place.paper, place.page, place.quote) for place in read.places)
-    every = len({place.paper for place in read.places}) > 1
-    return Question(read.id, read.question, read.type, bool(gold), read.answer, gold, every)
-
-
-def _conversation_questions(form: ConversationForm, id: str, path: Path, line: int) -> Iterator[Question]:
-    """A follow-up question for every turn but the first."""
-    earlier: list[str] = []
-    for number, turn in enumerate(form.turns, 1):
-        if earlier:
-            yield _question(turn, f"{id}.{number}", earlier, path, line, "followup")
-        earlier.append(turn.question)
-
-
-def _article(form: ArticleForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
-    questions, documents = [], []
-    for number, context in enumerate(form.paragraphs, 1):
-        name = form.title or f"line {line}"
-        document = Document(context.document_id or f"{name} {number}", form.title, context.context)
-        documents.append(document)
-        for entry in context.qas:
-            spans = [] if entry.is_impossible else [(span.text, span.answer_start) for span in entry.answers]
-            questions.append(_span_question(entry, spans, document, path, line))
-    return questions, documents
-
-
-def _flat(form: FlatForm, path: Path, line: int) -> tuple[list[Question], list[Document]]:
-    first, _, remainder = form.text.partition("\n\n")
-    title = form.title or (one_line(first) if remainder and len(first) <= LONGEST_TITLE else "")
-    document = Document(form.document, title, form.text)
-    questions = []
-    for entry in form.questions:
-        has_answer = bool(entry.answer.strip()) and not entry.is_impossible
-        spans = [(entry.answer, entry.start or 0)] if has_answer else []
-        questions.append(_span_question(entry, spans, document, path, line))
-    return questions, [document]
-
-
-def _span_question(
-    entry: AskedForm | FlatAskedForm,
-    spans: Iterable[tuple[str, int]],
-    document: Document,
-    path: Path,
-    line: int,
-) -> Question:
-    """A question whose gold entries are spans of a document. A wrong offset is moved to the nearest occurrence."""
-    gold = []
-    for span_text, start in spans:
-        words = span_text.strip()
-        offset = _nearest(document.text, words, start)
-        if offset is None:
-            fault = f"the answer of question {entry.id} is not in document {document.id}"
-            raise malformed(path, line, fault)
-        gold.append(Gold(document.id, None, words, offset))
-    if not gold and not entry.is_impossible:
-        fault = f"question {entry.id} has no answer and is not marked is_impossible"
-        raise malformed(path, line, fault)
-    answer = gold[0].quote if gold else ""
-    return Question(entry.id, entry.question, "", bool(gold), answer, tuple(dict.fromkeys(gold)))
-
-
-def _nearest(text: str, words: str, start: int) -> int | None:
-    """The offset of the occurrence of these words nearest to `start`."""
-    before = text.rfind(words, 0, start + len(words))
-    after = text.find(words, start)
-    offsets = [at for at in (before, after) if at >= 0]
-    return min(offsets, key=lambda at: abs(at - start)) if offsets else None
-
-
-def _beir(folder: Path, split: str) -> EvalSet:
-    relevance: dict[str, dict[str, int]] = {}
-    for _, judged in judgements(folder, split):
-        relevance.setdefault(judged.query, {})[judged.document] = judged.grade
-    documents: dict[str, Document] = {}
-    for line, text in validated_entries(CorpusForm, folder / CORPUS):
-        _require_unique(documents, text.id, folder / CORPUS, line)
-        documents[text.id] = Document(text.id, (text.title or "").strip(), text.text)
-    questions: dict[str, Question] = {}
-    for line, query in validated_entries(QueryForm, folder / QUERIES):
-        _require_unique(questions, query.id, folder / QUERIES, line)
-        questions[query.id] = Question(query.id, query.text)
-    unknown = [query for query in relevance if query not in questions]
-    if unknown or not relevance:
-        judged_of = f"query {unknown[0]}, which is not in {QUERIES}" if unknown else "no query"
-        raise UsageError(f"The split {split} of {folder} judges {judged_of}.", "Get both files from the same source.")
-    judged_questions = tuple(question for id, question in questions.items() if id in relevance)
-    return EvalSet(folder.resolve().name, folder, judged_questions, tuple(documents.values()), relevance)
-
-
-def _conversations(folder: Path) -> EvalSet:
-    """The follow-ups of a folder of conversations, each passage one document."""
-    conversations = load_conversations(folder)
-    turns = conversations.followups
-    questions = tuple(Question(turn.id, turn.question, turn.kind, history=turn.history) for turn in turns)
-    documents = tuple(Document(passage.id, passage.title, passage.text) for passage in conversations.passages)
-    relevance = {turn.id: dict.fromkeys(turn.gold, 1) for turn in turns}
-    return EvalSet(folder.resolve().name, folder, questions, documents, relevance, rewrites=conversations.rewrites)
-
-
-def _require_unique(seen: Container[str], id: str, path: Path, line: int) -> None:
-    if id in seen:
-        raise malformed(path, line, f"the id {id} is used twice")
-
-
-# Looks up the papers that a set names: by arXiv id, DOI or another identifier, by file name or by title.
-
-
-class PaperLookup:
-    """The papers of one library by all their possible names."""
-
-    def __init__(self, library: Library) -> None:
-        self.files: dict[str, str] = {}  # paper id -> the name of a file
-        self._named: dict[str, list[str]] = {}  # kind and name -> paper ids
-        papers = {paper.id: paper for paper in library.papers()}
-        for file in library.files():
-            self.files.setdefault(file.sha256, file.name)
-            for mark in _file_marks(file.name):
-                self._add(mark, file.sha256)
-        for paper in papers.values():
-            for mark in (*_paper_marks(paper), *_work_marks(library, paper)):
-                self._add(mark, paper.id)
-
-    def _add(self, mark: str, paper: str) -> None:
-        papers = self._named.setdefault(mark, [])
-        if paper not in papers:
-            papers.append(paper)
-
-    def find(self, name: str) -> tuple[str, ...]:
-        """The ids of the papers with a name: several for versions of one work, none if the library has none of them.
-
-        Files come before identifiers, and identifiers before titles. The version of an arXiv id does not matter.
-        """
-        for mark in _marks_of_name(name):
-            if papers := self._named.get(mark):
-                return tuple(sorted(papers))
-        return ()
-
-
-def resolved(evalset: EvalSet, library: Library) -> EvalSet:
-    """The set with its papers named by their files; the set itself if it already names only files.
-
-    Names of papers that are not in the library go to `unknown`. A question none of whose papers is in the library is
-    left out, and counted in `left_out`. Raises UsageError if the library has none of the set's papers.
-    """
-    if not evalset.is_by_name:
-        return evalset
-    lookup = PaperLookup(library)
-    unknown: dict[str, None] = {}
-    questions: list[Question] = []
-    for question in evalset.questions:
-        gold: list[Gold] = []
-        for entry in question.gold:
-            papers = lookup.find(entry.paper)
-            if papers:
-                part = entry.part or lookup.files[papers[0]]
-                gold += [replace(entry, paper=lookup.files[paper], part=part) for paper in papers]
-            else:
-                unknown[entry.paper] = None
-        if gold or not question.gold:
-            parts = {entry.part for entry in gold}
-            questions.append(
-                replace(question, gold=tuple(dict.fromkeys(gold)), every=question.every and len(parts) > 1)
-            )
-    if not any(question.gold for question in questions):
-        raise UsageError(
-            f"None of the papers that {evalset.path.name} asks about is in the index: {_examples(unknown)}.",
-            f"Name their folder: {command(f'evaluate {evalset.path} --papers FOLDER')}.",
-        )
-    left_out = len(evalset.questions) - len(questions)
-    return replace(evalset, questions=tuple(questions), unknown=tuple(unknown), left_out=left_out)
-
-
-def _examples(names: Iterable[str]) -> str:
-    first = [name_line(name, 80) for name in islice(names, 4)]
-    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")
-
-
-def _marks_of_name(name: str) -> Iterator[str]:
-    yield f"file {name.casefold()}"
-    if identifier := find_identifier(name):
-        yield _identifier_mark(identifier.kind, identifier.value)
-    if arxiv := arxiv_id({}, (), name).value:  # "1706.03762v5.pdf", even if the library's file has another name
-        yield _identifier_mark("arxiv", arxiv)
-    if title := fold(name):
-        yield f"title {title}"
-
-
-def _identifier_mark(kind: str, value: str) -> str:
-    return f"{kind} {bare_arxiv(value) if kind == 'arxiv' else value.casefold()}"
-
-
-def _file_marks(name: str) -> Iterator[str]:
-    """The marks of a file: its name with and without folder and suffix, and an arXiv id in the name."""
-    last = PurePath(name)
-    yield from (f"file {each.casefold()}" for each in (name, last.name, last.stem))
-    if arxiv := arxiv_id({}, (), last.name).value:
-        yield _identifier_mark("arxiv", arxiv)
-
-
-def _paper_marks(paper: Paper) -> Iterator[str]:
-    about = paper.metadata
-    if about.arxiv.value:
-        yield _identifier_mark("arxiv", about.arxiv.value)
-    if about.doi.value:
-        yield _identifier_mark("doi", about.doi.value)
-    if title := fold(paper.title):
-        yield f"title {title}"
-
-
-def _work_marks(library: Library, paper: Paper) -> Iterator[str]:
-    """The identifiers of a paper's work, in any version."""
-    for version in works.of_paper(library.database, paper.id):
-        for mark in version.marks():
-            kind, _, value = mark.partition(" ")
-            if kind != "title":
-                yield _identifier_mark(kind, value)
-
-
-# A set of questions from the query log: answers rated good must still be found, and good refusals still refused.
-
-LOGGED = "logged"
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedSet:
-    """The questions of a set, oldest first, and the log numbers of rated questions that are not in it."""
-
-    questions: tuple[Question, ...]
-    bad: tuple[int, ...]  # rated bad, so the place of the answer is unknown
-    without_gold: tuple[int, ...]  # rated good, not a refusal, but without a source in a paper of the library
-
-
-def questions_from_log(entries: Iterable[tuple[int, LogEntry]], files: Mapping[str, str]) -> LoggedSet:
-    """The questions whose answers people rated good.
-
-    entries: with their numbers, newest first. files: paper id -> the current name of its file.
-
-    A question has its resolved text, because a set has no conversations. Each citation of its answer is a gold entry,
-    and any of them is enough; a refusal that was rated good makes an unanswerable question. If the same question was
-    rated several times, the newest rating counts.
-    """
-    seen: set[tuple[str, ...]] = set()
-    questions, bad, without_gold = list[Question](), list[int](), list[int]()
-    for number, entry in entries:
-        words = tuple(plain_words(entry.standalone_question))
-        if not entry.feedback or words in seen:
-            continue
-        seen.add(words)
-        cited = [source for source in entry.sources if source.paper in files]
-        gold = tuple(dict.fromkeys(Gold(files[source.paper], source.page, source.quote) for source in cited))
-        if entry.feedback == "bad":
-            bad.append(number)
-        elif not gold and (entry.sources or entry.answer != REFUSAL):
-            without_gold.append(number)
-        else:
-            answer = entry.answer if gold else ""
-            questions.append(Question(f"q{number}", entry.standalone_question, LOGGED, bool(gold), answer, gold))
-    return LoggedSet(tuple(reversed(questions)), tuple(bad), tuple(without_gold))
+class SpokenTurnForm(Form):
+    id: Words
+    question: Words
+    history: list[SpokenForm] = []
+    gold: list[Words] = []
+    answerability: str = ""
+    kind: str = ""
+
+
+class RewriteForm(Form):
+    id: Words
+    question: Words
+    standalone: Words
+    history: list[str] = []

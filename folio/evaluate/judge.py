@@ -63,9 +63,6 @@ def _line(text: str) -> str:
     return one_line(defused(text))[:LONGEST]
 
 
-# Agreement with people
-
-
 @dataclass(frozen=True, slots=True)
 class MarkedAnswer:
     """An answer of the log that a person rated."""

@@ -127,9 +127,6 @@ class CurvePoint(NamedTuple):
     unanswerable: float
 
 
-# Metrics
-
-
 def figure_name(unit: str, figure: str) -> str:
     """The name of a ranking metric by unit: "mrr", "page.mrr"."""
     return figure if unit == UNITS[0] else f"{unit}.{figure}"
@@ -259,9 +256,6 @@ def latencies(timings: Iterable[Mapping[str, float]]) -> dict[str, tuple[float, 
     return {name: (float(np.percentile(t, 50)), float(np.percentile(t, 95))) for name, t in stages.items()}
 
 
-# Confidence intervals
-
-
 def interval(figure: Figure) -> Interval:
     """The 95 % bootstrap interval over the questions. Raises ValueError if there are none."""
     counted = figure.denominator > 0
@@ -315,8 +309,6 @@ def _ratio(numerator: Floats, denominator: Floats, axis: int = -1) -> Floats:
 def _gap(before_sum: Floats, before_whole: Floats, after_sum: Floats, after_whole: Floats, axis: int = -1) -> Floats:
     return _ratio(after_sum, after_whole, axis) - _ratio(before_sum, before_whole, axis)
 
-
-# Thresholds that a run must meet: "recall@5=0.8", "answerable_refused<=0.08".
 
 _THRESHOLD = re.compile(r"\s*([^=<>\s]+)\s*(<=|>=|=)\s*(\S+)\s*")
 # The largest values of the metrics that are not shares

@@ -135,9 +135,6 @@ def write_questions(library: Library, ask: Ask, count: int, *, seed: int = 0) ->
         yield question
 
 
-# Passages
-
-
 def _pool(library: Library, rng: random.Random, count: int) -> list[Passage]:
     """Passages to ask about; the papers take turns."""
     papers = library.papers()
@@ -214,9 +211,6 @@ def _similarity(first: Passage, other: Passage, idf: Mapping[str, float]) -> flo
     if len(shared) >= ALIKE * len(both):
         return 0.0
     return sum(map(idf.__getitem__, shared)) / (sum(map(idf.__getitem__, both)) or 1.0)
-
-
-# Questions
 
 
 def _write_question(ask: Ask, passages: Sequence[Passage], id: str) -> Question | None:

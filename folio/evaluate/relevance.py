@@ -1,6 +1,10 @@
 """Judges hits and citations against gold entries that are located in the papers' own pages.
 
 The page numbers of a chunk are not trusted: a hit counts for a page only if its text is on it.
+
+Papers are read again from their files, so that gold entries and citations are checked without trusting the index. A
+page is read in MuPDF's order and, if needed, in Folio's reading order, because only the latter keeps the words of a
+table row together. Text found in either version is on the page.
 """
 
 from __future__ import annotations
@@ -23,10 +27,7 @@ from folio.store.library import Library
 from folio.system.files import sha256_file
 from folio.text import fold
 
-# Matches quotes with chunks and chunks with pages, for judging results. Pure.
-
 # A text contains a quote if it has its first or last part of this size: a chunk's edge may cut the quote.
-
 QUOTE_PART = 0.6
 # Letters and digits that a quote needs: shorter ones occur in many places by chance.
 MIN_QUOTE_LENGTH = 20
@@ -38,142 +39,6 @@ SHARED_RUN = 60
 _BROKEN_WORD = re.compile(r"-\s*\n\s*")
 # White space, hyphens, and placeholders for glyphs without a Unicode character
 _NO_INK = re.compile(r"[\s\u00ad\u2010-\u2012\ufffd-\uffff-]+")
-
-
-def fold_quote(text: str) -> str:
-    """The letters and digits of a text in any script, case-folded, with words hyphenated across lines rejoined.
-
-    Ligatures become letters. Accents are dropped, because many files store them as separate characters.
-    """
-    return unicodedata.normalize("NFC", fold(_BROKEN_WORD.sub("", text)))
-
-
-def weight(folded: str) -> int:
-    """The number of letters in a folded text; each wide character counts as three."""
-    return sum(_WIDE if unicodedata.east_asian_width(char) == "W" else 1 for char in folded)
-
-
-def holds(folded: str, quote: str) -> bool:
-    """Whether a folded text contains a folded quote, or its first or last 60 %."""
-    part = max(1, round(QUOTE_PART * len(quote)))
-    return bool(quote) and (quote in folded or quote[:part] in folded or quote[-part:] in folded)
-
-
-def stands_on(folded: str, page: str) -> bool:
-    """Whether a folded text shares a run of 60 characters with a folded page; a shorter text must be there whole."""
-    run = min(SHARED_RUN, len(folded))
-    return bool(run) and any(folded[at : at + run] in page for at in range(len(folded) - run + 1))
-
-
-def pages_with(quote: str, pages: Sequence[str]) -> frozenset[int]:
-    """The pages, from 1, that contain a folded quote; both pages if it crosses a page break."""
-    numbers = {number for number, page in enumerate(pages, 1) if quote in page}
-    if not numbers:
-        for number, (page, following) in enumerate(pairwise(pages), 1):
-            if quote in page + following:
-                numbers |= {number, number + 1}
-    return frozenset(numbers)
-
-
-def is_verbatim(quote: str, page: str) -> bool:
-    """Whether a quote is on a page with the same letters and punctuation in the same order.
-
-    White space and hyphens are ignored, because a hyphen at a line's end may belong to the line break or to the word;
-    so are glyphs without a Unicode character. NFKC turns ligatures into letters.
-    """
-    return bool(inked := _ink(quote)) and inked in _ink(page)
-
-
-def _ink(text: str) -> str:
-    return _NO_INK.sub("", unicodedata.normalize("NFKC", text))
-
-
-# Re-reads papers from their files, so that gold entries and citations are checked without trusting the index.
-#
-# A page is read in MuPDF's order and, if needed, in Folio's reading order, because only the latter keeps the words of
-# a table row together. Text found in either version is on the page.
-
-PageTexts = tuple[str, ...]
-
-
-class SourcePages:
-    """The pages of one library's papers, read from their files."""
-
-    def __init__(self, library: Library, documents: Mapping[str, str]) -> None:
-        """documents: the texts of a plain text set by their paper's file name; each is one page."""
-        self._library = library
-        self._documents = documents
-        self._paths: dict[str, list[Path]] = {}
-        for file in library.files():
-            self._paths.setdefault(file.sha256, []).append(Path(file.path))
-        self._raw: dict[str, PageTexts] = {}
-        self._reordered: dict[str, PageTexts] = {}
-        self._folded: dict[tuple[str, bool], PageTexts] = {}
-        self.missing: list[str] = []  # missing or changed files; the indexed pages are used instead
-
-    def pages_with(self, paper: Paper, quote: str) -> frozenset[int]:
-        """The pages, from 1, that contain a folded quote."""
-        by_version = (pages_with(quote, pages) for pages in self._folded_versions(paper))
-        return next(filter(None, by_version), frozenset())
-
-    def contains_part(self, paper: Paper, page: int, folded: str) -> bool:
-        """Whether a run of a folded text is on a page. See quote_match.stands_on."""
-        return any(stands_on(folded, _page(pages, page)) for pages in self._folded_versions(paper))
-
-    def is_verbatim(self, paper: Paper, page: int, quote: str) -> bool:
-        """Whether a quote is verbatim on a page. See quote_match.is_verbatim."""
-        return any(is_verbatim(quote, _page(read(paper), page)) for read in (self._raw_pages, self._ordered_pages))
-
-    def _folded_versions(self, paper: Paper) -> Iterator[PageTexts]:
-        """The folded pages in each order; the second is computed only if it is needed."""
-        for ordered in (False, True):
-            key = (paper.id, ordered)
-            if key not in self._folded:
-                pages = self._ordered_pages(paper) if ordered else self._raw_pages(paper)
-                self._folded[key] = tuple(map(fold_quote, pages))
-            yield self._folded[key]
-
-    def _raw_pages(self, paper: Paper) -> PageTexts:
-        if paper.id not in self._raw:
-            self._raw[paper.id] = self._read(paper)
-        return self._raw[paper.id]
-
-    def _read(self, paper: Paper) -> PageTexts:
-        if paper.file in self._documents:
-            return (self._documents[paper.file],)
-        path = self._path(paper)
-        if path is None:
-            self.missing.append(paper.file)
-            return self._indexed_pages(paper)
-        document = pymupdf().open(path, filetype="pdf")
-        try:
-            unlock(document)
-            return tuple(page.get_text("text") for page in document)
-        finally:
-            document.close()
-
-    def _ordered_pages(self, paper: Paper) -> PageTexts:
-        if paper.id not in self._reordered:
-            path = None if paper.file in self._documents else self._path(paper)
-            try:
-                pages = tuple(page.text for page in read_pdf(path).pages) if path else self._raw_pages(paper)
-            except PaperError:  # it was readable when it was ingested; use MuPDF's order
-                pages = self._raw_pages(paper)
-            self._reordered[paper.id] = pages
-        return self._reordered[paper.id]
-
-    def _path(self, paper: Paper) -> Path | None:
-        """A file that exists and is unchanged since it was ingested."""
-        existing = (path for path in self._paths.get(paper.id, ()) if path.is_file())
-        return next((path for path in existing if sha256_file(path) == paper.id), None)
-
-    def _indexed_pages(self, paper: Paper) -> PageTexts:
-        spans = (paper.pages.bounds(number, paper.length) for number in range(1, paper.page_count + 1))
-        return tuple(self._library.text(paper.id, start, end) for start, end in spans)
-
-
-def _page(pages: PageTexts, number: int) -> str:
-    return pages[number - 1] if 1 <= number <= len(pages) else ""
 
 
 Ranks = dict[str, tuple[int | None, ...]]  # by unit
@@ -336,3 +201,134 @@ def _by_name(library: Library) -> dict[str, Paper]:
 def rank_of(order: Sequence[str], paper: str) -> int | None:
     """A paper's rank in this order, from 1; None if it is not in it."""
     return order.index(paper) + 1 if paper in order else None
+
+
+def fold_quote(text: str) -> str:
+    """The letters and digits of a text in any script, case-folded, with words hyphenated across lines rejoined.
+
+    Ligatures become letters. Accents are dropped, because many files store them as separate characters.
+    """
+    return unicodedata.normalize("NFC", fold(_BROKEN_WORD.sub("", text)))
+
+
+def weight(folded: str) -> int:
+    """The number of letters in a folded text; each wide character counts as three."""
+    return sum(_WIDE if unicodedata.east_asian_width(char) == "W" else 1 for char in folded)
+
+
+def holds(folded: str, quote: str) -> bool:
+    """Whether a folded text contains a folded quote, or its first or last 60 %."""
+    part = max(1, round(QUOTE_PART * len(quote)))
+    return bool(quote) and (quote in folded or quote[:part] in folded or quote[-part:] in folded)
+
+
+def stands_on(folded: str, page: str) -> bool:
+    """Whether a folded text shares a run of 60 characters with a folded page; a shorter text must be there whole."""
+    run = min(SHARED_RUN, len(folded))
+    return bool(run) and any(folded[at : at + run] in page for at in range(len(folded) - run + 1))
+
+
+def pages_with(quote: str, pages: Sequence[str]) -> frozenset[int]:
+    """The pages, from 1, that contain a folded quote; both pages if it crosses a page break."""
+    numbers = {number for number, page in enumerate(pages, 1) if quote in page}
+    if not numbers:
+        for number, (page, following) in enumerate(pairwise(pages), 1):
+            if quote in page + following:
+                numbers |= {number, number + 1}
+    return frozenset(numbers)
+
+
+def is_verbatim(quote: str, page: str) -> bool:
+    """Whether a quote is on a page with the same letters and punctuation in the same order.
+
+    White space and hyphens are ignored, because a hyphen at a line's end may belong to the line break or to the word;
+    so are glyphs without a Unicode character. NFKC turns ligatures into letters.
+    """
+    return bool(inked := _ink(quote)) and inked in _ink(page)
+
+
+def _ink(text: str) -> str:
+    return _NO_INK.sub("", unicodedata.normalize("NFKC", text))
+
+
+PageTexts = tuple[str, ...]
+
+
+class SourcePages:
+    """The pages of one library's papers, read from their files."""
+
+    def __init__(self, library: Library, documents: Mapping[str, str]) -> None:
+        """documents: the texts of a plain text set by their paper's file name; each is one page."""
+        self._library = library
+        self._documents = documents
+        self._paths: dict[str, list[Path]] = {}
+        for file in library.files():
+            self._paths.setdefault(file.sha256, []).append(Path(file.path))
+        self._raw: dict[str, PageTexts] = {}
+        self._reordered: dict[str, PageTexts] = {}
+        self._folded: dict[tuple[str, bool], PageTexts] = {}
+        self.missing: list[str] = []  # missing or changed files; the indexed pages are used instead
+
+    def pages_with(self, paper: Paper, quote: str) -> frozenset[int]:
+        """The pages, from 1, that contain a folded quote."""
+        by_version = (pages_with(quote, pages) for pages in self._folded_versions(paper))
+        return next(filter(None, by_version), frozenset())
+
+    def contains_part(self, paper: Paper, page: int, folded: str) -> bool:
+        """Whether a run of a folded text is on a page. See stands_on."""
+        return any(stands_on(folded, _page(pages, page)) for pages in self._folded_versions(paper))
+
+    def is_verbatim(self, paper: Paper, page: int, quote: str) -> bool:
+        """Whether a quote is verbatim on a page. See is_verbatim."""
+        return any(is_verbatim(quote, _page(read(paper), page)) for read in (self._raw_pages, self._ordered_pages))
+
+    def _folded_versions(self, paper: Paper) -> Iterator[PageTexts]:
+        """The folded pages in each order; the second is computed only if it is needed."""
+        for ordered in (False, True):
+            key = (paper.id, ordered)
+            if key not in self._folded:
+                pages = self._ordered_pages(paper) if ordered else self._raw_pages(paper)
+                self._folded[key] = tuple(map(fold_quote, pages))
+            yield self._folded[key]
+
+    def _raw_pages(self, paper: Paper) -> PageTexts:
+        if paper.id not in self._raw:
+            self._raw[paper.id] = self._read(paper)
+        return self._raw[paper.id]
+
+    def _read(self, paper: Paper) -> PageTexts:
+        if paper.file in self._documents:
+            return (self._documents[paper.file],)
+        path = self._path(paper)
+        if path is None:
+            self.missing.append(paper.file)
+            return self._indexed_pages(paper)
+        document = pymupdf().open(path, filetype="pdf")
+        try:
+            unlock(document)
+            return tuple(page.get_text("text") for page in document)
+        finally:
+            document.close()
+
+    def _ordered_pages(self, paper: Paper) -> PageTexts:
+        if paper.id not in self._reordered:
+            path = None if paper.file in self._documents else self._path(paper)
+            try:
+                pages = tuple(page.text for page in read_pdf(path).pages) if path else self._raw_pages(paper)
+            except PaperError:  # it was readable when it was ingested; use MuPDF's order
+                pages = self._raw_pages(paper)
+            self._reordered[paper.id] = pages
+        return self._reordered[paper.id]
+
+    def _path(self, paper: Paper) -> Path | None:
+        """A file that exists and is unchanged since it was ingested."""
+        existing = (path for path in self._paths.get(paper.id, ()) if path.is_file())
+        return next((path for path in existing if sha256_file(path) == paper.id), None)
+
+    def _indexed_pages(self, paper: Paper) -> PageTexts:
+        spans = (paper.pages.bounds(number, paper.length) for number in range(1, paper.page_count + 1))
+        return tuple(self._library.text(paper.id, start, end) for start, end in spans)
+
+
+def _page(pages: PageTexts, number: int) -> str:
+    return pages[number - 1] if 1 <= number <= len(pages) else ""

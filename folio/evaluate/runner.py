@@ -40,32 +40,7 @@ if TYPE_CHECKING:
     from folio.protocols import Answerer
 
 
-# Runs as JSON files, with the field names as keys; each file has the version of its form.
-
 SavedRun = TypeVar("SavedRun")
-
-
-def save_run(path: Path, run: object) -> None:
-    """Save a run as JSON, replacing the file. Raises DiskFull."""
-    write_json(path, TypeAdapter(type(run)).dump_python(run, mode="json"))
-
-
-def load_run(path: Path, kind: type[SavedRun], form: tuple[str, int], name: str, remedy: str) -> SavedRun:
-    """Load a saved run.
-
-    form: the field with the version of the form, and the version that is supported. name: "a saved run", for the
-    message. Raises UsageError if the file is missing or is not such a run.
-    """
-    field, version = form
-    try:
-        text = path.read_text(encoding="utf-8")
-        if json.loads(text)[field] != version:
-            raise UsageError(f"{path} was saved by another version of evaluate.py.", "Run that evaluation again.")
-        return TypeAdapter(kind).validate_json(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
-    except (ValueError, TypeError, KeyError, ValidationError) as error:
-        raise UsageError(f"{path} is not {name}.", remedy) from error
 
 
 # Hits per search, as many as the largest recall cut-off.
@@ -109,11 +84,6 @@ class Run:
     form: int = FORM
     failed: tuple[FailedQuestion, ...] = ()
     resolution: Resolution | None = None  # of a set of conversations with rewrites by people
-
-
-def save(path: Path, run: Run) -> None:
-    """Save a run as JSON, replacing the file. Raises DiskFull."""
-    save_run(path, run)
 
 
 def load(path: Path) -> Run:
@@ -305,8 +275,6 @@ class Runner:
             yield f"Questions written by a model and not yet reviewed: {self._set.pending}."
 
 
-# Opens the store for an evaluation: the index, or a separate one for a folder of papers or plain texts.
-
 # Settings for locations and display, which do not affect the metrics.
 _IRRELEVANT_SETTINGS = {"PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "MODELS_DIR", "QUERY_LOG", "PDF_VIEWER"}
 
@@ -383,8 +351,6 @@ def _about(library: Library, folder: Path) -> dict[str, str]:
         **library.fingerprint(),
     }
 
-
-# A store of plain texts
 
 LABEL = "embedding documents"
 
@@ -469,3 +435,26 @@ def _is_complete(store: Path, papers: set[str], engine: indexes.Engine) -> bool:
         return {paper.id for paper in library.papers()} == papers and not indexes.faults(store, library, engine)
     finally:
         library.close()
+
+
+def save(path: Path, run: object) -> None:
+    """Save a run as JSON, replacing the file. Raises DiskFull."""
+    write_json(path, TypeAdapter(type(run)).dump_python(run, mode="json"))
+
+
+def load_run(path: Path, kind: type[SavedRun], form: tuple[str, int], name: str, remedy: str) -> SavedRun:
+    """Load a saved run.
+
+    form: the field with the version of the form, and the version that is supported. name: "a saved run", for the
+    message. Raises UsageError if the file is missing or is not such a run.
+    """
+    field, version = form
+    try:
+        text = path.read_text(encoding="utf-8")
+        if json.loads(text)[field] != version:
+            raise UsageError(f"{path} was saved by another version of evaluate.py.", "Run that evaluation again.")
+        return TypeAdapter(kind).validate_json(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+    except (ValueError, TypeError, KeyError, ValidationError) as error:
+        raise UsageError(f"{path} is not {name}.", remedy) from error

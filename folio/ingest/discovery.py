@@ -1,4 +1,4 @@
-"""Finds PDF files and hashes them (SHA-256)."""
+"""Finds PDF files, hashes them (SHA-256), and defines what an ingest reports about them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Literal, Protocol
 from folio.errors import UsageError
 from folio.papers.model import SourceFile
 from folio.system.files import NotAFile, sha256_file
-
-# What an ingest reports: progress while it runs, and an outcome for each file.
 
 Status = Literal["added", "replaced", "unchanged", "duplicate", "failed", "pruned"]
 

@@ -2,6 +2,8 @@
 
 The embedder runs in its own thread, and the next batch is always ready; a batch may span papers. Meanwhile the caller's
 thread, the only one that uses the library, saves the vectors and adds the papers that are complete.
+
+The vectors that represent whole papers are kept up to date with the papers' metadata.
 """
 
 from __future__ import annotations
@@ -25,39 +27,6 @@ from folio.papers.sections import SectionMap
 from folio.protocols import Embedder, TitledEmbedder
 from folio.store.library import Library
 from folio.store.rows import PaperVector, text_hash
-
-# Keeps the vectors that represent whole papers up to date with the papers' metadata.
-
-
-def text_of_new(library: Library, paper: NewPaper) -> str:
-    """The text that will represent a new paper, with corrections that people made before the paper was added again."""
-    layers = {**library.metadata_layers(paper.id), "pdf": paper.metadata}
-    return paper_text(merged(layers), SectionMap(paper.sections))
-
-
-def refresh(library: Library, get_embedder: Callable[[], Embedder], batch: int) -> int:
-    """Embed every paper that has no vector or whose text has changed; returns how many. A batch is one transaction.
-
-    If the model cannot be used, the old vectors stay, and papers without a vector are ranked by words alone. The caller
-    holds the writer lock.
-    """
-    stored = library.paper_vectors()
-    texts = {paper.id: paper_text(paper.metadata, paper.sections) for paper in library.papers()}
-    hashes = {id: text_hash(text) for id, text in texts.items() if text}
-    outdated = iter([id for id, digest in hashes.items() if id not in stored or stored[id].text_hash != digest])
-    count = 0
-    while ids := list(islice(outdated, batch)):
-        vectors = library.recall([hashes[id] for id in ids])
-        missing = {hashes[id]: texts[id] for id in ids if hashes[id] not in vectors}
-        if missing:
-            try:
-                vectors |= zip(missing, get_embedder().embed_passages(list(missing.values())), strict=True)
-            except ModelError:
-                return count
-        library.set_paper_vectors({id: PaperVector(hashes[id], vectors[hashes[id]]) for id in ids})
-        count += len(ids)
-    return count
-
 
 # Batches given to the embedder: the current one and the next. A kill loses only these; all others have been saved.
 _IN_FLIGHT = 2
@@ -327,3 +296,33 @@ class _Worker:
             except BaseException as error:  # raised again by future.result()
                 future.set_exception(error)
                 return
+
+
+def text_of_new(library: Library, paper: NewPaper) -> str:
+    """The text that will represent a new paper, with corrections that people made before the paper was added again."""
+    layers = {**library.metadata_layers(paper.id), "pdf": paper.metadata}
+    return paper_text(merged(layers), SectionMap(paper.sections))
+
+
+def refresh(library: Library, get_embedder: Callable[[], Embedder], batch: int) -> int:
+    """Embed every paper that has no vector or whose text has changed; returns how many. A batch is one transaction.
+
+    If the model cannot be used, the old vectors stay, and papers without a vector are ranked by words alone. The caller
+    holds the writer lock.
+    """
+    stored = library.paper_vectors()
+    texts = {paper.id: paper_text(paper.metadata, paper.sections) for paper in library.papers()}
+    hashes = {id: text_hash(text) for id, text in texts.items() if text}
+    outdated = iter([id for id, digest in hashes.items() if id not in stored or stored[id].text_hash != digest])
+    count = 0
+    while ids := list(islice(outdated, batch)):
+        vectors = library.recall([hashes[id] for id in ids])
+        missing = {hashes[id]: texts[id] for id in ids if hashes[id] not in vectors}
+        if missing:
+            try:
+                vectors |= zip(missing, get_embedder().embed_passages(list(missing.values())), strict=True)
+            except ModelError:
+                return count
+        library.set_paper_vectors({id: PaperVector(hashes[id], vectors[hashes[id]]) for id in ids})
+        count += len(ids)
+    return count

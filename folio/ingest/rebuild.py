@@ -66,7 +66,7 @@ class NoneReadable(StoreError):
 
 
 def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcome]:
-    """Let a library that is not in use yet hold these files' papers alone; what it holds of them already stays.
+    """Make a library that is not in use yet contain only these files' papers; papers that it already has stay.
 
     folder: of the store, where scanned pages are kept. Raises NoneReadable.
     """

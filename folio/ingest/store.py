@@ -113,26 +113,21 @@ class LocalStore(Store):
 
     @property
     def place(self) -> str:
-        """See Store."""
         return str(self.folder)
 
     def exists(self) -> bool:
-        """See Store."""
         return self.database_path.exists()
 
     def open(self, *, create: bool = False) -> Library:
-        """See Store."""
         style, notice = self.citation_style, self.notice
         return Library(self.database_path, create=create, citation_style=style, notice=notice)
 
     def conversations(self) -> Conversations:
-        """See Store."""
         from folio.store.conversations import Conversations
 
         return Conversations(self.database_path, notice=self.notice)
 
     def made_with(self) -> dict[str, str]:
-        """See Store."""
         from folio.ingest import rebuild
 
         return rebuild.read_if_sound(self.database_path, Library.fingerprint, self.notice) or {}
@@ -150,7 +145,7 @@ class LocalStore(Store):
         return rebuild.rebuild(self.database_path, plan, self.notice)
 
     def repair(self) -> int:
-        """See Store. Also repairs the data that people made."""
+        """Also repairs the data that people made."""
         from folio.store import check
 
         check.repair(self.database_path, self.notice)

@@ -1,6 +1,9 @@
 """The front matter of a paper, from its first pages, the PDF's metadata and the name of its file.
 
-The page counts for more than the metadata, which programs fill with titles of templates, logins and file names.
+The page counts for more than the metadata, which programs fill with titles of templates, logins and file names. Its
+layout shows which lines are the title, and which of the lines below it are the authors. The place of publication is a
+separate line, such as "In Proceedings of" or "Vol. 3, No. 1", in the margins or below the title: a venue inside a
+sentence belongs to another paper or to an earlier version.
 """
 
 from __future__ import annotations
@@ -24,157 +27,266 @@ from folio.pdf.identifiers import arxiv_id, paper_doi
 from folio.pdf.names import MARK, NOT_A_NAME, compose_accents, join_lines, names_in
 from folio.text import fold, one_line
 
-# The lines of a page by layout: their boxes, sizes and fonts, with superscripts marked and accents composed.
-
-# Type smaller than this share of its line's largest marks a footnote or an affiliation.
-_SUPERSCRIPT = 0.8
-# PyMuPDF's flags of a span: TEXT_FONT_SUPERSCRIPT and TEXT_FONT_BOLD
-_RAISED, _BOLD = 1, 16
-_LIGATURES = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"})
-
-_PUNCTUATION = frozenset(".,;:-–—'’‘\"()")
-_WIDE = re.compile(r"\s{4,}")
-_CONTINUES = re.compile(rf"^[{MARK}\s]*(?:[,;·•]|(?:and|&)\s)")
-# A title begins in this share of the page from its top.
-TITLE_ABOVE = 0.65
-_SPARSE_PAGE = 1500  # characters: a page with fewer is a cover, and has no body to compare sizes with
-
-
-class Line(NamedTuple):
-    """A piece of a line without wide gaps. Coordinates are in points from the top left of the page."""
-
-    x0: float
-    top: float
-    x1: float
-    bottom: float
-    size: float  # of most of its letters, in points
-    bold: bool
-    font: str
-    text: str
-    name_text: str  # the text with MARK in the place of superscripts
-
-
-class FrontPage(NamedTuple):
-    """The lines of a page from top to bottom, those of one row from left to right, and the size of the page."""
-
-    lines: tuple[Line, ...]
-    width: float
-    height: float
+# Titles that programs fill in by themselves
+_NO_TITLE = re.compile(
+    r"^(?:untitled.*|no title|title|document\d*|microsoft \w+ - .*|powerpoint presentation|slide 1"
+    r"|proceedings template.*"
+    r"|.*\btemplate\b.*|latex with hyperref.*|paper title.*|print|temp|\d[\d\W]*|gnuplot plot|instructions for .*"
+    r"|.*\.(?:pdf|docx?|tex|dvi|ps|indd|pptx?|rtf|odt|qxd|eps|wpd|fm|sxw|html?)|/.*|[a-z]:\\.*|https?:.*|www\..*"
+    r"|arxiv:\S+.*|doi:?\s*\S+|10\.\d{4,}/\S+|abstract|introduction|\d+\.? .{0,30}introduction)$",
+    re.I,
+)
+_NO_AUTHOR = re.compile(
+    r"^(?:unknown|anonymous|author|admin\w*|user|owner|root|latex.*|.*\.com|.*[@/\\\d].*|microsoft.*|adobe.*"
+    r"|ieee|acm)$",
+    re.I,
+)
+# Cover sheets that libraries and networks put in front of a paper
+_COVER = re.compile(
+    r"see discussions, stats|researchgate|jstor|this content downloaded|hal (?:is a|id:)|archives-ouvertes"
+    r"|citation for published"
+    r"|downloaded from|see profile|this version is available|link to publication|terms of use|to cite this version",
+    re.I,
+)
+_BETWEEN = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|und|et)\s)\s*")
+_XMP_ITEM = re.compile(r"<rdf:li[^>]{0,100}>([^<]{1,1000})</rdf:li>")
+_XMP_DOI = re.compile(
+    r"(?:prism:doi|pdfx?:doi|dc:identifier)(?:>|=\")\s*(?:doi:\s*"
+    rf"|{DOI_ADDRESS})?({DOI_START}[^<\"\s]{{1,200}})",
+    re.I,
+)
+# A title that only the page gives is certain from this score and margin.
+_SURE_SCORE, _SURE_MARGIN = 3.0, 1.5
 
 
-def front_page(blocks: Sequence[Mapping[str, Any]], width: float, height: float) -> FrontPage:
-    """The page of MuPDF's blocks. Leaves out text that does not run from left to right, such as stamps."""
-    level = (line for block in blocks for line in block.get("lines", ()) if line["dir"][0] > 0.9)
-    # Below the title and the authors, only the text and its size are needed.
-    lines = [
-        _line(spans, spans[0]["bbox"][1] < TITLE_ABOVE * height) for spans in islice(_joined(level), limits.FRONT_LINES)
-    ]
-    rows: list[list[Line]] = []
-    for line in sorted(lines, key=lambda line: (line.top + line.bottom, line.x0)):
-        middle = (line.top + line.bottom) / 2
-        if rows and rows[-1][0].top < middle < rows[-1][0].bottom and line.size > 0.6 * rows[-1][0].size:
-            rows[-1].append(line)
-        else:
-            rows.append([line])
-    return FrontPage(
-        tuple(line for row in rows for line in _with_continuations(sorted(row))), max(width, 1.0), max(height, 1.0)
+class PageText:
+    """One of the first pages of a file: its text, and its lines by layout, which are computed on first use."""
+
+    def __init__(self, blocks: Sequence[Mapping[str, Any]], width: float, height: float, text: str) -> None:
+        self._blocks, self._width, self._height, self.text = blocks, width, height, text
+
+    @cached_property
+    def page(self) -> FrontPage:
+        return front_page(self._blocks, self._width, self._height)
+
+
+class _Candidate(NamedTuple):
+    title: Title | None
+    authors: Authors
+    text: PageText
+
+
+def read_front_matter(
+    metadata: Mapping[str, str], pages: Sequence[PageText], margin: Sequence[str], file: str, end: str
+) -> Metadata:
+    """The metadata of a paper; fields without a value have Metadata's defaults.
+
+    metadata: from MuPDF, with "xmp" for the XMP packet. pages: the first pages, at most limits.FRONT_PAGES.
+    margin: the texts that run up or down the first page. file: the file's name. end: the end of the paper's text.
+    """
+    metadata = {**metadata, **_from_xmp(metadata.get("xmp", ""))}
+    given_title = _metadata_title(metadata.get("title", ""))
+    given_authors = _metadata_authors(metadata.get("author", ""))
+    best = _best_page(pages, given_title)
+    title = _title(best, pages, given_title)
+    authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
+    if any(set(map(fold, str(name).split())) & set(map(fold, title.value.split())) for name in authors.value):
+        authors = replace(authors, sure=False)  # "Loom Authors" for a paper on "Loom" is a group, not a person
+    texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
+    arxiv = arxiv_id(metadata, margin, file)
+    publication = find_publication(texts, title.value, [name.family for name in authors.value])
+    stated = publication.year if publication.venue.sure else None
+    with_doi = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
+    return Metadata(
+        title=title,
+        authors=authors,
+        year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end, stated),
+        doi=paper_doi(with_doi, texts),
+        arxiv=arxiv,
+        venue=publication.venue,
+        kind=publication.kind,
+        genre=publication.genre,
+        volume=publication.volume,
+        issue=publication.issue,
+        pages=publication.pages,
+        abstract=find_abstract([page.text for page in pages]),
     )
 
 
-def _with_continuations(row: Sequence[Line]) -> list[Line]:
-    """The lines of a row. A line that begins with a comma or "and" joins the one before: an icon separates them."""
-    merged: list[Line] = []
-    for line in row:
-        last = merged[-1] if merged else line
-        if merged and _CONTINUES.match(line.name_text) and same_size(last, line) and line.x0 - last.x1 < 3 * last.size:
-            text, name_text = f"{last.text} {line.text}", f"{last.name_text}{MARK}{line.name_text}"
-            top, bottom = min(last.top, line.top), max(last.bottom, line.bottom)
-            merged[-1] = last._replace(x1=line.x1, top=top, bottom=bottom, text=text, name_text=name_text)
+def _best_page(pages: Sequence[PageText], given_title: str) -> _Candidate | None:
+    """The page with the title and the authors: the first one, unless it is a cover."""
+    if not pages:
+        return None
+    first = _candidate(pages[0], given_title)
+    is_sheet, is_sparse = bool(_COVER.search(pages[0].text)), not body_size(pages[0].page)
+    if first.title and first.authors.names and not is_sheet and not is_sparse:
+        return first
+    on_first = fold(pages[0].text)
+    for page in pages[1:]:
+        other = _candidate(page, given_title)
+        if other.title is None or not other.authors.names:
+            continue
+        is_repeated = len(fold(other.title.text)) > 8 and fold(other.title.text) in on_first
+        if (has_abstract(page.page) and (is_sheet or is_sparse or first.title is None)) and (
+            is_repeated or not first.authors.names
+        ):
+            return other
+        if is_repeated and (not first.authors.names or is_sheet):
+            return other
+    return first
+
+
+def _candidate(page: PageText, given_title: str) -> _Candidate:
+    folded = fold(given_title)
+
+    def agrees(text: str) -> bool:
+        on_page = fold(text)
+        return bool(on_page) and (
+            on_page == folded
+            or (len(on_page) > 12 and (folded.startswith(on_page) or (on_page.startswith(folded) and len(folded) > 12)))
+        )
+
+    title = find_title(page.page, agrees)
+    if title is None:
+        return _Candidate(None, Authors((), False, ()), page)
+    authors = find_authors(page.page, title)
+    if (
+        not authors.names
+        and len(title.lines) > 1
+        and not agrees(title.text)
+        and (names := names_in(title.lines[-1].name_text))
+    ):
+        # Typescripts set the author like the title.
+        title = title._replace(lines=title.lines[:-1], text=title_text(title.lines[:-1]), margin=0.0)
+        authors = Authors(tuple(names), False, title.lines[-1:])
+    return _Candidate(title, authors, page)
+
+
+def _first_texts(pages: Sequence[PageText], best: _Candidate | None) -> list[PageText]:
+    """The pages up to the one with the title, and the next one if the title is on a cover with little text."""
+    at = next((number for number, page in enumerate(pages) if best and page is best.text), 0)
+    until = at + 2 if pages and not body_size(pages[at].page) else at + 1
+    return list(pages[:until])
+
+
+def _metadata_title(title: str) -> str:
+    title = _tidy(title)
+    letters = sum(character.isalpha() for character in title)
+    # One word with an underscore or a digit is a file name.
+    is_name = " " not in title and re.search(r"[_\d]", title)
+    return "" if letters < 4 or "\ufffd" in title or is_name or _NO_TITLE.match(title) else title
+
+
+def _tidy(text: str) -> str:
+    """The text on one line, without ligatures and unprintable characters."""
+    text = unicodedata.normalize("NFC", html.unescape(text) if "&" in text else text)
+    for ligature, letters in (("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬀ", "ff"), ("ﬃ", "ffi"), ("ﬄ", "ffl")):
+        text = text.replace(ligature, letters)
+    return one_line("".join(c if c.isprintable() else " " for c in text))
+
+
+def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> Field[str]:
+    printed = best.title if best else None
+    if printed is None:
+        return Field(stated[: limits.TITLE].strip(), "pdf metadata") if stated else Field("")
+    page_key, stated_key = fold(printed.text), fold(stated)
+    title = printed.text[: limits.TITLE].lstrip(" :;,.")  # left by an unreadable sign before it
+    if page_key == stated_key:
+        # Both agree. Where the page sets the title in capitals, the metadata has its ordinary form.
+        return Field(stated if printed.text.isupper() else printed.text, "page", True)
+    on_page = len(stated_key) > 8 and " " in stated and any(stated_key in fold(_top(page)) for page in pages)
+    if on_page and not (len(page_key) > 12 and stated_key.startswith(page_key) and printed.margin > _SURE_MARGIN):
+        sure = not page_key.startswith(stated_key) or len(page_key) > 2 * len(stated_key)
+        return Field(stated[: limits.TITLE].strip(), "page", sure)
+    agreed = len(page_key) > 12 and stated_key.startswith(page_key)
+    clear = printed.score >= _SURE_SCORE and printed.margin >= _SURE_MARGIN and _is_readable(printed.text)
+    supported = bool(best and (best.authors.names or has_abstract(best.text.page)))
+    contradicted = len(stated.split()) > 2  # by a title in the metadata that is not on the page
+    return Field(title, "page", agreed or (clear and supported and not contradicted))
+
+
+def _top(page: PageText) -> str:
+    """The text of the upper half of the page: a title in the references below is another paper's."""
+    return " ".join(line.text for line in page.page.lines if line.top < 0.5 * page.page.height)
+
+
+def _is_readable(title: str) -> bool:
+    letters = sum(c.isalpha() or c.isspace() for c in title)
+    begins_well = title[0].isalnum() or title[0] in "[(“\"'‘¿"
+    is_text = letters > 0.75 * len(title) and "\ufffd" not in title
+    return is_text and begins_well and not _DANGLING.search(title)
+
+
+def _metadata_authors(author: str) -> tuple[str, ...]:
+    author = re.sub(r",?\s*\bet\.? al\b\.?", "", _tidy(author))
+    if not author or "\ufffd" in author or _NO_AUTHOR.match(author):
+        return ()
+    if ";" in author:
+        people = [_given_name_first(part) for part in author.split(";")]
+    else:
+        # BibTeX's form is "Last, First and Last, First": every part has one comma.
+        parts = re.split(r"\s+(?:and|&)\s+", author)
+        if all(part.count(",") == 1 for part in parts) and (len(parts) > 1 or " " not in author.split(",")[0]):
+            people = [_given_name_first(part) for part in parts]
         else:
-            merged.append(line)
-    return merged
+            people = _BETWEEN.split(author)
+    people = [one_line(person) for person in people if person.strip() and not NOT_A_NAME.search(person)]
+    if people and all(" " in person for person in people):
+        return tuple(dict.fromkeys(people))
+    return ()  # a single word is a login, a program, or part of an organisation's name
 
 
-def _joined(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The spans of each line. Neighbouring pieces of one row without a wide gap count as one line."""
-    spans: list[Mapping[str, Any]] = []
-    for line in lines:
-        with_text = [span for span in line["spans"] if span["text"]]
-        if not any(span["text"].strip() for span in with_text):
-            continue
-        if spans and _continues(spans, with_text):
-            spans.extend(with_text)
-            continue
-        if spans:
-            yield spans
-        spans = with_text
-    if spans:
-        yield spans
+def _given_name_first(person: str) -> str:
+    last, comma, first = person.partition(",")
+    return f"{first.strip()} {last.strip()}" if comma and "," not in first else person.strip()
 
 
-def _continues(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
-    last, first = before[-1]["bbox"], after[0]["bbox"]
-    size = max(before[-1]["size"], after[0]["size"])
-    overlap = min(last[3], first[3]) - max(last[1], first[1])
-    gap = first[0] - last[2]
-    is_level = overlap > 0.4 * min(last[3] - last[1], first[3] - first[1])
-    return bool(is_level and -0.3 * size < gap < 0.5 * size)
+def _authors(
+    best: _Candidate | None, pages: Sequence[PageText], stated: tuple[str, ...], author: str, title_sure: bool
+) -> Field[tuple[PersonName, ...]]:
+    printed = best.authors.names if best else ()
+    if any(len(name) > limits.AUTHOR for name in (*printed, *stated)) or len(printed) + len(stated) > limits.AUTHORS:
+        return Field(())
+    shortened = re.search(r"\bet\.? al\b", author)
+    if stated and not shortened:
+        heads = fold(" ".join(compose_accents(_top(page)) for page in pages))
+        on_page = [fold(split_name(name).family) in heads for name in stated]
+        same = {fold(name) for name in stated} == {fold(name) for name in printed}
+        if same or (all(on_page) and len(stated) > 1 and len(stated) >= len(printed)):
+            # The top of a page also holds names of companies, so only names printed as authors are certain.
+            printed_families = families(map(split_name, printed))
+            sure = same or families(map(split_name, stated)) == printed_families
+            return Field(_people(printed if same else stated), "page", sure)
+        if not printed:
+            return Field(_people(stated), "pdf metadata")
+    contradicted = len(stated) > 1 and not families(map(split_name, stated)) <= families(map(split_name, printed))
+    clear = bool(best and best.authors.clear and title_sure and not contradicted)
+    return Field(_people(printed), "page", clear) if printed else Field(())
 
 
-def _line(spans: Sequence[Mapping[str, Any]], in_detail: bool) -> Line:
-    """The line of these spans. in_detail: whether to look for superscripts, accents and bold type."""
-    x0, top, x1, bottom = spans[0]["bbox"]
-    for span in spans[1:]:
-        box = span["bbox"]
-        x0, top, x1, bottom = min(x0, box[0]), min(top, box[1]), max(x1, box[2]), max(bottom, box[3])
-    longest = max(spans, key=lambda span: len(span["text"])) if len(spans) > 1 else spans[0]
-    plain = "".join(span["text"] for span in spans)
-    if not in_detail:
-        text = one_line(plain)
-        return Line(x0, top, x1, bottom, round(longest["size"], 1), False, longest["font"], text, text)
-    size = round(longest["size"], 1)
-    if len(spans) > 1 and plain.upper() == plain:  # small capitals are drawn as capitals in a smaller size
-        size = max((round(span["size"], 1) for span in spans if any(map(str.isalpha, span["text"]))), default=size)
-    text, name_text, right = "", "", x0
-    marked = False
-    for span in spans:
-        gap = "   " if span["bbox"][0] - right > 1.2 * size else ""
-        right = span["bbox"][2]
-        printable = _printable(span["text"])
-        text += gap + printable
-        # The comma of "1,2" is raised with its numbers; elsewhere, OCR reports small commas.
-        marked = _is_mark(span, size, plain) and (marked or not _PUNCTUATION.issuperset(printable.strip()))
-        name_text += gap + (MARK if marked and printable.strip() else printable)
-    bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
-    text, name_text = compose_accents(text), compose_accents(name_text)
-    return Line(x0, top, x1, bottom, size, 2 * bold > len(plain), longest["font"], one_line(text), name_text.strip())
+def _people(names: Sequence[str]) -> tuple[PersonName, ...]:
+    if len(names) == 1 and NOT_A_NAME.search(names[0]):  # an organisation
+        return (PersonName(names[0]),)
+    return tuple(map(split_name, names))
 
 
-def _printable(text: str) -> str:
-    text = text.translate(_LIGATURES)
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+def _from_xmp(packet: str) -> dict[str, str]:
+    """The values of an XMP packet under MuPDF's metadata keys. Read by patterns, because a packet may be broken."""
+    values: dict[str, str] = {}
+    titles, creators = _xmp_items(packet, "dc:title"), _xmp_items(packet, "dc:creator")
+    if titles and _metadata_title(titles[0]):
+        values["title"] = titles[0]
+    if len(creators) > 1:  # a single creator is often a login, and the Info dictionary has it too
+        values["author"] = "; ".join(creators)
+    if match := _XMP_DOI.search(packet):
+        values["doi"] = match[1]
+    return values
 
 
-def _is_mark(span: Mapping[str, Any], size: float, text: str) -> bool:
-    """Whether a span is a superscript, and not the small letters of small capitals."""
-    small = bool(span["size"] < _SUPERSCRIPT * size)
-    is_raised = bool(span["flags"] & _RAISED) and bool(span["size"] < 0.95 * size)
-    return is_raised or (
-        small and not (text.upper() == text and span["text"].strip().isalpha() and len(span["text"].strip()) > 1)
-    )
+def _xmp_items(packet: str, name: str) -> list[str]:
+    _, _, rest = packet.partition(f"<{name}>")
+    return [_tidy(item) for item in _XMP_ITEM.findall(rest.partition(f"</{name}>")[0])]
 
-
-def body_size(page: FrontPage) -> float:
-    """The type size of most of the page's text; 0 for a cover."""
-    sizes = [line.size for line in page.lines for _ in range(0, len(line.text), 10)]
-    return median_low(sizes) if sum(len(line.text) for line in page.lines) >= _SPARSE_PAGE else 0.0
-
-
-def same_size(line: Line, other: Line, tolerance: float = 0.08) -> bool:
-    return abs(line.size - other.size) <= tolerance * line.size
-
-
-# Reads a first page by its layout: which lines are the title, and which of those below it are the authors.
 
 # Lines that end the block of title and authors
 _ABSTRACT = re.compile(
@@ -213,10 +325,8 @@ _NO_TITLE_LINE = re.compile(
 )
 # A line of affiliations begins with the mark that names carry at their end.
 _IS_MARKED = re.compile(rf"^[(\s]*(?:[{MARK}*†‡§¶]|\d)[\s)]*[^\s,;&]")
-
-
 # A title with this ending continues on another line.
-DANGLING = re.compile(
+_DANGLING = re.compile(
     r"(?:[:,&–—-]|\b(?:of|the|and|or|for|a|an|in|on|with|to|from|by|using|via|under|between|at|as))$", re.I
 )
 
@@ -234,12 +344,10 @@ class Authors(NamedTuple):
     lines: tuple[Line, ...]
 
 
-# Title
-
-
 def find_title(page: FrontPage, agrees: Callable[[str], bool]) -> Title | None:
     """The most likely title; None if no line is likely enough. agrees: whether a text is the title in the metadata."""
-    body, abstract = body_size(page), _abstract_top(page)
+    body = body_size(page)
+    abstract = min((line.top for line in page.lines if _begins_abstract(line.text)), default=page.height)
     groups = [group for group in _groups(page, abstract, body) if group[0].size > 0.97 * body]
     if not groups:
         return None
@@ -256,7 +364,7 @@ def find_title(page: FrontPage, agrees: Callable[[str], bool]) -> Title | None:
     # A cover may set the beginning smaller: "Updated Recommendations on" above "the Treatment of Looms".
     for line in page.lines:
         is_above = -0.3 * line.size < group[0].top - line.bottom < group[0].size and _same_column(line, group[0])
-        if is_above and DANGLING.search(line.text) and " " in line.text and not _NO_TITLE_LINE.search(line.text):
+        if is_above and _DANGLING.search(line.text) and " " in line.text and not _NO_TITLE_LINE.search(line.text):
             group = [line, *group]
             break
     return Title(title_text(group), tuple(group), best, min(margin, 9.0))
@@ -283,14 +391,10 @@ def _begins_abstract(text: str) -> bool:
     return not any(map(str.isalnum, rest)) or rest[0] in ".:—–-" or _is_prose(rest)
 
 
-def _abstract_top(page: FrontPage) -> float:
-    return min((line.top for line in page.lines if _begins_abstract(line.text)), default=page.height)
-
-
 def _groups(page: FrontPage, abstract: float, body: float) -> Iterator[list[Line]]:
     """Lines of one size and weight that follow each other closely, in the upper part of the page."""
     used: set[int] = set()
-    lines = [line for line in page.lines if line.top < TITLE_ABOVE * page.height]
+    lines = [line for line in page.lines if line.top < _TITLE_ABOVE * page.height]
     lines = [line for line in lines if line.top < abstract] or lines
     for index, first in enumerate(lines):
         if index in used or sum(map(str.isalpha, first.text)) < 2:
@@ -331,7 +435,7 @@ def _title_tolerance(last: Line, line: Line, body: float) -> float:
     """The largest relative difference of type size between two lines of a title: scans vary, subtitles are smaller."""
     is_large = body and min(last.size, line.size) > 1.15 * body and line.top - last.bottom < 0.5 * last.size
     if is_large and not names_in(line.name_text):
-        return 0.35 if DANGLING.search(last.text) else 0.12
+        return 0.35 if _DANGLING.search(last.text) else 0.12
     return 0.06
 
 
@@ -371,9 +475,6 @@ def _title_score(
     above = sum(line.bottom < first.top and _is_prose(line.text) for line in page.lines) if score > 0 else 0
     score -= 6.0 if above > 3 else 0.0
     return score
-
-
-# Authors
 
 
 def find_authors(page: FrontPage, title: Title) -> Authors:
@@ -536,8 +637,6 @@ def has_abstract(page: FrontPage) -> bool:
     return any(_begins_abstract(line.text) for line in page.lines)
 
 
-# The abstract, from the text of the first pages.
-
 _BEGINS = re.compile(
     r"^[ \t]*(?:extended\s+)?(?:a\s?b\s?s\s?t\s?r\s?a\s?c\s?t|summary)\b(?!\s+of\b)[ \t]*[\s.:—–-]*", re.I | re.M
 )
@@ -577,12 +676,6 @@ def find_abstract(texts: Sequence[str]) -> Field[str]:
 def _paragraph(text: str) -> str:
     """The lines joined into one, and hyphenated words rejoined."""
     return one_line(re.sub(r"(?<=[a-z])[-\u00ad]\n\s*(?=[a-z])", "", text))
-
-
-# Where a paper was published, from the lines of its first pages: "In Proceedings of", "Vol. 3, No. 1".
-#
-# Such a statement is a separate line, in the margins or below the title. A venue inside a sentence belongs to another
-# paper or to an earlier version.
 
 
 class Publication(NamedTuple):
@@ -701,7 +794,8 @@ def _meeting(line: str, after: Sequence[str]) -> Publication | None:
         return None
     all_lines = " ".join((line, *(following for following in after if len(following) < 80)))
     dates = [int(match["year"]) for match in _ANY_YEAR.finditer(all_lines)]
-    year = _of_century(int(short["short"])) if short else next(iter(dates), None)
+    in_century = int(short["short"]) if short else 0
+    year = in_century + (1900 if in_century > 60 else 2000) if short else next(iter(dates), None)
     pages = _PAGES.search(all_lines)
     sure = year in dates if short else bool(appeared or dates or pages)
     return Publication(
@@ -710,10 +804,6 @@ def _meeting(line: str, after: Sequence[str]) -> Publication | None:
         pages=_dashed(pages[1] if pages else "", sure),
         year=year,
     )
-
-
-def _of_century(short: int) -> int:
-    return short + (1900 if short > 60 else 2000)
 
 
 def _serial(line: str, named: bool) -> Publication | None:
@@ -802,274 +892,149 @@ def _institution(lines: Sequence[str]) -> Field[str]:
     return Field("")
 
 
-# Titles that programs fill in by themselves
-_NO_TITLE = re.compile(
-    r"^(?:untitled.*|no title|title|document\d*|microsoft \w+ - .*|powerpoint presentation|slide 1"
-    r"|proceedings template.*"
-    r"|.*\btemplate\b.*|latex with hyperref.*|paper title.*|print|temp|\d[\d\W]*|gnuplot plot|instructions for .*"
-    r"|.*\.(?:pdf|docx?|tex|dvi|ps|indd|pptx?|rtf|odt|qxd|eps|wpd|fm|sxw|html?)|/.*|[a-z]:\\.*|https?:.*|www\..*"
-    r"|arxiv:\S+.*|doi:?\s*\S+|10\.\d{4,}/\S+|abstract|introduction|\d+\.? .{0,30}introduction)$",
-    re.I,
-)
-_NO_AUTHOR = re.compile(
-    r"^(?:unknown|anonymous|author|admin\w*|user|owner|root|latex.*|.*\.com|.*[@/\\\d].*|microsoft.*|adobe.*"
-    r"|ieee|acm)$",
-    re.I,
-)
-# Cover sheets that libraries and networks put in front of a paper
-_COVER = re.compile(
-    r"see discussions, stats|researchgate|jstor|this content downloaded|hal (?:is a|id:)|archives-ouvertes"
-    r"|citation for published"
-    r"|downloaded from|see profile|this version is available|link to publication|terms of use|to cite this version",
-    re.I,
-)
-_BETWEEN = re.compile(r"\s*(?:[,;·•|]\s*(?:and|&)\s+|[,;·•|]|\s(?:and|&|und|et)\s)\s*")
-_XMP_ITEM = re.compile(r"<rdf:li[^>]{0,100}>([^<]{1,1000})</rdf:li>")
-_XMP_DOI = re.compile(
-    r"(?:prism:doi|pdfx?:doi|dc:identifier)(?:>|=\")\s*(?:doi:\s*"
-    rf"|{DOI_ADDRESS})?({DOI_START}[^<\"\s]{{1,200}})",
-    re.I,
-)
-# A title that only the page gives is certain from this score and margin.
-_SURE_SCORE, _SURE_MARGIN = 3.0, 1.5
+# Type smaller than this share of its line's largest marks a footnote or an affiliation.
+_SUPERSCRIPT = 0.8
+# PyMuPDF's flags of a span: TEXT_FONT_SUPERSCRIPT and TEXT_FONT_BOLD
+_RAISED, _BOLD = 1, 16
+_LIGATURES = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"})
+
+_PUNCTUATION = frozenset(".,;:-–—'’‘\"()")
+_CONTINUES = re.compile(rf"^[{MARK}\s]*(?:[,;·•]|(?:and|&)\s)")
+# A title begins in this share of the page from its top.
+_TITLE_ABOVE = 0.65
+_SPARSE_PAGE = 1500  # characters: a page with fewer is a cover, and has no body to compare sizes with
 
 
-class PageText:
-    """One of the first pages of a file: its text, and its lines by layout, which are computed on first use."""
+class Line(NamedTuple):
+    """A piece of a line without wide gaps. Coordinates are in points from the top left of the page."""
 
-    def __init__(self, blocks: Sequence[Mapping[str, Any]], width: float, height: float, text: str) -> None:
-        self._blocks, self._width, self._height, self.text = blocks, width, height, text
-
-    @cached_property
-    def page(self) -> FrontPage:
-        return front_page(self._blocks, self._width, self._height)
-
-
-class _Candidate(NamedTuple):
-    title: Title | None
-    authors: Authors
-    text: PageText
+    x0: float
+    top: float
+    x1: float
+    bottom: float
+    size: float  # of most of its letters, in points
+    bold: bool
+    font: str
+    text: str
+    name_text: str  # the text with MARK in the place of superscripts
 
 
-def read_front_matter(
-    metadata: Mapping[str, str], pages: Sequence[PageText], margin: Sequence[str], file: str, end: str
-) -> Metadata:
-    """The metadata of a paper; fields without a value have Metadata's defaults.
+class FrontPage(NamedTuple):
+    """The lines of a page from top to bottom, those of one row from left to right, and the size of the page."""
 
-    metadata: from MuPDF, with "xmp" for the XMP packet. pages: the first pages, at most limits.FRONT_PAGES.
-    margin: the texts that run up or down the first page. file: the file's name. end: the end of the paper's text.
-    """
-    metadata = {**metadata, **_from_xmp(metadata.get("xmp", ""))}
-    given_title = _metadata_title(metadata.get("title", ""))
-    given_authors = _metadata_authors(metadata.get("author", ""))
-    best = _best_page(pages, given_title)
-    title = _title(best, pages, given_title)
-    authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
-    if any(set(map(fold, str(name).split())) & set(map(fold, title.value.split())) for name in authors.value):
-        authors = replace(authors, sure=False)  # "Loom Authors" for a paper on "Loom" is a group, not a person
-    texts = "\n".join(page.text for page in _first_texts(pages, best))[: limits.FRONT_CHARACTERS]
-    arxiv = arxiv_id(metadata, margin, file)
-    publication = find_publication(texts, title.value, [name.family for name in authors.value])
-    stated = publication.year if publication.venue.sure else None
-    with_doi = {key: value for key, value in metadata.items() if key in ("doi", "subject", "title")}
-    return Metadata(
-        title=title,
-        authors=authors,
-        year=find_year("\n".join((texts, *margin)), arxiv.value, metadata.get("creationDate", ""), end, stated),
-        doi=paper_doi(with_doi, texts),
-        arxiv=arxiv,
-        venue=publication.venue,
-        kind=publication.kind,
-        genre=publication.genre,
-        volume=publication.volume,
-        issue=publication.issue,
-        pages=publication.pages,
-        abstract=find_abstract([page.text for page in pages]),
+    lines: tuple[Line, ...]
+    width: float
+    height: float
+
+
+def front_page(blocks: Sequence[Mapping[str, Any]], width: float, height: float) -> FrontPage:
+    """The page of MuPDF's blocks. Leaves out text that does not run from left to right, such as stamps."""
+    level = (line for block in blocks for line in block.get("lines", ()) if line["dir"][0] > 0.9)
+    # Below the title and the authors, only the text and its size are needed.
+    lines = [
+        _line(spans, spans[0]["bbox"][1] < _TITLE_ABOVE * height)
+        for spans in islice(_joined(level), limits.FRONT_LINES)
+    ]
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: (line.top + line.bottom, line.x0)):
+        middle = (line.top + line.bottom) / 2
+        if rows and rows[-1][0].top < middle < rows[-1][0].bottom and line.size > 0.6 * rows[-1][0].size:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return FrontPage(
+        tuple(line for row in rows for line in _with_continuations(sorted(row))), max(width, 1.0), max(height, 1.0)
     )
 
 
-# Which page
-
-
-def _best_page(pages: Sequence[PageText], given_title: str) -> _Candidate | None:
-    """The page with the title and the authors: the first one, unless it is a cover."""
-    if not pages:
-        return None
-    first = _candidate(pages[0], given_title)
-    is_sheet, is_sparse = bool(_COVER.search(pages[0].text)), not body_size(pages[0].page)
-    if first.title and first.authors.names and not is_sheet and not is_sparse:
-        return first
-    on_first = fold(pages[0].text)
-    for page in pages[1:]:
-        other = _candidate(page, given_title)
-        if other.title is None or not other.authors.names:
-            continue
-        is_repeated = len(fold(other.title.text)) > 8 and fold(other.title.text) in on_first
-        if (has_abstract(page.page) and (is_sheet or is_sparse or first.title is None)) and (
-            is_repeated or not first.authors.names
-        ):
-            return other
-        if is_repeated and (not first.authors.names or is_sheet):
-            return other
-    return first
-
-
-def _candidate(page: PageText, given_title: str) -> _Candidate:
-    folded = fold(given_title)
-
-    def agrees(text: str) -> bool:
-        on_page = fold(text)
-        return bool(on_page) and (
-            on_page == folded
-            or (len(on_page) > 12 and (folded.startswith(on_page) or (on_page.startswith(folded) and len(folded) > 12)))
-        )
-
-    title = find_title(page.page, agrees)
-    if title is None:
-        return _Candidate(None, Authors((), False, ()), page)
-    authors = find_authors(page.page, title)
-    if (
-        not authors.names
-        and len(title.lines) > 1
-        and not agrees(title.text)
-        and (names := names_in(title.lines[-1].name_text))
-    ):
-        # Typescripts set the author like the title.
-        title = title._replace(lines=title.lines[:-1], text=title_text(title.lines[:-1]), margin=0.0)
-        authors = Authors(tuple(names), False, title.lines[-1:])
-    return _Candidate(title, authors, page)
-
-
-def _first_texts(pages: Sequence[PageText], best: _Candidate | None) -> list[PageText]:
-    """The pages up to the one with the title, and the next one if the title is on a cover with little text."""
-    at = next((number for number, page in enumerate(pages) if best and page is best.text), 0)
-    until = at + 2 if pages and not body_size(pages[at].page) else at + 1
-    return list(pages[:until])
-
-
-# Title
-
-
-def _metadata_title(title: str) -> str:
-    title = _tidy(title)
-    letters = sum(character.isalpha() for character in title)
-    # One word with an underscore or a digit is a file name.
-    is_name = " " not in title and re.search(r"[_\d]", title)
-    return "" if letters < 4 or "\ufffd" in title or is_name or _NO_TITLE.match(title) else title
-
-
-def _tidy(text: str) -> str:
-    """The text on one line, without ligatures and unprintable characters."""
-    text = unicodedata.normalize("NFC", html.unescape(text) if "&" in text else text)
-    for ligature, letters in (("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬀ", "ff"), ("ﬃ", "ffi"), ("ﬄ", "ffl")):
-        text = text.replace(ligature, letters)
-    return one_line("".join(c if c.isprintable() else " " for c in text))
-
-
-def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> Field[str]:
-    printed = best.title if best else None
-    if printed is None:
-        return Field(stated[: limits.TITLE].strip(), "pdf metadata") if stated else Field("")
-    page_key, stated_key = fold(printed.text), fold(stated)
-    title = printed.text[: limits.TITLE].lstrip(" :;,.")  # left by an unreadable sign before it
-    if page_key == stated_key:
-        # Both agree. Where the page sets the title in capitals, the metadata has its ordinary form.
-        return Field(stated if printed.text.isupper() else printed.text, "page", True)
-    on_page = len(stated_key) > 8 and " " in stated and any(stated_key in fold(_top(page)) for page in pages)
-    if on_page and not (len(page_key) > 12 and stated_key.startswith(page_key) and printed.margin > _SURE_MARGIN):
-        sure = not page_key.startswith(stated_key) or len(page_key) > 2 * len(stated_key)
-        return Field(stated[: limits.TITLE].strip(), "page", sure)
-    agreed = len(page_key) > 12 and stated_key.startswith(page_key)
-    clear = printed.score >= _SURE_SCORE and printed.margin >= _SURE_MARGIN and _is_readable(printed.text)
-    supported = bool(best and (best.authors.names or has_abstract(best.text.page)))
-    contradicted = len(stated.split()) > 2  # by a title in the metadata that is not on the page
-    return Field(title, "page", agreed or (clear and supported and not contradicted))
-
-
-def _top(page: PageText) -> str:
-    """The text of the upper half of the page: a title in the references below is another paper's."""
-    return " ".join(line.text for line in page.page.lines if line.top < 0.5 * page.page.height)
-
-
-def _is_readable(title: str) -> bool:
-    letters = sum(c.isalpha() or c.isspace() for c in title)
-    begins_well = title[0].isalnum() or title[0] in "[(“\"'‘¿"
-    is_text = letters > 0.75 * len(title) and "\ufffd" not in title
-    return is_text and begins_well and not DANGLING.search(title)
-
-
-# Authors
-
-
-def _metadata_authors(author: str) -> tuple[str, ...]:
-    author = re.sub(r",?\s*\bet\.? al\b\.?", "", _tidy(author))
-    if not author or "\ufffd" in author or _NO_AUTHOR.match(author):
-        return ()
-    if ";" in author:
-        people = [_given_name_first(part) for part in author.split(";")]
-    else:
-        # BibTeX's form is "Last, First and Last, First": every part has one comma.
-        parts = re.split(r"\s+(?:and|&)\s+", author)
-        if all(part.count(",") == 1 for part in parts) and (len(parts) > 1 or " " not in author.split(",")[0]):
-            people = [_given_name_first(part) for part in parts]
+def _with_continuations(row: Sequence[Line]) -> list[Line]:
+    """The lines of a row. A line that begins with a comma or "and" joins the one before: an icon separates them."""
+    merged: list[Line] = []
+    for line in row:
+        last = merged[-1] if merged else line
+        if merged and _CONTINUES.match(line.name_text) and same_size(last, line) and line.x0 - last.x1 < 3 * last.size:
+            text, name_text = f"{last.text} {line.text}", f"{last.name_text}{MARK}{line.name_text}"
+            top, bottom = min(last.top, line.top), max(last.bottom, line.bottom)
+            merged[-1] = last._replace(x1=line.x1, top=top, bottom=bottom, text=text, name_text=name_text)
         else:
-            people = _BETWEEN.split(author)
-    people = [one_line(person) for person in people if person.strip() and not NOT_A_NAME.search(person)]
-    if people and all(" " in person for person in people):
-        return tuple(dict.fromkeys(people))
-    return ()  # a single word is a login, a program, or part of an organisation's name
+            merged.append(line)
+    return merged
 
 
-def _given_name_first(person: str) -> str:
-    last, comma, first = person.partition(",")
-    return f"{first.strip()} {last.strip()}" if comma and "," not in first else person.strip()
+def _joined(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The spans of each line. Neighbouring pieces of one row without a wide gap count as one line."""
+    spans: list[Mapping[str, Any]] = []
+    for line in lines:
+        with_text = [span for span in line["spans"] if span["text"]]
+        if not any(span["text"].strip() for span in with_text):
+            continue
+        if spans and _continues(spans, with_text):
+            spans.extend(with_text)
+            continue
+        if spans:
+            yield spans
+        spans = with_text
+    if spans:
+        yield spans
 
 
-def _authors(
-    best: _Candidate | None, pages: Sequence[PageText], stated: tuple[str, ...], author: str, title_sure: bool
-) -> Field[tuple[PersonName, ...]]:
-    printed = best.authors.names if best else ()
-    if any(len(name) > limits.AUTHOR for name in (*printed, *stated)) or len(printed) + len(stated) > limits.AUTHORS:
-        return Field(())
-    shortened = re.search(r"\bet\.? al\b", author)
-    if stated and not shortened:
-        heads = fold(" ".join(compose_accents(_top(page)) for page in pages))
-        on_page = [fold(split_name(name).family) in heads for name in stated]
-        same = {fold(name) for name in stated} == {fold(name) for name in printed}
-        if same or (all(on_page) and len(stated) > 1 and len(stated) >= len(printed)):
-            # The top of a page also holds names of companies, so only names printed as authors are certain.
-            printed_families = families(map(split_name, printed))
-            sure = same or families(map(split_name, stated)) == printed_families
-            return Field(_people(printed if same else stated), "page", sure)
-        if not printed:
-            return Field(_people(stated), "pdf metadata")
-    contradicted = len(stated) > 1 and not families(map(split_name, stated)) <= families(map(split_name, printed))
-    clear = bool(best and best.authors.clear and title_sure and not contradicted)
-    return Field(_people(printed), "page", clear) if printed else Field(())
+def _continues(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
+    last, first = before[-1]["bbox"], after[0]["bbox"]
+    size = max(before[-1]["size"], after[0]["size"])
+    overlap = min(last[3], first[3]) - max(last[1], first[1])
+    gap = first[0] - last[2]
+    is_level = overlap > 0.4 * min(last[3] - last[1], first[3] - first[1])
+    return bool(is_level and -0.3 * size < gap < 0.5 * size)
 
 
-def _people(names: Sequence[str]) -> tuple[PersonName, ...]:
-    if len(names) == 1 and NOT_A_NAME.search(names[0]):  # an organisation
-        return (PersonName(names[0]),)
-    return tuple(map(split_name, names))
+def _line(spans: Sequence[Mapping[str, Any]], in_detail: bool) -> Line:
+    """The line of these spans. in_detail: whether to look for superscripts, accents and bold type."""
+    x0, top, x1, bottom = spans[0]["bbox"]
+    for span in spans[1:]:
+        box = span["bbox"]
+        x0, top, x1, bottom = min(x0, box[0]), min(top, box[1]), max(x1, box[2]), max(bottom, box[3])
+    longest = max(spans, key=lambda span: len(span["text"])) if len(spans) > 1 else spans[0]
+    plain = "".join(span["text"] for span in spans)
+    if not in_detail:
+        text = one_line(plain)
+        return Line(x0, top, x1, bottom, round(longest["size"], 1), False, longest["font"], text, text)
+    size = round(longest["size"], 1)
+    if len(spans) > 1 and plain.upper() == plain:  # small capitals are drawn as capitals in a smaller size
+        size = max((round(span["size"], 1) for span in spans if any(map(str.isalpha, span["text"]))), default=size)
+    text, name_text, right = "", "", x0
+    marked = False
+    for span in spans:
+        gap = "   " if span["bbox"][0] - right > 1.2 * size else ""
+        right = span["bbox"][2]
+        printable = _printable(span["text"])
+        text += gap + printable
+        # The comma of "1,2" is raised with its numbers; elsewhere, OCR reports small commas.
+        marked = _is_mark(span, size, plain) and (marked or not _PUNCTUATION.issuperset(printable.strip()))
+        name_text += gap + (MARK if marked and printable.strip() else printable)
+    bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
+    text, name_text = compose_accents(text), compose_accents(name_text)
+    return Line(x0, top, x1, bottom, size, 2 * bold > len(plain), longest["font"], one_line(text), name_text.strip())
 
 
-# XMP
+def _printable(text: str) -> str:
+    text = text.translate(_LIGATURES)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
-def _from_xmp(packet: str) -> dict[str, str]:
-    """The values of an XMP packet under MuPDF's metadata keys. Read by patterns, because a packet may be broken."""
-    values: dict[str, str] = {}
-    titles, creators = _xmp_items(packet, "dc:title"), _xmp_items(packet, "dc:creator")
-    if titles and _metadata_title(titles[0]):
-        values["title"] = titles[0]
-    if len(creators) > 1:  # a single creator is often a login, and the Info dictionary has it too
-        values["author"] = "; ".join(creators)
-    if match := _XMP_DOI.search(packet):
-        values["doi"] = match[1]
-    return values
+def _is_mark(span: Mapping[str, Any], size: float, text: str) -> bool:
+    """Whether a span is a superscript, and not the small letters of small capitals."""
+    small = bool(span["size"] < _SUPERSCRIPT * size)
+    is_raised = bool(span["flags"] & _RAISED) and bool(span["size"] < 0.95 * size)
+    return is_raised or (
+        small and not (text.upper() == text and span["text"].strip().isalpha() and len(span["text"].strip()) > 1)
+    )
 
 
-def _xmp_items(packet: str, name: str) -> list[str]:
-    _, _, rest = packet.partition(f"<{name}>")
-    return [_tidy(item) for item in _XMP_ITEM.findall(rest.partition(f"</{name}>")[0])]
+def body_size(page: FrontPage) -> float:
+    """The type size of most of the page's text; 0 for a cover."""
+    sizes = [line.size for line in page.lines for _ in range(0, len(line.text), 10)]
+    return median_low(sizes) if sum(len(line.text) for line in page.lines) >= _SPARSE_PAGE else 0.0
+
+
+def same_size(line: Line, other: Line, tolerance: float = 0.08) -> bool:
+    return abs(line.size - other.size) <= tolerance * line.size

@@ -5,6 +5,11 @@ control characters, letters of many scripts in one word, or other letters of the
 first kinds are counted. The last is recognised in Latin script by the pairs of neighbouring letters, and in other
 scripts by the share of their commonest letters. Tables, formulas, code, and lists of names or numbers hold too few
 letters in words for a verdict, or pass, because their words are made of the same letters as prose.
+
+It also joins words that a PDF's glyph positions split: "can b e view ed as a w a y". A font with wrong widths leaves a
+gap wherever the typesetter kerned two letters, and the gap is read as a space. Two conditions must hold for a join: the
+gap is narrower than the spaces of its line, and the pieces are not words of the paper. Code and formulas are not
+changed, because their letters are spaced on purpose.
 """
 
 from __future__ import annotations
@@ -211,12 +216,6 @@ def _in_mixed_words(text: str) -> int:
             mixed += len(letters)
     return mixed
 
-
-# Joins words that a PDF's glyph positions split: "can b e view ed as a w a y". Pure: glyphs in, joined lines out.
-#
-# A font with wrong widths leaves a gap wherever the typesetter kerned two letters, and the gap is read as a space. Two
-# conditions must hold for a join: the gap is narrower than the spaces of its line, and the pieces are not words of the
-# paper. Code and formulas are not changed, because their letters are spaced on purpose.
 
 # A single letter between letters, other than those that are words in some language. A page may have split words if it
 # has at least _MIN_SINGLES of them and they are this share of its words; prose hardly ever has as many variables.

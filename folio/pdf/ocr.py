@@ -114,9 +114,6 @@ def _pixmap(page: Any) -> Any:
     return page.get_pixmap(dpi=dpi, colorspace=mupdf.csRGB, alpha=False)
 
 
-# Tesseract
-
-
 def _tesseract_languages() -> tuple[str, str] | None:
     """The folder of Tesseract's language files, and the languages to use, such as "eng+deu"; None if there are none."""
     try:
@@ -165,9 +162,6 @@ def _stderr_silenced() -> Iterator[None]:
         os.dup2(saved, 2)
         os.close(saved)
         os.close(null)
-
-
-# RapidOCR
 
 
 def _rapidocr_models() -> dict[str, str]:

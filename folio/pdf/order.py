@@ -2,6 +2,12 @@
 
 PDFs store text in the order it was drawn. That is nearly always the reading order, so it is kept unless a page has
 columns and its text runs across them. Pieces on one row, such as the cells of a table, are joined into one line.
+
+Page furniture is removed: margin stamps, line numbers, running heads and watermarks. Position and repetition decide,
+never a list of publishers' words: a thesis may write about "Copy BibTeX". arXiv's stamp is recognised by its place and
+form. Other furniture must be repeated: line numbers on most pages, and other lines at the same place on several pages,
+where they run up the page or a gap separates them from the text. Before this, cleaning.py removes lines that many pages
+repeat among their first and last lines.
 """
 
 from __future__ import annotations
@@ -331,14 +337,6 @@ def _paragraphs(region: Sequence[Box]) -> list[str]:
         bottom = low
     return paragraphs
 
-
-# Page furniture: margin stamps, line numbers, running heads and watermarks around the text of a page.
-#
-# Position and repetition decide, never a list of publishers' words: a thesis may write about "Copy BibTeX". arXiv's
-# stamp is recognised by its place and form. Other furniture must be repeated: line numbers on most pages, and other
-# lines at the same place on several pages, where they run up the page or a gap separates them from the text. Before
-# this, cleaning.py removes lines that many pages repeat among their first and last lines. Pure geometry, no PDF
-# library.
 
 # arXiv prints its number up the left margin of the first page.
 _ARXIV_STAMP = re.compile(r"arXiv:\S{6,30}\s+(?:\[[\w.-]{2,30}\]\s+)?\d{1,2} \w{3} \d{4}")

@@ -1,4 +1,10 @@
-"""The text of a PyMuPDF page that a reader can see: runs pdf/visible.py with a limit on its work."""
+"""The text of a PyMuPDF page that a reader can see, found with a limit on the work for each file.
+
+A PDF can contain text that programs read and people do not, which can smuggle instructions for a model into a paper.
+Hidden text is recognised by its style (invisible, tiny) and by comparing it with a picture of the page: where there is
+text there must be ink, and letters in the colour of their background leave none. A first check looks at all text of a
+page at once, in NumPy arrays, because it must be fast; a second one looks closely at the doubtful rest.
+"""
 
 from __future__ import annotations
 
@@ -17,244 +23,176 @@ import numpy.typing as npt
 from folio.pdf.mupdf import pymupdf
 from folio.text import one_line, shorten
 
-# Compares a page's text with the pixels drawn at its place.
-#
-# The first check looks at all text of a page at once, in NumPy arrays, because it must be fast. Pure; no PDF library.
-
 Colour = tuple[int, int, int]  # red, green, blue, each 0 to 255
 Rect = tuple[float, float, float, float]  # left, top, right, bottom, in points from the page's upper left corner
 Pixels = npt.NDArray[np.uint8]  # height x width x 3: red, green, blue
 PixelRect = tuple[int, int, int, int]  # left, top, right, bottom in pixels, the last two exclusive
 Boxes = npt.NDArray[np.int64]  # many PixelRects: 4 x count
 
-
-class Span(NamedTuple):
-    """Text drawn in one style."""
-
-    rect: Rect
-    text: str
-    size: float  # points
-    colour: Colour
-    opacity: int  # 0 to 255
-    painted: bool  # False: drawn in a mode that leaves no ink
-    solid: bool = True  # False: outlined or filled with a pattern, so its colour is not what a reader sees
-
-
-class Picture(NamedTuple):
-    """A page, or a part of it, as a reader sees it."""
-
-    pixels: Pixels
-    scale: float  # pixels per point
-    corner: tuple[float, float] = (0.0, 0.0)  # of the part: left and top on the page, in points
+# The most pixels to draw of one page; each takes three bytes.
+_MAX_PIXELS = 4_000_000
+# The most pixels to draw and compare in one file: 190 scanned A4 pages, or 3,000 printed ones. It takes 20 to 50 s.
+_FILE_PIXELS = 400_000_000
+# The most seconds of processor time to draw one file, far more than an ordinary file takes
+_DRAW_CPU_S = 75.0
+# MuPDF cannot be interrupted while it draws. A page whose text takes _BUSY_S to extract has thousands of objects and is
+# drawn in strips: the first is this share of the page, each further one as high as all before it, while time is left.
+# The same holds if the coarse picture of a page takes half of _SLOW_S.
+_BUSY_S, _SLOW_S, _FIRST_STRIP = 0.05, 1.0, 1 / 64
 
 
-# Colours closer than this, of 255 levels, look the same: white on 94 % grey cannot be read.
-SAME_COLOUR = 16
-# A span is checked in pieces of this many times its type size, because a dark box may cover only part of it.
-_PIECE = 10
-# In the first check, text is visible if its pixels differ by this many levels, and their mean by this many from its
-# colour.
-_MIN_IMAGE_CONTRAST, _MIN_DISTANCE = 48, 140
-# Text may have the colour of its background if this share of the (blurred) pixels around its box has that colour.
-_MIN_FRAME_SHARE = 0.4
-# Rows of text farther apart than this, in points, are drawn separately: there may be a picture between them.
-_ROW_GAP = 12.0
-# Pixels to draw around a box, because its coordinates are rounded.
-_MARGIN = 2
-# Pixels to process at once; each takes about ten bytes.
-_BATCH = 1_000_000
+class SearchWork:
+    """The work of searching the pages of a file for hidden text, counted in pixels.
 
-
-def not_clearly_visible(spans: Sequence[tuple[int, Span]], picture: Picture) -> list[tuple[int, Span]]:
-    """The spans that are not clearly visible, with their indexes.
-
-    A span is clearly visible if one row of pixels through it has contrast and is far from the span's colour on average.
-    Only the green channel is used. This check runs on every span, so it must be fast; it need not be complete.
+    A count stops at the same place on every computer, however busy it is. Only drawings that are slow on purpose also
+    reach the limit on processor time.
     """
-    if not spans:
-        return []
-    values = [(span.colour[1], _piece_count(span), span.solid and span.opacity > 127) for _, span in spans]
-    green, count, is_opaque = np.array(values, np.int64).T
-    x0, y0, x1, y1 = _inner_boxes(np.array([span.rect for _, span in spans]), picture)
-    length = x1 - x0
-    step = np.maximum(2, -(-length // count))
-    parts = np.maximum(1, -(-(length - step // 2) // step))
-    owner = np.repeat(np.arange(len(spans)), parts)
-    first = _starts(parts)
-    begin = (np.arange(len(owner)) - first[owner]) * step[owner]
-    row = (y0 + y1) // 2 * picture.pixels.shape[1] + x0
-    sizes = np.minimum(begin + step[owner], length[owner]) - begin
-    levels = picture.pixels[:, :, 1].ravel()[_runs(row[owner] + begin, sizes)].astype(np.int64)
-    begins = _starts(sizes)
-    spread = np.maximum.reduceat(levels, begins) - np.minimum.reduceat(levels, begins)
-    distance = np.abs(np.add.reduceat(levels, begins) / sizes - green[owner])
-    is_clear = (spread > _MIN_IMAGE_CONTRAST) & (distance > _MIN_DISTANCE)
-    visible = np.logical_and.reduceat(is_clear, first) & (is_opaque > 0) & (length > 1)
-    return [entry for entry, is_visible in zip(spans, visible.tolist(), strict=True) if not is_visible]
+
+    pixels = 0  # drawn and compared
+    cpu_s = 0.0  # spent on drawing
+    is_busy = False  # the current page is drawn in strips
+    checked = True  # whether the current page was checked completely
+
+    def begin_page(self, is_busy: bool) -> None:
+        self.is_busy, self.checked = is_busy, True
+
+    def take(self, pixels: int) -> bool:
+        """Whether this many pixels may be drawn or compared; if so, they are counted."""
+        if self.pixels + pixels > _FILE_PIXELS:
+            self.pixels = _FILE_PIXELS
+            self.checked = False
+            return False
+        self.pixels += pixels
+        return True
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Counts the processor time of what is drawn inside."""
+        started = time.process_time()
+        try:
+            yield
+        finally:
+            self.cpu_s += time.process_time() - started
+
+    def is_too_slow(self, cpu_s: float) -> bool:
+        """Whether a drawing that needs this much processor time must be left out."""
+        if self.cpu_s + cpu_s > _DRAW_CPU_S:
+            self.checked = False
+        return self.cpu_s + cpu_s > _DRAW_CPU_S
 
 
-def find_doubtful(spans: Sequence[tuple[int, Span]], picture: Picture, take: Callable[[int], bool]) -> list[int]:
-    """The indexes of the spans with too little contrast, or on a background of their own colour: check these closely.
-
-    take: called before a number of pixels is compared; the check stops early if it returns False.
-    """
-    parts = [(index, span, piece) for index, span in spans for piece in split_span(span)]
-    doubtful: dict[int, None] = {}  # an ordered set
-    if not parts:
-        return []
-    rects = np.array([piece for *_, piece in parts])
-    inner, outer = _inner_boxes(rects, picture), _outer_boxes(rects, picture)
-    areas = np.cumsum((inner[2] - inner[0]) * (inner[3] - inner[1]))
-    begin = 0
-    while begin < len(parts):
-        # in batches, to limit memory
-        before = int(areas[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(areas, before + _BATCH)))
-        if not take(int(areas[end - 1]) - before):
-            break
-        batch = parts[begin:end]
-        faint = _contrasts(inner[:, begin:end], picture) < _MIN_IMAGE_CONTRAST / 2
-        alike = _frames_alike([span for _, span, _ in batch], outer[:, begin:end], picture) >= _MIN_FRAME_SHARE
-        is_solid = np.array([span.solid for _, span, _ in batch])
-        doubtful.update((batch[n][0], None) for n in np.flatnonzero(faint | (is_solid & alike)).tolist())
-        begin = end
-    return list(doubtful)
+def images(page: Any) -> list[Rect]:
+    """The boxes of the pictures on a page, clipped to it. Without TEXT_CLIP, MuPDF drops those that cross its edge."""
+    flags = pymupdf().TEXT_PRESERVE_IMAGES | pymupdf().TEXT_CLIP
+    return [tuple(block[:4]) for block in page.get_textpage(flags=flags).extractBLOCKS() if block[6] == 1]
 
 
-def _contrasts(boxes: Boxes, picture: Picture) -> npt.NDArray[np.int64]:
-    """The largest difference between the pixels of each box, in red, green or blue levels."""
-    x0, y0, x1, y1 = boxes
-    rows = y1 - y0
-    owner = np.repeat(np.arange(len(rows)), rows)
-    line = np.arange(len(owner)) - _starts(rows)[owner] + y0[owner]
-    width = picture.pixels.shape[1]
-    pixels = picture.pixels.reshape(-1, 3)[_runs(line * width + x0[owner], (x1 - x0)[owner])]
-    starts = _starts(rows * (x1 - x0))
-    most, least = np.maximum.reduceat(pixels, starts), np.minimum.reduceat(pixels, starts)
-    contrasts: npt.NDArray[np.int64] = (most.astype(np.int64) - least).max(axis=1)
-    return contrasts
+class VisibleText(NamedTuple):
+    """The text of a page that a reader can see."""
+
+    blocks: list[dict[str, Any]]  # from MuPDF, without hidden spans
+    hidden: frozenset[int] = frozenset()  # the indexes of the hidden spans among all spans of the page
+    problem: str = ""  # a message about the hidden text
+    checked: bool = True  # False: it takes too much work to draw, so some hidden text may be left
 
 
-def _frames_alike(spans: Sequence[Span], boxes: Boxes, picture: Picture) -> npt.NDArray[np.float64]:
-    """The share of pixels along the edges of each span's box that have the span's colour."""
-    x0, y0, x1, y1 = boxes
-    line = picture.pixels.shape[1]
-    wide, high = x1 - x0, y1 - y0
-    corner = y0 * line + x0
-    begins = np.stack([corner, (y1 - 1) * line + x0, corner, corner + wide - 1], axis=1).ravel()
-    sizes = np.stack([wide, wide, high, high], axis=1).ravel()
-    strides = np.tile([1, 1, line, line], len(spans))
-    pixels = picture.pixels.reshape(-1, 3)[_runs(begins, sizes, strides)].astype(np.int16)
-    around = 2 * (wide + high)
-    colours = np.array([(*span.colour, span.opacity) for span in spans], np.int16).repeat(around, axis=0)
-    alike = np.abs(pixels - colours[:, :3]).max(axis=1) * (colours[:, 3] / 255) < SAME_COLOUR
-    shares: npt.NDArray[np.float64] = np.add.reduceat(alike.astype(np.int64), _starts(around)) / around
-    return shares
+def visible_text(page: Any, work: SearchWork) -> VisibleText:
+    """The text of a page without text that no reader can see."""
+    started = time.process_time()
+    blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractDICT()["blocks"]
+    spans = list(_spans(blocks))
+    work.begin_page(time.process_time() - started > _BUSY_S)
+    # One display list for all pictures of the page. Text extracted from a display list would lack some spaces.
+    draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, work), partial(images, page)
+    reasons = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
+    for span, text in zip(spans, texts(page, spans), strict=True):
+        span["text"] = text
+    if not reasons:
+        return VisibleText(blocks, checked=work.checked)
+    hidden = {id(spans[index]) for index in reasons}
+    left_out = ["".join(s["text"] for s in line["spans"] if id(s) in hidden) for line in lines(blocks)]
+    for line in lines(blocks):
+        line["spans"] = [span for span in line["spans"] if id(span) not in hidden]
+    problem = summarise_hidden(left_out, "".join(line_text(line) for line in lines(blocks)), reasons.values())
+    return VisibleText(blocks, frozenset(reasons), problem, work.checked)
 
 
-def _starts(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The start of each run when runs of these sizes are concatenated."""
-    return np.cumsum(sizes) - sizes
+def _span(span: Mapping[str, Any]) -> Span:
+    mupdf = pymupdf().mupdf
+    flags, colour = span["char_flags"], span["color"]
+    clipped, stroked = bool(flags & mupdf.FZ_STEXT_CLIPPED), bool(flags & mupdf.FZ_STEXT_STROKED)
+    return Span(
+        span["bbox"],
+        span["text"],
+        span["size"],
+        (colour >> 16 & 255, colour >> 8 & 255, colour & 255),
+        255 if clipped else span["alpha"],  # MuPDF reports 0 for letters used as a clip path
+        clipped or stroked or bool(flags & mupdf.FZ_STEXT_FILLED),
+        not (clipped or stroked),
+    )
 
 
-def _runs(
-    begins: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], strides: npt.NDArray[np.int64] | int = 1
-) -> npt.NDArray[np.int64]:
-    """The numbers begin, begin + stride, ... of each run, concatenated."""
-    inside = np.arange(int(sizes.sum())) - np.repeat(_starts(sizes), sizes)
-    runs: npt.NDArray[np.int64] = np.repeat(begins, sizes) + inside * np.repeat(strides * np.ones_like(sizes), sizes)
-    return runs
-
-
-def _piece_count(span: Span) -> int:
-    """How many pieces a span is checked in."""
-    x0, y0, x1, y1 = span.rect
-    width, height = x1 - x0, y1 - y0
-    return max(1, round(max(width, height) / (_PIECE * max(span.size, min(width, height)))))
-
-
-def split_span(span: Span) -> list[Rect]:
-    """A span's box, split into equal pieces along its line."""
-    x0, y0, x1, y1 = span.rect
-    width, height = x1 - x0, y1 - y0
-    count = _piece_count(span)
-    if count < 2:
-        return [span.rect]
-    if width > height:
-        return [(x0 + width * n / count, y0, x0 + width * (n + 1) / count, y1) for n in range(count)]
-    return [(x0, y0 + height * n / count, x1, y0 + height * (n + 1) / count) for n in range(count)]
-
-
-def bands(boxes: Iterable[Rect], scale: float, page: PixelRect) -> list[PixelRect]:
-    """The parts of a page, in pixels, that contain all these boxes (in points), from top to bottom.
-
-    Drawing only these skips pictures and figures without text, which take the longest.
-    """
-    bands_in_points: list[Rect] = []
-    for x0, y0, x1, y1 in sorted(boxes, key=lambda box: box[1]):
-        if bands_in_points and y0 < bands_in_points[-1][3] + _ROW_GAP:
-            left, top, right, bottom = bands_in_points[-1]
-            bands_in_points[-1] = min(left, x0), top, max(right, x1), max(bottom, y1)
+def _draw(
+    display_list: Callable[[], Any], page_rect: Any, work: SearchWork, scale: float, part: Rect | None = None,
+    boxes: Sequence[Rect] = (),
+) -> Picture | None:  # fmt: skip
+    """Draw a page or a part of it; None if that fails or takes too much work. See View."""
+    mupdf = pymupdf()
+    try:
+        area = mupdf.Rect(part or page_rect) & page_rect
+        scale = min(scale, (_MAX_PIXELS / abs(area)) ** 0.5)
+        picture_area = (area * mupdf.Matrix(scale, scale)).round()
+        parts = [mupdf.IRect(band) for band in bands(boxes, scale, tuple(picture_area))] if boxes else [picture_area]
+        if not work.take(sum(strip.width * strip.height for strip in parts)):
+            return None
+        pixels = np.full((picture_area.height, picture_area.width, 3), 255, np.uint8)
+        cpu_s = work.cpu_s
+        if boxes and not work.is_busy:
+            if work.is_too_slow(0.0):
+                return None
+            with work.drawing():
+                for strip in parts:
+                    _paint(pixels, picture_area, display_list(), scale, strip)
+            needed = 2 * (work.cpu_s - cpu_s)
         else:
-            bands_in_points.append((x0, y0, x1, y1))
-    parts = []
-    for x0, y0, x1, y1 in bands_in_points:
-        left = min(max(math.floor(x0 * scale) - _MARGIN, page[0]), page[2] - 1)
-        top = min(max(math.floor(y0 * scale) - _MARGIN, page[1]), page[3] - 1)
-        right, bottom = min(math.ceil(x1 * scale) + _MARGIN, page[2]), min(math.ceil(y1 * scale) + _MARGIN, page[3])
-        parts.append((left, top, max(right, left + 1), max(bottom, top + 1)))
-    return parts
+            needed, top = 0.0, picture_area.y0
+            rows = max(1, int(picture_area.height * _FIRST_STRIP)) if work.is_busy else picture_area.height
+            while top < picture_area.y1:
+                if work.is_too_slow(needed):
+                    return None
+                cpu_s = work.cpu_s
+                strip = mupdf.IRect(picture_area.x0, top, picture_area.x1, min(top + rows, picture_area.y1))
+                with work.drawing():
+                    _paint(pixels, picture_area, display_list(), scale, strip)
+                top, rows = strip.y1, strip.y1 - picture_area.y0
+                needed = 2 * (work.cpu_s - cpu_s)
+        work.is_busy = work.is_busy or needed > _SLOW_S  # for the next picture, which is sharper
+        return Picture(pixels, scale, (picture_area.x0 / scale, picture_area.y0 / scale))
+    except Exception:  # including MemoryError: the text was read and must not be lost because of a picture
+        work.checked = False
+        return None
 
 
-def inner_pixels(rect: Rect, picture: Picture) -> PixelRect:
-    """The pixels of a box without its edges, which neighbours and rules may touch. At least one pixel."""
-    left, top, right, bottom = _inner_boxes(np.array([rect]), picture)[:, 0].tolist()
-    return left, top, right, bottom
+def _paint(pixels: Any, picture_area: Any, display_list: Any, scale: float, strip: Any) -> None:
+    """Draw one strip of the page into the pixels of the whole picture."""
+    mupdf = pymupdf()
+    matrix = mupdf.Matrix(scale, scale)
+    pixmap = display_list.get_pixmap(matrix=matrix, colorspace=mupdf.csRGB, alpha=0, clip=mupdf.Rect(strip) * ~matrix)
+    rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
+    left, top = pixmap.x - picture_area.x0, pixmap.y - picture_area.y0
+    target = pixels[top : top + pixmap.height, left : left + pixmap.width]
+    target[:] = rows[:, : 3 * pixmap.width].reshape(pixmap.height, pixmap.width, 3)
 
 
-def _inner_boxes(rects: npt.NDArray[np.float64], picture: Picture) -> Boxes:
-    """inner_pixels for many boxes (count x 4)."""
-    x0, y0, x1, y1 = (rects - np.tile(picture.corner, 2)).T
-    edge = 0.2 * np.minimum(x1 - x0, y1 - y0)
-    height, width = picture.pixels.shape[:2]
-    corners = np.stack([x0 + edge, y0 + edge, x1 - edge, y1 - edge]) * picture.scale
-    left, top, right, bottom = corners.astype(np.int64)  # towards zero
-    left, top = np.clip(left, 0, width - 1), np.clip(top, 0, height - 1)
-    right, bottom = np.minimum(np.maximum(right, left) + 1, width), np.minimum(np.maximum(bottom, top) + 1, height)
-    return np.stack([left, top, right, bottom])
+def lines(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The lines of MuPDF's blocks."""
+    for block in blocks:
+        yield from block.get("lines", ())
 
 
-def _outer_boxes(rects: npt.NDArray[np.float64], picture: Picture) -> Boxes:
-    """The pixels of many boxes (count x 4), edges included."""
-    height, width = picture.pixels.shape[:2]
-    x0, y0, x1, y1 = np.rint((rects - np.tile(picture.corner, 2)).T * picture.scale).astype(np.int64)
-    x0, y0 = np.clip(x0, 0, width - 1), np.clip(y0, 0, height - 1)
-    return np.stack([x0, y0, np.maximum(np.minimum(x1, width), x0 + 1), np.maximum(np.minimum(y1, height), y0 + 1)])
-
-
-def crop(rect: PixelRect, picture: Picture) -> Pixels:
-    x0, y0, x1, y1 = rect
-    return picture.pixels[y0:y1, x0:x1]
-
-
-def frame_pixels(rect: Rect, picture: Picture) -> npt.NDArray[np.uint8]:
-    """The colours of the pixels along the edges of a box: count x 3."""
-    x0, y0, x1, y1 = _outer_boxes(np.array([rect]), picture)[:, 0].tolist()
-    box = picture.pixels[y0:y1, x0:x1]
-    return np.concatenate([box[0], box[-1], box[:, 0], box[:, -1]])
-
-
-def contrast(pixels: Pixels) -> int:
-    """The largest difference between the pixels, in red, green or blue levels."""
-    colours = pixels.reshape(-1, 3)
-    return int((colours.max(axis=0).astype(int) - colours.min(axis=0)).max())
-
-
-# Finds text on a page that no reader can see, from its position and style and a picture of the page.
-#
-# A PDF can contain text that programs read and people do not, which can smuggle instructions for a model into a paper.
-# Hidden text is recognised by its style (invisible, tiny) and by the picture of the page: where there is text there
-# must be ink, and letters in the colour of their background leave none. Pure; no PDF library.
+def line_text(line: Mapping[str, Any]) -> str:
+    """The text of a line from MuPDF."""
+    return "".join(span["text"] for span in line["spans"])
 
 
 class View(Protocol):
@@ -509,13 +447,232 @@ def _colour_name(colour: Colour) -> str:
     return "black" if max(colour) < SAME_COLOUR else ""
 
 
-# Glyphs whose code is no readable character: decoded by the encoding of their font, or marked as unreadable.
-#
+class Span(NamedTuple):
+    """Text drawn in one style."""
+
+    rect: Rect
+    text: str
+    size: float  # points
+    colour: Colour
+    opacity: int  # 0 to 255
+    painted: bool  # False: drawn in a mode that leaves no ink
+    solid: bool = True  # False: outlined or filled with a pattern, so its colour is not what a reader sees
+
+
+class Picture(NamedTuple):
+    """A page, or a part of it, as a reader sees it."""
+
+    pixels: Pixels
+    scale: float  # pixels per point
+    corner: tuple[float, float] = (0.0, 0.0)  # of the part: left and top on the page, in points
+
+
+# Colours closer than this, of 255 levels, look the same: white on 94 % grey cannot be read.
+SAME_COLOUR = 16
+# A span is checked in pieces of this many times its type size, because a dark box may cover only part of it.
+_PIECE = 10
+# In the first check, text is visible if its pixels differ by this many levels, and their mean by this many from its
+# colour.
+_MIN_IMAGE_CONTRAST, _MIN_DISTANCE = 48, 140
+# Text may have the colour of its background if this share of the (blurred) pixels around its box has that colour.
+_MIN_FRAME_SHARE = 0.4
+# Rows of text farther apart than this, in points, are drawn separately: there may be a picture between them.
+_ROW_GAP = 12.0
+# Pixels to draw around a box, because its coordinates are rounded.
+_MARGIN = 2
+# Pixels to process at once; each takes about ten bytes.
+_BATCH = 1_000_000
+
+
+def not_clearly_visible(spans: Sequence[tuple[int, Span]], picture: Picture) -> list[tuple[int, Span]]:
+    """The spans that are not clearly visible, with their indexes.
+
+    A span is clearly visible if one row of pixels through it has contrast and is far from the span's colour on average.
+    Only the green channel is used. This check runs on every span, so it must be fast; it need not be complete.
+    """
+    if not spans:
+        return []
+    values = [(span.colour[1], _piece_count(span), span.solid and span.opacity > 127) for _, span in spans]
+    green, count, is_opaque = np.array(values, np.int64).T
+    x0, y0, x1, y1 = _inner_boxes(np.array([span.rect for _, span in spans]), picture)
+    length = x1 - x0
+    step = np.maximum(2, -(-length // count))
+    parts = np.maximum(1, -(-(length - step // 2) // step))
+    owner = np.repeat(np.arange(len(spans)), parts)
+    first = _starts(parts)
+    begin = (np.arange(len(owner)) - first[owner]) * step[owner]
+    row = (y0 + y1) // 2 * picture.pixels.shape[1] + x0
+    sizes = np.minimum(begin + step[owner], length[owner]) - begin
+    levels = picture.pixels[:, :, 1].ravel()[_runs(row[owner] + begin, sizes)].astype(np.int64)
+    begins = _starts(sizes)
+    spread = np.maximum.reduceat(levels, begins) - np.minimum.reduceat(levels, begins)
+    distance = np.abs(np.add.reduceat(levels, begins) / sizes - green[owner])
+    is_clear = (spread > _MIN_IMAGE_CONTRAST) & (distance > _MIN_DISTANCE)
+    visible = np.logical_and.reduceat(is_clear, first) & (is_opaque > 0) & (length > 1)
+    return [entry for entry, is_visible in zip(spans, visible.tolist(), strict=True) if not is_visible]
+
+
+def find_doubtful(spans: Sequence[tuple[int, Span]], picture: Picture, take: Callable[[int], bool]) -> list[int]:
+    """The indexes of the spans with too little contrast, or on a background of their own colour: check these closely.
+
+    take: called before a number of pixels is compared; the check stops early if it returns False.
+    """
+    parts = [(index, span, piece) for index, span in spans for piece in split_span(span)]
+    doubtful: dict[int, None] = {}  # an ordered set
+    if not parts:
+        return []
+    rects = np.array([piece for *_, piece in parts])
+    inner, outer = _inner_boxes(rects, picture), _outer_boxes(rects, picture)
+    areas = np.cumsum((inner[2] - inner[0]) * (inner[3] - inner[1]))
+    begin = 0
+    while begin < len(parts):
+        # in batches, to limit memory
+        before = int(areas[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(areas, before + _BATCH)))
+        if not take(int(areas[end - 1]) - before):
+            break
+        batch = parts[begin:end]
+        faint = _contrasts(inner[:, begin:end], picture) < _MIN_IMAGE_CONTRAST / 2
+        alike = _frames_alike([span for _, span, _ in batch], outer[:, begin:end], picture) >= _MIN_FRAME_SHARE
+        is_solid = np.array([span.solid for _, span, _ in batch])
+        doubtful.update((batch[n][0], None) for n in np.flatnonzero(faint | (is_solid & alike)).tolist())
+        begin = end
+    return list(doubtful)
+
+
+def _contrasts(boxes: Boxes, picture: Picture) -> npt.NDArray[np.int64]:
+    """The largest difference between the pixels of each box, in red, green or blue levels."""
+    x0, y0, x1, y1 = boxes
+    rows = y1 - y0
+    owner = np.repeat(np.arange(len(rows)), rows)
+    line = np.arange(len(owner)) - _starts(rows)[owner] + y0[owner]
+    width = picture.pixels.shape[1]
+    pixels = picture.pixels.reshape(-1, 3)[_runs(line * width + x0[owner], (x1 - x0)[owner])]
+    starts = _starts(rows * (x1 - x0))
+    most, least = np.maximum.reduceat(pixels, starts), np.minimum.reduceat(pixels, starts)
+    contrasts: npt.NDArray[np.int64] = (most.astype(np.int64) - least).max(axis=1)
+    return contrasts
+
+
+def _frames_alike(spans: Sequence[Span], boxes: Boxes, picture: Picture) -> npt.NDArray[np.float64]:
+    """The share of pixels along the edges of each span's box that have the span's colour."""
+    x0, y0, x1, y1 = boxes
+    line = picture.pixels.shape[1]
+    wide, high = x1 - x0, y1 - y0
+    corner = y0 * line + x0
+    begins = np.stack([corner, (y1 - 1) * line + x0, corner, corner + wide - 1], axis=1).ravel()
+    sizes = np.stack([wide, wide, high, high], axis=1).ravel()
+    strides = np.tile([1, 1, line, line], len(spans))
+    pixels = picture.pixels.reshape(-1, 3)[_runs(begins, sizes, strides)].astype(np.int16)
+    around = 2 * (wide + high)
+    colours = np.array([(*span.colour, span.opacity) for span in spans], np.int16).repeat(around, axis=0)
+    alike = np.abs(pixels - colours[:, :3]).max(axis=1) * (colours[:, 3] / 255) < SAME_COLOUR
+    shares: npt.NDArray[np.float64] = np.add.reduceat(alike.astype(np.int64), _starts(around)) / around
+    return shares
+
+
+def _starts(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The start of each run when runs of these sizes are concatenated."""
+    return np.cumsum(sizes) - sizes
+
+
+def _runs(
+    begins: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], strides: npt.NDArray[np.int64] | int = 1
+) -> npt.NDArray[np.int64]:
+    """The numbers begin, begin + stride, ... of each run, concatenated."""
+    inside = np.arange(int(sizes.sum())) - np.repeat(_starts(sizes), sizes)
+    runs: npt.NDArray[np.int64] = np.repeat(begins, sizes) + inside * np.repeat(strides * np.ones_like(sizes), sizes)
+    return runs
+
+
+def _piece_count(span: Span) -> int:
+    """How many pieces a span is checked in."""
+    x0, y0, x1, y1 = span.rect
+    width, height = x1 - x0, y1 - y0
+    return max(1, round(max(width, height) / (_PIECE * max(span.size, min(width, height)))))
+
+
+def split_span(span: Span) -> list[Rect]:
+    """A span's box, split into equal pieces along its line."""
+    x0, y0, x1, y1 = span.rect
+    width, height = x1 - x0, y1 - y0
+    count = _piece_count(span)
+    if count < 2:
+        return [span.rect]
+    if width > height:
+        return [(x0 + width * n / count, y0, x0 + width * (n + 1) / count, y1) for n in range(count)]
+    return [(x0, y0 + height * n / count, x1, y0 + height * (n + 1) / count) for n in range(count)]
+
+
+def bands(boxes: Iterable[Rect], scale: float, page: PixelRect) -> list[PixelRect]:
+    """The parts of a page, in pixels, that contain all these boxes (in points), from top to bottom.
+
+    Drawing only these skips pictures and figures without text, which take the longest.
+    """
+    bands_in_points: list[Rect] = []
+    for x0, y0, x1, y1 in sorted(boxes, key=lambda box: box[1]):
+        if bands_in_points and y0 < bands_in_points[-1][3] + _ROW_GAP:
+            left, top, right, bottom = bands_in_points[-1]
+            bands_in_points[-1] = min(left, x0), top, max(right, x1), max(bottom, y1)
+        else:
+            bands_in_points.append((x0, y0, x1, y1))
+    parts = []
+    for x0, y0, x1, y1 in bands_in_points:
+        left = min(max(math.floor(x0 * scale) - _MARGIN, page[0]), page[2] - 1)
+        top = min(max(math.floor(y0 * scale) - _MARGIN, page[1]), page[3] - 1)
+        right, bottom = min(math.ceil(x1 * scale) + _MARGIN, page[2]), min(math.ceil(y1 * scale) + _MARGIN, page[3])
+        parts.append((left, top, max(right, left + 1), max(bottom, top + 1)))
+    return parts
+
+
+def inner_pixels(rect: Rect, picture: Picture) -> PixelRect:
+    """The pixels of a box without its edges, which neighbours and rules may touch. At least one pixel."""
+    left, top, right, bottom = _inner_boxes(np.array([rect]), picture)[:, 0].tolist()
+    return left, top, right, bottom
+
+
+def _inner_boxes(rects: npt.NDArray[np.float64], picture: Picture) -> Boxes:
+    """inner_pixels for many boxes (count x 4)."""
+    x0, y0, x1, y1 = (rects - np.tile(picture.corner, 2)).T
+    edge = 0.2 * np.minimum(x1 - x0, y1 - y0)
+    height, width = picture.pixels.shape[:2]
+    corners = np.stack([x0 + edge, y0 + edge, x1 - edge, y1 - edge]) * picture.scale
+    left, top, right, bottom = corners.astype(np.int64)  # towards zero
+    left, top = np.clip(left, 0, width - 1), np.clip(top, 0, height - 1)
+    right, bottom = np.minimum(np.maximum(right, left) + 1, width), np.minimum(np.maximum(bottom, top) + 1, height)
+    return np.stack([left, top, right, bottom])
+
+
+def _outer_boxes(rects: npt.NDArray[np.float64], picture: Picture) -> Boxes:
+    """The pixels of many boxes (count x 4), edges included."""
+    height, width = picture.pixels.shape[:2]
+    x0, y0, x1, y1 = np.rint((rects - np.tile(picture.corner, 2)).T * picture.scale).astype(np.int64)
+    x0, y0 = np.clip(x0, 0, width - 1), np.clip(y0, 0, height - 1)
+    return np.stack([x0, y0, np.maximum(np.minimum(x1, width), x0 + 1), np.maximum(np.minimum(y1, height), y0 + 1)])
+
+
+def crop(rect: PixelRect, picture: Picture) -> Pixels:
+    x0, y0, x1, y1 = rect
+    return picture.pixels[y0:y1, x0:x1]
+
+
+def frame_pixels(rect: Rect, picture: Picture) -> npt.NDArray[np.uint8]:
+    """The colours of the pixels along the edges of a box: count x 3."""
+    x0, y0, x1, y1 = _outer_boxes(np.array([rect]), picture)[:, 0].tolist()
+    box = picture.pixels[y0:y1, x0:x1]
+    return np.concatenate([box[0], box[-1], box[:, 0], box[:, -1]])
+
+
+def contrast(pixels: Pixels) -> int:
+    """The largest difference between the pixels, in red, green or blue levels."""
+    colours = pixels.reshape(-1, 3)
+    return int((colours.max(axis=0).astype(int) - colours.min(axis=0)).max())
+
+
 # A font without a map to Unicode yields a control or private-use character for a glyph that a reader sees: the tick in
 # a box, a bracket, a letter of a formula. Cleaning drops such characters, and a ticked "☐" would become an empty box.
-# So a character that leaves ink and cannot be decoded becomes U+FFFD, the replacement character. One that leaves no
-# ink, such as a mark of a typesetting program, is left to cleaning.
-
+# So glyphs are decoded by the encoding of their font, and a character that leaves ink and cannot be decoded becomes
+# U+FFFD. One that leaves no ink, such as a mark of a typesetting program, is left to cleaning.
 UNREADABLE = "\ufffd"
 # Control characters, private use, noncharacters. Left out: the bullets of Symbol and Wingdings, which cleaning decodes,
 # and Adobe's pieces of tall brackets (U+F8E5 to U+F8FE), which would repeat on each line of a formula.
@@ -578,13 +735,12 @@ def _signs_of(font: str) -> Mapping[str, str]:
 def _inked(page: Any) -> frozenset[_Place]:
     """The places of the unreadable characters that leave ink."""
     places = set()
-    for block in _extract(page, pymupdf().TEXT_ACCURATE_BBOXES):
-        for line in block.get("lines", ()):
-            is_level = abs(line["dir"][0]) > abs(line["dir"][1])
-            for letter in (letter for span in line["spans"] for letter in span["chars"]):
-                x0, y0, x1, y1 = letter["bbox"]
-                if _NO_SIGN.match(letter["c"]) and (y1 - y0 if is_level else x1 - x0) > _MIN_INK:
-                    places.add(_place(letter))
+    for line in lines(_extract(page, pymupdf().TEXT_ACCURATE_BBOXES)):
+        is_level = abs(line["dir"][0]) > abs(line["dir"][1])
+        for letter in (letter for span in line["spans"] for letter in span["chars"]):
+            x0, y0, x1, y1 = letter["bbox"]
+            if _NO_SIGN.match(letter["c"]) and (y1 - y0 if is_level else x1 - x0) > _MIN_INK:
+                places.add(_place(letter))
     return frozenset(places)
 
 
@@ -600,172 +756,5 @@ def _extract(page: Any, extra_flags: int) -> list[dict[str, Any]]:
 
 
 def _spans(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    for block in blocks:
-        for line in block.get("lines", ()):
-            yield from line["spans"]
-
-
-# The most pixels to draw of one page; each takes three bytes.
-_MAX_PIXELS = 4_000_000
-# The most pixels to draw and compare in one file: 190 scanned A4 pages, or 3,000 printed ones. It takes 20 to 50 s.
-_FILE_PIXELS = 400_000_000
-# The most seconds of processor time to draw one file, far more than an ordinary file takes
-_DRAW_CPU_S = 75.0
-# MuPDF cannot be interrupted while it draws. A page whose text takes _BUSY_S to extract has thousands of objects and is
-# drawn in strips: the first is this share of the page, each further one as high as all before it, while time is left.
-# The same holds if the coarse picture of a page takes half of _SLOW_S.
-_BUSY_S, _SLOW_S, _FIRST_STRIP = 0.05, 1.0, 1 / 64
-
-
-class SearchWork:
-    """The work of searching the pages of a file for hidden text, counted in pixels.
-
-    A count stops at the same place on every computer, however busy it is. Only drawings that are slow on purpose also
-    reach the limit on processor time.
-    """
-
-    pixels = 0  # drawn and compared
-    cpu_s = 0.0  # spent on drawing
-    is_busy = False  # the current page is drawn in strips
-    checked = True  # whether the current page was checked completely
-
-    def begin_page(self, is_busy: bool) -> None:
-        self.is_busy, self.checked = is_busy, True
-
-    def take(self, pixels: int) -> bool:
-        """Whether this many pixels may be drawn or compared; if so, they are counted."""
-        if self.pixels + pixels > _FILE_PIXELS:
-            self.pixels = _FILE_PIXELS
-            self.checked = False
-            return False
-        self.pixels += pixels
-        return True
-
-    @contextmanager
-    def drawing(self) -> Iterator[None]:
-        """Counts the processor time of what is drawn inside."""
-        started = time.process_time()
-        try:
-            yield
-        finally:
-            self.cpu_s += time.process_time() - started
-
-    def is_too_slow(self, cpu_s: float) -> bool:
-        """Whether a drawing that needs this much processor time must be left out."""
-        if self.cpu_s + cpu_s > _DRAW_CPU_S:
-            self.checked = False
-        return self.cpu_s + cpu_s > _DRAW_CPU_S
-
-
-def images(page: Any) -> list[Rect]:
-    """The boxes of the pictures on a page, clipped to it. Without TEXT_CLIP, MuPDF drops those that cross its edge."""
-    flags = pymupdf().TEXT_PRESERVE_IMAGES | pymupdf().TEXT_CLIP
-    return [tuple(block[:4]) for block in page.get_textpage(flags=flags).extractBLOCKS() if block[6] == 1]
-
-
-class VisibleText(NamedTuple):
-    """The text of a page that a reader can see."""
-
-    blocks: list[dict[str, Any]]  # from MuPDF, without hidden spans
-    hidden: frozenset[int] = frozenset()  # the indexes of the hidden spans among all spans of the page
-    problem: str = ""  # a message about the hidden text
-    checked: bool = True  # False: it takes too much work to draw, so some hidden text may be left
-
-
-def visible_text(page: Any, work: SearchWork) -> VisibleText:
-    """The text of a page without text that no reader can see."""
-    started = time.process_time()
-    blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractDICT()["blocks"]
-    spans = [span for line in lines(blocks) for span in line["spans"]]
-    work.begin_page(time.process_time() - started > _BUSY_S)
-    # One display list for all pictures of the page. Text extracted from a display list would lack some spaces.
-    draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, work), partial(images, page)
-    reasons = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
-    for span, text in zip(spans, texts(page, spans), strict=True):
-        span["text"] = text
-    if not reasons:
-        return VisibleText(blocks, checked=work.checked)
-    hidden = {id(spans[index]) for index in reasons}
-    left_out = ["".join(s["text"] for s in line["spans"] if id(s) in hidden) for line in lines(blocks)]
     for line in lines(blocks):
-        line["spans"] = [span for span in line["spans"] if id(span) not in hidden]
-    problem = summarise_hidden(left_out, "".join(line_text(line) for line in lines(blocks)), reasons.values())
-    return VisibleText(blocks, frozenset(reasons), problem, work.checked)
-
-
-def _span(span: Mapping[str, Any]) -> Span:
-    mupdf = pymupdf().mupdf
-    flags, colour = span["char_flags"], span["color"]
-    clipped, stroked = bool(flags & mupdf.FZ_STEXT_CLIPPED), bool(flags & mupdf.FZ_STEXT_STROKED)
-    return Span(
-        span["bbox"],
-        span["text"],
-        span["size"],
-        (colour >> 16 & 255, colour >> 8 & 255, colour & 255),
-        255 if clipped else span["alpha"],  # MuPDF reports 0 for letters used as a clip path
-        clipped or stroked or bool(flags & mupdf.FZ_STEXT_FILLED),
-        not (clipped or stroked),
-    )
-
-
-def _draw(
-    display_list: Callable[[], Any], page_rect: Any, work: SearchWork, scale: float, part: Rect | None = None,
-    boxes: Sequence[Rect] = (),
-) -> Picture | None:  # fmt: skip
-    """Draw a page or a part of it; None if that fails or takes too much work. See hidden_text.View."""
-    mupdf = pymupdf()
-    try:
-        area = mupdf.Rect(part or page_rect) & page_rect
-        scale = min(scale, (_MAX_PIXELS / abs(area)) ** 0.5)
-        picture_area = (area * mupdf.Matrix(scale, scale)).round()
-        parts = [mupdf.IRect(band) for band in bands(boxes, scale, tuple(picture_area))] if boxes else [picture_area]
-        if not work.take(sum(strip.width * strip.height for strip in parts)):
-            return None
-        pixels = np.full((picture_area.height, picture_area.width, 3), 255, np.uint8)
-        cpu_s = work.cpu_s
-        if boxes and not work.is_busy:
-            if work.is_too_slow(0.0):
-                return None
-            with work.drawing():
-                for strip in parts:
-                    _paint(pixels, picture_area, display_list(), scale, strip)
-            needed = 2 * (work.cpu_s - cpu_s)
-        else:
-            needed, top = 0.0, picture_area.y0
-            rows = max(1, int(picture_area.height * _FIRST_STRIP)) if work.is_busy else picture_area.height
-            while top < picture_area.y1:
-                if work.is_too_slow(needed):
-                    return None
-                cpu_s = work.cpu_s
-                strip = mupdf.IRect(picture_area.x0, top, picture_area.x1, min(top + rows, picture_area.y1))
-                with work.drawing():
-                    _paint(pixels, picture_area, display_list(), scale, strip)
-                top, rows = strip.y1, strip.y1 - picture_area.y0
-                needed = 2 * (work.cpu_s - cpu_s)
-        work.is_busy = work.is_busy or needed > _SLOW_S  # for the next picture, which is sharper
-        return Picture(pixels, scale, (picture_area.x0 / scale, picture_area.y0 / scale))
-    except Exception:  # including MemoryError: the text was read and must not be lost because of a picture
-        work.checked = False
-        return None
-
-
-def _paint(pixels: Any, picture_area: Any, display_list: Any, scale: float, strip: Any) -> None:
-    """Draw one strip of the page into the pixels of the whole picture."""
-    mupdf = pymupdf()
-    matrix = mupdf.Matrix(scale, scale)
-    pixmap = display_list.get_pixmap(matrix=matrix, colorspace=mupdf.csRGB, alpha=0, clip=mupdf.Rect(strip) * ~matrix)
-    rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
-    left, top = pixmap.x - picture_area.x0, pixmap.y - picture_area.y0
-    target = pixels[top : top + pixmap.height, left : left + pixmap.width]
-    target[:] = rows[:, : 3 * pixmap.width].reshape(pixmap.height, pixmap.width, 3)
-
-
-def lines(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The lines of MuPDF's blocks."""
-    for block in blocks:
-        yield from block.get("lines", ())
-
-
-def line_text(line: Mapping[str, Any]) -> str:
-    """The text of a line from MuPDF."""
-    return "".join(span["text"] for span in line["spans"])
+        yield from line["spans"]

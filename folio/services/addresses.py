@@ -1,6 +1,6 @@
-"""Which addresses on the internet Folio may ask: the services, the hosts that it takes PDFs from, and how often.
+"""Which internet addresses Folio may contact, and how often: the services, and the hosts of PDFs.
 
-A server on this computer may stand in for all of them (SOURCES_STAND_IN), which is what the tests do.
+A server on this computer can stand in for all of them (SOURCES_STAND_IN), as in the tests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _APIS: dict[Service, str] = {
     "crossref": "https://api.crossref.org",
     "unpaywall": "https://api.unpaywall.org/v2",
 }
-# Requests, and the seconds in which so many may be sent, as each service asks for:
+# Number of requests, and the window in seconds, within the limits that each service publishes:
 # https://info.arxiv.org/help/api/tou.html, https://docs.openalex.org (10 a second), https://api.semanticscholar.org
 # (1 a second with a key), https://api.crossref.org (5 a second), https://unpaywall.org/products/api (100,000 a day)
 RATES: dict[Service, tuple[int, float]] = {
@@ -34,7 +34,7 @@ RATES: dict[Service, tuple[int, float]] = {
     "crossref": (4, 1.0),
     "unpaywall": (1, 1.0),
 }
-PDF_RATE = (1, 1.0)  # of each host
+PDF_RATE = (1, 1.0)  # for each host
 NAMES: dict[Service, str] = {
     "arxiv": "arXiv",
     "openalex": "OpenAlex",
@@ -42,7 +42,7 @@ NAMES: dict[Service, str] = {
     "crossref": "Crossref",
     "unpaywall": "Unpaywall",
 }
-# Hosts that a link to a PDF may begin with: repositories, and publishers with open articles. Their subdomains too.
+# Hosts of PDFs, with their subdomains: repositories, and publishers with open articles
 _PDF_HOSTS = frozenset(
     """arxiv.org doi.org biorxiv.org medrxiv.org chemrxiv.org europepmc.org ncbi.nlm.nih.gov zenodo.org hal.science
     osf.io eartharxiv.org openreview.net aclanthology.org mlr.press neurips.cc nips.cc jmlr.org thecvf.com usenix.org
@@ -59,8 +59,21 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
+class InternetAccess:
+    """What the settings say about using services on the internet."""
+
+    contact_email: str
+    openalex_key: str = field(repr=False)
+    semanticscholar_key: str = field(repr=False)
+    stand_in: str  # see ServiceAddresses
+    cache_folder: Path
+    largest_mb: int  # megabytes of a PDF
+    is_for_server: bool = False  # whether `folio serve` may use the services without --online
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceAddresses:
-    """Where the services are. stand_in: the address of a server on this computer in place of all; "" for none."""
+    """The addresses of the services. stand_in: a server on this computer that replaces them all; "" for none."""
 
     stand_in: str = ""
 
@@ -76,7 +89,7 @@ class ServiceAddresses:
             )
 
     def api(self, service: Service) -> str:
-        """The address that a service's requests begin with."""
+        """The base address of a service."""
         return f"{self.stand_in.rstrip('/')}/{service}" if self.stand_in else _APIS[service]
 
     def arxiv_pdf(self, identifier: str) -> str:
@@ -84,30 +97,30 @@ class ServiceAddresses:
         return f"{self.stand_in.rstrip('/') if self.stand_in else 'https://arxiv.org'}/pdf/{identifier}"
 
     def require_api(self, url: str) -> None:
-        """Raise SourceError unless an address is one of a service."""
+        """Raise SourceError unless the address belongs to a service."""
         if self._is_stand_in(url):
             return
         host = _https_host(url)
         if self.stand_in or host not in {urlsplit(address).hostname for address in _APIS.values()}:
-            raise _refused(url, "which is no address of the services that Folio asks")
+            raise _refused(url, "which does not belong to a service that Folio uses")
 
     def require_pdf(self, url: str) -> None:
-        """Raise SourceError unless a PDF may be taken from an address."""
+        """Raise SourceError unless Folio may download a PDF from the address."""
         if self._is_stand_in(url):
             return
         host = _https_host(url)
         if self.stand_in or not any(host == known or host.endswith(f".{known}") for known in _PDF_HOSTS):
-            raise _refused(url, "a host that Folio takes no PDFs from", "Download the file by hand, and ingest it.")
+            raise _refused(url, "a host that Folio does not download from", "Download the file by hand, and ingest it.")
 
     def require_redirect(self, url: str) -> None:
-        """Raise SourceError unless a host that PDFs are taken from may send Folio on to an address."""
+        """Raise SourceError unless Folio may follow a redirect of a PDF host to the address."""
         if not self._is_stand_in(url):
             _https_host(url)
             if self.stand_in:
                 raise _refused(url, "which is not the stand-in")
 
     def may_connect(self, host: str, port: int, address: str) -> bool:
-        """Whether a connection may be made to an address that a host's name stands for."""
+        """Whether Folio may connect to an IP address that a host's name resolves to."""
         parts = urlsplit(self.stand_in)
         if self.stand_in:
             return (host, port) == (parts.hostname, parts.port) and ip_address(address).is_loopback
@@ -119,21 +132,21 @@ class ServiceAddresses:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the internet: to no private network, no computer's own, none that wraps such."""
+    """Whether an IP address is on the public internet: not private or local, and not wrapping such an address."""
     try:
-        found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
+        ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped:
-            found = found.ipv4_mapped
-        elif found.sixtofour or found.teredo or found in _NAT64:
+    if isinstance(ip, IPv6Address):
+        if ip.ipv4_mapped:
+            ip = ip.ipv4_mapped
+        elif ip.sixtofour or ip.teredo or ip in _NAT64:
             return False
-    return found.is_global and not found.is_multicast and not found.is_reserved
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
 def host_of(url: str) -> str:
-    """The host of an address, for the reader of a message; "" if it has none."""
+    """The host of an address, for messages; "" if it has none."""
     parts = _split(url)
     return (parts.hostname or "") if parts else ""
 
@@ -141,40 +154,24 @@ def host_of(url: str) -> str:
 def _split(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError for one that is no number
+        _ = parts.port  # raises ValueError if the port is not a number
     except ValueError:
         return None
     return parts
 
 
 def _https_host(url: str) -> str:
-    """The host of an https address without a user, a password or a port of its own. Raises SourceError."""
+    """The host of an https address. Raises SourceError if the address has a user, a password or another port."""
     parts = _split(url)
-    # Other libraries read a backslash or a space in another way than this one.
+    # Other libraries interpret a backslash or a space differently from this one.
     if parts is None or not _HOST.fullmatch(parts.hostname or "") or not _PLAIN.fullmatch(url):
-        raise _refused(url, "which is no address")
+        raise _refused(url, "which is not an address")
     if parts.scheme != "https":
         raise _refused(url, "which is not https")
     if parts.port not in (None, 443) or "@" in parts.netloc:
-        raise _refused(url, "which has a port or a name of its own")
+        raise _refused(url, "which has a user name or an unusual port")
     return (parts.hostname or "").rstrip(".").lower()
 
 
 def _refused(url: str, why: str, remedy: str = "Nothing was sent there.") -> SourceError:
     return SourceError(f"Not asked: {url[:200]}, {why}.", remedy)
-
-
-# What the settings say about asking services on the internet, as values. Opens nothing.
-
-
-@dataclass(frozen=True, slots=True)
-class InternetAccess:
-    """What the services are asked with."""
-
-    contact_email: str
-    openalex_key: str = field(repr=False)
-    semanticscholar_key: str = field(repr=False)
-    stand_in: str  # the address of a server on this computer in place of all services; "" for none
-    cache_folder: Path
-    largest_mb: int  # megabytes of a PDF
-    is_for_server: bool = False  # whether `folio serve` may use it without being told so at its start

@@ -1,4 +1,4 @@
-"""What the services' answers are made of: texts, names, addresses and numbers, checked and bounded. Pure."""
+"""Checked, bounded fields for parsing the replies of all services, and what a search asks of them. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pydantic import (
 from folio.errors import SourceError
 from folio.text import one_line
 
-MOST = 5000  # authors or references of a work
+MOST = 5000  # authors or references read of a work
 _LONGEST_TEXT, _LONGEST_LINE = 50_000, 2_000  # characters
 _LONGEST_ADDRESS = 2_000
 _EARLIEST, _LATEST = 1400, 2100  # years
@@ -38,9 +38,24 @@ _ORCID = re.compile(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]")
 
 AnswerT = TypeVar("AnswerT", bound="Part")
 
+Sort = Literal["relevance", "date", "citations"]
+SearchSource = Literal["openalex", "semanticscholar", "arxiv"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A search for works."""
+
+    words: str
+    since: int | None = None  # the first year
+    is_open: bool = False  # only works that can be read without paying
+    min_cited: int = 0  # minimum number of citing works
+    most: int = 20
+    sort: Sort = "relevance"
+
 
 class Part(BaseModel):
-    """A part of an answer. What it does not name is ignored; a field that cannot be read is as if it were missing."""
+    """A part of a reply. Unknown fields are ignored; a malformed field counts as missing."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -55,7 +70,7 @@ class Part(BaseModel):
 
 
 class WorkPart(Part):
-    """A work. One of which neither a title nor an identifier can be read is none."""
+    """A work; validation fails if it has neither a readable title nor an identifier."""
 
     @model_validator(mode="after")
     def _names_a_work(self) -> Self:
@@ -69,7 +84,7 @@ class WorkPart(Part):
 
 
 def clean(text: str, longest: int = _LONGEST_LINE) -> str:
-    """A text on one line, without markup and characters that cannot be stored, cut if it is too long."""
+    """The text on one line, without markup and without characters that cannot be stored, cut to `longest`."""
     bare = _TAG.sub("", html.unescape(_CLOSED_BLOCK.sub(" ", html.unescape(text[: 4 * longest]))))
     whole = bare.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     shown = "".join(" " if unicodedata.category(char) == "Cc" else char for char in unicodedata.normalize("NFC", whole))
@@ -88,7 +103,8 @@ def _number_as_text(value: Any) -> Any:
     return str(value) if type(value) is int else _line(value)
 
 
-def _year(value: Any) -> Any:
+def valid_year(value: Any) -> int | None:
+    """The value if it is a plausible year."""
     return value if type(value) is int and _EARLIEST <= value <= _LATEST else None
 
 
@@ -97,12 +113,11 @@ def _count(value: Any) -> Any:
 
 
 def _address(value: Any) -> Any:
-    """An address as it is, if it is one of the web."""
+    """A web address, unchanged; "" for anything else."""
     if not isinstance(value, str) or len(value) > _LONGEST_ADDRESS or not re.match(r"https?://[^\s]+\Z", value):
         return ""
-    if not value.isprintable():  # halves of characters, which cannot be stored, and what reorders a line
-        return ""
-    return value
+    # Lone surrogates cannot be stored; direction marks reorder a line.
+    return value if value.isprintable() else ""
 
 
 def _bounded(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -111,25 +126,32 @@ def _bounded(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     try:
         return validate(items)
     except ValidationError:
-        found: list[Any] = []
+        readable: list[Any] = []
         for item in items:
             with suppress(ValidationError):
-                found += validate([item])
-        return found
+                readable += validate([item])
+        return readable
 
 
 Line = Annotated[str, BeforeValidator(_line)]
 LongText = Annotated[str, BeforeValidator(_long)]
-Number = Annotated[str, BeforeValidator(_number_as_text)]  # of a volume: "12", "12a"
-Year = Annotated[int | None, BeforeValidator(_year)]
+Number = Annotated[str, BeforeValidator(_number_as_text)]  # a volume or an issue: "12", "12a"
+Year = Annotated[int | None, BeforeValidator(valid_year)]
 Count = Annotated[int | None, BeforeValidator(_count)]
 Address = Annotated[str, BeforeValidator(_address)]
 ItemT = TypeVar("ItemT")
 Bounded = Annotated[list[ItemT], WrapValidator(_bounded), Field(default_factory=list)]
 
 
+def is_found(status: int, name: str) -> bool:
+    """True for status 200, False for 404. Raises SourceError for any other. name: the service."""
+    if status not in (200, 404):
+        raise unreadable(name)
+    return status == 200
+
+
 def parse_json(text: str, name: str) -> Any:
-    """The JSON value of an answer. Raises SourceError. name: of the service."""
+    """The JSON value of a reply. Raises SourceError."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -137,7 +159,7 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def parse_one(model: type[AnswerT], value: Any, name: str) -> AnswerT:
-    """A part of an answer, checked. Raises SourceError."""
+    """A part of a reply, checked. Raises SourceError."""
     try:
         return model.model_validate(value)
     except (ValidationError, RecursionError) as error:
@@ -145,13 +167,13 @@ def parse_one(model: type[AnswerT], value: Any, name: str) -> AnswerT:
 
 
 def parse_all(model: type[AnswerT], values: Any, name: str, most: int) -> list[AnswerT]:
-    """The parts of a list that can be read, at most so many. Raises SourceError if it is no list, or none can be."""
+    """The first `most` readable parts of a list. Raises SourceError if it is not a list, or no part is readable."""
     if not isinstance(values, list):
         raise unreadable(name)
-    found = list(islice(_readable(model, values), most))
-    if values and not found:
+    parts = list(islice(_readable(model, values), most))
+    if values and not parts:
         raise unreadable(name)
-    return found
+    return parts
 
 
 def _readable(model: type[AnswerT], values: Sequence[Any]) -> Iterator[AnswerT]:
@@ -168,25 +190,9 @@ def unreadable(name: str) -> SourceError:
 
 def orcid(text: str) -> str:
     """The ORCID in an address; "" if there is none."""
-    found = _ORCID.search(text)
-    return found.group() if found else ""
+    match = _ORCID.search(text)
+    return match.group() if match else ""
 
 
 def page_range(first: str, last: str) -> str:
     return f"{first}–{last}" if first and last and first != last else first or last
-
-
-# What a search for works asks of a service. Pure.
-
-Sort = Literal["relevance", "date", "citations"]
-SearchSource = Literal["openalex", "semanticscholar", "arxiv"]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
-    words: str
-    since: int | None = None  # the first year
-    is_open: bool = False  # only what somebody may read without paying
-    min_cited: int = 0  # works that cite it, at least
-    most: int = 20
-    sort: Sort = "relevance"

@@ -1,9 +1,12 @@
-"""arXiv's API: works by identifier and by words, from its Atom feeds. https://info.arxiv.org/help/api/user-manual.html"""
+"""arXiv: works by identifier and by words, from Atom feeds. https://info.arxiv.org/help/api/user-manual.html
+
+Also Unpaywall, for the open PDFs of a DOI. https://unpaywall.org/products/api
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from urllib.parse import quote
@@ -25,6 +28,7 @@ from folio.services.answers import (
     Part,
     SearchQuery,
     clean,
+    is_found,
     parse_json,
     parse_one,
     unreadable,
@@ -32,7 +36,8 @@ from folio.services.answers import (
 from folio.services.http import HttpClient
 
 NAME = "arXiv"
-_PAGE = 100  # works in one answer
+UNPAYWALL = "Unpaywall"
+_PAGE = 100  # works in one reply
 _ATOM = {"a": "http://www.w3.org/2005/Atom", "x": "http://arxiv.org/schemas/atom",
          "o": "http://a9.com/-/spec/opensearch/1.1/"}  # fmt: skip
 _LONGEST_TEXT = 50_000  # characters
@@ -44,96 +49,89 @@ _WITHDRAWN = re.compile(
     r"(?:(?:has|have|had)\s+been\s+|is\s+(?:being\s+|now\s+)?|was\s+)?(?:temporarily\s+)?withdrawn\b",
     re.I,
 )
-_WITHDRAWN_ABSTRACT = 1_000  # characters: a longer one is an abstract that begins with the news of an older version
+_WITHDRAWN_ABSTRACT = 1_000  # characters: a longer one is an abstract that first mentions an older version
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
     works: tuple[Work, ...]
-    total: int  # works that there are, on this page and others
+    total: int  # works on all pages
 
 
 @dataclass(frozen=True, slots=True)
 class LatestVersion:
     """The newest version of a work."""
 
-    work: Work  # its identifier has the version
-    updated: str  # the day when it came out, "2021-04-20"; "" if it is not known
-    is_withdrawn: bool  # then it has no PDF
+    work: Work  # its arXiv id includes the version
+    updated: str  # the day it appeared, "2021-04-20"; "" if unknown
+    is_withdrawn: bool  # a withdrawn version has no PDF
 
 
 def latest(client: HttpClient, identifiers: Sequence[str]) -> dict[str, LatestVersion]:
-    """arXiv id (bare_arxiv) -> its newest version, for those that exist. Raises SourceError."""
-    found: list[LatestVersion] = []
-    asked = list(dict.fromkeys(map(bare_arxiv, identifiers)))
-    for start in range(0, len(asked), _PAGE):
-        page = asked[start : start + _PAGE]
-        parameters = {"id_list": ",".join(page), "start": "0", "max_results": str(_PAGE)}
-        found += read_latest(client.get("arxiv", "/query", parameters).text)
-    return {bare_arxiv(each.work.arxiv): each for each in found}
+    """arXiv id (bare_arxiv) -> its newest version, for the ids that exist. Raises SourceError."""
+    feeds = _feeds(client, list(dict.fromkeys(map(bare_arxiv, identifiers))))
+    return {bare_arxiv(version.work.arxiv): version for feed in feeds for version in read_latest(feed)}
 
 
 def by_ids(client: HttpClient, identifiers: Sequence[str]) -> list[Work]:
-    """The works of these arXiv ids that exist; those with a version in that version. Raises SourceError."""
-    found: list[Work] = []
+    """The works of the arXiv ids that exist, in the version that an id names. Raises SourceError."""
+    works = [work for feed in _feeds(client, identifiers) for work in read_feed(feed, client).works]
+    wanted = {bare_arxiv(identifier) for identifier in identifiers}
+    return [work for work in works if bare_arxiv(work.arxiv) in wanted]
+
+
+def _feeds(client: HttpClient, identifiers: Sequence[str]) -> Iterator[str]:
+    """The feeds with these works, page by page."""
     for start in range(0, len(identifiers), _PAGE):
         page = identifiers[start : start + _PAGE]
         parameters = {"id_list": ",".join(page), "start": "0", "max_results": str(_PAGE)}
-        found += read_feed(client.get("arxiv", "/query", parameters).text, client).works
-    asked = {bare_arxiv(identifier) for identifier in identifiers}
-    return [work for work in found if bare_arxiv(work.arxiv) in asked]
+        yield client.get("arxiv", "/query", parameters).text
 
 
 def search(client: HttpClient, query: SearchQuery) -> list[Work]:
-    """Works that match, the best or the newest first. Raises SourceError, UsageError."""
+    """Works that match, best or newest first. Raises SourceError, UsageError."""
     words = re.findall(r"[\w.-]*\w[\w.-]*", query.words)
     if not words and query.words:
         raise UsageError("The search has no words.", 'Name some: --search "dense retrieval".')
-    asked = " AND ".join(f"all:{word}" for word in words)
+    conditions = " AND ".join(f"all:{word}" for word in words)
     if query.since:
-        asked += f" AND submittedDate:[{query.since}01010000 TO 210012312359]"
-    found: dict[str, Work] = {}
+        conditions += f" AND submittedDate:[{query.since}01010000 TO 210012312359]"
+    works: dict[str, Work] = {}
     start = 0
-    while len(found) < query.most:
+    while len(works) < query.most:
         parameters = {
-            "search_query": asked,
+            "search_query": conditions,
             "sortBy": "submittedDate" if query.sort == "date" else "relevance",
             "sortOrder": "descending",
             "start": str(start),
             "max_results": str(min(_PAGE, query.most)),
         }
         feed = read_feed(client.get("arxiv", "/query", parameters).text, client)
-        found |= {bare_arxiv(work.arxiv): work for work in feed.works if bare_arxiv(work.arxiv) not in found}
+        works |= {bare_arxiv(work.arxiv): work for work in feed.works if bare_arxiv(work.arxiv) not in works}
         start += int(parameters["max_results"])
         if not feed.works or start >= feed.total:
             break
-    return list(found.values())[: query.most]
+    return list(works.values())[: query.most]
 
 
 def read_feed(text: str, client: HttpClient | None = None) -> Feed:
-    """The works of a feed. Raises SourceError for one that says an error or cannot be read.
+    """The works of a feed. Raises SourceError if the feed reports an error or cannot be read.
 
-    client: says where PDFs are; None for arXiv itself.
+    client: knows where PDFs are; None for arXiv itself.
     """
-    feed, entries = _read(text)
-    works = [work for entry in entries if (work := _work(entry, client))]
-    if entries and not works:
-        raise unreadable(NAME)
+    feed, works = _read(text, client)
     total = _text(feed, "o:totalResults")
-    return Feed(tuple(works), int(total) if total.isdecimal() and len(total) < 10 else 0)
+    return Feed(tuple(work for _, work in works), int(total) if total.isdecimal() and len(total) < 10 else 0)
 
 
 def read_latest(text: str) -> list[LatestVersion]:
-    """The works of a feed that was asked for without versions, each in its newest. Raises SourceError."""
-    _, entries = _read(text)
-    works = [(entry, work) for entry in entries if (work := _work(entry, None))]
-    if entries and not works:
-        raise unreadable(NAME)
+    """The newest versions of works, from a feed for ids without a version. Raises SourceError."""
+    _, works = _read(text, None)
     return [LatestVersion(work, _day(_text(entry, "a:updated")), _is_withdrawn(entry)) for entry, work in works]
 
 
-def _read(text: str) -> tuple[Element, list[Element]]:
-    """A feed and its entries. Raises SourceError for one that says an error or cannot be read."""
+def _read(text: str, client: HttpClient | None) -> tuple[Element, list[tuple[Element, Work]]]:
+    """A feed, and its entries with their works. Raises SourceError if the feed reports an error or cannot be read."""
     try:
         feed = fromstring(text.encode("utf-8", "replace"), forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError) as error:
@@ -142,19 +140,22 @@ def _read(text: str) -> tuple[Element, list[Element]]:
     for entry in entries:
         if "/api/errors" in _text(entry, "a:id"):
             raise SourceError(f"{NAME} says: {_text(entry, 'a:summary')[:300]}.", "Check the identifier or the words.")
-    return feed, entries
+    works = [(entry, work) for entry in entries if (work := _work(entry, client))]
+    if entries and not works:
+        raise unreadable(NAME)
+    return feed, works
 
 
-def _day(written: str) -> str:
-    """The day of a time, "2021-04-20T16:07:14Z" -> "2021-04-20"; "" if that is none."""
+def _day(timestamp: str) -> str:
+    """The day of a timestamp, "2021-04-20T16:07:14Z" -> "2021-04-20"; "" if it cannot be read."""
     try:
-        return date.fromisoformat(written[:10]).isoformat()
+        return date.fromisoformat(timestamp[:10]).isoformat()
     except ValueError:
         return ""
 
 
 def _is_withdrawn(entry: Element) -> bool:
-    """Whether its authors, or arXiv, took a work back: the comment says so, or all of the abstract does."""
+    """Whether the authors or arXiv withdrew a work: the comment says so, or the abstract says nothing else."""
     comment, abstract = _text(entry, "x:comment"), _text(entry, "a:summary")
     return bool(_WITHDRAWN.search(comment) or (_WITHDRAWN.match(abstract) and len(abstract) <= _WITHDRAWN_ABSTRACT))
 
@@ -190,43 +191,36 @@ def _work(entry: Element, client: HttpClient | None) -> Work | None:
 
 def _identifier(link: str) -> str | None:
     try:
-        found: Identifier = parse_identifier(link)
+        identifier: Identifier = parse_identifier(link)
     except UsageError:
         return None
-    return found.value if found.kind == "arxiv" else None
-
-
-# Unpaywall: where a DOI's article can be read without paying. https://unpaywall.org/products/api
-
-UNPAYWALL = "Unpaywall"
+    return identifier.value if identifier.kind == "arxiv" else None
 
 
 class _Location(Part):
     url_for_pdf: Address = ""
 
 
-class UnpaywallWork(Part):
+class _UnpaywallWork(Part):
     doi: Line
     is_oa: bool | None = None
     best_oa_location: _Location | None = None
     oa_locations: Bounded[_Location]
 
     def pdfs(self) -> tuple[str, ...]:
-        """Links to PDFs, the best first."""
+        """Links to PDFs, best first."""
         links = [each.url_for_pdf for each in (self.best_oa_location, *self.oa_locations) if each]
         return tuple(dict.fromkeys(filter(None, links)))
 
 
 def find_pdfs(client: HttpClient, doi: str) -> tuple[str, ...]:
-    """Links to the PDF of a DOI's article. Raises SourceError. Unpaywall wants a mail address: see Identity."""
+    """Links to open PDFs of a DOI, from Unpaywall, which requires a mail address (Identity). Raises SourceError."""
     reply = client.get("unpaywall", f"/{quote(doi, safe='/')}", {})
     return read_pdfs(reply.status, reply.text)
 
 
 def read_pdfs(status: int, text: str) -> tuple[str, ...]:
-    """The links of an answer; none for 404. Raises SourceError."""
-    if status == 404:
+    """The links in a reply; none for 404. Raises SourceError."""
+    if not is_found(status, UNPAYWALL):
         return ()
-    if status != 200:
-        raise unreadable(UNPAYWALL)
-    return parse_one(UnpaywallWork, parse_json(text, UNPAYWALL), UNPAYWALL).pdfs()
+    return parse_one(_UnpaywallWork, parse_json(text, UNPAYWALL), UNPAYWALL).pdfs()

@@ -1,4 +1,8 @@
-"""Crossref: works by DOI and by title, as their publishers registered them. https://api.crossref.org/swagger-ui"""
+"""Crossref: works by DOI and by title, and notices of retraction or correction. https://api.crossref.org/swagger-ui
+
+A publisher names the corrected work in the record of its notice (update-to). Crossref adds the reverse to the record
+of the work (updated-by), and what Retraction Watch has collected. https://www.crossref.org/documentation/crossmark/
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,13 @@ from folio.services.answers import (
     Number,
     Part,
     WorkPart,
+    is_found,
     orcid,
     parse_all,
     parse_json,
     parse_one,
     unreadable,
+    valid_year,
 )
 from folio.services.http import HttpClient
 from folio.text import fold
@@ -44,7 +50,7 @@ _KINDS = {
 }  # fmt: skip
 _LONGEST_BIBTEX = 50_000  # characters
 _COMMAND = re.compile(r"\\([A-Za-z@]{2,})")
-# Letters, fonts and mathematics; not \input, \write, \csname and what else reads, writes or defines
+# Letters, fonts and mathematics; not \input, \write, \csname and other commands that read, write or define
 _HARMLESS = re.compile(
     r"""text[a-z]+ | math[a-z]+ | emph | em | it | bf | rm | sc | tt | sl | ss | SS | a[ae] | A[AE] | o[e] | O[E]
     | th | TH | dh | DH | dj | DJ | ng | NG | less | greater | times | cdot | [lcd]dots | ell | log | max | min | sqrt
@@ -57,6 +63,19 @@ _HARMLESS = re.compile(
 _TAKEN_BACK = ("retraction", "removal", "withdrawal")
 _NOTICES = 100  # of a work, or works of a notice
 _OPEN_LICENCE = "creativecommons.org/"
+_BATCH = 20  # DOIs in one request: longer addresses are refused
+_ROWS = 1000  # the most that Crossref sends at once
+# Crossref's types, and those that publishers wrote before there was a list
+_NOTICE_KINDS: Mapping[str, NoticeKind] = {
+    "retraction": "retraction", "withdrawal": "withdrawal", "removal": "removal",
+    "partial retraction": "partial-retraction", "expression of concern": "expression-of-concern",
+    "correction": "correction", "corrigendum": "correction", "erratum": "correction", "addendum": "correction",
+    "clarification": "correction", "new version": "new-version", "new edition": "new-version",
+    "reinstatement": "reinstatement",
+}  # fmt: skip
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
+_EARLIEST, _LATEST = 1900, 2100  # years of a notice
+_NOT_IN_A_FILTER = re.compile(r"[,\s]")
 
 
 class _Author(Part):
@@ -66,7 +85,7 @@ class _Author(Part):
     ORCID: Line = ""
 
 
-class CrossrefDate(Part):
+class _Date(Part):
     parts: Bounded[list[int | None]] = Field(alias="date-parts", default_factory=list)
 
 
@@ -83,23 +102,30 @@ class _Reference(Part):
     doi: Line = Field(alias="DOI", default="")
 
 
-class Update(Part):
+class _Update(Part):
     """A notice in the record of a work, or the work in the record of a notice."""
 
     doi: Line = Field(alias="DOI", default="")
     type: Line = ""
-    updated: CrossrefDate | None = None
+    updated: _Date | None = None
 
 
-class CrossrefWork(WorkPart):
+class _Notice(Part):
+    """The record of a notice."""
+
+    doi: Line = Field(alias="DOI")
+    update_to: Bounded[Any] = Field(alias="update-to", default_factory=list)
+
+
+class _Record(WorkPart):
     """A work as Crossref sends it."""
 
     doi: Line = Field(alias="DOI")
     title: Bounded[Line]
     subtitle: Bounded[Line]
     author: Bounded[_Author]
-    issued: CrossrefDate | None = None
-    published: CrossrefDate | None = None
+    issued: _Date | None = None
+    published: _Date | None = None
     container_title: Bounded[Line] = Field(alias="container-title", default_factory=list)
     abstract: LongText = ""
     type: Line = ""
@@ -113,7 +139,7 @@ class CrossrefWork(WorkPart):
     reference: Bounded[_Reference]
     reference_count: Count = Field(alias="references-count", default=None)
     cited: Count = Field(alias="is-referenced-by-count", default=None)
-    updated_by: Bounded[Any] = Field(alias="updated-by", default_factory=list)  # see read_updates
+    updated_by: Bounded[Any] = Field(alias="updated-by", default_factory=list)  # see _updates
 
     @property
     def names_a_work(self) -> bool:
@@ -146,33 +172,32 @@ class CrossrefWork(WorkPart):
             cited=self.cited,
             reference_count=self.reference_count,
             references=tuple(dict.fromkeys(each.value for each in references if each)),
-            is_retracted=any(update.type in _TAKEN_BACK for update in read_updates(self.updated_by)),
+            is_retracted=any(update.type in _TAKEN_BACK for update in _updates(self.updated_by)),
         )
 
 
-def read_updates(values: Sequence[Any]) -> list[Update]:
-    """Notices; one that cannot be read costs neither the others nor the work."""
-    found: list[Update] = []
-    for value in values[:_NOTICES]:
-        with suppress(SourceError):
-            found.append(parse_one(Update, value, NAME))
-    return found
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A work as Crossref has it, and the notices in its record."""
+
+    work: Work
+    notices: tuple[WorkNotice, ...]
 
 
 def by_doi(client: HttpClient, doi: str) -> Work | None:
-    """The work of a DOI; None if Crossref does not have it: arXiv's are not there. Raises SourceError."""
+    """The work of a DOI; None if Crossref does not have it, such as arXiv's DOIs. Raises SourceError."""
     reply = client.get("crossref", f"/works/{quote(doi, safe='')}", {})
     return read_work(reply.status, reply.text)
 
 
 def by_title(client: HttpClient, title: str, first_author: str) -> list[Work]:
-    """Works whose title has these words, the best first. Raises SourceError."""
+    """Works whose title has these words, best first. Raises SourceError."""
     parameters = {"query.title": title, "rows": "5"} | ({"query.author": first_author} if first_author else {})
     return read_works(client.get("crossref", "/works", parameters).text)
 
 
 def bibtex(client: HttpClient, work: Work) -> str:
-    """The entry of a work with a DOI as its publisher writes it; "" if there is none, or one of another work.
+    """The publisher's BibTeX entry of a work with a DOI; "" if there is none, or it is another work's.
 
     Raises SourceError.
     """
@@ -181,46 +206,42 @@ def bibtex(client: HttpClient, work: Work) -> str:
 
 
 def read_bibtex(text: str, work: Work) -> str:
-    """The entry of an answer, as it is; "" if it is not one entry, of this work, that Folio can read.
+    """The entry in a reply, unchanged; "" unless it is exactly one readable entry, of this work.
 
-    It goes into people's LaTeX: an entry with a command that does more than print letters or mathematics is not taken.
+    It goes into people's LaTeX, so an entry with commands other than letters, fonts and mathematics is refused.
     """
-    written = text.strip()
-    if len(written) > _LONGEST_BIBTEX or not all(char.isprintable() or char in "\n\t" for char in written):
+    entry = text.strip()
+    if len(entry) > _LONGEST_BIBTEX or not all(char.isprintable() or char in "\n\t" for char in entry):
         return ""
-    entries, problems = parse_bibtex(written)
-    if len(entries) != 1 or problems or not written.startswith("@") or not written.endswith("}"):
+    entries, problems = parse_bibtex(entry)
+    if len(entries) != 1 or problems or not entry.startswith("@") or not entry.endswith("}"):
         return ""
-    if any(not _HARMLESS.fullmatch(command) for command in _COMMAND.findall(written)) or "^^" in written:
+    if any(not _HARMLESS.fullmatch(command) for command in _COMMAND.findall(entry)) or "^^" in entry:
         return ""
-    is_it = entries[0].doi.casefold() == work.doi and fold(entries[0].title)[:20] == fold(work.title)[:20]
-    return written if is_it else ""
+    is_same = entries[0].doi.casefold() == work.doi and fold(entries[0].title)[:20] == fold(work.title)[:20]
+    return entry if is_same else ""
 
 
 def read_work(status: int, text: str) -> Work | None:
-    """The work of an answer; None for 404. Raises SourceError."""
-    if status == 404:
-        return None
-    if status != 200:
-        raise unreadable(NAME)
-    return parse_one(CrossrefWork, message(text), NAME).to_work()
+    """The work in a reply; None for 404. Raises SourceError."""
+    return parse_one(_Record, _message(text), NAME).to_work() if is_found(status, NAME) else None
 
 
 def read_works(text: str) -> list[Work]:
     """The works of a list. Raises SourceError."""
-    return [each.to_work() for each in parse_all(CrossrefWork, items(text), NAME, 200)]
+    return [each.to_work() for each in parse_all(_Record, _items(text), NAME, 200)]
 
 
-def items(text: str) -> Any:
-    """The parts of a list. Raises SourceError."""
-    listed = message(text)
-    if not isinstance(listed, dict):
+def _items(text: str) -> Any:
+    """The list in a reply. Raises SourceError."""
+    message = _message(text)
+    if not isinstance(message, dict):
         raise unreadable(NAME)
-    return listed.get("items")
+    return message.get("items")
 
 
-def message(text: str) -> Any:
-    """What an answer is about. Raises SourceError."""
+def _message(text: str) -> Any:
+    """The content of a reply. Raises SourceError."""
     value = parse_json(text, NAME)
     if not isinstance(value, dict) or value.get("status") != "ok":
         raise unreadable(NAME)
@@ -238,114 +259,88 @@ def _author(author: _Author) -> WorkAuthor | None:
     return WorkAuthor(family, author.given, orcid(author.ORCID)) if family else None
 
 
-def _year(date: CrossrefDate | None) -> int | None:
+def _year(date: _Date | None) -> int | None:
     first = date.parts[0] if date and date.parts else []
-    return first[0] if first and first[0] and 1400 <= first[0] <= 2100 else None
-
-
-# Crossref: retractions, corrections and other notices of works, from both ends: the work's record and the notice's.
-#
-# A publisher names the corrected work in the record of its notice (update-to). Crossref adds the reverse to the record
-# of the work (updated-by), and what Retraction Watch has collected. https://www.crossref.org/documentation/crossmark/
-
-_BATCH = 20  # DOIs in one question: longer addresses are refused
-_ROWS = 1000  # the most that Crossref sends at once
-# Crossref's types, and those that publishers wrote before there was a list
-_NOTICE_KINDS: Mapping[str, NoticeKind] = {
-    "retraction": "retraction", "withdrawal": "withdrawal", "removal": "removal",
-    "partial retraction": "partial-retraction", "expression of concern": "expression-of-concern",
-    "correction": "correction", "corrigendum": "correction", "erratum": "correction", "addendum": "correction",
-    "clarification": "correction", "new version": "new-version", "new edition": "new-version",
-    "reinstatement": "reinstatement",
-}  # fmt: skip
-_BETWEEN_WORDS = re.compile(r"[\s_-]+")
-_EARLIEST, _LATEST = 1900, 2100  # years of a notice
-_NOT_IN_A_FILTER = re.compile(r"[,\s]")
-
-
-class _Notice(Part):
-    """The record of a notice."""
-
-    doi: Line = Field(alias="DOI")
-    update_to: Bounded[Any] = Field(alias="update-to", default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A work as Crossref has it, and what its record says became of it."""
-
-    work: Work
-    notices: tuple[WorkNotice, ...]
+    return valid_year(first[0]) if first else None
 
 
 def registered(client: HttpClient, dois: Sequence[str]) -> dict[str, Registered]:
-    """DOI in lower case -> the work; those that Crossref does not have are left out. Raises SourceError."""
-    found = list(_one_by_one(client, filter(_NOT_IN_A_FILTER.search, dois)))
+    """DOI in lower case -> the work; unknown DOIs are left out. Raises SourceError."""
+    records = list(_one_by_one(client, filter(_NOT_IN_A_FILTER.search, dois)))
     for batch in _batches(dois):
         parameters = {"filter": ",".join(f"doi:{doi}" for doi in batch), "rows": str(len(batch))}
         reply = client.get("crossref", "/works", parameters)
-        # Crossref refuses a question for one DOI in it that it does not take for one.
-        found += read_registered(reply.text) if reply.status == 200 else _one_by_one(client, batch)
-    return {each.work.doi: each for each in found if each.work.doi}
+        # Crossref refuses a whole batch if it does not accept one of its DOIs.
+        records += read_registered(reply.text) if reply.status == 200 else _one_by_one(client, batch)
+    return {each.work.doi: each for each in records if each.work.doi}
 
 
 def _one_by_one(client: HttpClient, dois: Iterable[str]) -> Iterator[Registered]:
     for doi in dois:
         reply = client.get("crossref", f"/works/{quote(doi, safe='')}", {})
         if reply.status == 200:
-            yield _registered(parse_one(CrossrefWork, message(reply.text), NAME))
+            yield _registered(parse_one(_Record, _message(reply.text), NAME))
 
 
 def updating(client: HttpClient, dois: Sequence[str]) -> dict[str, list[WorkNotice]]:
     """DOI in lower case -> the notices whose own records name it. Raises SourceError."""
-    found: dict[str, list[WorkNotice]] = {}
+    notices: dict[str, list[WorkNotice]] = {}
     for batch in _batches(dois):
         parameters = {"filter": ",".join(f"updates:{doi}" for doi in batch), "rows": str(_ROWS)}
         reply = client.get("crossref", "/works", parameters)
         if reply.status != 200:
             raise SourceError(f"{NAME} answers {reply.status} when asked for notices.", "Try again later.")
         for doi, notice in read_updating(reply.text):
-            found.setdefault(doi, []).append(notice)
-    return found
+            notices.setdefault(doi, []).append(notice)
+    return notices
 
 
 def _batches(dois: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The DOIs, each once, so many together as one question may have."""
-    asked = [doi for doi in dict.fromkeys(dois) if not _NOT_IN_A_FILTER.search(doi)]
-    return (asked[start : start + _BATCH] for start in range(0, len(asked), _BATCH))
+    """The distinct DOIs that fit into a filter, in batches for one request each."""
+    distinct = [doi for doi in dict.fromkeys(dois) if not _NOT_IN_A_FILTER.search(doi)]
+    return (distinct[start : start + _BATCH] for start in range(0, len(distinct), _BATCH))
 
 
 def read_registered(text: str) -> list[Registered]:
     """The works of a list, with their notices. Raises SourceError."""
-    return [_registered(work) for work in parse_all(CrossrefWork, items(text), NAME, _BATCH)]
+    return [_registered(record) for record in parse_all(_Record, _items(text), NAME, _BATCH)]
 
 
-def _registered(work: CrossrefWork) -> Registered:
-    notices = (_notice(update, update.doi) for update in read_updates(work.updated_by))
-    return Registered(work.to_work(), ordered(filter(None, notices)))
+def _registered(record: _Record) -> Registered:
+    notices = (_notice(update, update.doi) for update in _updates(record.updated_by))
+    return Registered(record.to_work(), ordered(filter(None, notices)))
 
 
 def read_updating(text: str) -> list[tuple[str, WorkNotice]]:
-    """The notices of a list, each with the DOI of the work that it is about. Raises SourceError."""
-    found: list[tuple[str, WorkNotice]] = []
-    for record in parse_all(_Notice, items(text), NAME, _ROWS):
-        for update in read_updates(record.update_to):
-            about, notice = parse_doi(update.doi), _notice(update, record.doi)
-            if about is not None and notice is not None:
-                found.append((about.value, notice))
-    return found
+    """The notices of a list, each with the DOI of its work. Raises SourceError."""
+    notices: list[tuple[str, WorkNotice]] = []
+    for record in parse_all(_Notice, _items(text), NAME, _ROWS):
+        for update in _updates(record.update_to):
+            doi, notice = parse_doi(update.doi), _notice(update, record.doi)
+            if doi is not None and notice is not None:
+                notices.append((doi.value, notice))
+    return notices
 
 
-def _notice(update: Update, doi: str) -> WorkNotice | None:
-    """The notice of an update; None for one of a kind that nobody needs to know. doi: the notice's."""
+def _updates(values: Sequence[Any]) -> list[_Update]:
+    """The readable notices of a record; an unreadable one does not affect the others, nor the work."""
+    updates: list[_Update] = []
+    for value in values[:_NOTICES]:
+        with suppress(SourceError):
+            updates.append(parse_one(_Update, value, NAME))
+    return updates
+
+
+def _notice(update: _Update, doi: str) -> WorkNotice | None:
+    """The notice of an update; None if its kind does not matter to readers. doi: the notice's."""
     kind = _NOTICE_KINDS.get(_BETWEEN_WORDS.sub(" ", update.type.casefold()).strip())
     own = parse_doi(doi)
     return WorkNotice(kind, _day(update.updated), own.value if own and own.kind == "doi" else "") if kind else None
 
 
-def _day(written: CrossrefDate | None) -> str:
-    """A date as text: "2015-05-04", as much of it as there is."""
-    parts = written.parts[0][:3] if written and written.parts else []
+def _day(updated: _Date | None) -> str:
+    """A date as text, as far as it is known: "2015-05-04", "2015-05", "2015"."""
+    parts = updated.parts[0][:3] if updated and updated.parts else []
     known = [part or 0 for part in takewhile(bool, parts)]
     try:
         date(*[*known, 1, 1][:3])

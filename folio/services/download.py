@@ -1,4 +1,4 @@
-"""Brings the PDFs of works into a folder: written beside and renamed, so that only whole files have a name there."""
+"""Downloads the PDFs of works into a folder. A file gets its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ from folio.system.files import KEPT_S, no_space, replace, shortened, sync
 def download(
     wanted: Iterable[Candidate], lookup: Lookup, largest: int, on_failure: Callable[[str], None]
 ) -> Iterator[Candidate | None]:
-    """Download the files that are not there, one after the other: each that is there then, None for one that is not.
+    """Download missing files one after the other; yields each work that has a file now, None for one without.
 
-    largest: bytes of a file. on_failure: told one sentence about each link that leads to no PDF.
+    largest: bytes of a file. on_failure: gets one sentence about each link that leads to no PDF.
     """
     for each in wanted:
-        is_there = download_work(each, lookup, largest, partial(_tell, on_failure, each.work.title[:80]))
-        yield each if is_there else None
+        is_present = download_work(each, lookup, largest, partial(_report, on_failure, each.work.title[:80]))
+        yield each if is_present else None
+
+
+def _report(on_failure: Callable[[str], None], title: str, why: str) -> None:
+    on_failure(f'"{title}": {why}')
 
 
 def download_work(wanted: Candidate, lookup: Lookup, largest: int, on_failure: Callable[[str], None]) -> bool:
-    """Download a work's file unless it is there; whether it is there then. See download."""
+    """Download a work's file if it is missing; returns whether the file is present now. See download."""
     if wanted.path.is_file():
         return True
     links = lookup.pdf_links(wanted.work)
@@ -41,19 +45,15 @@ def download_work(wanted: Candidate, lookup: Lookup, largest: int, on_failure: C
     return download_pdf(lookup.client, chain([first], links), wanted.path, largest, on_failure)
 
 
-def _tell(on_failure: Callable[[str], None], title: str, why: str) -> None:
-    on_failure(f'"{title}": {why}')
-
-
 def download_pdf(
     client: HttpClient, links: Iterable[str], path: Path, largest: int, on_failure: Callable[[str], None]
 ) -> bool:
-    """Write the first PDF that one of the links leads to; whether there was one. Raises OSError, DiskFull.
+    """Write the first PDF that the links lead to; returns whether there was one. Raises OSError, DiskFull.
 
-    largest: bytes that it may have. on_failure: told one sentence about each link that leads to none.
+    largest: bytes of the file. on_failure: gets one sentence about each link that leads to no PDF.
     """
     _delete_old(path.parent)
-    # A name of its own: the page and a command may bring the same paper at once.
+    # A unique name: the web page and a command may download the same paper at once.
     part = path.with_name(f".{shortened(path.name, 100)}.{secrets.token_hex(4)}.part")
     try:
         for link in links:
@@ -74,7 +74,7 @@ def download_pdf(
 
 
 def _delete_old(folder: Path) -> None:
-    """Delete what killed downloads have left behind."""
+    """Delete the leftovers of killed downloads."""
     with suppress(OSError):
         for part in folder.glob(".*.part"):
             if time.time() - part.lstat().st_mtime > KEPT_S:

@@ -1,4 +1,7 @@
-"""Finds works at the services: by identifier, by words, by title; where one fails, the next is asked."""
+"""Finds works at the services by identifier, words or title, and the works of the library's papers.
+
+Where a service fails, the next one is asked.
+"""
 
 from __future__ import annotations
 
@@ -24,44 +27,44 @@ _Ask = Callable[[HttpClient, Identifier], Work | None]
 _BY_IDENTIFIER: dict[SourceName, _Ask] = {
     "openalex": openalex.by_identifier,
     "semanticscholar": semantic_scholar.by_identifier,
-    "crossref": lambda client, found: crossref.by_doi(client, found.value) if found.kind == "doi" else None,
-    "arxiv": lambda client, found: (
-        next(iter(arxiv.by_ids(client, [found.value])), None) if found.kind == "arxiv" else None
+    "crossref": lambda client, name: crossref.by_doi(client, name.value) if name.kind == "doi" else None,
+    "arxiv": lambda client, name: (
+        next(iter(arxiv.by_ids(client, [name.value])), None) if name.kind == "arxiv" else None
     ),
 }
-# To get a paper: the service that knows of open copies first. To describe it: whoever registered it.
+# To get a paper: services that know open copies first. To describe it: the source that registered it first.
 TO_GET: tuple[SourceName, ...] = ("openalex", "semanticscholar", "crossref")
 TO_DESCRIBE: tuple[SourceName, ...] = ("arxiv", "crossref", "openalex", "semanticscholar")
+SERVICE_NAMES: dict[FoundBy, str] = {"doi": "DOI", "arxiv": "arXiv id"}  # as people read it
 
 
 class Lookup:
-    """Asks the services in turn; what fails is told and left out."""
+    """Asks the services in turn; failures are reported and skipped."""
 
     def __init__(self, client: HttpClient, on_failure: Callable[[str], None]) -> None:
-        """on_failure: told one sentence about each failure."""
+        """on_failure: gets one sentence about each failure."""
         self.client = client
         self._on_failure = on_failure
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]:
-        """The work of each identifier; None where no service has it. arXiv is asked for all of its own at once."""
+        """The work of each identifier; None where no service has it. One request gets all arXiv ids."""
         numbers = list(dict.fromkeys(each.value for each in identifiers if each.kind == "arxiv"))
-        found = self.attempt(partial(arxiv.by_ids, self.client, numbers)) if numbers else []
-        known = {work.arxiv.casefold(): work for work in found}
-        known |= {bare_arxiv(work.arxiv): work for work in found}
+        works = self.attempt(partial(arxiv.by_ids, self.client, numbers)) if numbers else []
+        known = {work.arxiv.casefold(): work for work in works} | {bare_arxiv(work.arxiv): work for work in works}
         of_arxiv = [known.get(each.value.casefold()) if each.kind == "arxiv" else None for each in identifiers]
         return [work or self.by_identifier(each, TO_GET) for each, work in zip(identifiers, of_arxiv, strict=True)]
 
     def by_identifier(self, identifier: Identifier, order: Iterable[SourceName]) -> Work | None:
         """The work of an identifier, from the first service that has it."""
         for source in order:
-            found = self.attempt(partial(_ask_one, _BY_IDENTIFIER[source], self.client, identifier))
-            if found and found[0].title:
-                return found[0]
+            works = self.attempt(partial(_ask_one, _BY_IDENTIFIER[source], self.client, identifier))
+            if works and works[0].title:
+                return works[0]
         return None
 
     def by_title(self, title: str, first_author: str) -> Iterable[list[Work]]:
-        """What each service knows under a title, one after the other."""
+        """The works that each service finds for a title, service by service."""
         yield self.attempt(partial(crossref.by_title, self.client, title, first_author))
         yield self.attempt(partial(openalex.by_title, self.client, title))
         yield self.attempt(partial(semantic_scholar.by_title, self.client, title))
@@ -70,13 +73,13 @@ class Lookup:
         """The work with its publisher's BibTeX entry, if Crossref described it."""
         if work.source != "crossref" or not work.doi:
             return work
-        found = self.attempt(lambda: [crossref.bibtex(self.client, work)])
-        return replace(work, bibtex=found[0]) if found else work
+        entries = self.attempt(lambda: [crossref.bibtex(self.client, work)])
+        return replace(work, bibtex=entries[0]) if entries else work
 
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]:
-        """The works that match, each once, as everything that was said of it. source: None for the first that answers.
+        """The works that match, each as a list of its descriptions. source: None for the first service that answers.
 
-        Raises SourceError if none answers; UsageError for what a source cannot do.
+        Raises SourceError if none answers; UsageError for a search that a source does not offer.
         """
         if source == "arxiv" and (query.sort == "citations" or query.min_cited):
             remedy = "Search OpenAlex, or leave out the minimum of citations and the order by citations."
@@ -91,7 +94,7 @@ class Lookup:
         return grouped(ask[chosen[-1]](self.client, query))
 
     def pdf_links(self, work: Work) -> Iterator[str]:
-        """Where the PDF of a work may be: the open copies, arXiv, then what Unpaywall knows, who is asked last."""
+        """Links to the PDF of a work: open copies, arXiv, and last Unpaywall, which is only asked when needed."""
         links = list(work.pdfs)
         if work.arxiv:
             links.append(self.client.addresses.arxiv_pdf(work.arxiv))
@@ -101,36 +104,31 @@ class Lookup:
             yield from (link for link in known if link not in links)
 
     def attempt(self, ask: Callable[[], list[ItemT]]) -> list[ItemT]:
-        """What a service says; nothing, and a line about it, if it fails. A reason is told once."""
+        """The result of `ask`; an empty list if the service fails. Each reason is reported once."""
         try:
             return ask()
         except SourceError as error:
-            if error.happened not in self._told:
-                self._told.add(error.happened)
+            if error.happened not in self._reported:
+                self._reported.add(error.happened)
                 self._on_failure(error.happened)
             return []
 
 
 def _ask_one(ask: _Ask, client: HttpClient, identifier: Identifier) -> list[Work]:
-    found = ask(client, identifier)
-    return [found] if found else []
-
-
-# What the services know of papers that are in the library: found by DOI, by arXiv id, else by title and authors.
-
-SERVICE_NAMES: dict[FoundBy, str] = {"doi": "DOI", "arxiv": "arXiv id"}  # as people read it
+    work = ask(client, identifier)
+    return [work] if work else []
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What came of a paper."""
+    """The result of looking up a paper."""
 
-    found: PaperFound | None = None  # None: no work is known to be it
-    note: str = ""  # why an identifier was not believed
+    found: PaperFound | None = None  # None if no work matches
+    note: str = ""  # why an identifier was rejected
 
 
 def describe_paper(about: Metadata, lookup: Lookup) -> Described:
-    """What services say of a paper. about: what is known of it without them."""
+    """Find a paper's work by DOI, by arXiv id, else by title and authors. about: metadata from other sources."""
     note = ""
     for identifier in identifiers_in(about):
         work = lookup.by_identifier(identifier, TO_DESCRIBE)
@@ -149,16 +147,16 @@ def describe_paper(about: Metadata, lookup: Lookup) -> Described:
 
 
 def _with_publication(work: Work, lookup: Lookup) -> tuple[Work, ...]:
-    """A work; before it what the publisher says, if it is a preprint that names its publication."""
+    """A work; for a preprint that names its publication, the publisher's description comes first."""
     if work.source == "arxiv" and work.doi:
         published = lookup.by_identifier(Identifier("doi", work.doi), ("crossref", "openalex"))
-        if published and keep.same_title(published, work):
+        if published and keep.same_title(published.title, work.title):
             return lookup.with_bibtex(published), work
     return (lookup.with_bibtex(work),)
 
 
 def identifiers_in(about: Metadata) -> Iterator[Identifier]:
-    """A paper's DOI and arXiv id, as far as it has them."""
+    """A paper's DOI and arXiv id, if known."""
     for text in (about.doi.value, about.arxiv.value):
         try:
             if text:
@@ -167,8 +165,8 @@ def identifiers_in(about: Metadata) -> Iterator[Identifier]:
             continue
 
 
-def changes(layers: Mapping[Source, Metadata], said: Metadata) -> list[tuple[str, Field[Any], Field[Any]]]:
-    """The fields that people will see otherwise: name, before, after."""
-    before, after = merged_metadata(layers), merged_metadata({**layers, "online": with_own_version(layers, said)})
+def changes(layers: Mapping[Source, Metadata], online: Metadata) -> list[tuple[str, Field[Any], Field[Any]]]:
+    """The fields whose shown value changes: name, before, after."""
+    before, after = merged_metadata(layers), merged_metadata({**layers, "online": with_own_version(layers, online)})
     pairs = [(name, getattr(before, name), getattr(after, name)) for name in FIELDS]
     return [(name, old, new) for name, old, new in pairs if old.value != new.value]

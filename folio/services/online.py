@@ -1,4 +1,4 @@
-"""The services as `folio fetch` opens them for a run, and `folio serve --online` for each request."""
+"""Opens the services: for a run of `folio fetch`, and for each request of `folio serve --online`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from folio.services.keep import Candidate, Direction, Followed
 from folio.services.lookup import Lookup
 from folio.store.works import KeptWork
 
-MOST_LINKED = 200  # works that a paper cites, and as many that cite it, which are looked up
+MOST_LINKED = 200  # cited works looked up for a paper, and as many citing works
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def open_lookup(
 ) -> Iterator[Lookup]:
     """The services, over the network.
 
-    notice: told about waits and failures. limits: those of other lookups, if there are any. check_cancelled: called
+    notice: gets a sentence about each wait and failure. limits: shared with other lookups. check_cancelled: called
     often; raises to cancel.
     """
     identity = Identity(access.contact_email, access.openalex_key, access.semanticscholar_key)
@@ -51,7 +51,7 @@ def open_lookup(
 
 
 class OnlineServices:
-    """Opens the services for requests that may run at the same time: they share the rates. Thread-safe."""
+    """Opens the services for concurrent requests, which share the rate limits. Thread-safe."""
 
     def __init__(self, access: InternetAccess) -> None:
         """Raises UsageError for a stand-in that is not on this computer."""
@@ -68,21 +68,19 @@ class OnlineServices:
 
 @dataclass(frozen=True, slots=True)
 class OpenServices:
-    """What a request may ask of the services."""
+    """The services as a web request uses them."""
 
     lookup: Lookup
     largest: int  # bytes of a PDF
 
     def search(self, query: SearchQuery, source: SearchSource | None) -> list[list[Work]]:
-        """See Lookup.search."""
         return self.lookup.search(query, source)
 
     def find(self, identifiers: Sequence[Identifier]) -> list[Work | None]:
-        """See Lookup.find."""
         return self.lookup.find(identifiers)
 
     def follow(self, paper: Paper, kept: Sequence[KeptWork]) -> list[Followed]:
-        """What a paper cites, and what cites it. kept: the work that it is known to be, in its versions."""
+        """The works that a paper cites, and the works that cite it. kept: the paper's known work, in its versions."""
         query = SearchQuery("", most=MOST_LINKED)
         papers, known = {paper.id: paper}, {paper.id: kept}
         directions: tuple[Direction, ...] = ("cites", "cited-by")

@@ -1,4 +1,4 @@
-"""OpenAlex: works by identifier, title and words, what cites them and what they cite. https://docs.openalex.org"""
+"""OpenAlex: works by identifier, title and words, citing works, retractions. https://docs.openalex.org"""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from folio.services.answers import (
     WorkPart,
     Year,
     clean,
+    is_found,
     orcid,
     page_range,
     parse_all,
@@ -33,12 +34,12 @@ from folio.services.http import HttpClient
 from folio.text import one_line
 
 NAME = "OpenAlex"
-_PAGE = 100  # works in one answer
-BATCH = 50  # works that one request names
+_PAGE = 100  # works in one reply
+BATCH = 50  # works that one request can name
 _NOT_IN_A_FILTER = re.compile(r"[,|!\s]")
 _LONGEST_ABSTRACT = 20_000  # words
 _ID = re.compile(r"W\d{1,12}", re.ASCII)
-# OpenAlex's types and Crossref's as CSL has them; "article" is whatever has no better type.
+# Types of OpenAlex and Crossref -> CSL's; "article" is for works without a better type.
 _KINDS = {
     "journal-article": "article-journal", "proceedings-article": "paper-conference", "book": "book",
     "book-chapter": "chapter", "dissertation": "thesis", "posted-content": "article", "preprint": "article",
@@ -54,7 +55,6 @@ class _Author(Part):
 
 class _Authorship(Part):
     author: _Author = _Author()
-    raw_author_name: Line = ""
 
 
 class _Source(Part):
@@ -88,7 +88,7 @@ class _Named(Part):
 
 
 class OpenAlexWork(WorkPart):
-    """A work as OpenAlex sends it; with `select`, only some of it."""
+    """A work as OpenAlex sends it; with `select`, only some of the fields."""
 
     id: Line = ""
     doi: Line = ""
@@ -148,7 +148,7 @@ class OpenAlexWork(WorkPart):
         )
 
     def _identifiers(self) -> tuple[str, str]:
-        """DOI and arXiv id: arXiv's own DOI is only the latter, and a copy at arXiv has one too."""
+        """DOI and arXiv id. A DOI of arXiv's only gives the arXiv id; a copy at arXiv gives one too."""
         known = parse_doi(find_doi(self.doi))
         arxiv = known.value if known and known.kind == "arxiv" else ""
         pages = [location.landing_page_url for location in self.locations]
@@ -176,7 +176,7 @@ def by_identifier(client: HttpClient, identifier: Identifier) -> Work | None:
 
 
 def by_title(client: HttpClient, title: str) -> list[Work]:
-    """Works whose title has these words, the best first. Raises SourceError."""
+    """Works whose title has these words, best first. Raises SourceError."""
     reply = client.get("openalex", "/works", {"filter": f"title.search:{_filter_words(title)}", "per-page": "5"})
     return read_works(reply.text)
 
@@ -187,7 +187,7 @@ def search(client: HttpClient, query: SearchQuery) -> list[Work]:
 
 
 def by_ids(client: HttpClient, ids: Sequence[str]) -> list[Work]:
-    """The works with these OpenAlex ids, or with these DOIs, at most BATCH of one kind; unknown ones are left out.
+    """The works with these OpenAlex ids or these DOIs, at most BATCH of one kind; unknown ids are left out.
 
     Raises SourceError.
     """
@@ -197,29 +197,24 @@ def by_ids(client: HttpClient, ids: Sequence[str]) -> list[Work]:
 
 
 def citing(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
-    """Works that cite one. openalex: its id."""
+    """Works that cite a work. openalex: its id."""
     return _listed(client, query, [f"cites:{openalex}"])
 
 
-def cited_by(client: HttpClient, openalex: str, query: SearchQuery) -> list[Work]:
-    """Works that one cites."""
-    return _listed(client, query, [f"cited_by:{openalex}"])
-
-
 def retracted(client: HttpClient, dois: Sequence[str], numbers: Sequence[str]) -> dict[str, Work]:
-    """DOI in lower case or arXiv id (bare_arxiv) -> the work, for those that are retracted. Raises SourceError."""
-    asked = [doi for doi in dois if not _NOT_IN_A_FILTER.search(doi)]
-    asked += [f"10.48550/arxiv.{number}" for number in numbers]
-    found: dict[str, Work] = {}
-    for start in range(0, len(asked), BATCH):
+    """DOI in lower case or arXiv id (bare_arxiv) -> the work, if it is retracted. Raises SourceError."""
+    names = [doi for doi in dois if not _NOT_IN_A_FILTER.search(doi)]
+    names += [f"10.48550/arxiv.{number}" for number in numbers]
+    retractions: dict[str, Work] = {}
+    for start in range(0, len(names), BATCH):
         parameters = {
-            "filter": f"doi:{'|'.join(asked[start : start + BATCH])}",
+            "filter": f"doi:{'|'.join(names[start : start + BATCH])}",
             "select": "id,doi,title,is_retracted",
             "per-page": str(_PAGE),
         }
         works = read_works(client.get("openalex", "/works", parameters).text)
-        found |= {work.doi or bare_arxiv(work.arxiv): work for work in works if work.is_retracted}
-    return found
+        retractions |= {work.doi or bare_arxiv(work.arxiv): work for work in works if work.is_retracted}
+    return retractions
 
 
 def _listed(client: HttpClient, query: SearchQuery, filters: list[str]) -> list[Work]:
@@ -236,26 +231,22 @@ def _listed(client: HttpClient, query: SearchQuery, filters: list[str]) -> list[
         parameters["search"] = query.words
     if filters:
         parameters["filter"] = ",".join(filters)
-    found: list[Work] = []
-    while len(found) < query.most:
+    works: list[Work] = []
+    while len(works) < query.most:
         reply = client.get("openalex", "/works", parameters)
         page = read_works(reply.text)
-        found += page
+        works += page
         cursor = parse_json(reply.text, NAME).get("meta", {})
         cursor = cursor.get("next_cursor") if isinstance(cursor, dict) else None
         if not page or not isinstance(cursor, str) or cursor == parameters["cursor"]:
             break
         parameters["cursor"] = cursor[:1000]
-    return found[: query.most]
+    return works[: query.most]
 
 
 def read_work(status: int, text: str) -> Work | None:
-    """The work of an answer; None for 404. Raises SourceError."""
-    if status == 404:
-        return None
-    if status != 200:
-        raise unreadable(NAME)
-    return parse_one(OpenAlexWork, parse_json(text, NAME), NAME).to_work()
+    """The work in a reply; None for 404. Raises SourceError."""
+    return parse_one(OpenAlexWork, parse_json(text, NAME), NAME).to_work() if is_found(status, NAME) else None
 
 
 def read_works(text: str) -> list[Work]:
@@ -267,12 +258,12 @@ def read_works(text: str) -> list[Work]:
 
 
 def _filter_words(title: str) -> str:
-    """A title as the value of a filter, where commas, bars and exclamation marks have a meaning."""
+    """A title as the value of a filter, without commas, bars and exclamation marks, which are operators there."""
     return one_line("".join(char if char.isalnum() or char in "-'" else " " for char in title))
 
 
 def _id(link: str) -> str:
-    """The id in an address of OpenAlex's, "https://openalex.org/W7"; "" if there is none."""
+    """The id in an OpenAlex address, "https://openalex.org/W7" -> "W7"; "" if there is none."""
     last = link.rpartition("/")[2]
     return last if _ID.fullmatch(last) else ""
 
@@ -282,7 +273,7 @@ def _author(authorship: _Authorship) -> WorkAuthor:
 
 
 def _abstract(places: dict[str, Any]) -> str:
-    """The text of an inverted index: word -> where it stands, as far as that can be read."""
-    listed = ((place, word) for word, found in places.items() if isinstance(found, list) for place in found)
-    words = ((place, word) for place, word in listed if type(place) is int and 0 <= place < _LONGEST_ABSTRACT)
+    """The text of an inverted index, word -> positions; unreadable positions are skipped."""
+    pairs = ((place, word) for word, listed in places.items() if isinstance(listed, list) for place in listed)
+    words = ((place, word) for place, word in pairs if type(place) is int and 0 <= place < _LONGEST_ABSTRACT)
     return clean(" ".join(word for _, word in sorted(islice(words, _LONGEST_ABSTRACT))), 50_000)

@@ -20,6 +20,7 @@ from folio.services.answers import (
     SearchQuery,
     WorkPart,
     Year,
+    is_found,
     parse_all,
     parse_json,
     parse_one,
@@ -28,7 +29,7 @@ from folio.services.answers import (
 from folio.services.http import HttpClient
 
 NAME = "Semantic Scholar"
-_PAGE = 100  # works in one answer
+_PAGE = 100  # works in one reply
 _ID = re.compile(S2_ID)
 _FIELDS = (
     "externalIds,title,authors,year,venue,abstract,journal,publicationTypes,citationCount,referenceCount,"
@@ -59,7 +60,7 @@ class _OpenPdf(Part):
 
 
 class S2Work(WorkPart):
-    """A work as Semantic Scholar sends it, with the fields that were asked for."""
+    """A work as Semantic Scholar sends it, with the fields in _FIELDS."""
 
     paperId: Line  # noqa: N815 (its name there)
     externalIds: dict[str, Any] | None = None  # noqa: N815
@@ -116,7 +117,7 @@ class _Edge(Part):
 
 
 def by_identifier(client: HttpClient, identifier: Identifier) -> Work | None:
-    """The work of an id of Semantic Scholar's, a DOI or an arXiv id; None if it is not there. Raises SourceError."""
+    """The work of a Semantic Scholar id, a DOI or an arXiv id; None if it is unknown. Raises SourceError."""
     named = _named(identifier)
     if named is None:
         return None
@@ -125,13 +126,13 @@ def by_identifier(client: HttpClient, identifier: Identifier) -> Work | None:
 
 
 def by_title(client: HttpClient, title: str) -> list[Work]:
-    """The one work whose title matches best, if one does. Raises SourceError."""
+    """The best match for a title, or none. Raises SourceError."""
     reply = client.get("semanticscholar", "/paper/search/match", {"query": title, "fields": _FIELDS})
     return read_works(reply.status, reply.text)
 
 
 def search(client: HttpClient, query: SearchQuery) -> list[Work]:
-    """Works that match; not by relevance, they come from the search in bulk. Raises SourceError."""
+    """Works that match; those not sorted by relevance come from the bulk search. Raises SourceError."""
     parameters = {"query": query.words, "fields": _FIELDS}
     if query.since:
         parameters["year"] = f"{query.since}-"
@@ -142,24 +143,24 @@ def search(client: HttpClient, query: SearchQuery) -> list[Work]:
     if query.sort != "relevance":
         reply = client.get("semanticscholar", "/paper/search/bulk", parameters | {"sort": _SORTS[query.sort]})
         return read_works(reply.status, reply.text)[: query.most]
-    found: list[Work] = []
-    while len(found) < query.most:
-        page = {"offset": str(len(found)), "limit": str(min(_PAGE, query.most - len(found)))}
+    works: list[Work] = []
+    while len(works) < query.most:
+        page = {"offset": str(len(works)), "limit": str(min(_PAGE, query.most - len(works)))}
         reply = client.get("semanticscholar", "/paper/search", parameters | page)
-        works = read_works(reply.status, reply.text)
-        found += works
-        if len(works) < int(page["limit"]):
+        new = read_works(reply.status, reply.text)
+        works += new
+        if len(new) < int(page["limit"]):
             break
-    return found[: query.most]
+    return works[: query.most]
 
 
 def citing(client: HttpClient, identifier: Identifier, most: int) -> list[Work]:
-    """Works that cite one."""
+    """Works that cite a work."""
     return _edges(client, identifier, "citations", most)
 
 
 def cited_by(client: HttpClient, identifier: Identifier, most: int) -> list[Work]:
-    """Works that one cites."""
+    """Works that a work cites."""
     return _edges(client, identifier, "references", most)
 
 
@@ -174,12 +175,8 @@ def _edges(client: HttpClient, identifier: Identifier, which: str, most: int) ->
 
 
 def read_work(status: int, text: str) -> Work | None:
-    """The work of an answer; None for 404. Raises SourceError."""
-    if status == 404:
-        return None
-    if status != 200:
-        raise unreadable(NAME)
-    return parse_one(S2Work, parse_json(text, NAME), NAME).to_work()
+    """The work in a reply; None for 404. Raises SourceError."""
+    return parse_one(S2Work, parse_json(text, NAME), NAME).to_work() if is_found(status, NAME) else None
 
 
 def read_works(status: int, text: str) -> list[Work]:
@@ -193,14 +190,11 @@ def _data(status: int, text: str) -> Any:
     value = parse_json(text, NAME)
     if status != 200 or not isinstance(value, dict):
         raise unreadable(NAME)
-    return value.get("data", [] if "total" in value else None)  # a search that finds nothing has none
+    return value.get("data", [] if "total" in value else None)  # a search without results has no data
 
 
 def _named(identifier: Identifier) -> str | None:
+    """An identifier in Semantic Scholar's notation; None for kinds that it does not know."""
     value = quote(identifier.value, safe="/:")
-    named = {
-        "semanticscholar": value,
-        "doi": f"DOI:{value}",
-        "arxiv": f"ARXIV:{bare_arxiv(identifier.value)}",
-    }
-    return named.get(identifier.kind)
+    names = {"semanticscholar": value, "doi": f"DOI:{value}", "arxiv": f"ARXIV:{bare_arxiv(identifier.value)}"}
+    return names.get(identifier.kind)

@@ -1,4 +1,9 @@
-"""What became of papers since they came in: notices at Crossref and OpenAlex, withdrawals, newer versions at arXiv."""
+"""Updates of the library's papers: notices at Crossref and OpenAlex, withdrawals and newer versions at arXiv.
+
+A new version takes over the place and name of the old file, so that the library replaces the paper in one transaction
+and keeps what people wrote about it. The old file moves to .removed in the papers' folder. A file outside this folder
+stays where it is, and the new version is added.
+"""
 
 from __future__ import annotations
 
@@ -34,42 +39,44 @@ from folio.system.files import replace as replace_file
 
 AnswerT = TypeVar("AnswerT")
 _QUESTIONS = 4  # arXiv, Crossref twice, OpenAlex
+_LONGEST_STEM = 200  # bytes of an old file's name: file systems allow 255
+_INCOMING = ".incoming"  # complete files that have not taken their places yet; ingestion skips hidden folders
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A paper of the library, and what services know it by."""
+    """A paper of the library with its identifiers."""
 
     paper: Paper
     doi: str = ""  # in lower case
     arxiv: str = ""  # without its version
-    published: tuple[str, ...] = ()  # the DOIs of the publications of a preprint
+    published: tuple[str, ...] = ()  # the DOIs of a preprint's publications
 
     @property
     def is_known(self) -> bool:
-        """Whether any service can be asked about it."""
+        """Whether any service can be asked about the paper."""
         return bool(self.doi or self.arxiv or self.published)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the services say of a paper."""
+class ServiceReport:
+    """What the services report about a paper."""
 
-    notices: tuple[WorkNotice, ...]  # as each source says them, newer versions too
-    answered: frozenset[SourceName] = frozenset()  # who was asked about it, and said everything
-    newest: LatestVersion | None = None  # at arXiv, if it is not withdrawn
-    works: tuple[tuple[FoundBy, Work], ...] = ()  # what it is, for a paper of which that is not known yet
-    note: str = ""  # why an identifier was not believed
-    arxiv_is_ours: bool = False  # whether the arXiv id was found to be the paper's
+    notices: tuple[WorkNotice, ...] = ()  # of all sources, newer versions included
+    answered: frozenset[SourceName] = frozenset()  # the services whose answer is complete
+    newest: LatestVersion | None = None  # at arXiv, unless it is withdrawn
+    works: tuple[tuple[FoundBy, Work], ...] = ()  # the paper's work, for a paper that is not linked with one yet
+    note: str = ""  # why an identifier was rejected
+    arxiv_is_ours: bool = False  # whether the arXiv id is confirmed as the paper's
 
     @property
-    def told(self) -> tuple[WorkNotice, ...]:
-        """The notices for people, without newer versions at arXiv: the gravest first, each once."""
+    def shown_notices(self) -> tuple[WorkNotice, ...]:
+        """The distinct notices for people, gravest first, without newer versions at arXiv."""
         return tuple(each for each in ordered(self.notices) if (each.kind, each.source) != ("new-version", "arxiv"))
 
 
 def subject(paper: Paper, kept: Sequence[KeptWork]) -> Subject:
-    """What services know a paper by. kept: the work that it is, and its other versions (works.of_paper)."""
+    """A paper with its identifiers. kept: the paper's work and its other versions (works.of_paper)."""
     own = kept[0].work if kept else Work("crossref")
     doi = parse_doi(paper.metadata.doi.value or own.doi)
     number = paper.arxiv or own.arxiv or (doi.value if doi and doi.kind == "arxiv" else "")
@@ -79,10 +86,10 @@ def subject(paper: Paper, kept: Sequence[KeptWork]) -> Subject:
 
 def ask(
     client: HttpClient, subjects: Sequence[Subject], on_failure: Callable[[str], None], progress: Progress
-) -> list[Said]:
-    """What the services say of each paper. A service that fails is told and left out.
+) -> list[ServiceReport]:
+    """Ask the services about each paper. A service that fails is reported and skipped.
 
-    on_failure: told one sentence about each failure.
+    on_failure: gets one sentence about each failure.
     """
     dois = [doi for each in subjects for doi in (each.doi, *each.published) if doi]
     numbers = [each.arxiv for each in subjects if each.arxiv]
@@ -110,115 +117,107 @@ def ask(
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What the services say of all papers; None from one that failed."""
+    """The replies about all papers; None from a service that failed."""
 
     latest: Mapping[str, LatestVersion] | None  # by arXiv id
     registered: Mapping[str, Registered] | None  # by DOI
     updating: Mapping[str, Sequence[WorkNotice]] | None  # by DOI
     retracted: Mapping[str, Work] | None  # by DOI or arXiv id
 
-    def about(self, subject: Subject) -> Said:
-        said = Said(())
+    def about(self, subject: Subject) -> ServiceReport:
+        report = ServiceReport()
         about = subject.paper.metadata
         record = (self.registered or {}).get(subject.doi)
         dois = list(subject.published)
         if record is not None and _is_another(about, record.work):
-            said = replace(said, note=f'its DOI is that of another work, "{record.work.title[:80]}"')
+            report = replace(report, note=f'its DOI is that of another work, "{record.work.title[:80]}"')
         elif record is not None or (subject.doi and about.doi.sure):
             dois.append(subject.doi)
-            said = replace(said, works=(("doi", record.work),) if record else ())
-        said = self._with_arxiv(said, subject)
+            report = replace(report, works=(("doi", record.work),) if record else ())
+        report = self._with_arxiv(report, subject)
         if dois:
-            said = self._with_crossref(said, dois)
-        return self._with_openalex(said, [*dois, *([subject.arxiv] if said.arxiv_is_ours else [])])
+            report = self._with_crossref(report, dois)
+        return self._with_openalex(report, [*dois, *([subject.arxiv] if report.arxiv_is_ours else [])])
 
-    def _with_arxiv(self, said: Said, subject: Subject) -> Said:
-        """With what arXiv says: a withdrawal, or which version is the newest."""
+    def _with_arxiv(self, report: ServiceReport, subject: Subject) -> ServiceReport:
+        """Add a withdrawal or the newest version at arXiv."""
         latest = (self.latest or {}).get(subject.arxiv)
         if latest is None:
-            return said
+            return report
         if _is_another(subject.paper.metadata, latest.work):
-            return replace(said, note=f'its arXiv id is that of another work, "{latest.work.title[:80]}"')
+            return replace(report, note=f'its arXiv id is that of another work, "{latest.work.title[:80]}"')
         number = latest.work.arxiv
         kind: NoticeKind = "withdrawal" if latest.is_withdrawn else "new-version"
-        found = [WorkNotice(kind, latest.updated, number, "arxiv")]
+        notices = report.notices
+        if latest.is_withdrawn or (version_number(number) or 1) > 1:
+            notices = (*notices, WorkNotice(kind, latest.updated, number, "arxiv"))
         return replace(
-            said,
-            notices=(*said.notices, *(found if latest.is_withdrawn or (version_number(number) or 1) > 1 else [])),
-            answered=said.answered | {"arxiv"},
+            report,
+            notices=notices,
+            answered=report.answered | {"arxiv"},
             newest=None if latest.is_withdrawn else latest,
-            works=(*said.works, ("arxiv", latest.work)),
+            works=(*report.works, ("arxiv", latest.work)),
             arxiv_is_ours=True,
         )
 
-    def _with_crossref(self, said: Said, dois: Sequence[str]) -> Said:
-        """With the notices of publishers, from their own records and from those of the works."""
-        found = [notice for doi in dois for notice in (self.updating or {}).get(doi, ())]
+    def _with_crossref(self, report: ServiceReport, dois: Sequence[str]) -> ServiceReport:
+        """Add publishers' notices, from the records of the notices and of the works."""
+        notices = [notice for doi in dois for notice in (self.updating or {}).get(doi, ())]
         records = [(self.registered or {}).get(doi) for doi in dois]
-        found += [notice for record in records if record for notice in record.notices]
-        is_whole = self.updating is not None and self.registered is not None
-        answered: frozenset[SourceName] = frozenset(["crossref"]) if is_whole else frozenset()
-        return replace(said, notices=(*said.notices, *dict.fromkeys(found)), answered=said.answered | answered)
+        notices += [notice for record in records if record for notice in record.notices]
+        is_complete = self.updating is not None and self.registered is not None
+        answered: frozenset[SourceName] = frozenset(["crossref"]) if is_complete else frozenset()
+        return replace(report, notices=(*report.notices, *dict.fromkeys(notices)), answered=report.answered | answered)
 
-    def _with_openalex(self, said: Said, identifiers: Sequence[str]) -> Said:
-        """With a retraction that OpenAlex knows of; it has neither its date nor its notice."""
+    def _with_openalex(self, report: ServiceReport, identifiers: Sequence[str]) -> ServiceReport:
+        """Add a retraction known to OpenAlex, which has neither its date nor its notice."""
         if self.retracted is None or not identifiers:
-            return said
-        said = replace(said, answered=said.answered | {"openalex"})
-        flagged = next((self.retracted[each] for each in identifiers if each in self.retracted), None)
-        if flagged is None:
-            return said
-        found = WorkNotice("retraction", source="openalex")
-        return replace(said, notices=(*said.notices, found), works=said.works or (("doi", flagged),))
+            return report
+        report = replace(report, answered=report.answered | {"openalex"})
+        work = next((self.retracted[each] for each in identifiers if each in self.retracted), None)
+        if work is None:
+            return report
+        notice = WorkNotice("retraction", source="openalex")
+        return replace(report, notices=(*report.notices, notice), works=report.works or (("doi", work),))
 
 
 def _is_another(about: Metadata, work: Work) -> bool:
-    """Whether a work is not the paper whose identifier it has. A new version may have another title: authors tell."""
-    theirs = families(author.name for author in work.authors)
-    return paper_match.contradicts(about, work) and not families(about.authors.value) & theirs
+    """Whether title and authors show that a work is not the paper. The title alone may change between versions."""
+    authors = families(author.name for author in work.authors)
+    return paper_match.contradicts(about, work) and not families(about.authors.value) & authors
 
 
-def keep(library: Library, found: Iterable[tuple[Subject, Said]]) -> None:
-    """Store what services say of papers; what a service that answered says no longer is removed.
+def keep(library: Library, found: Iterable[tuple[Subject, ServiceReport]]) -> None:
+    """Store the notices about papers; a notice that an answering service no longer reports is removed.
 
     The caller holds the writer lock.
     """
     now = works.now()
     with library.changing_works() as database:
-        said_of: dict[str, list[Said]] = {}  # of one work, by the papers that are it
-        for subject, said in found:
-            if work := _work_of(database, subject.paper, said):
-                said_of.setdefault(work, []).append(said)
-        for work, all_said in said_of.items():
-            answered = frozenset().union(*(said.answered for said in all_said))
-            for kept in works.of_works(database, [work]):
+        by_work: dict[str, list[ServiceReport]] = {}
+        for subject, report in found:
+            if work := _work_of(database, subject.paper, report):
+                by_work.setdefault(work, []).append(report)
+        for work, reports in by_work.items():
+            answered = frozenset().union(*(report.answered for report in reports))
+            for kept in works.notices_of_works(database, [work]):
                 if kept.source in answered:
-                    works.drop(database, kept)
-            for notice in dict.fromkeys(notice for said in all_said for notice in said.notices):
-                works.add(database, Notice(work, notice.kind, notice.dated, notice.link, notice.source, now))
+                    works.drop_notice(database, kept)
+            for notice in dict.fromkeys(notice for report in reports for notice in report.notices):
+                works.add_notice(database, Notice(work, notice.kind, notice.dated, notice.link, notice.source, now))
 
 
-def _work_of(database: Database, paper: Paper, said: Said) -> str:
-    """The work that a paper is; "" if that is not known, and nothing is to be kept about it."""
+def _work_of(database: Database, paper: Paper, report: ServiceReport) -> str:
+    """The id of a paper's work, linked with it now if necessary; "" if the work is unknown."""
     known = works.of_papers(database, [paper.id]).get(paper.id)
     if known is not None:
         return known.work
-    if not said.works:
+    if not report.works:
         return ""
-    ids = works.put(database, [work for _, work in said.works])
-    found_by, work = said.works[0]
+    ids = works.put(database, [work for _, work in report.works])
+    found_by, work = report.works[0]
     works.link_paper(database, paper.id, ids[0], found_by, paper_match.score(paper.metadata, work))
     return ids[0]
-
-
-# Newer versions of papers that are in the library: where the new file goes, and what becomes of the old one.
-#
-# The new file takes over the old one's place and name, so that the library replaces the paper in one transaction, with
-# what people wrote about it. The old file is kept in .removed of the papers' folder. A file that lies elsewhere is its
-# owner's: it stays, and the new version comes beside it.
-
-_LONGEST_STEM = 200  # bytes of an old file's name: file systems allow 255
-_INCOMING = ".incoming"  # whole files that have not taken their places yet; ingestion skips hidden folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +225,10 @@ class NewVersion:
     """A version of a paper that is newer than the one in the library."""
 
     paper: Paper
-    work: Work  # its arXiv identifier has the version
+    work: Work  # its arXiv id includes the version
     files: tuple[Path, ...]  # of the old version, to be replaced; none if both are kept
     folder: Path  # of the papers
-    why_both: str = ""  # why the old one stays; "" if it does not, or if that is wanted
+    why_both: str = ""  # why the old version stays although the user did not ask for both
 
     @property
     def number(self) -> int:
@@ -237,38 +236,38 @@ class NewVersion:
 
     @property
     def incoming(self) -> Path:
-        """Where its file is until it takes its place."""
+        """The new file's path until it takes its place."""
         return self.folder / _INCOMING / f"{self.work.arxiv.replace('/', '_')}.pdf"
 
     @property
     def targets(self) -> tuple[Path, ...]:
-        """Where its file goes."""
+        """The new file's final paths."""
         return self.files or (self.folder / pdf_name(self.work, with_version=True),)
 
 
 def newer(paper: Paper, work: Work, papers: Sequence[Paper]) -> bool:
-    """Whether a work is a newer version of a paper, and that the newest one in the library.
+    """Whether a work is newer than a paper, which is the newest version in the library.
 
-    Of a paper whose version is not known, every version but the first may be newer.
+    If the paper's version is unknown, every version but the first may be newer.
     """
-    theirs = version_number(work.arxiv)
-    if theirs is None or theirs < 2 or bare_arxiv(work.arxiv) != bare_arxiv(paper.arxiv):
+    version = version_number(work.arxiv)
+    if version is None or version < 2 or bare_arxiv(work.arxiv) != bare_arxiv(paper.arxiv):
         return False
     same = [each for each in papers if bare_arxiv(each.arxiv) == bare_arxiv(work.arxiv)]
-    return (version_number(paper.arxiv) or 0) == max(version_number(each.arxiv) or 0 for each in same) < theirs
+    return (version_number(paper.arxiv) or 0) == max(version_number(each.arxiv) or 0 for each in same) < version
 
 
 def is_missing(paper: Paper, work: Work, papers: Sequence[Paper]) -> bool:
-    """Whether a work is a version of a paper that the library does not have, newer or older."""
+    """Whether a work is a version of a paper, newer or older, that the library does not have."""
     same = [
         each.arxiv for each in papers if bare_arxiv(each.arxiv) == bare_arxiv(paper.arxiv) == bare_arxiv(work.arxiv)
     ]
-    theirs = version_number(work.arxiv)
-    return theirs is not None and bool(same) and all(version_number(arxiv) != theirs for arxiv in same)
+    version = version_number(work.arxiv)
+    return version is not None and bool(same) and all(version_number(arxiv) != version for arxiv in same)
 
 
 def new_version(paper: Paper, work: Work, files: Sequence[SourceFile], folder: Path, *, keeps_both: bool) -> NewVersion:
-    """How a version is to come in. files: of the library. folder: of the papers."""
+    """Plan where a new version goes. files: of the library. folder: of the papers."""
     own = [Path(file.path) for file in files if file.sha256 == paper.id]
     if keeps_both:
         return NewVersion(paper, work, (), folder)
@@ -279,16 +278,16 @@ def new_version(paper: Paper, work: Work, files: Sequence[SourceFile], folder: P
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """Whether a file itself, and no link to one, lies in a folder."""
+    """Whether a file, not a symbolic link, is in a folder."""
     real = Path(os.path.realpath(folder))
     return not path.is_symlink() and Path(os.path.realpath(path)).is_relative_to(real)
 
 
 def download(version: NewVersion, lookup: Lookup, largest: int, on_failure: Callable[[str], None]) -> bool:
-    """Bring its file to `incoming`; whether it is there. Raises OSError, DiskFull."""
-    if version.incoming.is_file():  # of a run that was stopped
+    """Download the new file to `incoming`; returns whether it is there. Raises OSError, DiskFull."""
+    if version.incoming.is_file():  # left by an interrupted run
         return True
-    for path in version.incoming.parent.glob("*.pdf"):  # of such runs that nobody went on with
+    for path in version.incoming.parent.glob("*.pdf"):  # left by interrupted runs long ago
         if time.time() - path.lstat().st_mtime > KEPT_S:
             path.unlink(missing_ok=True)
     links = [lookup.client.addresses.arxiv_pdf(version.work.arxiv)]
@@ -296,10 +295,10 @@ def download(version: NewVersion, lookup: Lookup, largest: int, on_failure: Call
 
 
 def install(version: NewVersion) -> list[Path]:
-    """Put its file into its places; returns where the old ones are kept. Each place has one or the other at any time.
+    """Replace the old files by the new one; returns where the old files are kept. No path is ever without a file.
 
-    A place that has the new one already stays as it is: a run that was killed left it so. Raises PaperError if an old
-    file is not the one that was read or another file has the new one's place, OSError, DiskFull.
+    A path that a killed run has already replaced stays. Raises PaperError if an old file has changed since it was read
+    or the new path is taken by another file; OSError, DiskFull.
     """
     for path in version.files:
         is_new = _same(path, version.incoming) and _kept(path, version).exists()
@@ -322,14 +321,14 @@ def install(version: NewVersion) -> list[Path]:
 
 
 def undo(version: NewVersion, kept: Sequence[Path]) -> None:
-    """Put the old files back, for a version that could not be read. One that came beside stays: it may be looked at."""
+    """Put the old files back if the new version could not be read. A new file without an old one stays for a look."""
     for path, old in zip(version.files, kept, strict=True):
         _put(old, path)
         old.unlink()
 
 
 def _kept(path: Path, version: NewVersion) -> Path:
-    """Where an old file is kept in .removed, or a name that is free there."""
+    """The path in .removed that has the old file, or else a free one."""
     own = version_number(version.paper.arxiv)
     folder = version.folder / REMOVED
     stem = shortened(path.stem, _LONGEST_STEM) + (f" v{own}" if own else f" before v{version.number}")
@@ -339,7 +338,7 @@ def _kept(path: Path, version: NewVersion) -> Path:
 
 
 def _keep(path: Path, version: NewVersion) -> Path:
-    """Copy an old file into .removed."""
+    """Copy an old file into .removed; returns the copy's path."""
     target = _kept(path, version)
     target.parent.mkdir(exist_ok=True)
     with no_space(target.parent):
@@ -357,7 +356,7 @@ def _has(path: Path, sha256: str) -> bool:
 
 
 def _put(source: Path, target: Path) -> None:
-    """Copy a file to a place, whole at once."""
+    """Copy a file to a path atomically."""
     part = target.with_name(f".{shortened(target.name, 100)}.part")
     try:
         shutil.copyfile(source, part)

@@ -124,8 +124,6 @@ class PostgresDatabase(Database):
                 ) from error
             self._create()
 
-    # The connection
-
     def _connect(self) -> None:
         """Connect, and find the papers. Raises psycopg's errors, StoreMissing and StoreMismatch."""
         self._close()
@@ -177,7 +175,6 @@ class PostgresDatabase(Database):
                 self._connection.close()
 
     def close(self) -> None:
-        """See Database."""
         self._close()
 
     def _again(self, do: Callable[[], T]) -> T:
@@ -200,14 +197,11 @@ class PostgresDatabase(Database):
 
     @property
     def is_read_only(self) -> bool:
-        """See Database."""
         return self._read_only
 
     def identity(self) -> str:
         """See Database. It never changes, because a connection follows the library."""
         return self.place
-
-    # The tables
 
     def _create(self) -> None:
         """Make missing tables."""
@@ -253,8 +247,6 @@ class PostgresDatabase(Database):
                     self._own.execute("SET LOCAL lock_timeout = '2s'")
                     self._own.execute(f"DROP SCHEMA {schema} CASCADE")
 
-    # Statements
-
     def _run(self, sql: str, values: Mapping[str, object], *, find: bool = False) -> list[tuple[Any, ...]]:
         """Run a statement. find: find the current schema of the papers first, in the same round trip."""
         statement = _translated(f"{_FIND}; {sql}" if find else sql, _types_of(values))
@@ -264,7 +256,6 @@ class PostgresDatabase(Database):
         return cursor.fetchall() if cursor.description else []
 
     def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database."""
         values = findable(values)
         with self._errors():
             if self.in_snapshot:
@@ -272,7 +263,6 @@ class PostgresDatabase(Database):
             return self._again(lambda: self._run(sql, values, find=not self._fixed))
 
     def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database."""
         with self._errors():
             return self._run(sql, values)
 
@@ -283,7 +273,6 @@ class PostgresDatabase(Database):
 
     @property
     def in_snapshot(self) -> bool:
-        """See Database."""
         connection = self._connection
         idle = psycopg.pq.TransactionStatus.IDLE
         return connection is not None and not connection.closed and connection.info.transaction_status != idle
@@ -420,17 +409,13 @@ class PostgresDatabase(Database):
         missing = self.query(sql, names=NAMES[part])
         return [f"The table {name} is missing." for (name,) in missing]
 
-    # Errors
-
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
-        """See Database."""
         return StoreError(
             f"The library in {self.place} cannot be used now: {reason}.",
             remedy or "Check the server and DATABASE_URL, and run the same command again.",
         )
 
     def damaged(self, fault: str) -> StoreDamaged:
-        """See Database."""
         return StoreDamaged(f"The library in {self.place} is damaged: {fault}.", DAMAGED)
 
     @contextmanager

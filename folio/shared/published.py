@@ -110,7 +110,7 @@ def _unpack(content: bytes, folder: Path) -> None:
                     place, name = str(PurePosixPath(member.name).parent), PurePosixPath(member.name).name
                     place = "" if place == "." else place
                     if not member.isreg() or place not in _FOLDERS or not _is_index(place, name):
-                        raise ValueError(f"{member.name} is no file of an index")
+                        raise ValueError(f"{member.name} is not a file of an index")
                 for member in members:  # one by one: extractall needs Python 3.11.4 to be safe
                     source = tar.extractfile(member)
                     assert source is not None

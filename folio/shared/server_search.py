@@ -167,7 +167,6 @@ class ServerVectors:
             return self._best(query, k, self._compare, allowed, _FIRST_PAGE)
 
     def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
-        """See DenseIndex.cosines."""
         if not ids:
             return []
         # No matrix product, because its last digit may depend on a vector's row.
@@ -249,18 +248,15 @@ class ServerPostings:
         self._words: dict[str, int] | None = None
 
     def rarity(self, token: str) -> float:
-        """See LexicalIndex."""
         return bm25.rarity(self.passages_with(token), self._state.passages)
 
     def passages_with(self, token: str) -> int:
-        """See LexicalIndex."""
         if token not in self._counts:
             sql = f"SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM {self._state.postings} WHERE term = :term"
             self._counts[token] = self._database.query(sql, term=key(token))[0][0]
         return self._counts[token]
 
     def vocabulary(self) -> Mapping[str, int]:
-        """See LexicalIndex."""
         if self._words is None:
             sql = (
                 f"SELECT term, passages FROM (SELECT term, CAST(sum(count) AS BIGINT) AS passages FROM"
@@ -271,11 +267,9 @@ class ServerPostings:
         return self._words
 
     def search(self, query: str, k: int, papers: frozenset[str] | None = None) -> Hits:
-        """See LexicalIndex."""
         return self._best(list(dict.fromkeys(tokenize(query))), k, papers)
 
     def passages_of(self, token: str, k: int) -> list[int]:
-        """See LexicalIndex."""
         return [chunk for chunk, _ in self._best([token], k, None)]
 
     def _best(self, tokens: Sequence[str], k: int, papers: frozenset[str] | None) -> Hits:
@@ -291,7 +285,7 @@ class ServerPostings:
             return self._first(scores, k, len(tokens) * 2.0**-23)
 
     def _first(self, scores: npt.NDArray[np.float64], k: int, rounding: float) -> Hits:
-        """The best k hits, ties by id. scores: of the passages by number. rounding: see bm25_index.tied."""
+        """The best k hits, ties by id. scores: of the passages by number. rounding: see bm25.tied."""
         matching, count = int(np.count_nonzero(scores)), k
         while True:
             last = np.partition(scores, -count)[-count] if count < matching else 0.0
@@ -331,8 +325,6 @@ class ServerPostings:
         self._counts |= {token: len(postings) for token, postings in zip(tokens, all_postings, strict=True)}
         return all_postings
 
-
-# Checks the indexes on the server (server_index.py) against the library; a rebuild corrects all faults.
 
 _PAGE = 4000
 # The smallest positive number in half precision; smaller ones are rounded to it or to 0.

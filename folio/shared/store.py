@@ -1,4 +1,9 @@
-"""`Store` in PostgreSQL: several computers read and write one library, each with index files in its own folder."""
+"""`Store` in PostgreSQL: several computers read and write one library, each with index files in its own folder.
+
+A claim on a paper is a row of `jobs` with the id of its writer. Each writer locks its own row of `writers` in a
+transaction that stays open. If another writer can lock that row, its owner has ended, and its jobs can be taken over.
+The server also keeps the PDFs for computers that do not have them.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +43,6 @@ if TYPE_CHECKING:
     from folio.ingest.discovery import Outcome
 
 
-# A library that several computers write: claims on papers, and the PDFs for computers that do not have them.
-#
-# A claim on a paper is a row of `jobs` with the id of its writer. Each writer locks its own row of `writers` in a
-# transaction that stays open. If another writer can lock that row, its owner has ended, and its jobs can be taken
-# over.
-
 # Bytes of a PDF in one row
 _PART = 2**20
 
@@ -67,10 +66,7 @@ class SharedLibrary(Library):
                 self._alive.close()
         super().close()
 
-    # Several writers
-
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
-        """See Library."""
         self._register()
         with self.database.transaction("user"):
             sql = "INSERT INTO jobs (paper, writer) VALUES (:paper, :writer) ON CONFLICT DO NOTHING RETURNING paper"
@@ -122,7 +118,6 @@ class SharedLibrary(Library):
         return True
 
     def release(self, file: SourceFile) -> None:
-        """See Library."""
         with self.database.transaction("user"):
             sql = "DELETE FROM jobs WHERE paper = :paper AND writer = :writer"
             self._execute(sql, paper=file.sha256, writer=self._writer)
@@ -157,8 +152,6 @@ class SharedLibrary(Library):
             self._execute("DELETE FROM meta WHERE key = 'fingerprint'")
             self._execute("UPDATE meta SET value = '0' WHERE key IN ('chunks', 'fine')")
             self._execute("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
-
-    # The PDFs
 
     def _keep_pdf(self, file: SourceFile) -> None:
         try:
@@ -216,11 +209,9 @@ class PostgresStore(Store):
 
     @property
     def place(self) -> str:
-        """See Store."""
         return place_of(self.url.get_secret_value())
 
     def exists(self) -> bool:
-        """See Store."""
         with suppress(StoreMissing):
             self.database().close()
             return True
@@ -231,21 +222,17 @@ class PostgresStore(Store):
         return PostgresDatabase(self.url.get_secret_value(), create=create, schema=schema)
 
     def open(self, *, create: bool = False) -> SharedLibrary:
-        """See Store."""
         return SharedLibrary(self.database(create=create), self.citation_style)
 
     def conversations(self) -> Conversations:
-        """See Store."""
         return Conversations(self.database)
 
     def made_with(self) -> dict[str, str]:
-        """See Store."""
         with suppress(StoreMissing, StoreDamaged), closing(self.open()) as library:
             return library.fingerprint()
         return {}
 
     def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
-        """See Store."""
         try:
             with closing(self.open()) as library:
                 return {Path(file.path): file for file in library.files()}
@@ -253,8 +240,6 @@ class PostgresStore(Store):
             return {}
         except StoreDamaged:
             return listed_files(record)
-
-    # The indexes
 
     def open_indexes(self, library: Library) -> SearchIndexes:
         """See Store. Fetches index files that another computer has published first."""
@@ -282,7 +267,6 @@ class PostgresStore(Store):
         return self.search == "server" or is_large
 
     def index_faults(self, library: Library) -> list[str]:
-        """See Store."""
         if not self._on_server(library):
             return super().index_faults(library)
         try:
@@ -305,7 +289,6 @@ class PostgresStore(Store):
         return super().verify()
 
     def repair(self) -> int:
-        """See Store."""
         with closing(self.open()) as library:
             if self._on_server(library):
                 server_index.update(_postgres(library), library, rebuild=True)
@@ -325,8 +308,6 @@ class PostgresStore(Store):
             manifest = read_manifest(self.folder / MANIFEST)
             return Stamp(manifest["epoch"], manifest["generation"])
         return None
-
-    # Rebuilding
 
     def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
         """See Store: in a schema of its own, which then takes the place of the one that serves, in one transaction.

@@ -1,4 +1,8 @@
-"""Checks a whole library, its structure and its rows, and lists the faults, one sentence each."""
+"""Checks a whole library, its structure and its rows, and lists the faults, one sentence each.
+
+Rows of the user data that cannot be read are restored from a daily copy, or deleted: a flipped bit in a text leaves the
+file sound to SQLite, and restoring the whole file would lose a day of other rows.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +114,7 @@ class LibraryCheck:
             self._check_text(paper)
         dimension = int(made_with[0].get("dimension", "0")) if made_with else 0
         self._check_vectors(dimension)
-        vectors = self._rows(rows.row, "SELECT paper, text_hash, data FROM paper_vectors")
+        vectors = self._rows(rows.paper_vector, "SELECT paper, text_hash, data FROM paper_vectors")
         if dimension and any(len(each.vector) != dimension for _, each in vectors):
             self._add(f"Some vectors of papers do not have {dimension} numbers.")
         return list(self._faults)
@@ -119,7 +123,9 @@ class LibraryCheck:
         """Check a paper's text, and that its chunks match it."""
         sql = "SELECT id, text, text_crc, length FROM papers JOIN texts ON texts.paper = id WHERE id = :paper"
         chunks = f"SELECT {rows.CHUNK_COLUMNS} FROM chunks WHERE paper = :paper"
-        for text, length in self._rows(_text_and_length, sql, paper=paper):
+        for length, (_, text) in self._rows(
+            lambda id, text, crc, length: (rows.number(length), rows.paper_text(id, text, crc)), sql, paper=paper
+        ):
             if len(text) != length:
                 self._add(f"The text of paper {paper[:12]} does not have its recorded length.")
             for chunk, stored_hash in self._rows(rows.chunk_of_row, chunks, paper=paper):
@@ -153,15 +159,6 @@ class LibraryCheck:
 
     def _add(self, fault: str) -> None:
         self._faults[fault] = None
-
-
-def _text_and_length(paper: object, text: object, crc: object, length: object) -> tuple[str, int]:
-    return rows.text(paper, text, crc)[1], rows.number(length)
-
-
-# Repairs rows of the user data: a row that cannot be read is restored from a daily copy, or deleted.
-#
-# A flipped bit in a text leaves the file sound to SQLite. Restoring the whole file would lose a day of other rows.
 
 
 def repair(library: Path, notice: Notice) -> None:

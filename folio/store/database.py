@@ -2,6 +2,11 @@
 
 Statements use only what both engines understand: named parameters (`:name`), ON CONFLICT, an explicit order. A list is
 passed as one parameter: `IN (SELECT value FROM json_each(:ids))`.
+
+There are two parts. The data made from PDFs can be made again at any time. The data that people and services added (the
+user data) cannot, and is stored separately: in SQLite in another file, in PostgreSQL in another schema. In the
+definitions of the tables, each engine replaces the words in braces by its own type names. Text is ordered by its bytes
+in UTF-8, without U+0000.
 """
 
 from __future__ import annotations
@@ -15,14 +20,6 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from folio.errors import FolioError, StoreDamaged, StoreError, command
 from folio.text import one_line
-
-# The tables of a library, in the SQL that SQLite and PostgreSQL have in common.
-#
-# There are two parts. The data made from PDFs can be made again at any time. The data that people and services added
-# (the user data) cannot, and is stored separately: in SQLite in another file, in PostgreSQL in another schema.
-#
-# Each engine replaces the words in braces by its own type names. Text is ordered by its bytes in UTF-8, without
-# U+0000.
 
 # The data made from PDFs. Increment the version with every change: a library of another version is rebuilt, or
 # converted (store/sqlite.py).
@@ -345,7 +342,7 @@ class Database(ABC):
             return [make(*row) for row in rows]
 
     def insert(self, table: str, rows: Iterable[Mapping[str, object]], *, replace: bool = False) -> None:
-        """Insert rows, all with the same columns. replace: replace rows with the same key (tables.KEYS)."""
+        """Insert rows, all with the same columns. replace: replace rows with the same key (KEYS)."""
         listed = list(rows)
         if not listed:
             return
@@ -379,9 +376,6 @@ def findable(values: Mapping[str, object]) -> dict[str, object]:
         return storable(value) if isinstance(value, str) else value
 
     return {name: stored(value) for name, value in values.items()}
-
-
-# Closes a resource if the code that opens it fails.
 
 
 class _Closeable(Protocol):

@@ -132,9 +132,6 @@ def check_in_background(folder: Path, files: Mapping[str, Checksums]) -> Thread:
     return thread
 
 
-# Manifests
-
-
 def write_manifest(path: Path, content: Mapping[str, object]) -> None:
     """Replace a manifest, with a checksum of its content. Raises DiskFull."""
     write_json(path, {"checksum": zlib.crc32(json_bytes(content)), **content})
@@ -170,8 +167,6 @@ def from_json(value: Mapping[str, Any]) -> Checksums:
     return sums
 
 
-# Turns errors of search engines into IndexDamaged, because an engine may do anything with damaged files.
-
 Hits = list[tuple[int, float]]  # chunk ids with scores
 
 
@@ -197,5 +192,5 @@ def require_possible(name: str, hits: Hits, limit: int) -> Hits:
     if len(hits) > limit or len({chunk for chunk, _ in hits}) < len(hits):
         raise IndexDamaged(f"the {name} index finds a passage twice")
     if not all(math.isfinite(score) for _, score in hits):
-        raise IndexDamaged(f"the {name} index gives a score that is no number")
+        raise IndexDamaged(f"the {name} index gives a score that is not a number")
     return hits

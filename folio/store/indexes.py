@@ -32,10 +32,20 @@ from folio.store.vectors import MANIFEST as VECTORS_MANIFEST
 from folio.store.vectors import VectorIndex
 from folio.system.files import discard, no_space
 
-# The interface of a library's search indexes, whether they are local files or on a server.
-
 # How to open indexes. "sample": check files up to a limit. "checked": check them completely. "none": rebuild them.
 Trust = Literal["sample", "checked", "none"]
+
+
+LIBRARY = "library.sqlite"
+LEXICAL = "lexical"
+# The folder of the vector index of fine passages, and the name of that index
+FINE = "fine"
+_FINE_NAME = "fine vector"
+# Folder for the stores of evaluation runs; it is not part of the store that contains it.
+EVALUATIONS = "evaluations"
+Engine = Literal["tantivy", "rank_bm25"]
+# Name -> the index on disk; None if it is missing or damaged
+Loaded = dict[str, VectorIndex | TantivyIndex | None]
 
 
 class DenseIndex(Protocol):
@@ -84,52 +94,6 @@ class SearchIndexes(Protocol):
     def reopen(self) -> Callable[[Trust], SearchIndexes]:
         """Opens the indexes again after IndexDamaged, and repairs them."""
         ...
-
-
-# Dense search in a vector index of the library, limited to papers: implements `DenseIndex` (store/indexes.py).
-
-
-class GrainVectors:
-    """The vectors of one grain, in an index at the library's generation. Use it inside `Library.reading`."""
-
-    def __init__(self, library: Library, index: VectorIndex, grain: Grain) -> None:
-        self._library, self._index, self._grain = library, index, grain
-        self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # the papers searched last, and their chunk ids
-
-    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
-        """See DenseIndex.search."""
-        return self._index.search(query, k, None if papers is None else self._ids_of(papers))
-
-    def search_all(
-        self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
-    ) -> list[tuple[int, float]] | None:
-        """See DenseIndex.search_all."""
-        if k >= len(self._index):
-            return None
-        # A large index reads only some of its vectors, but all of them if it is given ids.
-        return self._index.search(query, k, sorted(allowed(self._index.ids())))
-
-    def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
-        """See DenseIndex.cosines."""
-        return self._index.cosines(ids, query)
-
-    def _ids_of(self, papers: frozenset[str]) -> list[int]:
-        if self._ids[0] != papers:
-            passages = self._library.chunk_ids_of(papers)
-            self._ids = papers, passages if self._grain == "passage" else self._library.fine_ids_in(passages)
-        return self._ids[1]
-
-
-LIBRARY = "library.sqlite"
-LEXICAL = "lexical"
-# The folder of the vector index of fine passages, and the name of that index
-FINE = "fine"
-_FINE_NAME = "fine vector"
-# Folder for the stores of evaluation runs; it is not part of the store that contains it.
-EVALUATIONS = "evaluations"
-Engine = Literal["tantivy", "rank_bm25"]
-# Name -> the index on disk; None if it is missing or damaged
-Loaded = dict[str, VectorIndex | TantivyIndex | None]
 
 
 @contextmanager
@@ -402,13 +366,9 @@ def _update_vectors(
             index.update(library.chunk_ids(since, grain), library.removed(since), stamp, folder)
             if len(index) == library.chunk_count(grain):  # otherwise the index does not fit the library
                 return index
-    index = _empty_vector_index(stamp, library)
+    index = VectorIndex(_dimension(library), Stamp(stamp.epoch, -1), library.vectors_of)
     index.update(library.chunk_ids(grain=grain), (), stamp, folder)
     return index
-
-
-def _empty_vector_index(stamp: Stamp, library: Library) -> VectorIndex:
-    return VectorIndex(_dimension(library), Stamp(stamp.epoch, -1), library.vectors_of)
 
 
 def _update_lexical(stamp: Stamp, library: Library, loaded: Loaded, folder: Path | None) -> TantivyIndex:
@@ -434,3 +394,31 @@ def _update_lexical(stamp: Stamp, library: Library, loaded: Loaded, folder: Path
 
 def _can_update(index: Stamp, library: Stamp) -> bool:
     return index.epoch == library.epoch and index.generation <= library.generation
+
+
+class GrainVectors:
+    """The vectors of one grain, in an index at the library's generation. Use it inside `Library.reading`."""
+
+    def __init__(self, library: Library, index: VectorIndex, grain: Grain) -> None:
+        self._library, self._index, self._grain = library, index, grain
+        self._ids: tuple[frozenset[str], list[int]] = (frozenset(), [])  # the papers searched last, and their chunk ids
+
+    def search(self, query: Vectors, k: int, papers: frozenset[str] | None = None) -> list[tuple[int, float]]:
+        return self._index.search(query, k, None if papers is None else self._ids_of(papers))
+
+    def search_all(
+        self, query: Vectors, k: int, allowed: Callable[[Iterable[int]], set[int]]
+    ) -> list[tuple[int, float]] | None:
+        if k >= len(self._index):
+            return None
+        # A large index reads only some of its vectors, but all of them if it is given ids.
+        return self._index.search(query, k, sorted(allowed(self._index.ids())))
+
+    def cosines(self, ids: Sequence[int], query: Vectors) -> list[float]:
+        return self._index.cosines(ids, query)
+
+    def _ids_of(self, papers: frozenset[str]) -> list[int]:
+        if self._ids[0] != papers:
+            passages = self._library.chunk_ids_of(papers)
+            self._ids = papers, passages if self._grain == "passage" else self._library.fine_ids_in(passages)
+        return self._ids[1]

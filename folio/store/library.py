@@ -3,6 +3,11 @@
 Each paper is added in one transaction, which also increments the generation. Readers take a snapshot (`reading`) and
 see one complete generation, even while a writer works. Rows are read in lists: a question takes about a dozen
 statements, however many passages it reads, because each statement may be a round trip over a network.
+
+Papers with the same citation label get letters, whatever an answer cites. The letters follow the order of the titles,
+so they depend only on the papers in the library. They are not stored, so they are never out of date. Papers that may
+have the same label are looked up by columns with their first author, title and identifiers (database.py), in time that
+hardly depends on the size of the library.
 """
 
 from __future__ import annotations
@@ -29,114 +34,6 @@ from folio.store.check import LibraryCheck
 from folio.store.database import Database, storable
 from folio.store.rows import COUNTED, ONLY, PaperVector, Passage, Stamp, text_hash
 from folio.store.sqlite import SqliteDatabase
-
-# Citation labels of papers. Papers with the same label get letters, whatever an answer cites.
-#
-# The letters follow the order of the titles, so they depend only on the papers in the library. They are not stored, so
-# they are never out of date. Papers that may have the same label are looked up by columns with their first author,
-# title and identifiers (tables.py), in time that hardly depends on the size of the library.
-
-# The search keys of some papers from all sources, and the papers that may have the same label or be versions of them.
-# One source may give the family name and another the year. Each part uses an index.
-_OWN = """
-    own AS (
-        SELECT family, title_start, arxiv, doi, year FROM papers WHERE id IN (SELECT value FROM json_each(:ids))
-        UNION SELECT family, title_start, arxiv, doi, year FROM metadata
-            WHERE paper IN (SELECT value FROM json_each(:ids))
-    )"""
-_SAME_YEAR = "(o.year IS NULL OR p.year IS NULL OR p.year = o.year OR EXISTS ({}))".format(
-    "SELECT 1 FROM metadata m WHERE m.paper = p.id AND (m.year = o.year OR m.year IS NULL)"
-)
-_SAME = ("title_start", "arxiv", "doi")
-_LIKE = "WITH {}, alike AS ({})".format(
-    _OWN,
-    " UNION ".join(
-        (
-            f"SELECT p.id FROM own o JOIN papers p ON p.family = o.family WHERE {_SAME_YEAR}",
-            *(f"SELECT p.id FROM own o JOIN papers p ON p.{name} = o.{name}" for name in _SAME),
-            *(f"SELECT m.paper FROM own o JOIN metadata m ON m.{name} = o.{name}" for name in ("family", *_SAME)),
-        )
-    ),
-)
-# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library
-_LAYERS = f"""
-    {_LIKE}
-    SELECT id, 'pdf', metadata FROM papers WHERE id IN (SELECT id FROM alike)
-    UNION ALL SELECT paper, source, fields FROM metadata
-        WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))"""
-
-
-def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
-    """All papers of a library with their labels in this style, and with a notice if the library has other versions."""
-    return _named(papers, {paper.id: paper.metadata for paper in papers}, style)
-
-
-def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
-    """Some papers of a library with the metadata of all sources, and the labels that `name_all` would give them.
-
-    papers: with the metadata of their PDFs. Raises StoreDamaged.
-    """
-    if not papers:
-        return []
-    ids = [paper.id for paper in papers]
-    known = _known(database, ids)
-    labels = {citation_label(known[id]) for id in ids if id in known}
-    alike = [
-        id for id, other in known.items() if id not in ids and other.arxiv.value and citation_label(other) in labels
-    ]
-    if alike:  # the labels of these papers depend on their versions in turn
-        known = {**_known(database, alike), **known}
-    papers = [replace(paper, metadata=known.get(paper.id, paper.metadata)) for paper in papers]
-    return _named(papers, {**known, **{paper.id: paper.metadata for paper in papers}}, style)
-
-
-def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
-    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them."""
-    layers: dict[str, dict[Source, Metadata]] = defaultdict(dict)
-    for paper, source, metadata in database.read(rows.metadata_layer, _LAYERS, ids=list(ids)):
-        layers[paper][source] = metadata
-    return {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
-
-
-def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: CitationStyle) -> list[Paper]:
-    """The papers with labels. known: from `_known`."""
-    same: dict[str, list[str]] = defaultdict(list)
-    for id, metadata in known.items():
-        for key in version_keys(metadata):
-            same[key].append(id)
-
-    def versions(id: str) -> list[Metadata]:
-        return [known[other] for key in version_keys(known[id]) for other in same[key] if other != id]
-
-    papers = [_versioned(paper, versions(paper.id)) for paper in papers]
-    if style != "author-year":
-        return [replace(paper, by_file=style == "file") for paper in papers]
-    labels: dict[str, str] = {}
-    alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for id, metadata in known.items():
-        label = citation_label(metadata)
-        labels[id] = with_version(label, metadata.arxiv.value) if _has_versions(metadata, versions(id)) else label
-        alike[labels[id]].append((metadata.title.value, id))
-    places = {id: place for each in alike.values() for place, id in enumerate(order(each))}
-
-    def lettered(id: str) -> str:
-        label = labels[id]
-        return with_letter(label, places[id]) if label and len(alike[label]) > 1 else label
-
-    return [replace(paper, label=lettered(paper.id)) for paper in papers]
-
-
-def _versioned(paper: Paper, versions: Sequence[Metadata]) -> Paper:
-    """The paper with what follows from other papers that share an identifier with it."""
-    return with_versions(replace(paper, has_versions=_has_versions(paper.metadata, versions)), versions)
-
-
-def _has_versions(metadata: Metadata, versions: Sequence[Metadata]) -> bool:
-    """Whether one of these other versions has the same arXiv id with another version number."""
-    arxiv = metadata.arxiv.value.casefold()
-    other_ids = (other.arxiv.value.casefold() for other in versions)
-    return bool(arxiv) and any(bare_arxiv(other) == bare_arxiv(arxiv) and other != arxiv for other in other_ids)
-
 
 # Characters of checked text that are cached; a longer text is cached alone
 _TEXTS_KEPT = 2**22
@@ -248,8 +145,6 @@ class Library:
         rows.increase(self.database, "generation")
         return self._stamp().generation
 
-    # The fingerprint
-
     def fingerprint(self) -> dict[str, str]:
         """The fingerprint of the store; empty in a new one."""
         stored = (self._state or self._read_state()).get("fingerprint")
@@ -266,14 +161,12 @@ class Library:
         with self.database.rows_expected():
             return int(self.fingerprint().get("dimension", 0)) or None
 
-    # Reading
-
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
         with self.reading():
             papers = self._described(self._read(rows.paper, rows.SELECT_PAPERS), metadata_layers.read(self.database))
             papers = sorted(papers, key=lambda paper: (paper.file, paper.id))
-            papers = works.attached(self.database, name_all(papers, self._citation_style))
+            papers = works.with_notices(self.database, name_all(papers, self._citation_style))
             self._cache.papers |= {paper.id: paper for paper in papers}
             return papers
 
@@ -289,7 +182,7 @@ class Library:
     def _papers_of(self, ids: list[str]) -> list[Paper]:
         """The papers with these ids, read from the database, in any order."""
         papers = self._read(rows.paper, f"{rows.SELECT_PAPERS} WHERE id {_AMONG}", ids=ids) if ids else []
-        return works.attached(self.database, name(self.database, papers, self._citation_style))
+        return works.with_notices(self.database, name(self.database, papers, self._citation_style))
 
     def _described(self, papers: Sequence[Paper], layers: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
         """Papers with the metadata of all sources. layers: paper id -> the metadata of sources other than its PDF."""
@@ -369,10 +262,10 @@ class Library:
         return self._read(rows.number, sql, ids=list(passages)) if passages else []
 
     def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
-        """The fine passages in each of these passages, see fine_passages.read_in; unknown ids are skipped."""
+        """The fine passages in each of these passages, in the order of the text; unknown ids are skipped."""
         with self.reading():
             chunks = self.chunks(passages)
-            return rows.read_in(self.database, chunks) if chunks else {}
+            return rows.read_fine(self.database, chunks) if chunks else {}
 
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
@@ -393,7 +286,7 @@ class Library:
         texts = {paper: self._cache.texts[paper] for paper in unique if paper in self._cache.texts}
         if missing := [paper for paper in unique if paper not in texts]:
             sql = f"SELECT id, text, text_crc FROM papers LEFT JOIN texts ON texts.paper = id WHERE id {_AMONG}"
-            texts |= dict(self._read(rows.text, sql, ids=missing))
+            texts |= dict(self._read(rows.paper_text, sql, ids=missing))
         self._cache.keep_texts(texts)
         return texts
 
@@ -424,7 +317,7 @@ class Library:
                     cached.clear()
                 missing = {*ids, *self._cache.expected}.difference(cached)
                 self._cache.expected.clear()
-                cached |= rows.read_of(self.database, missing, self._dimension())
+                cached |= rows.read_vectors(self.database, missing, self._dimension())
             if unknown := set(ids) - cached.keys():
                 raise IndexDamaged(f"The index names a passage that is not in the library: {min(unknown)}.")
             return np.stack([cached[id] for id in ids])
@@ -456,8 +349,6 @@ class Library:
     def removed(self, since: int) -> list[int]:
         """Ids of the chunks removed after a generation. Some may have been added again since."""
         return self._read(rows.number, "SELECT chunk FROM removed WHERE generation > :since", since=since)
-
-    # Writing
 
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         """Whether this writer alone may add this file's paper, until it calls `release` or `close`.
@@ -499,12 +390,12 @@ class Library:
             for old in released - {paper.id}:
                 self._inherit(old, paper)
             self._drop_orphans(released, generation)
-            rows.insert(self.database, paper, generation, added)
+            rows.insert_paper(self.database, paper, generation, added)
             self._insert_files([(file.path, file.name, paper.id)])
             hashes = rows.insert_chunks(self.database, paper, chunk_ids, vectors, generation)
-            rows.change_counts(self.database, paper.id, 1)
+            rows.change_chunk_counts(self.database, paper.id, 1)
             if paper_vector is not None:
-                rows.write(self.database, {paper.id: paper_vector})
+                rows.write_paper_vectors(self.database, {paper.id: paper_vector})
                 hashes.append(paper_vector.text_hash)
             self._execute(f"DELETE FROM pending WHERE text_hash {_AMONG}", ids=hashes)
 
@@ -563,32 +454,28 @@ class Library:
         for paper in papers:
             if not self._query("SELECT 1 FROM files WHERE paper = :paper", paper=paper):
                 self._mark_removed(paper, generation)
-                rows.change_counts(self.database, paper, -1)
+                rows.change_chunk_counts(self.database, paper, -1)
                 self._execute("DELETE FROM papers WHERE id = :paper", paper=paper)
-                rows.count_change(self.database)
+                rows.count_description_change(self.database)
 
     def _mark_removed(self, paper: str, generation: int) -> None:
         gone = "SELECT id, CAST(:generation AS BIGINT) FROM chunks WHERE paper = :paper"
         self._execute(f"INSERT INTO removed (chunk, generation) {gone}", generation=generation, paper=paper)
 
-    # Whole papers
-
     def paper_vectors(self) -> dict[str, PaperVector]:
         """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
-        return rows.read(self.database)
+        return rows.read_paper_vectors(self.database)
 
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
         """Write the vectors of papers, in one transaction; the passages' indexes stay current."""
         with self.database.transaction("library"):
-            rows.write(self.database, vectors)
+            rows.write_paper_vectors(self.database, vectors)
 
     def papers_stamp(self) -> tuple[Stamp, int]:
         """A value that changes with the text by which whole papers are searched."""
         with self.reading() as stamp, self.database.rows_expected():
             assert self._state is not None
             return stamp, int(self._state["described"])
-
-    # Metadata
 
     def described(self) -> set[str]:
         """The papers that sources other than their PDFs describe, also if they are not in the library."""
@@ -640,29 +527,126 @@ class Library:
         """Give a new paper the user data of the paper that it replaces, if both are versions of one paper."""
         if metadata_layers.with_user_data(self.database, [old]):
             sql = "SELECT id, text, text_crc FROM papers JOIN texts ON texts.paper = id WHERE id = :old"
-            for _, text in self._read(rows.text, sql, old=old):
+            for _, text in self._read(rows.paper_text, sql, old=old):
                 before = metadata_layers.Version(old, merged(self.metadata_layers(old)), text)
                 after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
                 metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
 
-    # Vectors of papers that are still being embedded
-
     def recall(self, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
-        return rows.recall(self.database, hashes, self._dimension()) if hashes else {}
+        return rows.recall_vectors(self.database, hashes, self._dimension()) if hashes else {}
 
     def remember(self, hashes: Sequence[str], vectors: Vectors) -> None:
         """Keep vectors until their paper is added."""
         with self.database.transaction("library"):
-            rows.keep(self.database, hashes, vectors)
+            rows.keep_pending(self.database, hashes, vectors)
 
     def forget_pending(self) -> None:
         """Delete the vectors of papers that were never added. Call this when no paper is being embedded."""
         with self.database.transaction("library"):
             self._execute("DELETE FROM pending")
 
-    # The whole library
-
     def check(self) -> list[str]:
         """The faults of the library, one sentence each; reads all of it."""
         return LibraryCheck(self.database).everything()
+
+
+# The search keys of some papers from all sources, and the papers that may have the same label or be versions of them.
+# One source may give the family name and another the year. Each part uses an index.
+_OWN = """
+    own AS (
+        SELECT family, title_start, arxiv, doi, year FROM papers WHERE id IN (SELECT value FROM json_each(:ids))
+        UNION SELECT family, title_start, arxiv, doi, year FROM metadata
+            WHERE paper IN (SELECT value FROM json_each(:ids))
+    )"""
+_SAME_YEAR = "(o.year IS NULL OR p.year IS NULL OR p.year = o.year OR EXISTS ({}))".format(
+    "SELECT 1 FROM metadata m WHERE m.paper = p.id AND (m.year = o.year OR m.year IS NULL)"
+)
+_SAME = ("title_start", "arxiv", "doi")
+_LIKE = "WITH {}, alike AS ({})".format(
+    _OWN,
+    " UNION ".join(
+        (
+            f"SELECT p.id FROM own o JOIN papers p ON p.family = o.family WHERE {_SAME_YEAR}",
+            *(f"SELECT p.id FROM own o JOIN papers p ON p.{name} = o.{name}" for name in _SAME),
+            *(f"SELECT m.paper FROM own o JOIN metadata m ON m.{name} = o.{name}" for name in ("family", *_SAME)),
+        )
+    ),
+)
+# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library
+_LAYERS = f"""
+    {_LIKE}
+    SELECT id, 'pdf', metadata FROM papers WHERE id IN (SELECT id FROM alike)
+    UNION ALL SELECT paper, source, fields FROM metadata
+        WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))"""
+
+
+def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
+    """All papers of a library with their labels in this style, and with a notice if the library has other versions."""
+    return _named(papers, {paper.id: paper.metadata for paper in papers}, style)
+
+
+def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
+    """Some papers of a library with the metadata of all sources, and the labels that `name_all` would give them.
+
+    papers: with the metadata of their PDFs. Raises StoreDamaged.
+    """
+    if not papers:
+        return []
+    ids = [paper.id for paper in papers]
+    known = _known(database, ids)
+    labels = {citation_label(known[id]) for id in ids if id in known}
+    alike = [
+        id for id, other in known.items() if id not in ids and other.arxiv.value and citation_label(other) in labels
+    ]
+    if alike:  # the labels of these papers depend on their versions in turn
+        known = {**_known(database, alike), **known}
+    papers = [replace(paper, metadata=known.get(paper.id, paper.metadata)) for paper in papers]
+    return _named(papers, {**known, **{paper.id: paper.metadata for paper in papers}}, style)
+
+
+def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
+    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them."""
+    layers: dict[str, dict[Source, Metadata]] = defaultdict(dict)
+    for paper, source, metadata in database.read(rows.metadata_layer, _LAYERS, ids=list(ids)):
+        layers[paper][source] = metadata
+    return {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
+
+
+def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: CitationStyle) -> list[Paper]:
+    """The papers with labels. known: from `_known`."""
+    same: dict[str, list[str]] = defaultdict(list)
+    for id, metadata in known.items():
+        for key in version_keys(metadata):
+            same[key].append(id)
+
+    def versions(id: str) -> list[Metadata]:
+        return [known[other] for key in version_keys(known[id]) for other in same[key] if other != id]
+
+    listed = [(paper, versions(paper.id)) for paper in papers]
+    papers = [
+        with_versions(replace(paper, has_versions=_has_versions(paper.metadata, others)), others)
+        for paper, others in listed
+    ]
+    if style != "author-year":
+        return [replace(paper, by_file=style == "file") for paper in papers]
+    labels: dict[str, str] = {}
+    alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for id, metadata in known.items():
+        label = citation_label(metadata)
+        labels[id] = with_version(label, metadata.arxiv.value) if _has_versions(metadata, versions(id)) else label
+        alike[labels[id]].append((metadata.title.value, id))
+    places = {id: place for each in alike.values() for place, id in enumerate(order(each))}
+
+    def lettered(id: str) -> str:
+        label = labels[id]
+        return with_letter(label, places[id]) if label and len(alike[label]) > 1 else label
+
+    return [replace(paper, label=lettered(paper.id)) for paper in papers]
+
+
+def _has_versions(metadata: Metadata, versions: Sequence[Metadata]) -> bool:
+    """Whether one of these other versions has the same arXiv id with another version number."""
+    arxiv = metadata.arxiv.value.casefold()
+    other_ids = (other.arxiv.value.casefold() for other in versions)
+    return bool(arxiv) and any(bare_arxiv(other) == bare_arxiv(arxiv) and other != arxiv for other in other_ids)

@@ -39,7 +39,7 @@ def read(database: Database, papers: Iterable[str] | None = None) -> dict[str, d
 def write(database: Database, paper: str, source: Source, metadata: Metadata) -> None:
     """Replace a source's metadata of a paper; delete it if the new metadata has no field."""
     database.execute("DELETE FROM metadata WHERE paper = :paper AND source = :source", paper=paper, source=source)
-    rows.count_change(database)
+    rows.count_description_change(database)
     if metadata.known():
         row = {"paper": paper, "source": source, "fields": json.dumps(to_json(metadata), ensure_ascii=False)}
         updated = datetime.now(UTC).isoformat(timespec="seconds")
@@ -99,9 +99,6 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
     return set(zip(*(words[place:] for place in range(_SHINGLE)), strict=False))
 
 
-# Replaces the papers of a library by those of another file, in one transaction.
-
-
 def replace_papers(database: SqliteDatabase, other: Path) -> None:
     """Replace all papers with another library's, under a new epoch. The user data stays: it is in another file.
 
@@ -136,7 +133,7 @@ def _versions(database: SqliteDatabase, schema: str, paper: str) -> list[Version
 
     def version(id: str, text: object, crc: object, metadata: object) -> Version:
         _, _, pdf = rows.metadata_layer(id, "pdf", metadata)
-        return Version(id, merged({**layers, "pdf": pdf}), rows.text(id, text, crc)[1])
+        return Version(id, merged({**layers, "pdf": pdf}), rows.paper_text(id, text, crc)[1])
 
     sql = f"""SELECT p.id, t.text, p.text_crc, p.metadata FROM {schema}.papers p JOIN {schema}.texts t ON t.paper = p.id
         WHERE p.id = :paper"""

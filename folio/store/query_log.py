@@ -47,7 +47,7 @@ class LogEntry:
     model: str
     feedback: Literal["", "good", "bad"] = ""
     confidence: float | None = None  # of the answerer, 0 to 1; None if it gives none
-    trace: dict[str, Any] | None = None  # of a deep answer: deep_schema.logged_trace
+    trace: dict[str, Any] | None = None  # of a deep answer: schema.answers.logged_trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class QueryLog:
         """The questions with their row ids, newest first. feedback: only those with it. most: at most this many."""
         only = "WHERE feedback = :feedback" if feedback else ""
         sql = f"SELECT {COLUMNS} FROM queries {only} ORDER BY id DESC {'' if most is None else 'LIMIT :most'}"
-        return self._database.read(_numbered, sql, feedback=feedback, most=most)
+        return self._database.read(lambda *row: (rows.number(row[0]), logged(*row)), sql, feedback=feedback, most=most)
 
     def entry(self, row: int) -> LogEntry | None:
         """The question in this row; None if there is none."""
@@ -181,10 +181,6 @@ def logged(*row: Any) -> LogEntry:
     asked, question, standalone, chunks, answer, sources, *rest_of_row = rows.query(*row)
     cited = tuple(LoggedSource(*source) for source in sources)
     return LogEntry(asked, question, standalone, chunks, answer, cited, *rest_of_row)
-
-
-def _numbered(row: Any, *entry: Any) -> tuple[int, LogEntry]:
-    return rows.number(row), logged(row, *entry)
 
 
 def _total_ms(timings: object) -> float | None:

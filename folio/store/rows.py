@@ -1,7 +1,9 @@
-"""Rows of the library -> dataclasses. Checks the type of every value, and its constraints. Pure.
+"""Rows of the library -> dataclasses, and back: papers, chunks, vectors, the log, conversations.
 
-Each function takes the columns of a row, and raises ValueError if the row has changed since it was written, with a
-clause that completes "The library is damaged: ...". `Database.read` turns any error here into StoreDamaged.
+Digests of stored values make a flipped bit on the disk an error and never a wrong quote or page. A function that takes
+the columns of a row checks the type and the constraints of every value, and raises ValueError if the row has changed
+since it was written, with a clause that completes "The library is damaged: ...". `Database.read` turns any error of
+such a function into StoreDamaged.
 """
 
 from __future__ import annotations
@@ -23,16 +25,14 @@ from folio.papers.model import Chunk, Failure, Grain, NewPaper, PageMap, Paper, 
 from folio.papers.sections import KINDS, PaperSection, SectionMap
 from folio.store.database import Database, UserDataChanged, storable
 
-# Digests of stored values, so that a flipped bit on the disk is an error and never a wrong quote or page. Pure.
-
-DIGEST_BYTES = 16
+_DIGEST_BYTES = 16
 # A stored vector consists of its numbers (float32, little-endian), this mark, and the numbers' CRC-32.
 _MARK, _CRC_BYTES = b"c", 4
 
 
 def text_hash(text: str) -> str:
     """A 16-byte hash of a text, in hex, to embed equal texts once and to notice changes."""
-    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def text_crc(text: str) -> int:
@@ -43,7 +43,7 @@ def text_crc(text: str) -> int:
 def row_digest(table: str, *values: object) -> bytes:
     """A 16-byte hash of a row: its table and its values (None, numbers, strings)."""
     serialized = json.dumps([table, *values])
-    return hashlib.blake2b(serialized.encode(), digest_size=DIGEST_BYTES).digest()
+    return hashlib.blake2b(serialized.encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def pack_vector(vector: Vectors) -> bytes:
@@ -171,7 +171,7 @@ def require_tree(sections: Sequence[PaperSection], length: int, label: str) -> N
         last = section.start
 
 
-def text(paper: object, value: object, crc: object) -> tuple[str, str]:
+def paper_text(paper: object, value: object, crc: object) -> tuple[str, str]:
     """A paper and its text. Raises ValueError if the text does not have this CRC."""
     if text_crc(string(value)) != crc:
         raise ValueError(f"the text of paper {string(paper)[:12]} is not the one that was stored")
@@ -212,8 +212,6 @@ def fingerprint(value: object) -> dict[str, str]:
     return {key: typed(str, field, label) for key, field in mapped(value, label).items()}
 
 
-# The log and the conversations
-
 # The columns of a question that its checksum covers; feedback is added later
 QUERY_COLUMNS = (
     "id, asked, question, standalone_question, chunks, answer, sources, timings_ms, model, confidence, trace"
@@ -242,19 +240,8 @@ def query(*row: Any) -> LoggedFields:
     sure = None if confidence is None else typed(float, confidence, label)
     cited, timings = listed(list, sources, label), mapped(timings_ms, label)
     trace_fields = None if trace is None else mapped(trace, label)
-    return (
-        asked,
-        question,
-        standalone,
-        listed(int, chunks, label),
-        answer,
-        cited,
-        timings,
-        model,
-        feedback,
-        sure,
-        trace_fields,
-    )
+    chunk_ids = listed(int, chunks, label)
+    return asked, question, standalone, chunk_ids, answer, cited, timings, model, feedback, sure, trace_fields
 
 
 def turn(*row: Any) -> tuple[str, int, str, dict[str, Any], str, int | None]:
@@ -266,10 +253,7 @@ def turn(*row: Any) -> tuple[str, int, str, dict[str, Any], str, int | None]:
     return conversation, place, asked, mapped(reply, label), string(memory), None if query is None else number(query)
 
 
-# Writes a paper into the tables of the library.
-
-
-def insert(database: Database, paper: NewPaper, generation: int, added: str) -> None:
+def insert_paper(database: Database, paper: NewPaper, generation: int, added: str) -> None:
     """Insert a paper with its text; the caller adds its file, chunks and vectors.
 
     added: when it was first added (ISO, UTC); "" for now. Raises ValueError for sections outside the text.
@@ -320,8 +304,6 @@ def insert_chunks(
     return hashes
 
 
-# The chunks of a library by grain: passages, and the fine passages within them (INDEX=dual).
-
 # Grain -> the condition on its chunks, and the key in the table meta of their number
 ONLY: dict[Grain, str] = {"passage": "parent IS NULL", "fine": "parent IS NOT NULL"}
 COUNTED: dict[Grain, str] = {"passage": "chunks", "fine": "fine"}
@@ -333,14 +315,14 @@ def increase(database: Database, key: str, change: int = 1, table: str = "meta")
     database.execute(f"UPDATE {table} SET value = {number} WHERE key = :key", change=change, key=key)
 
 
-def change_counts(database: Database, paper: str, sign: int) -> None:
+def change_chunk_counts(database: Database, paper: str, sign: int) -> None:
     """Add the numbers of a paper's chunks, times `sign`, to the recorded counts."""
     for grain, key in COUNTED.items():
         sql = f"SELECT count(*) FROM chunks WHERE paper = :paper AND {ONLY[grain]}"
         increase(database, key, sign * database.query(sql, paper=paper)[0][0])
 
 
-def read_in(database: Database, passages: Mapping[int, Chunk]) -> dict[int, list[Chunk]]:
+def read_fine(database: Database, passages: Mapping[int, Chunk]) -> dict[int, list[Chunk]]:
     """The fine passages in each of these passages, in the order of the text.
 
     Raises StoreDamaged if one is not within its passage.
@@ -355,9 +337,6 @@ def read_in(database: Database, passages: Mapping[int, Chunk]) -> dict[int, list
             raise database.damaged("a fine passage lies outside its passage")
         fine[chunk.parent].append(chunk)
     return fine
-
-
-# The vectors of a library's passages, and those of papers that are still being embedded.
 
 
 def read_passages(database: Database, size: int | None, batch: int) -> Iterator[tuple[list[int], Vectors]]:
@@ -375,7 +354,7 @@ def read_passages(database: Database, size: int | None, batch: int) -> Iterator[
         yield ids, matrix(database, [numbers for _, numbers in pairs], size)
 
 
-def read_of(database: Database, ids: Iterable[int], size: int | None) -> dict[int, Vectors]:
+def read_vectors(database: Database, ids: Iterable[int], size: int | None) -> dict[int, Vectors]:
     """The vectors of these chunks; unknown ids are skipped. size: see matrix."""
     sql = "SELECT chunk, data FROM vectors WHERE chunk IN (SELECT value FROM json_each(:ids))"
     pairs = database.read(vector, sql, ids=list(ids))
@@ -383,7 +362,7 @@ def read_of(database: Database, ids: Iterable[int], size: int | None) -> dict[in
     return dict(zip((id for id, _ in pairs), vectors, strict=True))
 
 
-def recall(database: Database, hashes: Sequence[str], size: int | None) -> dict[str, Vectors]:
+def recall_vectors(database: Database, hashes: Sequence[str], size: int | None) -> dict[str, Vectors]:
     """The vectors already computed for texts with these hashes: of passages, of papers, and pending ones."""
     among = "text_hash IN (SELECT value FROM json_each(:hashes))"
     sql = (
@@ -392,15 +371,12 @@ def recall(database: Database, hashes: Sequence[str], size: int | None) -> dict[
         f" (SELECT text_hash, min(id) AS id FROM chunks WHERE {among} GROUP BY text_hash) c ON v.chunk = c.id"
         f" UNION ALL SELECT text_hash, data FROM paper_vectors WHERE {among}"
     )
-    pairs = database.read(_hashed, sql, hashes=list(dict.fromkeys(hashes)))
+    unique = list(dict.fromkeys(hashes))
+    pairs = database.read(lambda key, blob: (string(key), vector(0, blob)[1]), sql, hashes=unique)
     return {key: matrix(database, [numbers], size)[0] for key, numbers in pairs}
 
 
-def _hashed(text_hash: object, blob: object) -> tuple[str, bytes]:
-    return string(text_hash), vector(0, blob)[1]
-
-
-def keep(database: Database, hashes: Sequence[str], vectors: Vectors) -> None:
+def keep_pending(database: Database, hashes: Sequence[str], vectors: Vectors) -> None:
     """Keep vectors until their paper is added."""
     packed = {key: pack_vector(vector) for key, vector in zip(hashes, vectors, strict=True)}
     database.insert("pending", [{"text_hash": key, "data": data} for key, data in packed.items()], replace=True)
@@ -418,41 +394,35 @@ def matrix(database: Database, numbers: Sequence[bytes], size: int | None) -> Ve
     return np.frombuffer(b"".join(numbers), dtype="<f4").astype(np.float32, copy=False).reshape(len(numbers), -1)
 
 
-# The vectors of whole papers, in the library's table `paper_vectors`: at most one for each paper.
-#
-# Each is stored with the hash of its text (papers/metadata.py). When a paper's metadata changes, the hash shows that
-# its vector is outdated; it is used until an ingest replaces it.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperVector:
-    """The vector of a whole paper."""
+    """The vector of a whole paper. A changed hash shows that it is outdated; it is used until an ingest replaces it."""
 
-    text_hash: str  # of the text that it was made from
+    text_hash: str  # of the text that it was made from (papers/metadata.py)
     vector: Vectors  # (dimension,), of unit length
 
 
-def read(database: Database) -> dict[str, PaperVector]:
+def read_paper_vectors(database: Database) -> dict[str, PaperVector]:
     """Paper id -> its vector. Raises StoreDamaged."""
-    return dict(database.read(row, "SELECT paper, text_hash, data FROM paper_vectors ORDER BY paper"))
+    return dict(database.read(paper_vector, "SELECT paper, text_hash, data FROM paper_vectors ORDER BY paper"))
 
 
-def write(database: Database, vectors: Mapping[str, PaperVector]) -> None:
+def write_paper_vectors(database: Database, vectors: Mapping[str, PaperVector]) -> None:
     """Insert or replace the vectors of papers that are in the library. The caller has a transaction."""
     packed = [
         {"paper": paper, "text_hash": each.text_hash, "data": pack_vector(each.vector)}
         for paper, each in vectors.items()
     ]
     database.insert("paper_vectors", packed, replace=True)
-    count_change(database)
+    count_description_change(database)
 
 
-def row(paper: object, text_hash: object, data: object) -> tuple[str, PaperVector]:
+def paper_vector(paper: object, text_hash: object, data: object) -> tuple[str, PaperVector]:
     """A paper's id and vector. Raises ValueError if the vector has changed since it was written."""
     numbers = np.frombuffer(vector_bytes(typed(bytes, data, "the vector of a paper")), dtype="<f4")
     return string(paper), PaperVector(string(text_hash), numbers.astype(np.float32, copy=False))
 
 
-def count_change(database: Database) -> None:
+def count_description_change(database: Database) -> None:
     """Record that the text by which whole papers are searched has changed."""
     increase(database, "described")

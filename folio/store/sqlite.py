@@ -157,7 +157,6 @@ class SqliteDatabase(Database):
 
     @property
     def is_read_only(self) -> bool:
-        """See Database."""
         return self._unchanged is not None
 
     def identity(self) -> Hashable:
@@ -273,13 +272,9 @@ class SqliteDatabase(Database):
             raise
 
     def close(self) -> None:
-        """See Database."""
         self._sqlite.close()
 
-    # Statements
-
     def query(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database."""
         with self._errors():
             self._refresh()
             try:
@@ -288,18 +283,16 @@ class SqliteDatabase(Database):
                 raise self.damaged(clause(error)) from error
 
     def execute(self, sql: str, /, **values: object) -> list[tuple[Any, ...]]:
-        """See Database. Also for a PRAGMA."""
+        """Also for a PRAGMA."""
         with self._errors():
             return self._sqlite.execute(sql, _lists_as_json(values)).fetchall()
 
     def execute_many(self, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """See Database."""
         with self._errors():
             self._sqlite.executemany(sql, rows)
 
     @property
     def in_snapshot(self) -> bool:
-        """See Database."""
         with self._errors():
             return self._sqlite.in_transaction
 
@@ -315,7 +308,6 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
-        """See Database."""
         if part != "library" and not self.is_read_only and self._user != MEMORY:
             user_file.copy_daily(self._user)
         with self._errors():
@@ -349,10 +341,8 @@ class SqliteDatabase(Database):
                 self._sqlite.execute("ROLLBACK")
             raise
 
-    # The files
-
     def purge(self) -> None:
-        """See Database. If another process keeps reading from the log, closing that process empties it."""
+        """If another process keeps reading from the log, closing that process empties it."""
         if self._user == MEMORY:
             return
         self.execute(f"PRAGMA {self._user_schema}.wal_checkpoint(TRUNCATE)")
@@ -364,7 +354,6 @@ class SqliteDatabase(Database):
         return "user" if self._part == "library" else "main"
 
     def faults(self, part: Part) -> list[str]:
-        """See Database."""
         schema = "main" if part == self._part else part
         lines = [str(line) for (line,) in self.query(f"PRAGMA {schema}.integrity_check")]
         if unread := user_file.unread_page(lines):
@@ -395,16 +384,12 @@ class SqliteDatabase(Database):
         if any(is_busy for is_busy, *_ in self.execute("PRAGMA wal_checkpoint(TRUNCATE)")):
             raise self._busy()
 
-    # Errors
-
     def damaged(self, fault: str) -> StoreDamaged:
-        """See Database."""
         if self._user != MEMORY:
             user_file.suspect(self._user)  # it may be damaged too
         return super().damaged(fault)
 
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
-        """See Database."""
         return super().unusable(
             reason,
             remedy
@@ -483,13 +468,7 @@ def _connect(address: str) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
 
 
-# Converts the library of the previous release, which had the user data in the same file.
-#
-# The user data is copied to user.sqlite first, as far as it can be read, so that it survives even if the papers are
-# damaged and have to be read again. Then a new library is filled next to the old one and replaces it. A kill at any
-# point leaves the old library, and the next command starts again.
-
-# The schema of the previous release. An older library must be opened with that release first.
+# The schema of the previous release, which `take_over` converts; that release converts an older library.
 VERSION = 15
 _FOLDER = "takeover"
 Row = dict[str, object]
@@ -565,9 +544,12 @@ class _OldLibrary:
 
 
 def take_over(path: Path) -> None:
-    """Convert a library of the previous release to the current tables. Raises StoreMismatch for an older one.
+    """Convert a library of the previous release, which had the user data in the same file, to the current tables.
 
-    Raises StoreDamaged, and SQLite's own errors; the user data is in user.sqlite then, as far as it can be read.
+    The user data is copied to user.sqlite first, as far as it can be read, so that it survives even if the papers are
+    damaged and have to be read again. Then a new library is filled next to the old one and replaces it. A kill at any
+    point leaves the old library, and the next command starts again. Raises StoreMismatch for an older library;
+    StoreDamaged, and SQLite's own errors; the user data is in user.sqlite then, as far as it can be read.
     """
     folder = path.with_name(_FOLDER)
     new = folder / path.name
@@ -622,9 +604,6 @@ def _put_in_place(new: Path, path: Path) -> None:
     sync_folder(path.parent)
 
 
-# User data
-
-
 def _copy_user_data(old: _OldLibrary, path: Path) -> None:
     """Add the user data to user.sqlite, except rows that it has already. Raises the first error of unreadable rows."""
     faults: list[Exception] = []
@@ -666,9 +645,6 @@ def _user_rows(old: _OldLibrary, table: str, faults: list[Exception]) -> Iterato
 def _add(database: Database, table: str, batch: list[Row]) -> None:
     columns, values = (", ".join(f"{mark}{name}" for name in batch[0]) for mark in ("", ":"))
     database.execute_many(f"INSERT INTO {table} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING", batch)
-
-
-# Data made from PDFs
 
 
 def _copy_papers(old: _OldLibrary, new: Path) -> None:
@@ -713,9 +689,6 @@ def _paper(row: Row) -> Row:
     columns = {name: values[name] for name in rows.PAPER_COLUMNS.split(", ")}
     digest = row_digest("papers", *columns.values())
     return {**columns, "digest": digest, "generation": row["generation"], **rows.search_keys(metadata)}
-
-
-# Rows
 
 
 def _batches(rows_in: Iterator[Row]) -> Iterator[list[Row]]:

@@ -21,71 +21,8 @@ from filelock import FileLock
 from folio.store.database import TABLES, Part, statements
 from folio.system.files import discard, no_space, replace, sha256_file, sync, sync_folder
 
-# SQLite's addresses of files that cannot or must not be written, and the file states that show a change.
-
 # Inode, bytes, and time of the last change in ns
 FileState = tuple[int, int, int]
-
-
-def uri(path: Path) -> str:
-    """The URI of a file, in ASCII: in the locale C, a path may contain characters that SQLite does not accept."""
-    return Path(os.path.abspath(path)).as_uri()
-
-
-def immutable_uri(path: Path) -> str:
-    """The URI of a file that nobody writes: https://www.sqlite.org/uri.html#uriimmutable"""
-    return f"{uri(path)}?mode=ro&immutable=1"
-
-
-def read_only_uri(path: Path) -> str:
-    """The URI for reading a file that others may write: https://www.sqlite.org/uri.html#urimode"""
-    return f"{uri(path)}?mode=ro"
-
-
-def has_log(path: Path) -> bool:
-    """Whether a write-ahead log holds a part of this database."""
-    try:
-        return path.with_name(f"{path.name}-wal").stat().st_size > 0
-    except OSError:
-        return False
-
-
-def file_state(path: Path) -> FileState:
-    """A value that changes when a file is written or replaced; zeros if there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-# Compares the schema of a SQLite file with the tables of a library.
-#
-# A flipped bit in the name of a column leaves a file sound to SQLite, but every statement about that column fails.
-
-TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB", "keyed": " WITHOUT ROWID"}
-# Reads the schema of a file; as bytes, because damaged names may no longer be text
-SELECT = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM {}.sqlite_master"
-_NAME = re.compile(r"CREATE (TABLE|INDEX) (\w+)")
-
-
-def is_of(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> bool:
-    """Whether a file has exactly the tables and indexes of a part. schema_rows: the rows of SELECT."""
-    expected = {statement.encode() for statement in statements(TABLES[part], TYPES)}
-    return {statement for _, statement in schema_rows if statement is not None} == expected
-
-
-def faults(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> list[str]:
-    """The missing or changed tables and indexes, one sentence each. schema_rows: the rows of SELECT."""
-    statement_of = dict(schema_rows)
-    problems = []
-    for statement in statements(TABLES[part], TYPES):
-        kind, name = _NAME.findall(statement)[0]
-        if name.encode() not in statement_of:
-            problems.append(f"The {kind.lower()} {name} is missing.")
-        elif statement_of[name.encode()] != statement.encode():
-            problems.append(f"The {kind.lower()} {name} has changed since it was made.")
-    return problems
 
 
 NAME = "user.sqlite"
@@ -355,3 +292,62 @@ def _locked(path: Path, wait_s: float = -1) -> FileLock:
 
 def _connect(address: str) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, isolation_level=None)
+
+
+def uri(path: Path) -> str:
+    """The URI of a file, in ASCII: in the locale C, a path may contain characters that SQLite does not accept."""
+    return Path(os.path.abspath(path)).as_uri()
+
+
+def immutable_uri(path: Path) -> str:
+    """The URI of a file that nobody writes: https://www.sqlite.org/uri.html#uriimmutable"""
+    return f"{uri(path)}?mode=ro&immutable=1"
+
+
+def read_only_uri(path: Path) -> str:
+    """The URI for reading a file that others may write: https://www.sqlite.org/uri.html#urimode"""
+    return f"{uri(path)}?mode=ro"
+
+
+def has_log(path: Path) -> bool:
+    """Whether a write-ahead log holds a part of this database."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def file_state(path: Path) -> FileState:
+    """A value that changes when a file is written or replaced; zeros if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+# A flipped bit in the name of a column leaves a file sound to SQLite, but every statement about that column fails. So
+# the schema of a file is compared with the tables of a library, in these types.
+TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB", "keyed": " WITHOUT ROWID"}
+# Reads the schema of a file; as bytes, because damaged names may no longer be text
+SELECT = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM {}.sqlite_master"
+_NAME = re.compile(r"CREATE (TABLE|INDEX) (\w+)")
+
+
+def is_of(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> bool:
+    """Whether a file has exactly the tables and indexes of a part. schema_rows: the rows of SELECT."""
+    expected = {statement.encode() for statement in statements(TABLES[part], TYPES)}
+    return {statement for _, statement in schema_rows if statement is not None} == expected
+
+
+def faults(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> list[str]:
+    """The missing or changed tables and indexes, one sentence each. schema_rows: the rows of SELECT."""
+    statement_of = dict(schema_rows)
+    problems = []
+    for statement in statements(TABLES[part], TYPES):
+        kind, name = _NAME.findall(statement)[0]
+        if name.encode() not in statement_of:
+            problems.append(f"The {kind.lower()} {name} is missing.")
+        elif statement_of[name.encode()] != statement.encode():
+            problems.append(f"The {kind.lower()} {name} has changed since it was made.")
+    return problems

@@ -5,7 +5,8 @@ title, first author and year, and their identifiers do not contradict each other
 contradict each other, they are versions of one work, and so are a preprint and a publication with the same title and
 first author within two years. Versions are linked, and one is preferred: the publication if there is one.
 
-Callers that write hold the writer lock and have a transaction of the library's database.
+Callers that write hold the writer lock and have a transaction of the library's database. As in rows.py, a row that has
+changed since it was written raises ValueError.
 """
 
 from __future__ import annotations
@@ -35,13 +36,8 @@ from folio.papers.work import (
     to_json,
     version_keys,
 )
-from folio.store import rows
 from folio.store.database import Database
 from folio.store.rows import mapped, string, typed
-
-# Rows about works -> dataclasses, and back: works, citations, works of papers, notices. Pure.
-#
-# As in rows.py, a row that has changed since it was written raises ValueError.
 
 # The sources by trust: Crossref first for a work with a DOI, because journals register there; otherwise arXiv first
 _PUBLISHED: tuple[SourceName, ...] = ("crossref", "openalex", "semanticscholar", "arxiv")
@@ -51,7 +47,7 @@ _DATE = re.compile(r"(?:\d{4}(?:-\d\d(?:-\d\d)?)?)?", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
 _ID = re.compile(r"[0-9a-f]{16}")
 _MARK = re.compile(r"(?:doi|arxiv|openalex|semanticscholar) .{1,500}")
-LONGEST_LINK = 500
+_LONGEST_LINK = 500
 _WHOLE = 1000  # the best score, as it is stored
 
 WORK_COLUMNS = "id, version_of, said"
@@ -128,264 +124,6 @@ def trusted_first(views: Iterable[Work]) -> list[Work]:
     works = list(views)
     order = _PUBLISHED if any(work.doi for work in works) else _PREPRINT
     return sorted(works, key=lambda work: order.index(work.source))
-
-
-def work_of_row(*row: Any) -> KeptWork:
-    """From WORK_COLUMNS."""
-    id, version_of, said = row
-    label = f"the record of work {str(id)[:16]}"
-    if not _ID.fullmatch(string(id)) or (version_of and not _ID.fullmatch(string(version_of))):
-        raise ValueError(f"{label} has no identifier")
-    by_source = mapped(said, label)
-    works: dict[SourceName, Work] = {}
-    times: dict[SourceName, str] = {}
-    for source, fields in by_source.items():
-        name = _source(source, label)
-        times[name] = _time(typed(dict, fields, label).pop("at"), label)
-        works[name] = from_json(name, fields)
-    if not works:
-        raise ValueError(f"{label} is empty")
-    return KeptWork(id, works, times, version_of)
-
-
-def work_row(kept: KeptWork) -> dict[str, object]:
-    """The values of WORK_COLUMNS, by name."""
-    said = json.dumps(
-        {source: {"at": kept.said_at[source], **to_json(work)} for source, work in kept.said.items()},
-    )
-    return {"id": kept.id, "version_of": kept.version_of, "said": said}
-
-
-def is_mark(text: str) -> bool:
-    """Whether a text is a mark that a citation can have."""
-    return bool(_MARK.fullmatch(text))
-
-
-def citation(*row: Any) -> Citation:
-    """From CITATION_COLUMNS."""
-    citing, cited, source, said_at = row
-    label = "the record of a citation"
-    if not is_mark(string(cited)):
-        raise ValueError(f"{label} names no work")
-    return Citation(string(citing), cited, _source(source, label), _time(said_at, label))
-
-
-def citation_row(citation: Citation) -> dict[str, object]:
-    """The values of CITATION_COLUMNS, by name."""
-    return asdict(citation)
-
-
-def paper_work(*row: Any) -> PaperWork:
-    """From PAPER_WORK_COLUMNS."""
-    paper, work, found_by, score = row
-    label = "the record of which work a paper is"
-    if found_by not in get_args(FoundBy) or not 0 <= typed(int, score, label) <= _WHOLE:
-        raise ValueError(f"{label} cannot be read")
-    return PaperWork(string(paper), string(work), found_by, score / _WHOLE)
-
-
-def paper_work_row(link: PaperWork) -> dict[str, object]:
-    """The values of PAPER_WORK_COLUMNS, by name."""
-    return {**asdict(link), "score": round(link.score * _WHOLE)}
-
-
-def notice(*row: Any) -> Notice:
-    """From NOTICE_COLUMNS."""
-    work, kind, dated, link, source, said_at = row
-    return require_notice(Notice(string(work), kind, dated, link, source, said_at))
-
-
-def notice_row(notice: Notice) -> dict[str, object]:
-    """The values of NOTICE_COLUMNS, by name. Raises ValueError for a notice that could not be read again."""
-    return asdict(require_notice(notice))
-
-
-def require_notice(notice: Notice) -> Notice:
-    """The notice. Raises ValueError if one of its values is invalid."""
-    label = "a notice about a work"
-    if notice.kind not in KINDS or not _DATE.fullmatch(string(notice.dated)):
-        raise ValueError(f"{label} cannot be read")
-    if len(string(notice.link)) > LONGEST_LINK or not notice.link.isprintable():
-        raise ValueError(f"{label} has a link that cannot be read")
-    _source(notice.source, label)
-    _time(notice.said_at, label)
-    return notice
-
-
-def _source(source: object, label: str) -> SourceName:
-    if source not in SOURCE_NAMES:
-        raise ValueError(f"{label} is from an unknown source")
-    return source
-
-
-def _time(value: object, label: str) -> str:
-    if not _TIME.fullmatch(string(value)):
-        raise ValueError(f"{label} has no time")
-    return string(value)
-
-
-# Which work cites which, in the library's table `citations`: a work, and the mark of a work that it cites.
-
-# The work `:work` and its other versions
-_ROOT = "SELECT CASE version_of WHEN '' THEN id ELSE version_of END FROM works WHERE id = :work"
-_GROUP = f"""SELECT id FROM works WHERE id = ({_ROOT})
-    UNION SELECT id FROM works WHERE version_of = ({_ROOT}) AND version_of != ''"""
-
-
-def add_citations(database: Database, citing: str, cited: Iterable[str], source: SourceName, said_at: str) -> None:
-    """Store which works a work cites. cited: their marks (Work.identifiers); invalid ones are skipped.
-
-    The caller has a transaction.
-    """
-    marks = filter(is_mark, dict.fromkeys(cited))
-    insert(database, [Citation(citing, mark, source, said_at) for mark in marks])
-
-
-def insert(database: Database, citations: Iterable[Citation]) -> None:
-    """Store citations, in this order; the caller has a transaction."""
-    last = int(database.query("SELECT coalesce(max(place), 0) FROM citations")[0][0])
-    new = [{**citation_row(each), "place": place} for place, each in enumerate(citations, last + 1)]
-    database.insert("citations", new, replace=True)
-
-
-def references_of(database: Database, work: str) -> list[str]:
-    """The marks of the works that a work cites in any version, in the order of storing. Raises StoreDamaged."""
-    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing IN ({_GROUP}) ORDER BY place"
-    return list(dict.fromkeys(each.cited for each in database.read(citation, sql, work=work)))
-
-
-def citing(database: Database, work: str) -> list[str]:
-    """The ids of the works that cite a work in any version, in the order of storing. Raises StoreDamaged."""
-    sql = f"""SELECT {CITATION_COLUMNS} FROM citations
-        WHERE cited IN (SELECT mark FROM work_marks WHERE work IN ({_GROUP})) ORDER BY place"""
-    return list(dict.fromkeys(each.citing for each in database.read(citation, sql, work=work)))
-
-
-def library_edges(database: Database) -> list[tuple[str, str]]:
-    """Sorted pairs of paper ids of the library, citing and cited. Raises StoreDamaged."""
-    root = "SELECT id, CASE version_of WHEN '' THEN id ELSE version_of END AS root FROM works"
-    columns = ", ".join(f"c.{name}" for name in CITATION_COLUMNS.split(", "))
-    sql = f"""
-        WITH roots AS ({root}), here AS (
-            SELECT p.paper, r.root FROM paper_works p JOIN roots r ON r.id = p.work
-            WHERE p.paper IN (SELECT id FROM papers)
-        )
-        SELECT a.paper, b.paper, {columns} FROM citations c
-        JOIN roots ra ON ra.id = c.citing JOIN here a ON a.root = ra.root
-        JOIN work_marks m ON m.mark = c.cited
-        JOIN roots rb ON rb.id = m.work JOIN here b ON b.root = rb.root
-        WHERE a.paper != b.paper"""
-
-    def edge(citing: str, cited: str, *row: object) -> tuple[str, str]:
-        citation(*row)
-        return citing, cited
-
-    return sorted(set(database.read(edge, sql)))
-
-
-def cited_papers(database: Database, paper: str) -> set[str] | None:
-    """The papers of the library that a paper cites; None if none of its references is known. Raises StoreDamaged."""
-    work = "SELECT work FROM paper_works WHERE paper = :paper"
-    group = _GROUP.replace(":work", f"({work})")
-    if not database.query(f"SELECT 1 FROM citations WHERE citing IN ({group}) LIMIT 1", paper=paper):
-        return None
-    return {cited for citing, cited in library_edges(database) if citing == paper}
-
-
-def move_citations(database: Database, old: str, new: str) -> None:
-    """Move the references of the work `old` to the work `new`."""
-    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing = :citing ORDER BY place"
-    moved = [replace(each, citing=new) for each in database.read(citation, sql, citing=old)]
-    database.execute("DELETE FROM citations WHERE citing = :citing", citing=old)
-    insert(database, moved)
-
-
-# Notices about works, in the library's table `notices`: retractions, corrections, newer versions.
-
-
-def add(database: Database, notice: Notice) -> None:
-    """Store a notice, replacing the same notice of the same source. Raises ValueError for an invalid one."""
-    database.insert("notices", [notice_row(notice)], replace=True)
-
-
-def drop(database: Database, notice: Notice) -> None:
-    """Remove a notice that its source no longer has, whatever its date and time."""
-    sql = "DELETE FROM notices WHERE work = :work AND kind = :kind AND link = :link AND source = :source"
-    database.execute(sql, work=notice.work, kind=notice.kind, link=notice.link, source=notice.source)
-
-
-def of_works(database: Database, works: Iterable[str]) -> list[Notice]:
-    """The notices of these works, sorted by work, kind and date. Raises StoreDamaged."""
-    sql = f"""SELECT {NOTICE_COLUMNS} FROM notices WHERE work IN (SELECT value FROM json_each(:works))
-        ORDER BY work, kind, dated, link, source"""
-    ids = list(works)
-    return database.read(notice, sql, works=ids) if ids else []
-
-
-def notices_of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notice]]:
-    """Paper id -> the notices of its work, and for a preprint also those of its publications.
-
-    A publication does not get the notices of its preprint, which may be withdrawn because it was published. Leaves out
-    papers without notices. Raises StoreDamaged.
-    """
-    ids = list(papers)
-    columns = ", ".join(f"n.{name}" for name in NOTICE_COLUMNS.split(", "))
-    sql = f"""
-        WITH own AS (
-            SELECT p.paper, w.id, w.version_of FROM paper_works p JOIN works w ON w.id = p.work
-            WHERE p.paper IN (SELECT value FROM json_each(:papers))
-        )
-        SELECT own.paper, {columns} FROM own JOIN notices n ON n.work = own.id
-        UNION SELECT own.paper, {columns} FROM own JOIN notices n ON n.work = own.version_of
-            WHERE own.version_of != '' AND n.source != 'arxiv'
-        UNION SELECT own.paper, {columns} FROM own JOIN works v ON v.version_of = own.version_of
-            JOIN notices n ON n.work = v.id WHERE v.version_of != '' AND n.source != 'arxiv'
-        ORDER BY 1, 3, 4, 5, 6"""
-    by_paper: dict[str, list[Notice]] = {}
-    for paper, notice in database.read(_of_paper, sql, papers=ids) if ids else ():
-        by_paper.setdefault(paper, []).append(notice)
-    return by_paper
-
-
-def _of_paper(paper: object, *row: object) -> tuple[str, Notice]:
-    return rows.string(paper), notice(*row)
-
-
-def attached(database: Database, papers: Sequence[Paper]) -> list[Paper]:
-    """These papers with their notices, the gravest first. Raises StoreDamaged."""
-    by_paper = notices_of_papers(database, [paper.id for paper in papers])
-    current = {
-        paper.id: ordered(notice.said for notice in by_paper[paper.id] if not _is_old(notice.said, paper))
-        for paper in papers
-        if paper.id in by_paper
-    }
-    return [
-        replace(paper, notices=ordered((*paper.notices, *current[paper.id]))) if current.get(paper.id) else paper
-        for paper in papers
-    ]
-
-
-def _is_old(notice: WorkNotice, paper: Paper) -> bool:
-    """Whether a notice is about a version that is not newer than the paper, as far as that is known."""
-    if notice.kind != "new-version" or notice.source != "arxiv":
-        return False
-    version = version_number(paper.arxiv)
-    return version is None or (version_number(notice.link) or 0) <= version
-
-
-def move(database: Database, old: str, new: str) -> None:
-    """Move the notices of the work `old` to the work `new`."""
-    for notice in of_works(database, [old]):
-        drop(database, notice)
-        add(database, replace(notice, work=new))
-
-
-def now() -> str:
-    """The current time (ISO, UTC)."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-# Reading
 
 
 def get(database: Database, ids: Iterable[str]) -> dict[str, KeptWork]:
@@ -467,9 +205,6 @@ def publishers_bibtex(database: Database, papers: Iterable[str]) -> dict[str, st
     return {paper: work.bibtex for paper, work in crossref.items() if work and work.bibtex}
 
 
-# Writing
-
-
 def put(database: Database, works: Iterable[Work]) -> list[str]:
     """Store descriptions of works; returns the id of each. References become citations, retractions notices.
 
@@ -505,7 +240,7 @@ def _put(database: Database, work: Work) -> str:
     cited = (mark for mark in map(reference_mark, work.references) if mark not in stored.identifiers())
     add_citations(database, stored.id, cited, work.source, now())
     flag = Notice(stored.id, "retraction", "", "", work.source, now())
-    (add if work.is_retracted else drop)(database, flag)
+    (add_notice if work.is_retracted else drop_notice)(database, flag)
     for version in _versions_of(database, stored):
         _link_versions(database, stored.id, version.id)
     return stored.id
@@ -559,8 +294,8 @@ def _write(database: Database, work: KeptWork) -> None:
 
 def _absorb(database: Database, id: str, other: KeptWork) -> None:
     """Merge the work `other` into the work `id`: move its citations, notices, papers and versions, and delete it."""
-    move_citations(database, other.id, id)
-    move(database, other.id, id)
+    _move_citations(database, other.id, id)
+    _move_notices(database, other.id, id)
     papers = f"SELECT {PAPER_WORK_COLUMNS} FROM paper_works WHERE work = :work"
     for each in database.read(paper_work, papers, work=other.id):
         _insert(database, "paper_works", paper_work_row(replace(each, work=id)))
@@ -586,3 +321,240 @@ def _new_id(database: Database, work: Work) -> str:
 def _insert(database: Database, table: str, values: dict[str, object]) -> None:
     """Insert a row, or replace the row with the same key."""
     database.insert(table, [values], replace=True)
+
+
+def work_of_row(*row: Any) -> KeptWork:
+    """From WORK_COLUMNS."""
+    id, version_of, said = row
+    label = f"the record of work {str(id)[:16]}"
+    if not _ID.fullmatch(string(id)) or (version_of and not _ID.fullmatch(string(version_of))):
+        raise ValueError(f"{label} has no identifier")
+    by_source = mapped(said, label)
+    works: dict[SourceName, Work] = {}
+    times: dict[SourceName, str] = {}
+    for source, fields in by_source.items():
+        name = _source(source, label)
+        times[name] = _time(typed(dict, fields, label).pop("at"), label)
+        works[name] = from_json(name, fields)
+    if not works:
+        raise ValueError(f"{label} is empty")
+    return KeptWork(id, works, times, version_of)
+
+
+def work_row(kept: KeptWork) -> dict[str, object]:
+    """The values of WORK_COLUMNS, by name."""
+    said = json.dumps(
+        {source: {"at": kept.said_at[source], **to_json(work)} for source, work in kept.said.items()},
+    )
+    return {"id": kept.id, "version_of": kept.version_of, "said": said}
+
+
+def _is_mark(text: str) -> bool:
+    """Whether a text is a mark that a citation can have."""
+    return bool(_MARK.fullmatch(text))
+
+
+def citation(*row: Any) -> Citation:
+    """From CITATION_COLUMNS."""
+    citing, cited, source, said_at = row
+    label = "the record of a citation"
+    if not _is_mark(string(cited)):
+        raise ValueError(f"{label} names no work")
+    return Citation(string(citing), cited, _source(source, label), _time(said_at, label))
+
+
+def paper_work(*row: Any) -> PaperWork:
+    """From PAPER_WORK_COLUMNS."""
+    paper, work, found_by, score = row
+    label = "the record of which work a paper is"
+    if found_by not in get_args(FoundBy) or not 0 <= typed(int, score, label) <= _WHOLE:
+        raise ValueError(f"{label} cannot be read")
+    return PaperWork(string(paper), string(work), found_by, score / _WHOLE)
+
+
+def paper_work_row(link: PaperWork) -> dict[str, object]:
+    """The values of PAPER_WORK_COLUMNS, by name."""
+    return {**asdict(link), "score": round(link.score * _WHOLE)}
+
+
+def notice(*row: Any) -> Notice:
+    """From NOTICE_COLUMNS."""
+    work, kind, dated, link, source, said_at = row
+    return _require_notice(Notice(string(work), kind, dated, link, source, said_at))
+
+
+def _require_notice(notice: Notice) -> Notice:
+    """The notice. Raises ValueError if one of its values is invalid."""
+    label = "a notice about a work"
+    if notice.kind not in KINDS or not _DATE.fullmatch(string(notice.dated)):
+        raise ValueError(f"{label} cannot be read")
+    if len(string(notice.link)) > _LONGEST_LINK or not notice.link.isprintable():
+        raise ValueError(f"{label} has a link that cannot be read")
+    _source(notice.source, label)
+    _time(notice.said_at, label)
+    return notice
+
+
+def _source(source: object, label: str) -> SourceName:
+    if source not in SOURCE_NAMES:
+        raise ValueError(f"{label} is from an unknown source")
+    return source
+
+
+def _time(value: object, label: str) -> str:
+    if not _TIME.fullmatch(string(value)):
+        raise ValueError(f"{label} has no time")
+    return string(value)
+
+
+# SQL for the ids of the work `:work` and its other versions
+_ROOT = "SELECT CASE version_of WHEN '' THEN id ELSE version_of END FROM works WHERE id = :work"
+_GROUP = f"""SELECT id FROM works WHERE id = ({_ROOT})
+    UNION SELECT id FROM works WHERE version_of = ({_ROOT}) AND version_of != ''"""
+
+
+def add_citations(database: Database, citing: str, cited: Iterable[str], source: SourceName, said_at: str) -> None:
+    """Store which works a work cites. cited: their marks (Work.identifiers); invalid ones are skipped.
+
+    The caller has a transaction.
+    """
+    marks = filter(_is_mark, dict.fromkeys(cited))
+    _insert_citations(database, [Citation(citing, mark, source, said_at) for mark in marks])
+
+
+def _insert_citations(database: Database, citations: Iterable[Citation]) -> None:
+    """Store citations, in this order; the caller has a transaction."""
+    last = int(database.query("SELECT coalesce(max(place), 0) FROM citations")[0][0])
+    new = [{**asdict(each), "place": place} for place, each in enumerate(citations, last + 1)]
+    database.insert("citations", new, replace=True)
+
+
+def references_of(database: Database, work: str) -> list[str]:
+    """The marks of the works that a work cites in any version, in the order of storing. Raises StoreDamaged."""
+    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing IN ({_GROUP}) ORDER BY place"
+    return list(dict.fromkeys(each.cited for each in database.read(citation, sql, work=work)))
+
+
+def citing(database: Database, work: str) -> list[str]:
+    """The ids of the works that cite a work in any version, in the order of storing. Raises StoreDamaged."""
+    sql = f"""SELECT {CITATION_COLUMNS} FROM citations
+        WHERE cited IN (SELECT mark FROM work_marks WHERE work IN ({_GROUP})) ORDER BY place"""
+    return list(dict.fromkeys(each.citing for each in database.read(citation, sql, work=work)))
+
+
+def library_edges(database: Database) -> list[tuple[str, str]]:
+    """Sorted pairs of paper ids of the library, citing and cited. Raises StoreDamaged."""
+    root = "SELECT id, CASE version_of WHEN '' THEN id ELSE version_of END AS root FROM works"
+    columns = ", ".join(f"c.{name}" for name in CITATION_COLUMNS.split(", "))
+    sql = f"""
+        WITH roots AS ({root}), here AS (
+            SELECT p.paper, r.root FROM paper_works p JOIN roots r ON r.id = p.work
+            WHERE p.paper IN (SELECT id FROM papers)
+        )
+        SELECT a.paper, b.paper, {columns} FROM citations c
+        JOIN roots ra ON ra.id = c.citing JOIN here a ON a.root = ra.root
+        JOIN work_marks m ON m.mark = c.cited
+        JOIN roots rb ON rb.id = m.work JOIN here b ON b.root = rb.root
+        WHERE a.paper != b.paper"""
+
+    def edge(citing: str, cited: str, *row: object) -> tuple[str, str]:
+        citation(*row)
+        return citing, cited
+
+    return sorted(set(database.read(edge, sql)))
+
+
+def cited_papers(database: Database, paper: str) -> set[str] | None:
+    """The papers of the library that a paper cites; None if none of its references is known. Raises StoreDamaged."""
+    work = "SELECT work FROM paper_works WHERE paper = :paper"
+    group = _GROUP.replace(":work", f"({work})")
+    if not database.query(f"SELECT 1 FROM citations WHERE citing IN ({group}) LIMIT 1", paper=paper):
+        return None
+    return {cited for citing, cited in library_edges(database) if citing == paper}
+
+
+def _move_citations(database: Database, old: str, new: str) -> None:
+    """Move the references of the work `old` to the work `new`."""
+    sql = f"SELECT {CITATION_COLUMNS} FROM citations WHERE citing = :citing ORDER BY place"
+    moved = [replace(each, citing=new) for each in database.read(citation, sql, citing=old)]
+    database.execute("DELETE FROM citations WHERE citing = :citing", citing=old)
+    _insert_citations(database, moved)
+
+
+def add_notice(database: Database, notice: Notice) -> None:
+    """Store a notice, replacing the same notice of the same source. Raises ValueError for an invalid one."""
+    database.insert("notices", [asdict(_require_notice(notice))], replace=True)
+
+
+def drop_notice(database: Database, notice: Notice) -> None:
+    """Remove a notice that its source no longer has, whatever its date and time."""
+    sql = "DELETE FROM notices WHERE work = :work AND kind = :kind AND link = :link AND source = :source"
+    database.execute(sql, work=notice.work, kind=notice.kind, link=notice.link, source=notice.source)
+
+
+def notices_of_works(database: Database, works: Iterable[str]) -> list[Notice]:
+    """The notices of these works, sorted by work, kind and date. Raises StoreDamaged."""
+    sql = f"""SELECT {NOTICE_COLUMNS} FROM notices WHERE work IN (SELECT value FROM json_each(:works))
+        ORDER BY work, kind, dated, link, source"""
+    ids = list(works)
+    return database.read(notice, sql, works=ids) if ids else []
+
+
+def notices_of_papers(database: Database, papers: Iterable[str]) -> dict[str, list[Notice]]:
+    """Paper id -> the notices of its work, and for a preprint also those of its publications.
+
+    A publication does not get the notices of its preprint, which may be withdrawn because it was published. Leaves out
+    papers without notices. Raises StoreDamaged.
+    """
+    ids = list(papers)
+    columns = ", ".join(f"n.{name}" for name in NOTICE_COLUMNS.split(", "))
+    sql = f"""
+        WITH own AS (
+            SELECT p.paper, w.id, w.version_of FROM paper_works p JOIN works w ON w.id = p.work
+            WHERE p.paper IN (SELECT value FROM json_each(:papers))
+        )
+        SELECT own.paper, {columns} FROM own JOIN notices n ON n.work = own.id
+        UNION SELECT own.paper, {columns} FROM own JOIN notices n ON n.work = own.version_of
+            WHERE own.version_of != '' AND n.source != 'arxiv'
+        UNION SELECT own.paper, {columns} FROM own JOIN works v ON v.version_of = own.version_of
+            JOIN notices n ON n.work = v.id WHERE v.version_of != '' AND n.source != 'arxiv'
+        ORDER BY 1, 3, 4, 5, 6"""
+    by_paper: dict[str, list[Notice]] = {}
+    read = database.read(lambda paper, *row: (string(paper), notice(*row)), sql, papers=ids) if ids else ()
+    for paper, stored in read:
+        by_paper.setdefault(paper, []).append(stored)
+    return by_paper
+
+
+def with_notices(database: Database, papers: Sequence[Paper]) -> list[Paper]:
+    """These papers with their notices, the gravest first. Raises StoreDamaged."""
+    by_paper = notices_of_papers(database, [paper.id for paper in papers])
+    current = {
+        paper.id: ordered(notice.said for notice in by_paper[paper.id] if not _is_old(notice.said, paper))
+        for paper in papers
+        if paper.id in by_paper
+    }
+    return [
+        replace(paper, notices=ordered((*paper.notices, *current[paper.id]))) if current.get(paper.id) else paper
+        for paper in papers
+    ]
+
+
+def _is_old(notice: WorkNotice, paper: Paper) -> bool:
+    """Whether a notice is about a version that is not newer than the paper, as far as that is known."""
+    if notice.kind != "new-version" or notice.source != "arxiv":
+        return False
+    version = version_number(paper.arxiv)
+    return version is None or (version_number(notice.link) or 0) <= version
+
+
+def _move_notices(database: Database, old: str, new: str) -> None:
+    """Move the notices of the work `old` to the work `new`."""
+    for notice in notices_of_works(database, [old]):
+        drop_notice(database, notice)
+        add_notice(database, replace(notice, work=new))
+
+
+def now() -> str:
+    """The current time (ISO, UTC)."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

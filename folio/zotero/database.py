@@ -1,8 +1,8 @@
-"""Zotero's database, read from a private copy, so that nothing is ever written beside the original.
+"""Reads Zotero's database from a private copy, so that nothing is ever written next to the original.
 
-Zotero holds an exclusive lock while it runs, and a database that it left in the middle of a change has a journal that
-SQLite plays back on opening. So the file and its journal are copied to a temporary folder, again if they changed
-meanwhile, and the copy is opened.
+Zotero holds an exclusive lock while it runs, and SQLite plays back the journal of an unfinished change when it opens a
+database. So the file and its journal are copied to a temporary folder, again if they changed meanwhile, and the copy is
+opened.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from typing import Any
 from folio.errors import FolioError, UsageError
 from folio.system.files import no_space, open_regular, temporary_folder
 
-# Tries to copy the files while Zotero writes them, and seconds between two
+# Attempts to copy the files while Zotero writes them, and seconds between two attempts
 TRIES, PAUSE_S = 8, 0.25
-# Of the table `version`. Zotero 5 made the tables what they are today.
-OLDEST_VERSION = 76
+OLDEST_VERSION = 76  # in the table `version`: Zotero 5, which introduced today's tables
 TABLES = frozenset(
     (
         "version", "libraries", "groups", "items", "itemTypes", "itemAttachments", "itemData", "itemDataValues",
@@ -31,7 +30,7 @@ TABLES = frozenset(
     )
 )  # fmt: skip
 _SUFFIXES = ("", "-journal", "-wal")
-# The end of a journal that names a file of its own for a change of several databases: SQLite would delete that file.
+# The end of a journal that names a super-journal: SQLite would delete the file of that name.
 # https://sqlite.org/fileformat2.html, section 3, and pager.c, readSuperJournal
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
 _OF_THE_COPY = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_NOMEM")
@@ -45,28 +44,29 @@ class Tables:
         """path: of the original, for messages."""
         self._sqlite = sqlite
         self._path = path
-        # Ordinary tables only: a view or a virtual table would compute something.
-        made = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
-        self.names = frozenset(str(name) for (name,) in self.rows(made))
+        # Ordinary tables only: views and virtual tables can run code.
+        sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
+        self.names = frozenset(str(name) for (name,) in self.rows(sql))
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows that a statement finds. SQLite's columns have no types: any value may be anything."""
+        """The rows of a query. SQLite does not enforce column types, so a value may have any type."""
         try:
             return self._sqlite.execute(sql).fetchall()
         except (sqlite3.Error, OverflowError, MemoryError) as error:
-            raise (_uncopied(self._path) if _is_of_the_copy(error) else _damaged(self._path)) from error
+            raise (_unreadable_copy(self._path) if _is_fault_of_copy(error) else _damaged(self._path)) from error
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Tables]:
     """The tables of the database at `path`, from a copy that is deleted at the end of the `with` block.
 
-    Raises UsageError if it is damaged, of Zotero 4, or not Zotero's; DiskFull; FolioError if it cannot be read.
+    Raises UsageError if it is damaged, older than Zotero 5, or not Zotero's; DiskFull; FolioError if the copy cannot be
+    read.
     """
     with temporary_folder("folio-zotero-") as folder:
         copy = folder / path.name
         with no_space(folder):
-            _copy_sound(path, copy)
+            _copy_intact(path, copy)
         with closing(_connect(copy)) as sqlite:
             tables = Tables(sqlite, path)
             _require_zotero(tables, path)
@@ -84,8 +84,8 @@ def _require_zotero(tables: Tables, path: Path) -> None:
         raise UsageError(f"The file {path} is not a library of Zotero.", "Name Zotero's data folder after --zotero.")
 
 
-def _copy_sound(path: Path, copy: Path) -> None:
-    """Copy a database until a copy is whole."""
+def _copy_intact(path: Path, copy: Path) -> None:
+    """Copy a database until a copy is intact."""
     problem: FolioError = _busy(path)
     for attempt in range(TRIES):
         if attempt:
@@ -93,10 +93,10 @@ def _copy_sound(path: Path, copy: Path) -> None:
         if not _copied(path, copy):
             problem = _busy(path)
             continue
-        if _is_sound(path, copy):
+        if _is_intact(path, copy):
             return
         problem = _damaged(path)
-        if attempt >= 1:  # torn by a write that left no trace, or damaged: the second look tells
+        if attempt >= 1:  # the first copy may have been torn by an unnoticed write; a second bad one means damage
             break
     raise problem
 
@@ -108,8 +108,8 @@ def _copied(path: Path, copy: Path) -> bool:
         source, target = (each.with_name(each.name + suffix) for each in (path, copy))
         target.unlink(missing_ok=True)
         try:
-            with open_regular(source) as read, target.open("wb") as written:
-                shutil.copyfileobj(read, written, 2**20)
+            with open_regular(source) as original, target.open("wb") as duplicate:
+                shutil.copyfileobj(original, duplicate, 2**20)
         except FileNotFoundError as error:
             if not suffix:
                 raise UsageError(f"The library {path} is gone.", "Check where Zotero keeps its data.") from error
@@ -122,37 +122,37 @@ def _copied(path: Path, copy: Path) -> bool:
 
 
 def _state(path: Path) -> list[tuple[int, int, int] | None]:
-    """What changes when a file is written."""
-    found: list[tuple[int, int, int] | None] = []
+    """Inode, size and time of each file: they change when a file is written."""
+    states: list[tuple[int, int, int] | None] = []
     for suffix in _SUFFIXES:
         try:
             stat = os.stat(f"{path}{suffix}")
-            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+            states.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
         except FileNotFoundError:
-            found.append(None)
-    return found
+            states.append(None)
+    return states
 
 
-def _is_sound(path: Path, copy: Path) -> bool:
-    """Whether SQLite finds no fault: a row that a torn copy lost would look like a paper that was removed."""
+def _is_intact(path: Path, copy: Path) -> bool:
+    """Whether SQLite finds no fault: a row lost in a torn copy would look like a removed paper."""
     try:
         with closing(_connect(copy)) as sqlite:
             return bool(sqlite.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
     except (sqlite3.Error, MemoryError) as error:
-        if _is_of_the_copy(error):
-            raise _uncopied(path) from error
+        if _is_fault_of_copy(error):
+            raise _unreadable_copy(path) from error
         return False
 
 
-def _is_of_the_copy(error: BaseException) -> bool:
-    """Whether this says nothing about what was copied: the disk for it is full or failing, or memory is short."""
+def _is_fault_of_copy(error: BaseException) -> bool:
+    """Whether the temporary copy failed, not the original: its disk is full or failing, or memory is short."""
     name = getattr(error, "sqlite_errorname", "")
     return isinstance(error, MemoryError) or (name.startswith(_OF_THE_COPY) and name != "SQLITE_IOERR_SHORT_READ")
 
 
 def _connect(copy: Path) -> sqlite3.Connection:
     sqlite = sqlite3.connect(copy, isolation_level=None)
-    # Nothing that the file defines runs: no function in a view, and no view is read.
+    # No code that the file defines may run.
     sqlite.execute("PRAGMA trusted_schema = OFF")
     sqlite.execute("PRAGMA cell_size_check = ON")
     sqlite.text_factory = lambda value: value.decode("utf-8", "replace")
@@ -163,9 +163,9 @@ def _busy(path: Path) -> FolioError:
     return UsageError(f"Zotero is writing to {path} all the time.", "Wait until it has finished, or close Zotero.")
 
 
-def _uncopied(path: Path) -> FolioError:
+def _unreadable_copy(path: Path) -> FolioError:
     return FolioError(
-        f"The library {path} was copied to a temporary folder to be read, and cannot be read there.",
+        f"The temporary copy of the library {path} cannot be read.",
         "Free some space on the disk for temporary files, or some memory, and run the same command again.",
     )
 

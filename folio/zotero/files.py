@@ -1,4 +1,4 @@
-"""Finding Zotero's data folder, and what the preferences of its profiles say about it."""
+"""Finds Zotero's data folder through the preferences of its profiles, and the files of its attachments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from folio.system.files import open_regular
 from folio.zotero.link import is_key
 
 DATABASE = "zotero.sqlite"
-_MAX_PREFERENCES = 2**22  # bytes; a profile has some hundred kilobytes at most
+_MAX_PREFERENCES = 2**22  # bytes; a real file has some hundred kilobytes
 _PREFERENCE = re.compile(
     r"""^\s*user_pref\(\s*"extensions\.zotero\.(\w+)"\s*,\s*(?:"((?:[^"\\\r\n]|\\.)*)"|(true|false))\s*\)""", re.M
 )
@@ -25,15 +25,19 @@ _REMEDY = (
     "Name the data folder, which Zotero shows in its settings under Advanced, Files and Folders:"
     f" {command('ingest --zotero FOLDER')}."
 )
+_STORED, _RELATIVE = "storage:", "attachments:"  # how paths in the database begin
+# linkMode: imported file, imported URL, linked file; 3 is a linked URL, which has no file
+_IMPORTED, _LINKED = (0, 1), 2
+_LONGEST = 4096  # characters of a path
 
 
 @dataclass(frozen=True, slots=True)
 class Computer:
-    """Where programs keep their files here."""
+    """Where programs keep their files on a computer."""
 
     home: Path
-    system: str = sys.platform  # as sys.platform has it
-    app_data: Path | None = None  # Windows' APPDATA
+    system: str = sys.platform
+    app_data: Path | None = None  # APPDATA on Windows
 
     @classmethod
     def this(cls) -> Computer:
@@ -51,17 +55,17 @@ class Computer:
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """Zotero's data folder, and the base folder of linked files if the preferences name one."""
+    """Zotero's data folder."""
 
     path: Path  # absolute
-    attachments: Path | None = None
+    attachments: Path | None = None  # the base folder of linked files, if the preferences name one
 
 
 def find_data_folder(given: Path | None, computer: Computer) -> DataFolder:
-    """The folder given, or else that of the profile used last, or else ~/Zotero. Raises UsageError."""
+    """The given folder, else the data folder of the profile used last, else ~/Zotero. Raises UsageError."""
     preferences = list(_preferences(computer.profiles()))
     default = computer.home / "Zotero"
-    chosen = [Path(found["dataDir"]) for found in preferences if _uses_data_folder(found)]
+    chosen = [Path(profile["dataDir"]) for profile in preferences if _uses_data_folder(profile)]
     candidates = [Path(os.path.abspath(given.expanduser()))] if given else [*chosen, default]
     for folder in candidates:
         if (folder / DATABASE).is_file():
@@ -73,13 +77,13 @@ def find_data_folder(given: Path | None, computer: Computer) -> DataFolder:
 
 
 def _base_folder(folder: Path, default: Path, preferences: list[dict[str, str]]) -> Path | None:
-    """The base folder of the profile that uses this data folder, or else of the one used last."""
+    """The base folder of the profile that uses this data folder, or else of the profile used last."""
 
-    def is_other(found: Mapping[str, str]) -> bool:
-        return (Path(found["dataDir"]) if _uses_data_folder(found) else default) != folder
+    def uses_other(profile: Mapping[str, str]) -> bool:
+        return (Path(profile["dataDir"]) if _uses_data_folder(profile) else default) != folder
 
-    for found in sorted(preferences, key=is_other):
-        base = found.get("baseAttachmentPath", "")
+    for profile in sorted(preferences, key=uses_other):
+        base = profile.get("baseAttachmentPath", "")
         if base and "\0" not in base and os.path.isabs(base):
             return Path(base)
     return None
@@ -91,13 +95,13 @@ def _uses_data_folder(preferences: Mapping[str, str]) -> bool:
 
 
 def _preferences(profiles: Path) -> Iterator[dict[str, str]]:
-    """The preferences of each profile, those used last first."""
+    """The preferences of each profile, the last used first."""
     used: list[tuple[float, Path]] = []
     try:
         for file in (*profiles.glob("*/prefs.js"), *profiles.glob("Profiles/*/prefs.js")):
             used.append((file.stat().st_mtime, file))
     except OSError:
-        pass  # those found so far
+        pass  # use the profiles listed so far
     for _, file in sorted(used, key=lambda each: (-each[0], each[1])):
         try:
             with open_regular(file) as opened:
@@ -108,54 +112,46 @@ def _preferences(profiles: Path) -> Iterator[dict[str, str]]:
 
 def read_preferences(text: str) -> dict[str, str]:
     """Zotero's own preferences in the text of a prefs.js: name -> text, or "true" and "false"."""
-    return {name: boolean or _unescaped(written) for name, written, boolean in _PREFERENCE.findall(text)}
+    return {name: boolean or _unescaped(literal) for name, literal, boolean in _PREFERENCE.findall(text)}
 
 
-def _unescaped(written: str) -> str:
+def _unescaped(literal: str) -> str:
     """The value of a JavaScript string literal."""
 
-    def char(found: re.Match[str]) -> str:
-        code = found[1] or found[2]
-        return chr(int(code, 16)) if code else _CONTROL.get(found[3], found[3])
+    def char(escape: re.Match[str]) -> str:
+        code = escape[1] or escape[2]
+        return chr(int(code, 16)) if code else _CONTROL.get(escape[3], escape[3])
 
-    # Characters beyond the first 65,536 are written as two.
-    return _ESCAPE.sub(char, written).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-# Where the file of a Zotero attachment lies. Pure, but for the form of accented letters in a name.
-
-_STORED, _RELATIVE = "storage:", "attachments:"
-# linkMode: imported file, imported URL, linked file; 3 is a linked URL, which has no file
-IMPORTED, LINKED = (0, 1), 2
-_LONGEST = 4096  # characters of a path
+    # JavaScript writes characters beyond the first 65,536 as two surrogates.
+    return _ESCAPE.sub(char, literal).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def attachment_file(folder: Path, key: str, link_mode: int, path: str, base: Path | None) -> Path | None:
-    """The absolute path of an attachment's file, whether it exists or not; None if the path can be no attachment's.
+    """The absolute path of an attachment's file, which need not exist; None if the path is not valid.
 
-    folder: Zotero's data folder. base: the base folder of linked files, if the preferences name one. A stored file lies
-    in the folder of its key and nowhere else, and no path climbs with "..".
+    folder: Zotero's data folder. base: the base folder of linked files, if the preferences name one. A stored file must
+    be in the folder of its key, and no path may contain "..".
     """
     if not path or "\0" in path or len(path) > _LONGEST or not is_key(key):
         return None
-    if link_mode in IMPORTED:
+    if link_mode in _IMPORTED:
         name = path.removeprefix(_STORED)
-        is_name = path != name and name not in (".", "..") and not any(sign in name for sign in "/\\")
-        return _existing(folder / "storage" / key / name) if is_name and name else None
-    if link_mode != LINKED:
+        is_name = path != name and name not in ("", ".", "..") and not any(sign in name for sign in "/\\")
+        return _existing(folder / "storage" / key / name) if is_name else None
+    if link_mode != _LINKED:
         return None
     if path.startswith(_RELATIVE):
         relative = PurePath(path.removeprefix(_RELATIVE).replace("\\", "/"))
         if base is None or relative.is_absolute() or relative.drive or not relative.parts or ".." in relative.parts:
             return None
         return _existing(base / relative)
-    # A file on another computer of the network is not opened, as nothing there is: Windows calls it \\computer\share.
+    # Folio opens nothing on other computers, which Windows addresses as \\computer\share.
     is_local = os.path.isabs(path) and not path.startswith(("\\\\", "//"))
     return _existing(Path(os.path.abspath(path))) if is_local and ".." not in PurePath(path).parts else None
 
 
 def _existing(path: Path) -> Path:
-    """The path in the form that the disk has it: macOS writes "é" as two characters, Zotero as one."""
+    """The path with accents as on the disk: macOS stores "é" as two characters, Zotero as one."""
     for form in ("NFC", "NFD"):
         other = path.with_name(unicodedata.normalize(form, path.name))
         if other != path and not os.path.lexists(path) and os.path.lexists(other):

@@ -30,11 +30,14 @@ from folio.zotero.database import Tables
 from folio.zotero.files import DATABASE, DataFolder, attachment_file
 from folio.zotero.link import is_item, is_key
 
-# An item of Zotero as metadata of a paper: its fields, creators and type in Folio's terms. Pure.
-
-# Characters of one field and of the abstract; names, tags and collections of one paper
+# Characters of one field and of the abstract
 LONGEST, LONGEST_ABSTRACT = 2000, 20_000
-_MOST_CREATORS, _MOST_TAGS, _MOST_COLLECTIONS = 5000, 500, 200
+_MOST_CREATORS, _MOST_TAGS, _MOST_COLLECTIONS = 5000, 500, 200  # of one paper
+_DEEPEST = 100  # nested collections
+# Attachments that have a PDF file, and the items that they belong to; a bare file has no such item.
+_PDFS = "SELECT itemID FROM itemAttachments WHERE contentType = 'application/pdf' AND linkMode IN (0, 1, 2)"
+_PARENTS = "SELECT parentItemID FROM itemAttachments WHERE contentType = 'application/pdf' AND parentItemID IS NOT NULL"
+_OWNERS = f"({_PDFS} UNION {_PARENTS})"
 
 # Zotero's types of items -> CSL's, as in Zotero's own translation (zotero/zotero-schema, schema.json)
 _KINDS = {
@@ -50,7 +53,7 @@ _KINDS = {
     "statute": "legislation", "thesis": "thesis", "tvBroadcast": "broadcast", "videoRecording": "motion_picture",
     "webpage": "webpage",
 }  # fmt: skip
-# Each type names its title, its venue and its number in its own way; the first field that an item has counts.
+# The names of title, venue and number differ between types; the first field that an item has counts.
 _TITLES = ("title", "caseName", "nameOfAct", "subject")
 _VENUES = (
     "publicationTitle", "proceedingsTitle", "bookTitle", "encyclopediaTitle", "dictionaryTitle", "websiteTitle",
@@ -59,7 +62,7 @@ _VENUES = (
 )  # fmt: skip
 _PUBLISHERS = ("publisher", "university", "institution", "repository", "distributor", "company")
 _ISSUES = ("issue", "number", "reportNumber")
-# Whose work it is, the first of these that an item has
+# The roles that count as authors: the first role that an item has
 _CREATORS = (
     "author", "editor", "inventor", "presenter", "programmer", "director", "artist", "interviewee", "podcaster",
     "cartographer", "performer", "sponsor", "contributor",
@@ -72,18 +75,61 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 # The markup that Zotero allows in titles
 _MARKUP = re.compile(r"</?(?:i|b|sub|sup)>|</?span(?: (?:class|style)=\"[^\"<>]{0,100}\")?>")
 _EXTRA = re.compile(r"^[ \t]*(citation[ ]?key|doi|arxiv)[ \t]*:[ \t]*(\S{1,200})", re.I | re.M)
-# Whatever Zotero has behind the beginning of a DOI is kept
+# Everything after the beginning of a DOI is kept
 _DOI = re.compile(rf"(?:{DOI_ADDRESS}|doi:\s*)?({DOI_START}\S{{1,300}})", re.I)
 _ARXIV = re.compile(rf"(?:{ARXIV_ADDRESS}|{ARXIV_DOI}|arxiv:\s*)({ARXIV_ID})", re.I)
 _NEW_ARXIV = re.compile(rf"{ARXIV_NEW}(?:{ARXIV_VERSION})?")
-# "2014-06-00 June 2014": the date in figures, with zeros for what is not known, then as it was typed
+# "2014-06-00 June 2014": the date in figures, with zeros for unknown parts, then the date as typed
 _DATE = re.compile(r"(\d{4})-\d\d-\d\d\b")
 _TYPED_YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A PDF in Zotero, outside the trash."""
+
+    path: Path  # absolute; the file may be missing
+    metadata: Metadata  # of its item; a bare file has only link, tags and collections
+
+    @property
+    def link(self) -> str:
+        """The attachment's place in Zotero: "library/items/KEY"."""
+        return self.metadata.zotero.value
+
+
+@dataclass(frozen=True, slots=True)
+class ZoteroLibrary:
+    """The attachments of a data folder, those of the user's own library first, then in the order they were added."""
+
+    folder: Path
+    attachments: tuple[Attachment, ...]
+    unusable: Mapping[str, str]  # attachments with an invalid path: link -> path in Zotero
+    trashed: Mapping[str, Path | None]  # attachments in the trash: link -> path
+
+    def names(self) -> dict[Path, str]:
+        """Each file with the name shown to people: with its key where several files have the same name."""
+        counts = Counter(path.name for path in {each.path for each in self.attachments})
+        return {
+            each.path: each.path.name if counts[each.path.name] == 1 else f"{each.link[-8:]}/{each.path.name}"
+            for each in reversed(self.attachments)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An attachment as the tables have it."""
+
+    item: int
+    parent: int | None
+    library: int
+    link_mode: int
+    path: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Creator:
-    """Someone who made an item; `last` alone is an institution, or a person with one name."""
+    """An author or another contributor; `last` alone is an institution, or a person with one name."""
 
     role: str  # "author", "editor", ...
     last: str
@@ -92,15 +138,140 @@ class Creator:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What Zotero has about a work, as it stands in the database."""
+    """A work as Zotero's database describes it."""
 
     kind: str = ""  # "journalArticle", ...
     fields: Mapping[str, str] | None = None
     creators: Sequence[Creator] = ()  # in order
 
 
+def read_library(folder: DataFolder) -> ZoteroLibrary:
+    """Read Zotero's library. Raises UsageError if it is unreadable, damaged or older than Zotero 5; DiskFull."""
+    with database.opened(folder.path / DATABASE) as tables:
+        rows = _attachments(tables)
+        places = _libraries(tables)
+        trash = {item for (item,) in tables.rows("SELECT itemID FROM deletedItems")}
+        items = _items(tables)
+        tags, collections = _tags(tables), _collections(tables)
+    attachments: list[Attachment] = []
+    unusable: dict[str, str] = {}
+    trashed: dict[str, Path | None] = {}
+    for row in sorted(rows, key=lambda row: (places.get(row.library) != "library", row.item)):
+        link = f"{places.get(row.library)}/items/{row.key}"
+        if not is_item(link):
+            continue
+        path = attachment_file(folder.path, row.key, row.link_mode, row.path, folder.attachments)
+        if row.item in trash or row.parent in trash:
+            trashed[link] = path
+        elif path is None:
+            unusable[link] = text(row.path)
+        else:
+            owners = (row.parent, row.item) if row.parent is not None else (row.item,)
+            item = items.get(row.parent, Item()) if row.parent is not None else Item()
+            names = ([name for owner in owners for name in of.get(owner, ())] for of in (tags, collections))
+            attachments.append(Attachment(path, metadata(item, link, *names)))
+    return ZoteroLibrary(folder.path, tuple(attachments), unusable, trashed)
+
+
+def _attachments(tables: Tables) -> list[_Row]:
+    sql = f"""SELECT a.itemID, a.parentItemID, i.libraryID, a.linkMode, substr(a.path, 1, 5000), i.key
+        FROM itemAttachments a JOIN items i ON i.itemID = a.itemID WHERE a.itemID IN ({_PDFS})"""
+    return [
+        _Row(item, parent, library, mode, path if type(path) is str else "", key)
+        for item, parent, library, mode, path, key in tables.rows(sql)
+        if type(item) is type(library) is type(mode) is int
+        and (parent is None or type(parent) is int)
+        and type(key) is str
+        and is_key(key)
+    ]
+
+
+def _libraries(tables: Tables) -> dict[int, str]:
+    """Library -> the beginning of its links. Feeds are left out, because their items come and go."""
+    users = tables.rows("SELECT libraryID FROM libraries WHERE type = 'user'")
+    groups = tables.rows(
+        "SELECT g.libraryID, g.groupID FROM groups g JOIN libraries l ON l.libraryID = g.libraryID"
+        " WHERE l.type = 'group'"
+    )
+    return {library: f"groups/{group}" for library, group in groups} | {library: "library" for (library,) in users}
+
+
+def _items(tables: Tables) -> dict[int, Item]:
+    wanted = ", ".join(f"'{name}'" for name in FIELDS)
+    longest = max(LONGEST, LONGEST_ABSTRACT) + 1
+    fields: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for item, name, value in tables.rows(
+        f"""SELECT d.itemID, f.fieldName, substr(v.value, 1, {longest}) FROM itemData d
+            JOIN fields f ON f.fieldID = d.fieldID JOIN itemDataValues v ON v.valueID = d.valueID
+            WHERE f.fieldName IN ({wanted}) AND d.itemID IN ({_PARENTS})"""
+    ):
+        if type(value) is str:
+            fields[item][name] = value
+    creators: defaultdict[int, list[Creator]] = defaultdict(list)
+    for item, role, last, first, mode in tables.rows(
+        f"""SELECT ic.itemID, t.creatorType, substr(c.lastName, 1, 500), substr(c.firstName, 1, 500), c.fieldMode
+            FROM itemCreators ic JOIN creators c ON c.creatorID = ic.creatorID
+            JOIN creatorTypes t ON t.creatorTypeID = ic.creatorTypeID
+            WHERE ic.itemID IN ({_PARENTS}) ORDER BY ic.itemID, ic.orderIndex"""
+    ):
+        creators[item].append(Creator(text(role), text(last), "" if mode == 1 else text(first)))
+    kinds = tables.rows(
+        "SELECT i.itemID, t.typeName FROM items i JOIN itemTypes t ON t.itemTypeID = i.itemTypeID"
+        f" WHERE i.itemID IN ({_PARENTS})"
+    )
+    return {item: Item(text(kind), fields.get(item), creators.get(item, ())) for item, kind in kinds}
+
+
+def _tags(tables: Tables) -> dict[int, list[str]]:
+    """Item -> its tags by name, manual tags before imported ones."""
+    return _grouped(
+        tables.rows(
+            f"""SELECT t.itemID, substr(n.name, 1, {LONGEST}) FROM itemTags t JOIN tags n ON n.tagID = t.tagID
+            WHERE t.itemID IN {_OWNERS} ORDER BY t.itemID, t.type = 1, n.name"""
+        )
+    )
+
+
+def _collections(tables: Tables) -> dict[int, list[str]]:
+    """Item -> the paths of its collections, by name, without trashed collections."""
+    is_trash_known = "deletedCollections" in tables.names  # since Zotero 6
+    trash = {one for (one,) in tables.rows("SELECT collectionID FROM deletedCollections")} if is_trash_known else set()
+    known = {
+        one: (text(name), above)
+        for one, name, above in tables.rows(
+            f"SELECT collectionID, substr(collectionName, 1, {LONGEST}), parentCollectionID FROM collections"
+        )
+    }
+    paths = {one: _path(one, known) for one in known if one not in trash}
+    inside = tables.rows(f"SELECT itemID, collectionID FROM collectionItems WHERE itemID IN {_OWNERS}")
+    named = [
+        (item, "/".join(known[step][0] for step in paths[one]))
+        for item, one in inside
+        if one in paths and not trash.intersection(paths[one])
+    ]
+    return _grouped(sorted(named, key=itemgetter(1)))
+
+
+def _path(collection: int, known: Mapping[int, tuple[str, int | None]]) -> list[int]:
+    """A collection after the collections that contain it, outermost first; a cycle is followed once."""
+    steps: list[int] = []
+    above: int | None = collection
+    while above is not None and above in known and above not in steps and len(steps) < _DEEPEST:
+        steps.append(above)
+        above = known[above][1]
+    return steps[::-1]
+
+
+def _grouped(pairs: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
+    groups: defaultdict[int, list[str]] = defaultdict(list)
+    for item, name in pairs:
+        if type(item) is int and (line := text(name)):
+            groups[item].append(line)
+    return groups
+
+
 def text(value: Any, longest: int = LONGEST) -> str:
-    """A value of the database as text on one line: a number is written out, anything else is no text."""
+    """A value of the database as text on one line; "" if it is neither text nor a number."""
     if type(value) in (int, float):
         value = str(value)
     if type(value) is not str:
@@ -109,13 +280,13 @@ def text(value: Any, longest: int = LONGEST) -> str:
 
 
 def metadata(item: Item, link: str, tags: Iterable[str] = (), collections: Iterable[str] = ()) -> Metadata:
-    """The item in Folio's terms; every field is sure, for a person has it so. link: its attachment."""
+    """An item as metadata of a paper; every field is sure, because a person keeps it. link: of its attachment."""
     fields = item.fields or {}
 
     def first(names: Sequence[str]) -> str:
         return next(filter(None, (text(fields.get(name, "")) for name in names)), "")
 
-    extra = {name.lower().replace(" ", ""): found for name, found in reversed(_EXTRA.findall(fields.get("extra", "")))}
+    extra = {name.lower().replace(" ", ""): value for name, value in reversed(_EXTRA.findall(fields.get("extra", "")))}
     doi = _DOI.fullmatch(text(fields.get("DOI", ""))) or _DOI.fullmatch(extra.get("doi", ""))
     values: dict[str, Any] = {
         "title": _MARKUP.sub("", first(_TITLES)),
@@ -157,10 +328,10 @@ def _year(date: str) -> int | None:
 
 def _arxiv(fields: Mapping[str, str], extra: Mapping[str, str]) -> str:
     for name in ("archiveID", "DOI", "url"):
-        if found := _ARXIV.match(text(fields.get(name, ""))):
-            return found[1]
-    named = extra.get("arxiv", "")
-    return named if _NEW_ARXIV.fullmatch(named) else ""
+        if match := _ARXIV.match(text(fields.get(name, ""))):
+            return match[1]
+    arxiv = extra.get("arxiv", "")
+    return arxiv if _NEW_ARXIV.fullmatch(arxiv) else ""
 
 
 def _address(url: str) -> str:
@@ -169,178 +340,3 @@ def _address(url: str) -> str:
 
 def _names(names: Iterable[str], most: int) -> tuple[str, ...]:
     return tuple(list(dict.fromkeys(filter(None, map(text, names))))[:most])
-
-
-_DEEPEST = 100  # collections inside each other
-# Attachments that have a PDF file, and the items that they belong to; an item may be its own, a bare file.
-_PDFS = "SELECT itemID FROM itemAttachments WHERE contentType = 'application/pdf' AND linkMode IN (0, 1, 2)"
-_PARENTS = "SELECT parentItemID FROM itemAttachments WHERE contentType = 'application/pdf' AND parentItemID IS NOT NULL"
-_OWNERS = f"({_PDFS} UNION {_PARENTS})"
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A PDF in Zotero, in no trash."""
-
-    path: Path  # absolute; there may be no file
-    metadata: Metadata  # of its item; of a bare file only its place in Zotero, its tags and its collections
-
-    @property
-    def link(self) -> str:
-        """Its place in Zotero: "library/items/KEY"."""
-        return self.metadata.zotero.value
-
-
-@dataclass(frozen=True, slots=True)
-class ZoteroLibrary:
-    """What a data folder holds; attachments in the user's own library first, then by the order they were added."""
-
-    folder: Path
-    attachments: tuple[Attachment, ...]
-    unusable: Mapping[str, str]  # those whose path can be no attachment's: link -> path as Zotero has it
-    trashed: Mapping[str, Path | None]  # those in the trash: link -> path
-
-    def names(self) -> dict[Path, str]:
-        """Each file with the name that people are shown: with its key where several have one name."""
-        counts = Counter(path.name for path in {each.path for each in self.attachments})
-        return {
-            each.path: each.path.name if counts[each.path.name] == 1 else f"{each.link[-8:]}/{each.path.name}"
-            for each in reversed(self.attachments)
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """An attachment as the tables have it."""
-
-    item: int
-    parent: int | None
-    library: int
-    link_mode: int
-    path: str
-    key: str
-
-
-def read_library(folder: DataFolder) -> ZoteroLibrary:
-    """Read Zotero's library. Raises UsageError if it cannot be read, is damaged or older than Zotero 5; DiskFull."""
-    with database.opened(folder.path / DATABASE) as tables:
-        rows = _attachments(tables)
-        places = _libraries(tables)
-        trash = {item for (item,) in tables.rows("SELECT itemID FROM deletedItems")}
-        items = _items(tables)
-        tags, collections = _tags(tables), _collections(tables)
-    found: list[Attachment] = []
-    unusable: dict[str, str] = {}
-    trashed: dict[str, Path | None] = {}
-    for row in sorted(rows, key=lambda row: (places.get(row.library) != "library", row.item)):
-        link = f"{places.get(row.library)}/items/{row.key}"
-        if not is_item(link):
-            continue
-        path = attachment_file(folder.path, row.key, row.link_mode, row.path, folder.attachments)
-        if row.item in trash or row.parent in trash:
-            trashed[link] = path
-        elif path is None:
-            unusable[link] = text(row.path)
-        else:
-            owners = (row.parent, row.item) if row.parent is not None else (row.item,)
-            item = items.get(row.parent, Item()) if row.parent is not None else Item()
-            names = ([name for owner in owners for name in of.get(owner, ())] for of in (tags, collections))
-            found.append(Attachment(path, metadata(item, link, *names)))
-    return ZoteroLibrary(folder.path, tuple(found), unusable, trashed)
-
-
-def _attachments(tables: Tables) -> list[_Row]:
-    sql = f"""SELECT a.itemID, a.parentItemID, i.libraryID, a.linkMode, substr(a.path, 1, 5000), i.key
-        FROM itemAttachments a JOIN items i ON i.itemID = a.itemID WHERE a.itemID IN ({_PDFS})"""
-    return [
-        _Row(item, parent, library, mode, path if type(path) is str else "", key)
-        for item, parent, library, mode, path, key in tables.rows(sql)
-        if type(item) is type(library) is type(mode) is int
-        and (parent is None or type(parent) is int)
-        and type(key) is str
-        and is_key(key)
-    ]
-
-
-def _libraries(tables: Tables) -> dict[int, str]:
-    """Library -> the beginning of its links. Feeds are none: their items come and go."""
-    users = tables.rows("SELECT libraryID FROM libraries WHERE type = 'user'")
-    groups = tables.rows(
-        "SELECT g.libraryID, g.groupID FROM groups g JOIN libraries l ON l.libraryID = g.libraryID"
-        " WHERE l.type = 'group'"
-    )
-    return {library: f"groups/{group}" for library, group in groups} | {library: "library" for (library,) in users}
-
-
-def _items(tables: Tables) -> dict[int, Item]:
-    wanted = ", ".join(f"'{name}'" for name in FIELDS)
-    longest = max(LONGEST, LONGEST_ABSTRACT) + 1
-    fields: defaultdict[int, dict[str, str]] = defaultdict(dict)
-    for item, name, value in tables.rows(
-        f"""SELECT d.itemID, f.fieldName, substr(v.value, 1, {longest}) FROM itemData d
-            JOIN fields f ON f.fieldID = d.fieldID JOIN itemDataValues v ON v.valueID = d.valueID
-            WHERE f.fieldName IN ({wanted}) AND d.itemID IN ({_PARENTS})"""
-    ):
-        if type(value) is str:
-            fields[item][name] = value
-    creators: defaultdict[int, list[Creator]] = defaultdict(list)
-    for item, role, last, first, mode in tables.rows(
-        f"""SELECT ic.itemID, t.creatorType, substr(c.lastName, 1, 500), substr(c.firstName, 1, 500), c.fieldMode
-            FROM itemCreators ic JOIN creators c ON c.creatorID = ic.creatorID
-            JOIN creatorTypes t ON t.creatorTypeID = ic.creatorTypeID
-            WHERE ic.itemID IN ({_PARENTS}) ORDER BY ic.itemID, ic.orderIndex"""
-    ):
-        creators[item].append(Creator(text(role), text(last), "" if mode == 1 else text(first)))
-    kinds = tables.rows(
-        "SELECT i.itemID, t.typeName FROM items i JOIN itemTypes t ON t.itemTypeID = i.itemTypeID"
-        f" WHERE i.itemID IN ({_PARENTS})"
-    )
-    return {item: Item(text(kind), fields.get(item), creators.get(item, ())) for item, kind in kinds}
-
-
-def _tags(tables: Tables) -> dict[int, list[str]]:
-    """Item -> its tags by name, those given by hand before those that came with the item."""
-    return _grouped(
-        tables.rows(
-            f"""SELECT t.itemID, substr(n.name, 1, {LONGEST}) FROM itemTags t JOIN tags n ON n.tagID = t.tagID
-            WHERE t.itemID IN {_OWNERS} ORDER BY t.itemID, t.type = 1, n.name"""
-        )
-    )
-
-
-def _collections(tables: Tables) -> dict[int, list[str]]:
-    """Item -> the paths of its collections, by name; without those in the trash."""
-    is_trash_known = "deletedCollections" in tables.names  # since Zotero 6
-    trash = {one for (one,) in tables.rows("SELECT collectionID FROM deletedCollections")} if is_trash_known else set()
-    known = {
-        one: (text(name), above)
-        for one, name, above in tables.rows(
-            f"SELECT collectionID, substr(collectionName, 1, {LONGEST}), parentCollectionID FROM collections"
-        )
-    }
-    paths = {one: _path(one, known) for one in known if one not in trash}
-    inside = tables.rows(f"SELECT itemID, collectionID FROM collectionItems WHERE itemID IN {_OWNERS}")
-    named = [
-        (item, "/".join(known[step][0] for step in paths[one]))
-        for item, one in inside
-        if one in paths and not trash.intersection(paths[one])
-    ]
-    return _grouped(sorted(named, key=itemgetter(1)))
-
-
-def _path(collection: int, known: Mapping[int, tuple[str, int | None]]) -> list[int]:
-    """A collection and those above it, the outermost first; a cycle is followed once around."""
-    steps: list[int] = []
-    above: int | None = collection
-    while above is not None and above in known and above not in steps and len(steps) < _DEEPEST:
-        steps.append(above)
-        above = known[above][1]
-    return steps[::-1]
-
-
-def _grouped(pairs: Iterable[tuple[Any, ...]]) -> dict[int, list[str]]:
-    groups: defaultdict[int, list[str]] = defaultdict(list)
-    for item, name in pairs:
-        if type(item) is int and (shown := text(name)):
-            groups[item].append(shown)
-    return groups

@@ -1,7 +1,7 @@
 """Links into Zotero: a PDF attachment opened at a page. Pure.
 
-The form is Zotero's own: zotero://open-pdf/library/items/KEY?page=N, in groups zotero://open-pdf/groups/ID/items/KEY.
-Only links that are built here are shown, and nothing that does not have this form is ever made one.
+Zotero's form is zotero://open-pdf/library/items/KEY?page=N, or zotero://open-pdf/groups/ID/items/KEY for groups. Folio
+shows only links of this form, built here.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _IS_KEY = re.compile(_KEY)
 
 
 def is_key(text: str) -> bool:
-    """Whether this is the key of something in Zotero."""
+    """Whether a text has the form of a Zotero key."""
     return bool(_IS_KEY.fullmatch(text))
 
 
 def is_item(text: str) -> bool:
-    """Whether this names an attachment: "library/items/KEY", "groups/12/items/KEY"."""
+    """Whether a text names an attachment: "library/items/KEY", "groups/12/items/KEY"."""
     return bool(_ITEM.fullmatch(text))
 
 
@@ -32,8 +32,7 @@ def open_pdf(item: str) -> str:
 
 def open_page(item: str, page: int) -> str:
     """The link that opens an attachment at a physical page, from 1; "" if `item` does not name one."""
-    link = f"{open_pdf(item)}?page={page}"
-    return checked(link)
+    return checked(f"{open_pdf(item)}?page={page}")
 
 
 def checked(link: str) -> str:

@@ -1,4 +1,4 @@
-"""A Zotero library and Folio's: what Zotero says of each paper, and the papers that are no longer in Zotero."""
+"""Brings Folio's library up to date with Zotero: metadata of papers, and removal of papers that left Zotero."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ NOT_IN_ZOTERO = "Removed from the index, because it is no longer in Zotero."
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What `describe` did."""
+    """The result of `describe`."""
 
-    new: int = 0  # papers that Zotero says something about for the first time
+    new: int = 0  # papers with metadata from Zotero for the first time
     changed: int = 0
-    shared: tuple[str, ...] = ()  # files that belong to several items which say different things of them
+    shared: tuple[str, ...] = ()  # files of several items with different metadata
 
 
 def selected(zotero: ZoteroLibrary, is_wanted: Callable[[Metadata], bool]) -> dict[Path, str]:
-    """The files of the wanted attachments that exist, with the name that people are shown."""
+    """The existing files of the wanted attachments, with the names shown to people."""
     wanted = {each.path for each in zotero.attachments if is_wanted(each.metadata)}
     return {path: name for path, name in zotero.names().items() if path in wanted and _exists(path)}
 
 
 def missing(zotero: ZoteroLibrary, is_wanted: Callable[[Metadata], bool]) -> list[str]:
-    """The names of the wanted attachments that have no file here, and the paths that can be no attachment's."""
+    """The names of the wanted attachments whose file is missing, and the invalid paths."""
     names = zotero.names()
     absent = [names[each.path] for each in zotero.attachments if is_wanted(each.metadata) and not _exists(each.path)]
     return [*dict.fromkeys(absent), *zotero.unusable.values()]
@@ -45,37 +45,32 @@ def _exists(path: Path) -> bool:
 
 
 def describe(library: Library, zotero: ZoteroLibrary, files: Sequence[SourceFile]) -> Described:
-    """Store what Zotero says of these files, and of papers that came from it before.
+    """Store Zotero's metadata of these files and of the papers that came from Zotero before.
 
-    A file need not be in the library yet: when its paper is added, it is described already. Of several attachments
-    with the same content the first counts. The caller holds the writer lock.
+    A file need not be in the library yet: its metadata waits for it. Of several attachments with the same content, the
+    first counts. The caller holds the writer lock.
     """
-    indexed = library.files()
-    papers = {file.path: file.sha256 for file in (*indexed, *files)}
-    asked = {file.path for file in files}
+    papers = {file.path: file.sha256 for file in (*library.files(), *files)}
+    given = {file.path for file in files}
     known = {paper.id: layer for paper, layer in _from_zotero(library)}
     owners: dict[str, list[Attachment]] = {}
     for each in zotero.attachments:
         paper = papers.get(str(each.path), "")
-        if paper and (str(each.path) in asked or known.get(paper, NO_METADATA).zotero.value == each.link):
+        if paper and (str(each.path) in given or known.get(paper, NO_METADATA).zotero.value == each.link):
             owners.setdefault(paper, []).append(each)
-    told = {paper: known.get(paper) or library.metadata_layers(paper).get("zotero") for paper in owners}
-    stale = {paper: each[0].metadata for paper, each in owners.items() if each[0].metadata != told[paper]}
-    library.set_metadata_of("zotero", stale)
-    new = sum(told[paper] is None for paper in stale)
-    shared = (each[0].path.name for each in owners.values() if len({_of_item(one) for one in each}) > 1)
-    return Described(new, len(stale) - new, tuple(shared))
-
-
-def _of_item(attachment: Attachment) -> Metadata:
-    """What Zotero says of an attachment's work."""
-    return replace(attachment.metadata, zotero=Field(""))
+    before = {paper: known.get(paper) or library.metadata_layers(paper).get("zotero") for paper in owners}
+    changed = {paper: own[0].metadata for paper, own in owners.items() if own[0].metadata != before[paper]}
+    library.set_metadata_of("zotero", changed)
+    new = sum(before[paper] is None for paper in changed)
+    works = {paper: {replace(each.metadata, zotero=Field("")) for each in own} for paper, own in owners.items()}
+    shared = tuple(own[0].path.name for paper, own in owners.items() if len(works[paper]) > 1)
+    return Described(new, len(changed) - new, shared)
 
 
 def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list[tuple[SourceFile, str]]:
     """Remove the papers that came from this Zotero library and have left it; returns their files, each with the reason.
 
-    A paper that is in `papers_folder` too, or was added from elsewhere, stays and only loses what Zotero said of it.
+    A paper that is also in `papers_folder`, or was added from elsewhere, stays and only loses Zotero's metadata.
     The caller holds the writer lock.
     """
     present = {each.link for each in zotero.attachments} | zotero.unusable.keys()
@@ -92,9 +87,9 @@ def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list
     for paper, link in known:
         own = files[paper.id]
         left = list(filter(has_left_zotero, own))
-        # A linked file that is gone does not show which library it was linked in.
-        is_others = paper.id in stored_elsewhere or (stored_elsewhere and not _is_stored(own, link, zotero))
-        has_left = link not in present and (link in zotero.trashed or not is_others)
+        # A missing linked file does not show which library it was linked in.
+        is_foreign = paper.id in stored_elsewhere or (stored_elsewhere and not _is_stored(own, link, zotero))
+        has_left = link not in present and (link in zotero.trashed or not is_foreign)
         if has_left and not left and zotero.trashed.get(link) is None and len(own) == 1:
             left = own  # a linked file
         for file in left:
@@ -107,7 +102,7 @@ def remove(library: Library, zotero: ZoteroLibrary, papers_folder: Path) -> list
 
 
 def _leavers(zotero: ZoteroLibrary, present: Set[str]) -> Callable[[SourceFile], bool]:
-    """Whether a file is an attachment in the trash, or was stored as one that is gone."""
+    """A test whether a file is an attachment in the trash, or was stored for an attachment that is gone."""
     in_use = {str(each.path) for each in zotero.attachments}
     trashed = set(map(str, zotero.trashed.values()))
     keys = {link[-8:] for link in present}
@@ -122,18 +117,18 @@ def _leavers(zotero: ZoteroLibrary, present: Set[str]) -> Callable[[SourceFile],
 
 
 def _is_stored(files: Sequence[SourceFile], link: str, zotero: ZoteroLibrary) -> bool:
-    """Whether one of these files lies in the attachment's folder of this Zotero library."""
+    """Whether one of these files is in the attachment's folder of this Zotero library."""
     return any(Path(file.path).parent == zotero.folder / "storage" / link[-8:] for file in files)
 
 
 def _is_stored_elsewhere(file: SourceFile, link: str, zotero: ZoteroLibrary) -> bool:
-    """Whether a file lies in the attachment's folder of another Zotero library."""
+    """Whether a file is in the attachment's folder of another Zotero library."""
     folder = Path(file.path).parent
     return folder.parts[-2:] == ("storage", link[-8:]) and folder.parent.parent != zotero.folder
 
 
 def _from_zotero(library: Library) -> Iterator[tuple[Paper, Metadata]]:
-    """The papers that Zotero says something of, and what."""
+    """The papers with metadata from Zotero, and that metadata."""
     for paper in library.papers():
         if paper.metadata.zotero.origin:
             layer = library.metadata_layers(paper.id).get("zotero")

@@ -10,7 +10,7 @@ import pytest
 
 from folio.errors import UsageError
 from folio.evaluate import dataset
-from folio.evaluate.dataset import Document, FollowUp, Passage, Question, Rewrite
+from folio.evaluate.dataset import Document, Question, Rewrite
 from tests.helpers.paths import ROOT
 
 SHARED = ROOT.parent / "shared" / "mtrag"
@@ -46,10 +46,12 @@ def folder_of(folder: Path, **files: list[Any]) -> Path:
 
 
 def test_a_folder_of_conversations(tmp_path: Path) -> None:
-    found = dataset.load_conversations(folder_of(tmp_path))
-    assert found.passages == (Passage("ice", "Ice", PASSAGES[0]["text"]), Passage("thick", "", PASSAGES[1]["text"]))
-    assert found.followups == (FollowUp("c<::>2", "Follow-up", (LENGTH,), "How thick is it?", ("thick", "ice")),)
-    assert found.rewrites == (Rewrite("r<::>2", (LENGTH,), "And how thick?", "How thick is Aletsch?"),)
+    loaded = dataset.load(folder_of(tmp_path / "glaciers"))
+    assert loaded.name == "glaciers"
+    assert loaded.documents == (Document("ice", "Ice", PASSAGES[0]["text"]), Document("thick", "", PASSAGES[1]["text"]))
+    assert loaded.questions == (Question("c<::>2", "How thick is it?", "Follow-up", history=(LENGTH,)),)
+    assert loaded.relevance == {"c<::>2": {"thick": 1, "ice": 1}}
+    assert loaded.rewrites == (Rewrite("r<::>2", (LENGTH,), "And how thick?", "How thick is Aletsch?"),)
 
 
 @pytest.mark.parametrize(
@@ -66,17 +68,8 @@ def test_a_folder_of_conversations(tmp_path: Path) -> None:
 )
 def test_answered_follow_ups_are_asked(tmp_path: Path, change: dict[str, Any], asked: bool) -> None:
     turns = [{**TURN, "id": "always"}, {**TURN, **change}]
-    found = dataset.load_conversations(folder_of(tmp_path, turns=turns))
-    assert ["c<::>2" in one.id for one in found.followups] == [False, True][: 1 + asked]
-
-
-def test_it_is_a_set_of_questions_with_a_history(tmp_path: Path) -> None:
-    loaded = dataset.load(folder_of(tmp_path / "glaciers"))
-    assert loaded.name == "glaciers"
-    assert loaded.questions == (Question("c<::>2", "How thick is it?", "Follow-up", history=(LENGTH,)),)
-    assert loaded.documents[0] == Document("ice", "Ice", PASSAGES[0]["text"])
-    assert loaded.relevance == {"c<::>2": {"thick": 1, "ice": 1}}
-    assert [rewrite.id for rewrite in loaded.rewrites] == ["r<::>2"]
+    questions = dataset.load(folder_of(tmp_path, turns=turns)).questions
+    assert [question.id for question in questions] == ["always", "c<::>2"][: 1 + asked]
 
 
 def test_rewrites_are_optional(tmp_path: Path) -> None:

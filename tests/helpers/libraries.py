@@ -63,7 +63,7 @@ def set_pdf_metadata(library: Library, paper: str, said: Metadata) -> None:
         changed = {"metadata": about["metadata"], "digest": digest, **rows.search_keys(said)}
         columns = ", ".join(f"{name} = :{name}" for name in changed)
         database.execute(f"UPDATE papers SET {columns} WHERE id = :paper", paper=paper, **changed)
-        rows.count_change(database)
+        rows.count_description_change(database)
         if before.title.value != said.title.value:
             rows.increase(database, "generation")
             now = "(SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'generation')"
@@ -110,7 +110,7 @@ def fill(app: HashingApp) -> HashingApp:
             )
             works.link_paper(database, ids[-1], one, "doi", 1.0)
             works.add_citations(database, one, ["doi 10.1/bees", "doi 10.1/unknown"], "openalex", works.now())
-            works.add(database, Notice(other, "retraction", "2021-05-26", "10.1/gone", "crossref", works.now()))
+            works.add_notice(database, Notice(other, "retraction", "2021-05-26", "10.1/gone", "crossref", works.now()))
         log = app.query_log(library)
         log.add(ENTRY)
         log.add(replace(ENTRY, question="Why?", confidence=None, trace=None, feedback=""))

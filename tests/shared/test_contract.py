@@ -546,10 +546,10 @@ def test_works_citations_and_notices(both: Both) -> None:
 
         def say(library: Library, notice: Notice = notice) -> None:
             with library.changing_works() as database:
-                works.add(database, notice)
+                works.add_notice(database, notice)
 
         both(say)
-    assert [one.link for one in both(lambda library: works.of_works(library.database, [journal]))] == [
+    assert [one.link for one in both(lambda library: works.notices_of_works(library.database, [journal]))] == [
         "10.1/B", "10.1/b", ""
     ]  # fmt: skip
     assert (

@@ -36,7 +36,7 @@ def app(tmp_path: Path) -> HashingApp:
             (one,) = works.put(database, [Work("crossref", title="Alike", authors=author, year=2021, doi="10.1/a")])
             works.link_paper(database, ids[0], one, "doi", 1.0)
             works.add_citations(database, one, ["doi 10.1/b"], "crossref", works.now())
-            works.add(database, Notice(one, "retraction", "2021-05-26", "10.1/r", "crossref", works.now()))
+            works.add_notice(database, Notice(one, "retraction", "2021-05-26", "10.1/r", "crossref", works.now()))
         app.backend.update_indexes(library)
     return app
 

@@ -68,13 +68,13 @@ def test_a_description_shows_that_two_works_are_one(library: Library) -> None:
     assert len({first, second, other}) == 3
     with library.database.transaction():
         works.link_paper(library.database, "p" * 64, second, "title", 0.97)
-        works.add(library.database, Notice(second, "correction", "2024-05", "10.1/c", "crossref", TIME))
+        works.add_notice(library.database, Notice(second, "correction", "2024-05", "10.1/c", "crossref", TIME))
     assert put(library, work("semanticscholar", title="D", doi="10.1/x", openalex="W2")) == [first]
     assert works.get(library.database, [second]) == {}
     assert works.of_papers(library.database, ["p" * 64])["p" * 64].work == first
     assert works.references_of(library.database, first) == ["openalex W9", "doi 10.1/y"]
     assert works.citing(library.database, first) == [other]
-    assert [each.work for each in works.of_works(library.database, [first, second])] == [first]
+    assert [each.work for each in works.notices_of_works(library.database, [first, second])] == [first]
     assert library.check() == []
 
 
@@ -98,7 +98,7 @@ def test_of_preprint_and_publication_the_publication_is_preferred(library: Libra
     assert {kept.id for kept in works.versions(database, copy)} == {preprint, journal, copy}
     with database.transaction():
         works.link_paper(database, "p" * 64, preprint, "arxiv", 1.0)
-        works.add(database, Notice(journal, "retraction", "2024-05-06", "10.1/r", "crossref", TIME))
+        works.add_notice(database, Notice(journal, "retraction", "2024-05-06", "10.1/r", "crossref", TIME))
     assert [kept.id for kept in works.of_paper(database, "p" * 64)][:2] == [
         preprint,
         works.versions(database, copy)[0].id,
@@ -120,8 +120,8 @@ def test_a_publications_notices_are_its_preprints_but_not_vice_versa(library: Li
     with database.transaction():
         for paper, id in zip("pqr", (preprint, journal, other), strict=True):
             works.link_paper(database, paper * 64, id, "doi", 1.0)
-        works.add(database, withdrawn)
-        works.add(database, retracted)
+        works.add_notice(database, withdrawn)
+        works.add_notice(database, retracted)
     found = works.notices_of_papers(database, [paper * 64 for paper in "pqr"])
     assert found == {"p" * 64: [retracted, withdrawn], "q" * 64: [retracted]}
     assert library.check() == []
@@ -129,12 +129,12 @@ def test_a_publications_notices_are_its_preprints_but_not_vice_versa(library: Li
 
 def test_a_retraction_stays_until_its_source_withdraws_it(library: Library) -> None:
     (id,) = put(library, work(openalex="W1", is_retracted=True))
-    (notice,) = works.of_works(library.database, [id])
+    (notice,) = works.notices_of_works(library.database, [id])
     assert (notice.kind, notice.source, notice.link) == ("retraction", "openalex", "")
     put(library, work("crossref", is_retracted=False))
-    assert works.of_works(library.database, [id]) == [notice]
+    assert works.notices_of_works(library.database, [id]) == [notice]
     put(library, work(openalex="W1"))
-    assert works.of_works(library.database, [id]) == []
+    assert works.notices_of_works(library.database, [id]) == []
 
 
 def test_citations_between_papers_go_by_any_mark_and_any_version(library: Library) -> None:
@@ -259,7 +259,7 @@ def test_an_invalid_row_is_an_error(library: Library, damage: str, read: str) ->
         "find": lambda: works.with_mark(database, "doi 10.1/y"),
         "references": lambda: works.references_of(database, id),
         "paper": lambda: works.of_papers(database, ["p" * 64]),
-        "notices": lambda: works.of_works(database, [id]),
+        "notices": lambda: works.notices_of_works(database, [id]),
     }
     with pytest.raises(StoreDamaged):
         reads[read]()
@@ -274,4 +274,4 @@ def test_an_invalid_row_is_an_error(library: Library, damage: str, read: str) ->
 def test_an_invalid_notice_is_refused(library: Library, wrong: dict[str, Any]) -> None:
     values = {"work": "0" * 16, "kind": "retraction", "dated": "", "link": "", "source": "crossref", "said_at": TIME}
     with pytest.raises(ValueError, match="a notice about a work"):
-        works.add(library.database, Notice(**{**values, **wrong}))
+        works.add_notice(library.database, Notice(**{**values, **wrong}))

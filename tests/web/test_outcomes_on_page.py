@@ -234,7 +234,7 @@ def note(library: Path, file: str, kind: NoticeKind) -> None:
             (id,) = works.put(opened.database, [Work("crossref", title=paper.title, doi=f"10.1234/{kind}")])
             works.link_paper(opened.database, paper.id, id, "doi", 1.0)
             said = Notice(id, kind, "2021-03-04", "10.1234/notice", "crossref", works.now())
-            works.add(opened.database, said)
+            works.add_notice(opened.database, said)
 
 
 def test_an_answer_from_a_retracted_paper_says_so(opened: Callable[..., Tab], noted: Live) -> None:
