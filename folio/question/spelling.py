@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from folio.text import STOP_WORDS, tokenize
 
@@ -28,6 +29,7 @@ SUBSTITUTIONS = 7  # letters from which one may be replaced by another
 LEAST_PASSAGES = 2  # with a word, so that it is no misprint of a paper
 LEAST_FOR_A_NAME = 5  # the same for a capitalised word in mid-sentence, which is probably a name
 MOST_WORDS = 8  # corrected in one question
+MOST_LOOKED_AT = 64  # words of one question that may be misspelt
 MOST_LOOKED_UP = 8  # stems whose words are compared with a typed word
 
 Vocabulary = Mapping[str, int]  # stem -> how many passages have it
@@ -52,37 +54,70 @@ def respelled(
     is_known: Callable[[str], bool],
     is_word: Callable[[str], bool],
     vocabulary: Callable[[], Vocabulary],
-    surface: Callable[[str, str], str],
+    texts_with: Callable[[Collection[str]], Mapping[str, Sequence[str]]],
 ) -> Respelling:
     """The question with corrected spelling.
 
     is_known: whether the index has this token. is_word: whether this is an English word, which is right even if no
-    paper has it: "salinity" must not become "salient". vocabulary: only called for an unknown word. surface: (stem,
-    typed word) -> the word of the index for the correction, or "". Quoted phrases, acronyms, words with digits or
-    joiners, and short words stay unchanged; so do capitalised words in mid-sentence, unless they are one letter off a
-    frequent word.
+    paper has it: "salinity" must not become "salient". vocabulary: only called for an unknown word. texts_with: texts
+    that use each of these stems; called once at most. Quoted phrases, acronyms, words with digits or joiners, and short
+    words stay unchanged; so do capitalised words in mid-sentence, unless they are one letter off a frequent word.
     """
+    unknown = list(_unknown(question, is_known, is_word, vocabulary))
+    texts = texts_with({stem for word in unknown for stem in word.stems}) if unknown else {}
     parts: list[str] = []  # alternately unchanged text and a corrected word
     first = end = 0
-    for start, stop, least in _candidates(question):
-        word = question[start:stop].casefold()
-        stems = tokenize(word)
-        if len(stems) != 1 or len(parts) >= 2 * MOST_WORDS or _is_right(word, is_word):
+    for word in unknown:
+        meant = word.meant(texts)
+        if not meant or len(parts) >= 2 * MOST_WORDS:
             continue
-        if is_known(stems[0]):
-            meant = _name(word, surface(stems[0], word))
-        else:
-            allowed = _allowed(word, vocabulary())
-            meant = _meant(word, closest(word, stems[0], vocabulary(), least, allowed), surface, allowed)
-        if not meant:
-            continue
-        first = first if parts else start
-        parts += [question[end:start], meant]
-        end = stop
+        first = first if parts else word.start
+        parts += [question[end : word.start], meant]
+        end = word.start + len(word.typed)
     if not parts:
         return Respelling(question)
     changed = "".join([parts[1], *parts[2:]])
     return Respelling("".join([*parts, question[end:]]), question[first:end], changed)
+
+
+class _Unknown(NamedTuple):
+    """A word that may be misspelt."""
+
+    start: int  # in the question
+    typed: str  # in lower case
+    stems: Sequence[str]  # of the words that it may be
+    allowed: int  # typing errors; 0 for a word whose own stem the index has: a name's misspelling at most
+
+    def meant(self, texts: Mapping[str, Sequence[str]]) -> str:
+        """The correction, from texts that use each stem; "" for none."""
+        from rapidfuzz.distance import OSA
+
+        words = [surface_of(stem, self.typed, texts.get(stem, ())) for stem in self.stems]
+        if not self.allowed:
+            return _name(self.typed, words[0])
+        close = [word for word in words if word and _is_close(self.typed, word.casefold(), self.allowed)]
+        return min(close, key=lambda word: (OSA.distance(word.casefold(), self.typed), -len(word)), default="")
+
+
+def _unknown(
+    question: str, is_known: Callable[[str], bool], is_word: Callable[[str], bool], vocabulary: Callable[[], Vocabulary]
+) -> Iterator[_Unknown]:
+    """The words of a question that may be misspelt. For the parameters see respelled."""
+    count = 0
+    for start, stop, least in _candidates(question):
+        word = question[start:stop].casefold()
+        stems = tokenize(word)
+        if len(stems) != 1 or _is_right(word, is_word):
+            continue
+        count += 1
+        if count > MOST_LOOKED_AT:
+            return
+        if is_known(stems[0]):
+            yield _Unknown(start, word, stems, 0)
+        else:
+            allowed = _allowed(word, vocabulary())
+            stems = closest(word, stems[0], vocabulary(), least, allowed)
+            yield _Unknown(start, word, stems, allowed)
 
 
 def _is_right(word: str, is_word: Callable[[str], bool]) -> bool:
@@ -145,14 +180,6 @@ def closest(typed: str, stem: str, vocabulary: Vocabulary, least: int, allowed: 
                 penalised = distance + (0 if begin == stem else 0.5) + max(0, len(stem) - length) / 10
                 distances[word] = min(penalised, distances.get(word, penalised))
     return sorted(distances, key=lambda word: (distances[word], -vocabulary[word], word))[:MOST_LOOKED_UP]
-
-
-def _meant(typed: str, stems: Sequence[str], surface: Callable[[str, str], str], allowed: int) -> str:
-    """The word with one of these stems that is closest to the typed word; "" if none is close enough."""
-    from rapidfuzz.distance import OSA
-
-    words = [word for stem in stems if (word := surface(stem, typed)) and _is_close(typed, word.casefold(), allowed)]
-    return min(words, key=lambda word: (OSA.distance(word.casefold(), typed), -len(word)), default="")
 
 
 def _name(typed: str, word: str) -> str:

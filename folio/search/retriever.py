@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from folio.papers.model import Candidate, Chunk, Hit, Paper, PaperHit, Vectors
 from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker, TermWeights, Written
 from folio.question import parts
 from folio.question.question import Question
-from folio.question.spelling import Respelling, respelled, surface_of
+from folio.question.spelling import Respelling, respelled
 from folio.search.coarse_fine import DenseSearch, Highlights
 from folio.search.filters import (
     CandidateFilter,
@@ -238,7 +238,7 @@ class Retriever:
                     lambda token: indexes.lexical.passages_with(token) > 0,
                     self._is_word,
                     indexes.lexical.vocabulary,
-                    partial(self._surface, indexes),
+                    partial(self._texts_with, indexes),
                 )
             )
 
@@ -273,10 +273,13 @@ class Retriever:
         ids = [id for token in tokenize(acronym)[:1] for id in indexes.lexical.passages_of(token, SURFACE_PASSAGES)]
         return parts.long_form(acronym, [text for _, _, text in self._library.read_chunks(ids)])
 
-    def _surface(self, indexes: SearchIndexes, stem: str, typed: str) -> str:
-        """The word with this stem in the passages that use it most; see spelling.surface_of."""
-        read = self._library.read_chunks(indexes.lexical.passages_of(stem, SURFACE_PASSAGES))
-        return surface_of(stem, typed, [f"{paper.title}\n{text}" for _, paper, text in read])
+    def _texts_with(self, indexes: SearchIndexes, stems: Collection[str]) -> dict[str, list[str]]:
+        """The passages that use each stem most, with their papers' titles; all are read together."""
+        ids = {stem: indexes.lexical.passages_of(stem, SURFACE_PASSAGES) for stem in stems}
+        distinct = list(dict.fromkeys(chain.from_iterable(ids.values())))
+        read = self._library.read_chunks(distinct)
+        texts = {id: f"{paper.title}\n{text}" for id, (_, paper, text) in zip(distinct, read, strict=True)}
+        return {stem: [texts[id] for id in found] for stem, found in ids.items()}
 
     def _open_at(self, stamp: Stamp) -> None:
         """Open the indexes of this generation. The caller holds its snapshot."""

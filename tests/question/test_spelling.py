@@ -11,7 +11,7 @@ import pytest
 from folio.answer.chat import Chat
 from folio.answer.extractive import WITHOUT_MODEL, ExtractiveAnswerer
 from folio.question.question import Question
-from folio.question.spelling import Respelling, respelled, surface_of
+from folio.question.spelling import Respelling, respelled
 from folio.search.fusion import FusionSettings
 from folio.search.retriever import Retriever
 from folio.system import workers
@@ -41,7 +41,7 @@ def put_right(question: str) -> Respelling:
         lambda token: token in Counter(tokenize(TEXT)),
         lambda word: word in ENGLISH,
         lambda: VOCABULARY,
-        lambda stem, typed: surface_of(stem, typed, [TEXT, "It doesn't."]),
+        lambda stems: {stem: [TEXT, "It doesn't."] for stem in stems},
     )
 
 
@@ -96,7 +96,7 @@ def test_a_vocabulary_is_read_for_a_few_unknown_words() -> None:
     def unwanted() -> dict[str, int]:
         raise AssertionError("the vocabulary was read")
 
-    known = respelled("the google file system", lambda token: True, lambda word: False, unwanted, lambda a, b: "")
+    known = respelled("the google file system", lambda token: True, lambda word: False, unwanted, lambda stems: {})
     assert known.typed == ""
     assert put_right(" ".join(["gogle"] * 50)).question == " ".join(["Google"] * 8 + ["gogle"] * 42)
 
