@@ -145,9 +145,7 @@ def test_citations_are_looked_up_added_and_listed(opened: Open, server: SourceSe
         tab.page.keyboard.press("Enter")
         dialog = tab.page.get_by_role("dialog", name=f"Citations of {OTTER_TITLE}")
         dialog.get_by_role("button", name="Look up references").click()
-        expect(tab.find("#citations-status")).to_have_text(
-            "4 references, cited by 1 work, among the works looked up."
-        )
+        expect(tab.find("#citations-status")).to_have_text("4 references, cited by 1 work, among the works looked up.")
         named = dialog.locator("#citations-lists > ol").first.locator("h2")
         expect(named).to_have_text([ICE_TITLE, WATER, FISH])
         expect(dialog.get_by_text("1 work known only by identifier")).to_be_visible()
