@@ -38,7 +38,7 @@ from folio.question.parts import question_parts, shortened, spelled_out
 from folio.question.question import Question
 from folio.search.builtin_reranker import matches
 from folio.search.filters import Selection
-from folio.search.mmr import mmr
+from folio.search.fusion import mmr
 from folio.search.names import SAMPLE_ID
 from folio.search.retriever import Retriever, SearchRequest
 from folio.system.threads import IMPORTING

@@ -1,4 +1,7 @@
-"""Fuses the dense and the BM25 ranking into one: by weighted scores, by ranks, or with one ranking alone."""
+"""Fuses the dense and the BM25 ranking into one, and reorders passages so that each adds something (MMR).
+
+Rankings are fused by weighted scores or by ranks, or one of them is used alone.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from folio.papers.model import Candidate
+import numpy as np
+
+from folio.papers.model import Candidate, Vectors
 
 Mode = Literal["hybrid", "dense", "lexical"]
 Scored = Sequence[tuple[int, float]]  # (chunk id, score)
@@ -24,7 +29,7 @@ class FusionSettings:
     rrf_k: int = 60
     mode: Mode = "hybrid"
     min_hits: int = 0  # in the mode "lexical": with fewer BM25 results than this, a search is hybrid
-    mmr_lambda: float = 1.0  # the weight of relevance in the order of the hits (mmr.py); 1 keeps their order
+    mmr_lambda: float = 1.0  # the weight of relevance in the order of the hits (MMR); 1 keeps their order
 
 
 def fuse_in(mode: Mode, settings: FusionSettings, dense: Scored, lexical: Scored) -> list[Candidate]:
@@ -80,3 +85,31 @@ def _candidates(scores: dict[int, float], dense: Scored, lexical: Scored) -> lis
 def _scale(scores: dict[int, float]) -> dict[int, float]:
     largest = max(scores.values(), default=0.0)
     return {chunk: max(0.0, score) / largest if largest > 0 else 0.0 for chunk, score in scores.items()}
+
+
+def mmr(relevance: Sequence[float], vectors: Vectors, weight: float, count: int) -> list[int]:
+    """The places of `count` passages, or of all if there are fewer, in the order of choice.
+
+    Carbonell and Goldstein 1998, "The use of MMR, diversity-based reranking". Each next passage has the largest
+
+        weight * relevance - (1 - weight) * largest cosine to a passage chosen before
+
+    and, among equals, the first place. Weight 1 orders by relevance; weight 0 looks only for new content, after the
+    most relevant passage. relevance: on the scale of a cosine, at most 1. vectors: shape (passages, dimension), rows of
+    unit length. Raises ValueError if the numbers of relevances and vectors differ.
+    """
+    own = weight * np.asarray(relevance, dtype=np.float64)
+    if len(own) != len(vectors):
+        raise ValueError(f"{len(own)} relevances and {len(vectors)} vectors")
+    nearest = np.zeros(len(own))
+    free = np.ones(len(own), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < min(count, len(own)):
+        # Every passage is new at first, so the first is the most relevant, whatever the weight.
+        gain = own - (1 - weight) * nearest if chosen else np.asarray(relevance, dtype=np.float64)
+        place = int(np.argmax(np.where(free, gain, -np.inf)))
+        cosines = vectors @ vectors[place]
+        nearest = np.maximum(nearest, cosines) if chosen else cosines
+        free[place] = False
+        chosen.append(place)
+    return chosen

@@ -27,8 +27,7 @@ from folio.search.filters import (
     first_depth,
     select,
 )
-from folio.search.fusion import FusionSettings, Mode, Scored, fuse_in
-from folio.search.mmr import mmr
+from folio.search.fusion import FusionSettings, Mode, Scored, fuse_in, mmr
 from folio.search.names import SAMPLE_ID, PaperNames, indexed_aliases, names_sample, papers_with
 from folio.search.papers import (
     MOST_BY_WORDS,
@@ -106,7 +105,7 @@ class _Passages:
 
     hits: list[Hit]
     weights: TermWeights  # of the question's tokens
-    vectors: dict[int, Vectors]  # by chunk id, for an order by mmr.py; else empty
+    vectors: dict[int, Vectors]  # by chunk id, for an order by MMR; else empty
 
 
 class Retriever:
@@ -174,7 +173,7 @@ class Retriever:
     def find(self, request: SearchRequest) -> SearchResult:
         """The passages for a question: candidates of both indexes, filtered, fused, reranked and selected.
 
-        filters.py, fusion.py, the reranker and mmr.py do these steps. Raises ModelError and StoreDamaged.
+        filters.py, fusion.py, the reranker and MMR do these steps. Raises ModelError and StoreDamaged.
         """
         clock = Stopwatch()
         written = self._written(request, clock)
@@ -388,7 +387,7 @@ class Retriever:
         return replace(passages, hits=hits)
 
     def _selected(self, passages: _Passages, plan: _Plan) -> list[Hit]:
-        """The hits; in the order of mmr.py if the settings ask for it."""
+        """The hits; in the order of MMR if the settings ask for it."""
         hits, vectors = passages.hits, passages.vectors
         if not vectors:
             return hits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from folio.papers.model import Vectors
-from folio.search.mmr import mmr
+from folio.search.fusion import mmr
 
 pytestmark = pytest.mark.fast
 
