@@ -1,4 +1,4 @@
-"""The frozen dataclasses of an answer: evidence, citations, sentences. Each checks its contract."""
+"""The frozen dataclasses of an answer: evidence, citations, sentences. Those that are shown check their contract."""
 
 from __future__ import annotations
 
@@ -165,12 +165,12 @@ class Sentence:
     text: str
     citations: tuple[Citation, ...]
     against: tuple[Citation, ...] = ()  # quotes from other papers that disagree with it
-    section: Section = Section()  # of a report
+    section: Section = Section()  # its heading, in a report or over excerpts
     outcome: Outcome = "quoted"
     verified_by: str = ""  # the verifier that agreed with a reworded statement; "" if none ran
     instead_of: str = ""  # the model's statement that this quote replaces
     marks: tuple[tuple[int, int], ...] = ()  # [start, end) of the words that answer, in order, without overlap
-    short: tuple[int, int] | None = None  # [start, end) in the text of a short answer, such as "64 MB"
+    short: tuple[int, int] | None = None  # [start, end) in `text`: the short answer, such as "64 MB"
 
     def __post_init__(self) -> None:
         require(bool(self.text.strip()), "a sentence has words")

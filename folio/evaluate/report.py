@@ -87,8 +87,8 @@ CURVE_ROWS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
 ABOUT = """\
 Recall@k is the share of a question's targets that the first k passages have. A question has one target if any gold
 entry is enough, one per paper or part if all are needed, and one per relevant document in a BEIR set. MRR is the mean
-of 1 / rank of the first target, or of the last if all are needed. nDCG@10 discounts by log2(rank + 1). A passage has a
-target if its text contains the quote, or the quote's first or last 60 %, ignoring case, accents and punctuation, or if
+of 1 / rank of the first target found, or of the last one if a question needs all its targets. nDCG@10 discounts by
+log2(rank + 1). A passage has a target if its text contains the quote, or the quote's first or last 60 %, ignoring case, accents and punctuation, or if
 it has half of the answer's span. Gold pages are the pages of the file that contain the quote; a passage or a citation
 counts for a page only if its text is on it. By page, ranks count passages; by paper, each paper counts once, at its
 best passage. Intervals are 95 % bootstrap intervals over the questions; differences are paired by question."""
@@ -215,7 +215,7 @@ def _published(run: Run, by_stage: dict[str, dict[str, Figure]]) -> list[Table]:
         if figure is None or (stage == "dense" and PUBLISHED_EMBEDDER not in run.models.get("embedder", "")):
             continue
         gap = (figure.value or 0.0) - value
-        gap_text = f"{gap:+.3f}" + (" (over 0.02)" if abs(gap) > LARGE_GAP else "")
+        gap_text = f"{gap:+.3f}" + (f" (over {LARGE_GAP})" if abs(gap) > LARGE_GAP else "")
         rows.append((stage_name(stage), f"{_value(figure)}", f"{value:.3f}", gap_text, model, source))
     head = ("stage", "here", "published", "gap", "model", "source")
     return [Table("nDCG@10 by document, compared with published values", head, tuple(rows))] if rows else []

@@ -57,7 +57,10 @@ class Store(ABC):
 
     @abstractmethod
     def known_files(self, record: Path, *, thorough: bool) -> dict[Path, SourceFile]:
-        """Absolute path -> file, for the files of the library. record: ingested.json. thorough: see rebuild.py."""
+        """Absolute path -> file, for the files of the library.
+
+        record: ingested.json, read if the library is damaged. thorough: look for damage in all of it.
+        """
 
     @abstractmethod
     def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
@@ -89,7 +92,7 @@ class Store(ABC):
             return indexes.verify(self.folder, library, self.engine)
 
     def is_sound(self) -> bool:
-        """Whether the data made from PDFs, without the indexes, has no fault. Reads all of it."""
+        """Whether the papers' data is undamaged; reads all of it. Does not check the indexes."""
         from folio.ingest import rebuild
 
         with closing(self.open()) as library:

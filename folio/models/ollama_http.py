@@ -1,7 +1,7 @@
 """The httpx transport for all requests to Ollama: cancellable while the server is silent, with bounded replies.
 
-A model may load for minutes before its first word. Any program may listen on Ollama's port, so no reply may need more
-memory than the largest real one.
+A model may load for minutes before its first word. Any program may listen on Ollama's port, so no reply may need
+unlimited memory. Reading can be cancelled; connecting and writing cannot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Recognises questions about the library: who wrote a paper, when and where, which papers are by a person or of a year.
 
-A question is about the facts of a paper if it begins or ends with words that ask for one, and all its other words
-belong to such a question or to the paper; "who wrote the code of Raft" asks for something else. Pure; for English.
+A question may be about the facts of a paper if it begins or ends with words that ask for one. That is a first guess:
+answer/library_questions.py compares its other words with the papers, so that "who wrote the code of Raft" is none.
+Pure; for English.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _OF_A_THING: dict[Fact, re.Pattern[str]] = {
         r"|design(?:s|ed)?|c[ao]me up with)\b",
         re.I,
     ),
-    "when": re.compile(""),
+    "when": re.compile(""),  # any words
     "where": re.compile(
         r"\b(?:publish(?:ed)?|appear(?:ed)?|c[ao]me out|presented|released"
         r"|journal|conference|venue|workshop|proceedings|magazine)\b",
@@ -114,7 +115,7 @@ class FactsQuestion:
 class LibraryQuestion:
     """A question about the papers of the library."""
 
-    kind: Literal["all", "by", "years", "about"]
+    kind: Literal["all", "by", "years", "about"]  # "about" only where it asks how many there are
     words: str = ""  # the person or the topic
     years: tuple[int, int] = (0, 9999)  # first and last
     is_count: bool = False  # it asks how many there are

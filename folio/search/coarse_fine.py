@@ -43,7 +43,7 @@ class DenseSearch:
         """
         fine = indexes.fine_passages
         self._library = library
-        self._passages = _Nearest(indexes.passages, query, counts[fine is not None], papers)
+        self._passages = _Nearest(indexes.passages, query, counts[0 if fine is None else 1], papers)
         self._fine = None if fine is None else _Nearest(fine, query, counts[1], papers)
 
     @property

@@ -171,7 +171,7 @@ class Library:
             return papers
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
-        """The papers with these ids; unknown ids are skipped. Each has the name of its first file by name."""
+        """The papers with these ids, without unknown ones. Each is named after the alphabetically first of its files."""
         unique = list(dict.fromkeys(ids))
         with self.reading():
             cached = self._cache.papers
@@ -323,7 +323,7 @@ class Library:
             return np.stack([cached[id] for id in ids])
 
     def expect_vectors_of(self, ids: Iterable[int]) -> None:
-        """Read these vectors, which will be needed, with the next statement for others. The caller has a snapshot."""
+        """These vectors will be needed: the next read of vectors fetches them too. The caller has a snapshot."""
         self._cache.expected.update(ids)
 
     def passages(self, since: int = -1) -> Iterator[Passage]:
@@ -351,14 +351,14 @@ class Library:
         return self._read(rows.number, "SELECT chunk FROM removed WHERE generation > :since", since=since)
 
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
-        """Whether this writer alone may add this file's paper, until it calls `release` or `close`.
+        """Whether this writer alone may add this file's paper, until it calls `release` or `close`; here always.
 
         False if another writer is adding it, or has added it. is_known: the paper was in the library before.
         """
         return True
 
     def release(self, file: SourceFile) -> None:
-        """Give up the claim to a file."""
+        """Give up the claim to a file. A shared library overrides these methods."""
 
     def copy_of(self, paper: str, folder: Path) -> Path | None:
         """A copy in `folder` of a paper's PDF that the library keeps; None if it keeps none."""
@@ -418,6 +418,7 @@ class Library:
         """
         with self._writing() as generation:
             released = self._release([*(file.path for file in files), *gone])
+            # The id of a paper is the SHA-256 of its file.
             self._insert_files([(file.path, file.name, file.sha256) for file in files])
             self._drop_orphans(released, generation)
 

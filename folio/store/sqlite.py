@@ -342,7 +342,10 @@ class SqliteDatabase(Database):
             raise
 
     def purge(self) -> None:
-        """If another process keeps reading from the log, closing that process empties it."""
+        """Empty the write-ahead log and renew the daily copies, so that deleted user data is gone.
+
+        While another process reads the log, it is emptied only when that process closes.
+        """
         if self._user == MEMORY:
             return
         self.execute(f"PRAGMA {self._user_schema}.wal_checkpoint(TRUNCATE)")
@@ -469,7 +472,7 @@ def _connect(address: str) -> sqlite3.Connection:
 
 
 # The schema of the previous release, which `take_over` converts; that release converts an older library.
-VERSION = 15
+OLD_VERSION = 15
 _FOLDER = "takeover"
 Row = dict[str, object]
 # Table -> the columns that are copied; `place` is the order of the old rows
@@ -576,13 +579,13 @@ def take_over(path: Path) -> None:
 def _is_due(old: _OldLibrary, path: Path) -> bool:
     """Whether the library is still to be converted, and no other process has done so meanwhile."""
     ((version,),) = old.execute("PRAGMA user_version").fetchall()
-    if version < VERSION:
+    if version < OLD_VERSION:
         raise StoreMismatch(
             f"The library {path} was made by a version of Folio that is older than the one before this.",
             f"Open it once with that version (`{command('ingest --verify')}`); or move the folder vectorstore/ away"
             f" and run `{command('ingest')}`, which reads your PDFs again.",
         )
-    return bool(version == VERSION)
+    return bool(version == OLD_VERSION)
 
 
 def _empty_log(old: _OldLibrary, path: Path) -> None:

@@ -35,13 +35,13 @@ _IN_FLIGHT = 2
 _ITEMS_PER_WORKER = 200
 # Attempts at an item when the pool broke down without naming the item that caused it
 _TRIES = 2
-# The longest wait in seconds: a wait does not notice a Ctrl-C just before it
+# The longest wait in seconds: a Ctrl-C pressed just before a wait takes effect only after it
 _WAKE_S = 1
 # Seconds after the time limit at which a worker ends itself, if its parent has died
 _GRACE_S = 10
 # Megabytes of a worker's result for one item: twice the text of the largest paper, or a picture of a page
 _RESULT_MB = 48
-_SIGKILL, _SIGPROF = 9, 27
+_SIGKILL, _SIGPROF = 9, 27  # `signal` lacks them on Windows
 
 
 class Finished(NamedTuple, Generic[ItemT, ResultT]):
@@ -108,8 +108,8 @@ def run_guarded(
     timeout_s, memory_mb: limits for one item; memory counts from the worker's size before the item, and for its first
     item includes the imports of function (enforced on Linux). cpu_s: limit on the processor time of one item, which
     waiting on a busy computer does not use up (not enforced on Windows). A result may have 48 MB; only a few are in
-    memory at a time, however slowly the caller takes them. An exhausted iterator of items is tried again after each
-    result. Closing this iterator or Ctrl-C stops the workers. Workers end with this process, and with the thread that
+    memory at a time, however slowly the caller takes them. `items` may grow: after each result it is
+    asked again, even after StopIteration. Closing this iterator or Ctrl-C stops the workers. Workers end with this process, and with the thread that
     takes the first result: consume the iterator in one thread.
 
     extra_futures: returns other futures to wait for; Woken is yielded when one of them is done before any item.
@@ -347,7 +347,7 @@ def _limit_cpu(seconds: float) -> None:
 def separate_cpu_limit() -> Iterator[None]:
     """Give a block the item's full limit on processor time, without using up the item's own.
 
-    For work that is limited by a count. Does nothing outside a worker.
+    For work whose amount a count already limits. Does nothing outside a worker.
     """
     if sys.platform == "win32" or not math.isfinite(_cpu_s):
         yield

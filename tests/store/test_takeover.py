@@ -237,7 +237,7 @@ def test_a_kill_leaves_the_old_library_or_the_new_one(path: Path, tmp_path: Path
     steps = [step for step, name in enumerate(names, 1) if step == 1 or name != names[step - 2]]
     for step in sorted({*sample(steps, 24), *steps[-3:]}):
         own = killed(step) / "library.sqlite"
-        if _version(own) == sqlite.VERSION:
+        if _version(own) == sqlite.OLD_VERSION:
             assert (_said(own, old=True), _made(own, old=True)) == (said, made)
         Library(own).close()
         _assert_taken_over(own, said, made)
@@ -291,7 +291,7 @@ def test_a_program_of_the_previous_release_is_not_cut_off(path: Path, monkeypatc
             with pytest.raises(StoreBusy):
                 Library(path)
             server.execute("ROLLBACK")
-            assert (_version(path), _made(path, old=True)) == (sqlite.VERSION, made)
+            assert (_version(path), _made(path, old=True)) == (sqlite.OLD_VERSION, made)
     Library(path).close()
     _assert_taken_over(path, said, made)
 
@@ -313,7 +313,7 @@ def test_a_file_that_cannot_be_written(path: Path) -> None:
     made = _made(path, old=True)
     with read_only(path), pytest.raises(StoreError, match="cannot be used now"):
         Library(path)
-    assert (_version(path), _made(path, old=True)) == (sqlite.VERSION, made)
+    assert (_version(path), _made(path, old=True)) == (sqlite.OLD_VERSION, made)
 
 
 def _error_of_opening(path: Path) -> StoreError | None:
@@ -337,7 +337,7 @@ def test_a_full_or_failing_disk_leaves_the_old_library(path: Path, kind: str) ->
         with sqlite_faults(kind, first, failing=10**6):
             error = _error_of_opening(path)
         errors += [] if error is None else [error]
-        if _version(path) == sqlite.VERSION:
+        if _version(path) == sqlite.OLD_VERSION:
             assert (_said(path, old=True), _made(path, old=True)) == (said, made)
             assert not path.with_name("takeover").exists()
         assert _error_of_opening(path) is None
@@ -360,7 +360,7 @@ def test_an_older_library_is_refused_and_unchanged(path: Path, version: int) -> 
     assert not user_file_of(path).exists()
 
 
-@pytest.mark.parametrize("version", [3, sqlite.VERSION])
+@pytest.mark.parametrize("version", [3, sqlite.OLD_VERSION])
 def test_a_library_with_a_false_older_version_is_damaged(path: Path, version: int) -> None:
     Library(path).close()
     said = _said(user_file_of(path), old=False)
@@ -389,7 +389,7 @@ def _require_damaged(path: Path) -> None:
         with pytest.raises(StoreDamaged) as caught:
             Library(path)
         assert "--rebuild" in caught.value.remedy
-    assert _version(path) == sqlite.VERSION
+    assert _version(path) == sqlite.OLD_VERSION
     assert not path.with_name("takeover").exists()
 
 
