@@ -88,10 +88,11 @@ ABOUT = """\
 Recall@k is the share of a question's targets that the first k passages have. A question has one target if any gold
 entry is enough, one per paper or part if all are needed, and one per relevant document in a BEIR set. MRR is the mean
 of 1 / rank of the first target found, or of the last one if a question needs all its targets. nDCG@10 discounts by
-log2(rank + 1). A passage has a target if its text contains the quote, or the quote's first or last 60 %, ignoring case, accents and punctuation, or if
-it has half of the answer's span. Gold pages are the pages of the file that contain the quote; a passage or a citation
-counts for a page only if its text is on it. By page, ranks count passages; by paper, each paper counts once, at its
-best passage. Intervals are 95 % bootstrap intervals over the questions; differences are paired by question."""
+log2(rank + 1). A passage has a target if its text contains the quote, or the quote's first or last 60 %, ignoring
+case, accents and punctuation, or if it has half of the answer's span. Gold pages are the pages of the file that
+contain the quote; a passage or a citation counts for a page only if its text is on it. By page, ranks count passages;
+by paper, each paper counts once, at its best passage. Intervals are 95 % bootstrap intervals over the questions;
+differences are paired by question."""
 
 
 def tables(run: Run) -> list[Table]:

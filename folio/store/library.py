@@ -171,7 +171,7 @@ class Library:
             return papers
 
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
-        """The papers with these ids, without unknown ones. Each is named after the alphabetically first of its files."""
+        """The papers with these ids, without unknown ones. Each is named after the first of its files by name."""
         unique = list(dict.fromkeys(ids))
         with self.reading():
             cached = self._cache.papers

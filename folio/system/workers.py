@@ -104,13 +104,13 @@ def run_guarded(
 ) -> Generator[Finished[ItemT, ResultT] | Woken, None, None]:
     """Run function(item) for every item in worker processes; yields each result when it is finished.
 
-    function and items are pickled, so function must be at the top level of a module. jobs: maximum number of processes.
-    timeout_s, memory_mb: limits for one item; memory counts from the worker's size before the item, and for its first
-    item includes the imports of function (enforced on Linux). cpu_s: limit on the processor time of one item, which
-    waiting on a busy computer does not use up (not enforced on Windows). A result may have 48 MB; only a few are in
-    memory at a time, however slowly the caller takes them. `items` may grow: after each result it is
-    asked again, even after StopIteration. Closing this iterator or Ctrl-C stops the workers. Workers end with this process, and with the thread that
-    takes the first result: consume the iterator in one thread.
+    function and items are pickled, so function must be at the top level of a module. jobs: maximum number of
+    processes. timeout_s, memory_mb: limits for one item; memory counts from the worker's size before the item, and
+    for its first item includes the imports of function (enforced on Linux). cpu_s: limit on the processor time of one
+    item, which waiting on a busy computer does not use up (not enforced on Windows). A result may have 48 MB; only a
+    few are in memory at a time, however slowly the caller takes them. `items` may grow: after each result it is asked
+    again, even after StopIteration. Closing this iterator or Ctrl-C stops the workers. Workers end with this process,
+    and with the thread that takes the first result: consume the iterator in one thread.
 
     extra_futures: returns other futures to wait for; Woken is yielded when one of them is done before any item.
     """
