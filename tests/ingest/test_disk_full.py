@@ -147,8 +147,8 @@ def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, f
 
 def test_a_library_unopenable_for_lack_of_space_is_not_damaged(app: HashingApp, disk: Path) -> None:
     _fill(disk, 0)
-    with pytest.raises(DiskFull) as caught:
-        app.open_library().papers()
+    with pytest.raises(DiskFull) as caught, closing(app.open_library()) as library:
+        library.papers()
     _assert_says_so(caught.value, disk)
     (disk / "filler").unlink()
     assert _papers(app).keys() == {"lattices.pdf"}

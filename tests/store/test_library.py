@@ -170,8 +170,8 @@ def test_a_missing_library_or_one_whose_creation_was_interrupted(tmp_path: Path)
 def test_a_file_that_is_not_a_database(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "library.sqlite"
     path.write_bytes(content)
-    with pytest.raises(StoreDamaged) as caught:
-        Library(path, create=True).papers()
+    with pytest.raises(StoreDamaged) as caught, closing(Library(path, create=True)) as library:
+        library.papers()
     assert "--rebuild" in caught.value.remedy
     assert path.read_bytes() == content
     if (files := Path("/proc/self/fd")).is_dir():
@@ -197,8 +197,8 @@ def test_a_database_that_is_not_ours_is_left_alone(
     tamper(path, "CREATE TABLE bookmarks (url TEXT)", f"PRAGMA user_version = {version}")
     before = path.read_bytes()
     for create in (True, False):
-        with pytest.raises(error, match=happened) as caught:
-            Library(path, create=create).papers()
+        with pytest.raises(error, match=happened) as caught, closing(Library(path, create=create)) as library:
+            library.papers()
         assert remedy in caught.value.remedy  # type: ignore[attr-defined]
         assert "python ingest.py" in caught.value.remedy  # type: ignore[attr-defined]
     assert path.read_bytes() == before
