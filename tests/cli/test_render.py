@@ -24,7 +24,7 @@ from tests.helpers.answers import (
     evidence_of,
     paper_of,
 )
-from tests.helpers.screens import check_golden
+from tests.helpers.golden import check_golden
 
 
 def printed(print_on: Callable[[Console], None], *, terminal: bool = False) -> str:

@@ -13,7 +13,7 @@ from folio.cli.show import show_profile
 from folio.deep.types import Age, Agreement, Basis, Confidence, Difference, EvidenceProfile
 from folio.grounding.sentences import citation, number_sentences, quote
 from tests.helpers.factories import evidence_of, hits_on
-from tests.helpers.screens import check_golden
+from tests.helpers.golden import check_golden
 
 LONG, ALSO, SHORT, UNKNOWN = (
     "The glacier is 23 km long.",

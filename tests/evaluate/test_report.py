@@ -21,7 +21,7 @@ from folio.evaluate.relevance import GoldProblem
 from folio.evaluate.report import DPI, HEIGHT, WIDTH, changes, comparison, picture, tables, write
 from folio.evaluate.runner import FailedQuestion, Run
 from folio.evaluate.tables import Table, as_markdown, print_tables
-from tests.helpers.screens import check_golden
+from tests.helpers.golden import check_golden
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 UNITS = ("chunk", "page", "paper")

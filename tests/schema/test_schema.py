@@ -15,7 +15,7 @@ from folio.schema.answers import ErrorJson, StatsJson, answer_json, json_schema,
 from scripts.make_schema import SCHEMA
 from tests.helpers.answers import ANSWER, HITS, MODELS, OUTCOMES, QUESTION, REFUSED, REPORT, TIMINGS
 from tests.helpers.cli_runner import CliRunner
-from tests.helpers.golden_json import assert_golden
+from tests.helpers.golden import assert_golden
 from tests.helpers.ollama_models import Json
 from tests.helpers.ollama_server import OllamaStandIn
 

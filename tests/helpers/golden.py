@@ -1,11 +1,11 @@
-"""Whole screens and reports, held against files in tests/data/golden/.
+"""Whole screens, reports and values, held against files in tests/data/golden/.
 
-A golden file has a text below each line `=== NAME ===`. WRITE_GOLDEN=1 in the environment writes what the tests see in
-its place; read the difference before you commit it.
+WRITE_GOLDEN=1 in the environment writes what the tests see in their place; read the difference before you commit it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
@@ -15,7 +15,7 @@ GOLDEN = ROOT / "tests" / "data" / "golden"
 
 
 def check_golden(file: str, name: str, text: str) -> None:
-    """Assert that a text is the one below this name, without the spaces at the ends of lines."""
+    """Assert that a text is the one below the line `=== NAME ===` of a file, without the spaces at the ends of lines."""
     text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
     path = GOLDEN / file
     known = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -25,3 +25,11 @@ def check_golden(file: str, name: str, text: str) -> None:
         screens[name] = text
         path.write_text("".join(f"=== {key} ===\n{screens[key]}" for key in sorted(screens)), encoding="utf-8")
     assert text == screens[name]
+
+
+def assert_golden(name: str, value: object) -> None:
+    """Assert that a value is the one in NAME.json."""
+    path = GOLDEN / f"{name}.json"
+    if os.environ.get("WRITE_GOLDEN"):
+        path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    assert value == json.loads(path.read_text(encoding="utf-8"))
