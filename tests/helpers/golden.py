@@ -15,7 +15,7 @@ GOLDEN = ROOT / "tests" / "data" / "golden"
 
 
 def check_golden(file: str, name: str, text: str) -> None:
-    """Assert that a text is the one below the line `=== NAME ===` of a file, without the spaces at the ends of lines."""
+    """Assert that a text is the one below `=== NAME ===` in a file, without the spaces at the ends of lines."""
     text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
     path = GOLDEN / file
     known = path.read_text(encoding="utf-8") if path.exists() else ""
