@@ -232,6 +232,22 @@ class App:
             expected["embedder"] = self.settings.EMBEDDER
         indexes.require_fingerprint(library, {**made_with, **expected})
 
+    def papers_and_marks(self) -> tuple[list[Paper], dict[str, str]]:
+        """The papers in the index, and the marks of their works; empty before the first ingest.
+
+        Raises StoreMismatch, so that nothing is downloaded for a store that was made with other settings.
+        """
+        from folio.store import works
+
+        try:
+            library = self.open_library()
+        except StoreMissing:
+            return [], {}
+        with closing(library):
+            self.require_same_settings(library)
+            papers = library.papers()
+            return papers, works.marks_of_papers(library.database, [paper.id for paper in papers])
+
     def _require_same_embedder(self, library: Library) -> None:
         """Raise StoreMismatch if the store was made with another embedder; ModelError if the embedder cannot be used.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from folio.cli.command import Parser, positive_int, run_command
 from folio.console import errors, output, progress_bar, say
-from folio.errors import PaperError, StoreMissing, UsageError, command
+from folio.errors import PaperError, UsageError, command
 from folio.papers.people import short_list
 from folio.shown_text import counted, name_line, short_line
 
@@ -134,7 +134,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 def _fetch(app: App, lookup: Lookup, arguments: argparse.Namespace) -> int:
     from folio.services.keep import candidates
 
-    papers, marks = _papers(app)
+    papers, marks = app.papers_and_marks()
     works, links, missing = _works(app, lookup, arguments)
     found = candidates(works, papers, app.papers_folder, marks)[: arguments.max]
     if not found:
@@ -230,20 +230,6 @@ def _lines(text: str, name: str) -> list[str]:
         raise UsageError(f"The list in {name} is larger than 1 MB.", "Name a shorter one.")
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
-
-
-def _papers(app: App) -> tuple[list[Paper], dict[str, str]]:
-    """The papers in the index, and the marks of their works; empty before the first ingest."""
-    from folio.store import works
-
-    try:
-        library = app.open_library()
-    except StoreMissing:
-        return [], {}
-    with closing(library):
-        app.require_same_settings(library)  # before anything is downloaded
-        papers = library.papers()
-        return papers, works.marks_of_papers(library.database, [paper.id for paper in papers])
 
 
 def _update_works(app: App, papers: Sequence[Paper], found: Sequence[Candidate]) -> None:

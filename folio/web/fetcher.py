@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from folio.app import App
-from folio.errors import NetworkOff, PaperError, SourceError, StoreMissing, command
+from folio.errors import NetworkOff, PaperError, SourceError, command
 from folio.ingest.discovery import Status
 from folio.papers.identifiers import Identifier, find_identifier, parse_identifier
 from folio.papers.model import Paper, SourceFile
@@ -79,14 +79,14 @@ class PaperFetcher:
                 found = [work for work in services.find([identifier]) if work]
             else:
                 found = [work for group in services.search(query.to_search(), query.source) for work in group]
-        papers, marks = self._papers()
+        papers, marks = self._app.papers_and_marks()
         works = [schema.candidate_json(each) for each in candidates(found, papers, self._folder, marks)]
         return schema.DiscoverReply(works=works, notices=notices)
 
     def require_fetchable(self, ids: Sequence[str]) -> list[tuple[str, Identifier]]:
         """The ids with their identifiers. Raises NetworkOff, UsageError, StoreMismatch."""
         self._require_online()
-        self._papers()
+        self._app.papers_and_marks()
         return [(id, parse_identifier(id)) for id in dict.fromkeys(ids)]
 
     def fetch(
@@ -131,7 +131,7 @@ class PaperFetcher:
     ) -> schema.FetchedEvent:
         if work is None:
             raise SourceError("No service has this work.", "Check the identifier, or try again later.")
-        papers, marks = self._papers()
+        papers, marks = self._app.papers_and_marks()
         (candidate,) = candidates([work], papers, self._folder, marks)
         if candidate.paper_id:
             return self._fetched(id, candidate.paper_id, "unchanged")
@@ -175,17 +175,6 @@ class PaperFetcher:
             for each in followed:
                 keep_followed(library, each)
             link_papers(library)
-
-    def _papers(self) -> tuple[list[Paper], dict[str, str]]:
-        """The papers in the index, and the marks of their works; none before the first ingest. Raises StoreMismatch."""
-        try:
-            library = self._app.open_library()
-        except StoreMissing:
-            return [], {}
-        with closing(library):
-            self._app.require_same_settings(library)
-            papers = library.papers()
-            return papers, works.marks_of_papers(library.database, [paper.id for paper in papers])
 
     def _require_online(self) -> Online:
         if self._online is None:
