@@ -33,7 +33,7 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
-from folio.errors import DiskFull, IndexDamaged, StoreBusy, StoreError, StoreRefused
+from folio.errors import DiskFull, IndexDamaged, StoreBusy, StoreError
 from folio.papers.model import Grain, Vectors
 from folio.shared.postgres import USER_SCHEMA, PostgresDatabase
 from folio.store.bm25 import _body as terms_of
@@ -138,7 +138,7 @@ def update(database: PostgresDatabase, library: Library, *, rebuild: bool = Fals
     with library.reading():  # finds the current schema
         pass
     extension = _extension(database)
-    with suppress(StoreRefused):  # another process has just made it
+    with suppress(StoreError):  # another process has just made it; any other fault shows in the next statement
         database.execute("CREATE TABLE IF NOT EXISTS search_state (one BIGINT PRIMARY KEY, value TEXT NOT NULL)")
     database.execute("INSERT INTO search_state VALUES (1, '{}') ON CONFLICT DO NOTHING")
     for tries_left in reversed(range(_TRIES)):
