@@ -16,7 +16,7 @@ from pathlib import Path
 
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import Metadata, Source, merged, to_json
-from folio.store import rows, works
+from folio.store import readings, rows, works
 from folio.store.database import NAMES, Database
 from folio.store.sqlite import SqliteDatabase
 from folio.text import tokenize
@@ -63,6 +63,7 @@ def inherit(database: Database, old: Version, new: Version) -> None:
     if not same_paper(old, new):
         return
     works.inherit(database, old.id, new.id)
+    readings.inherit(database, old.id, new.id)
     layers = read(database, [old.id, new.id])
     for source, metadata in layers.get(old.id, {}).items():
         if source not in layers.get(new.id, {}):
@@ -72,9 +73,10 @@ def inherit(database: Database, old: Version, new: Version) -> None:
 
 
 def with_user_data(database: Database, papers: Iterable[str]) -> set[str]:
-    """Those of these papers that people or services described, or whose work is known."""
+    """Those of these papers that people or services described, that were read, or whose work is known."""
+    tables = ("metadata", "paper_works", "readings")
     among = "paper IN (SELECT value FROM json_each(:papers))"
-    sql = f"SELECT paper FROM metadata WHERE {among} UNION SELECT paper FROM paper_works WHERE {among}"
+    sql = " UNION ".join(f"SELECT paper FROM {table} WHERE {among}" for table in tables)
     return set(database.read(rows.string, sql, papers=list(papers)))
 
 

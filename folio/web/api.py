@@ -27,7 +27,7 @@ from folio.app import App
 from folio.bibliography.export import library_bibtex, library_csl_json
 from folio.papers.model import Paper
 from folio.schema import web as schema
-from folio.schema.papers import SHA256, Sha256
+from folio.schema.papers import SHA256, ListedPaperJson, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
 from folio.web.fetcher import Online, PaperFetcher
@@ -272,7 +272,31 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
         removed = service.paper_files.remove(paper)
         return schema.RemovedJson(file=removed.file, kept_at=removed.kept_at)
 
+    _add_library_routes(routes, service)
     return routes
+
+
+def _add_library_routes(routes: APIRouter, service: Service) -> None:
+    @routes.post("/papers/edits")
+    def edit_papers(request: schema.ManyEdits) -> schema.ChangedPapers:
+        """Change the tags and fields of several papers: of all, or after an error of none. The fields `edits` are those
+        of `PATCH /papers/{paper}`."""
+        return schema.ChangedPapers(changed=service.edit_many(request))
+
+    @routes.put("/papers/{paper}/reading", status_code=204)
+    def record_reading(paper: Sha256, request: schema.ReadingRequest) -> None:
+        """Record that a paper is open in the reader, and at which page."""
+        service.record_reading(paper, request.page)
+
+    @routes.get("/removed")
+    def list_removed() -> schema.RemovedPapers:
+        """The papers that were removed in the last day, which can be brought back."""
+        return service.removed()
+
+    @routes.post("/removed/{paper}/restore")
+    def restore_paper(paper: Sha256) -> ListedPaperJson:
+        """Bring a removed paper back: its file moves back and is read again. Its edits, tags and notes were kept."""
+        return service.restore(paper)
 
 
 def _file_routes(service: Service) -> APIRouter:
