@@ -25,6 +25,7 @@ _MOST_PAPERS = 12  # papers that are read for candidates
 _MOST_OF_PAPER = 4  # candidates of a paper
 _FRONT = 30_000  # characters of a paper that are read
 _LEAST_USES = 4  # of a subject in its paper
+_TELLING = 60  # folded characters that tell a sentence from others
 _NAMED = re.compile(r"([A-Z][\w’-]*[a-z0-9A-Z](?: [A-Z][\w’-]+)?):\s")
 # "A hash tree is a", "Proof-of-stake is an", "Macaroons are"
 _DEFINES = re.compile(
@@ -46,30 +47,43 @@ class Candidate:
     question: str
     subject: str
     paper: str
+    definition: str  # folded words of the sentence that answers it; "" if any sentence of the paper may
 
 
 # Asks a question of the papers; returns the answer
 Ask = Callable[[str], Answer]
+# The characters [start, end) of a paper's text
+TextOf = Callable[[Paper, int, int], str]
 
 
-def examples(papers: Sequence[Paper], text_of: Callable[[Paper, int, int], str], ask: Ask) -> list[str]:
-    """A few questions from different papers; none if fewer than LEAST_EXAMPLES are answered. Raises ModelError.
+class Examples:
+    """Questions from different papers of a library, looked for in steps with a budget of time."""
 
-    papers: in the order in which they are tried.
-    """
-    until = process_time() + BUDGET_S
-    each = [candidates(paper, text_of(paper, 0, _FRONT)) for paper in _named_first(papers)[:_MOST_PAPERS]]
-    rounds = chain.from_iterable(zip_longest(*each))
-    answered = _answered(filter(None, rounds), ask, until, MOST_EXAMPLES, lambda answer: True)
-    return answered if len(answered) >= LEAST_EXAMPLES else []
+    def __init__(self, papers: Sequence[Paper], text_of: TextOf) -> None:
+        """papers: in the order in which they are tried."""
+        self._candidates = _in_turn(_named_first(papers)[:_MOST_PAPERS], text_of)
+        self._answered: list[str] = []
+        self.is_complete = False
+
+    @property
+    def questions(self) -> list[str]:
+        """Those found so far; none if they are fewer than LEAST_EXAMPLES."""
+        return self._answered if len(self._answered) >= LEAST_EXAMPLES else []
+
+    def look(self, ask: Ask) -> None:
+        """Look for more, for about BUDGET_S. Raises ModelError."""
+        until = process_time() + BUDGET_S
+        for candidate in self._candidates:
+            if _answers(ask(candidate.question), candidate):
+                self._answered.append(candidate.question)
+            self.is_complete = len(self._answered) == MOST_EXAMPLES
+            if self.is_complete or process_time() > until:
+                return
+        self.is_complete = True
 
 
 def followups(
-    papers: Sequence[Paper],
-    text_of: Callable[[Paper, int, int], str],
-    ask: Ask,
-    asked: Iterable[str],
-    cited: Iterable[str],
+    papers: Sequence[Paper], text_of: TextOf, ask: Ask, asked: Iterable[str], cited: Iterable[str]
 ) -> list[str]:
     """At most MOST_FOLLOWUPS questions that the cited papers answer from other passages. Raises ModelError.
 
@@ -77,46 +91,75 @@ def followups(
     """
     until = process_time() + BUDGET_S
     earlier, quotes = [set(tokenize(question)) for question in asked], [fold(quote) for quote in cited]
+    questions: list[str] = []
+    for candidate in _in_turn(papers[:_MOST_PAPERS], text_of, whole_paper=True):
+        if len(questions) == MOST_FOLLOWUPS or process_time() > until:
+            break
+        about = set(tokenize(candidate.question if not candidate.definition else candidate.subject))
+        if any(about <= words for words in earlier):
+            continue
+        answer = ask(candidate.question)
+        if _answers(answer, candidate) and not _repeats(answer, quotes):
+            questions.append(candidate.question)
+            quotes += [fold(quote.quote) for quote in answer.sentences[0].citations]
+    return questions
 
-    def is_new(answer: Answer) -> bool:
-        quoted = [fold(citation.quote) for citation in answer.sentences[0].citations]
-        return not any(one in other or other in one for one in quoted for other in quotes)
 
-    each = [candidates(paper, text_of(paper, 0, _FRONT)) for paper in papers[:_MOST_PAPERS]]
-    rounds = filter(None, chain.from_iterable(zip_longest(*each)))
-    fresh = (one for one in rounds if not any(set(tokenize(one.subject)) <= words for words in earlier))
-    return _answered(fresh, ask, until, MOST_FOLLOWUPS, is_new)
+def _repeats(answer: Answer, quotes: Iterable[str]) -> bool:
+    """Whether the beginning of an answer quotes what was quoted before. quotes: folded."""
+    quoted = [fold(quote.quote) for quote in answer.sentences[0].citations]
+    return any(one in other or other in one for one in quoted for other in quotes)
 
 
-def candidates(paper: Paper, text: str) -> list[Candidate]:
-    """Questions about what a paper defines, the best first. text: the beginning of the paper's."""
+def _in_turn(papers: Sequence[Paper], text_of: TextOf, *, whole_paper: bool = False) -> Iterator[Candidate]:
+    """The best candidate of each paper, then the second one of each, and so on. A paper is read when it is needed."""
+    left: list[list[Candidate]] = []
+    for paper in papers:
+        own = candidates(paper, text_of(paper, 0, _FRONT), whole_paper=whole_paper)
+        yield from own[:1]
+        left.append(own[1:])
+    yield from filter(None, chain.from_iterable(zip_longest(*left)))
+
+
+def candidates(paper: Paper, text: str, *, whole_paper: bool = False) -> list[Candidate]:
+    """Questions about what a paper defines, the best first. text: the beginning of the paper's.
+
+    whole_paper: also questions about the results and limits of what its title names.
+    """
     if not text.strip():
         return []
     found: dict[str, Candidate] = {}
-    for article, subject, verb in _defined(paper, text):
-        found.setdefault(fold(subject), Candidate(f"What {verb} {article}{subject}?", subject, paper.id))
+    for article, subject, verb, definition in _defined(paper, text):
+        question = f"What {verb} {article}{subject}?"
+        found.setdefault(fold(subject), Candidate(question, subject, paper.id, fold(definition)[:_TELLING]))
+    result = list(found.values())[:_MOST_OF_PAPER]
     name = _NAMED.match(paper.title)
-    if name and fold(name[1]) in found and " is " in found[fold(name[1])].question:
-        subject = found[fold(name[1])].subject
-        found["how"] = Candidate(f"How does {subject} work?", subject, paper.id)
-        if any(section.kind == "limitations" for section in paper.sections.headed):
-            found["limits"] = Candidate(f"What are the limitations of {subject}?", subject, paper.id)
-    return list(found.values())[:_MOST_OF_PAPER]
+    if whole_paper and name:
+        kinds = {section.kind for section in paper.sections.headed}
+        of_kinds = (("limitations", "limitations"), ("results", "main results"))
+        result += [
+            Candidate(f"What are the {asked} of {name[1]}?", name[1], paper.id, "")
+            for kind, asked in of_kinds
+            if kind in kinds
+        ]
+    return result
 
 
-def _defined(paper: Paper, text: str) -> Iterator[tuple[str, str, str]]:
-    """Article ("a ", "the " or ""), subject and verb ("is", "are") of each definition, the title's name first."""
+def _defined(paper: Paper, text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Article ("a ", "the " or ""), subject, verb ("is", "are") and sentence of each definition.
+
+    Those of the name in the title come first.
+    """
     name = _NAMED.match(paper.title)
     subjects = fold(" ".join([paper.title, paper.metadata.abstract.value, *headings(paper.sections)]))
     whole = Evidence(1, paper, 0, len(text), text, (Hit(Chunk(0, paper.id, 0, len(text)), paper, text, 0.0),))
     defined = []
     for block in blocks(whole):
         for place, part in enumerate(block.parts):
-            match = (
-                _DEFINES.match(one_line(block.text_of(place))) if part.can_answer and block.kind == "prose" else None
-            )
+            sentence = one_line(block.text_of(place))
+            match = _DEFINES.match(sentence) if part.can_answer and block.kind == "prose" else None
             if match and _is_subject(match, text, subjects):
-                defined.append(_as_asked(match, text))
+                defined.append((*_as_asked(match, text), sentence))
     own = fold(name[1]) if name else ""
     yield from (each for each in defined if fold(each[1]) == own)
     yield from (each for each in defined if fold(each[1]) != own)
@@ -149,23 +192,9 @@ def _named_first(papers: Sequence[Paper]) -> list[Paper]:
     return sorted(papers, key=lambda paper: _NAMED.match(paper.title) is None)
 
 
-def _answered(
-    among: Iterable[Candidate], ask: Ask, until: float, most: int, accepts: Callable[[Answer], bool]
-) -> list[str]:
-    """The first `most` questions that are answered, until this CPU time."""
-    questions: list[str] = []
-    for candidate in among:
-        if len(questions) == most or process_time() > until:
-            break
-        answer = ask(candidate.question)
-        if _answers(answer, candidate) and accepts(answer):
-            questions.append(candidate.question)
-    return questions
-
-
 def _answers(answer: Answer, candidate: Candidate) -> bool:
-    """Whether the answer is sure, and quotes a sentence about the subject from its paper."""
+    """Whether the answer is sure, and begins with a quote of its paper that has the definition."""
     if not answer.sentences or answer.sentences[0].section.heading == CLOSEST.heading:
         return False
-    quotes = answer.sentences[0].citations
-    return any(quote.paper.id == candidate.paper and fold(candidate.subject) in fold(quote.quote) for quote in quotes)
+    own = (quote for quote in answer.sentences[0].citations if quote.paper.id == candidate.paper)
+    return any(candidate.definition in fold(quote.quote) for quote in own)

@@ -398,6 +398,8 @@ class PaperAbout(Strict):
     """The nearest first."""
     conversations: list[CitingConversation]
     """Those with an answer that cites it, latest first."""
+    notes: Count
+    """Number of notes with a quote from it."""
 
 
 class SuggestedQuestions(Strict):

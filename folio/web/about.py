@@ -15,7 +15,7 @@ from folio.papers.model import Paper
 from folio.papers.references import Marks, References, entries
 from folio.schema import web as schema
 from folio.schema.papers import With
-from folio.store import works
+from folio.store import notes, works
 from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.rows import Stamp
@@ -55,6 +55,7 @@ class PaperPages:
                     for summary in self._conversations.citing(paper)
                     if is_listed(summary)
                 ],
+                notes=notes.count(library.database, paper),
             )
 
     def _about_quotes(self, library: Library, stamp: Stamp, paper: Paper) -> list[schema.AboutQuoteJson]:

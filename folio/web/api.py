@@ -165,6 +165,12 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
         return finishing_response(stream.run(answer, slots[question.mode]))
 
+    @routes.get("/examples")
+    def list_examples() -> schema.SuggestedQuestions:
+        """A few questions that the library answers, each about another paper; none if there are no good ones. The
+        search for them takes limited time: after an empty reply, another request goes on."""
+        return schema.SuggestedQuestions(questions=service.suggestions.examples())
+
     @routes.post("/feedback", status_code=204)
     def record_feedback(request: schema.FeedbackRequest) -> None:
         """Rate an answer as good or bad."""
@@ -190,6 +196,13 @@ def _conversation_routes(service: Service) -> APIRouter:
     def delete_conversation(conversation: schema.ConversationId) -> None:
         """Delete a conversation, and its questions from the log."""
         service.delete_conversation(conversation)
+
+    @routes.get("/conversations/{conversation}/turns/{turn}/followups")
+    def list_followups(
+        conversation: schema.ConversationId, turn: Annotated[int, InPath(ge=1, le=1_000_000)]
+    ) -> schema.SuggestedQuestions:
+        """At most three questions that the papers cited by an answer answer from other passages."""
+        return schema.SuggestedQuestions(questions=service.suggestions.followups(conversation, turn))
 
     @routes.get(
         "/conversations/{conversation}/markdown",
@@ -282,6 +295,12 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
         """Change the tags and fields of several papers: of all, or after an error of none. The fields `edits` are those
         of `PATCH /papers/{paper}`."""
         return schema.ChangedPapers(changed=service.edit_many(request))
+
+    @routes.get("/papers/{paper}/about")
+    def get_about(paper: Sha256) -> schema.PaperAbout:
+        """What a paper is about, in its own words; its references as its own pages list them, with the papers of the
+        library that they cite; the papers that cite it, similar papers, and the conversations that cite it."""
+        return service.paper_pages.about(paper)
 
     @routes.put("/papers/{paper}/reading", status_code=204)
     def record_reading(paper: Sha256, request: schema.ReadingRequest) -> None:

@@ -24,6 +24,7 @@ from folio.store import indexes
 from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
+from folio.web.about import PaperPages
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.papers import (
@@ -36,6 +37,7 @@ from folio.web.papers import (
     require_papers,
 )
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
+from folio.web.suggestions import Suggestions
 from folio.web.uploads import UploadQueue
 
 _ALL = schema.PaperQuery()
@@ -57,6 +59,8 @@ class Service:
         self._conversations = app.conversations()
         self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self.questions = Questions(app, self._retrievers, self._conversations)
+        self.suggestions = Suggestions(app, self._retrievers, self._conversations)
+        self.paper_pages = PaperPages(app, self._conversations)
 
     def start(self) -> None:
         """Start background threads: the queue of uploads, loading models, checking indexes, deleting stale uploads."""
