@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from threading import Lock
+from typing import Any
 
 from folio.answer.chat import Chat
 from folio.answer.suggestions import Ask, Examples, TextOf, followups
@@ -54,7 +55,7 @@ class Suggestions:
         replies = [each.reply for each in self._conversations.turns(conversation)]
         if turn > len(replies):
             raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
-        cited = [citation["paper"] for citation in replies[turn - 1]["citations"]]
+        cited = [citation["paper"] for citation in _citations(replies[turn - 1])]
         if not cited:
             return []
         with suppress(StoreMissing), self._lock, self._retrievers.acquire() as reader:
@@ -64,8 +65,8 @@ class Suggestions:
                     reader.library.papers_by_id(cited),
                     _text_of(reader),
                     self._ask(reader),
-                    [str(reply["message"]) for reply in replies],
-                    [str(citation["quote"]) for reply in replies for citation in reply["citations"]],
+                    [str(reply.get("message", "")) for reply in replies],
+                    [str(citation["quote"]) for reply in replies for citation in _citations(reply)],
                 )
                 while len(self._followups) > _MOST_KEPT:
                     self._followups.popitem(last=False)
@@ -76,6 +77,11 @@ class Suggestions:
         """Asks the built-in answerer, each question by itself."""
         answerer = self._app.models.answerer(reader.retriever, model="builtin")
         return lambda question: Chat(reader.retriever, answerer, top_k=self._app.top_k).ask(question).answer
+
+
+def _citations(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The citations of a stored reply; none in a reply of an older version without them."""
+    return [citation for citation in reply.get("citations", ()) if "paper" in citation and "quote" in citation]
 
 
 def _text_of(reader: Reader) -> TextOf:
