@@ -17,6 +17,7 @@ from folio.answer.excerpts import blocks
 from folio.answer_types import CLOSEST, Answer, Evidence
 from folio.papers.metadata import headings
 from folio.papers.model import Chunk, Hit, Paper
+from folio.papers.sections import Kind
 from folio.text import fold, one_line, tokenize
 
 MOST_EXAMPLES, LEAST_EXAMPLES, MOST_FOLLOWUPS = 5, 3, 3
@@ -32,6 +33,13 @@ _DEFINES = re.compile(
     r"(?:(?P<article>An?|The) )?(?P<subject>[^\W\d_][\w’-]*(?: [^\W\d_][\w’-]*){0,3}?)(?: \([^()]{2,12}\))?"
     r" (?P<verb>is|are) (?:an?|the|any|one of the|defined as)\b"
 )
+_LONGEST_TITLE = 80  # characters of a title in a question
+# Kind of section -> a question that such a section answers; {} is the subject
+_ABOUT_SECTIONS: dict[Kind, str] = {
+    "limitations": "What are the limitations of {}?",
+    "results": "What are the main results of {}?",
+    "conclusion": "What does {} conclude?",
+}
 _NOT_A_SUBJECT = frozenset(
     "this that these those there here it they he she we you i one each every both all some many most such another other"
     " which what who where when how if and or but as in on at of for to from by with not no our their its his her my"
@@ -47,7 +55,8 @@ class Candidate:
     question: str
     subject: str
     paper: str
-    definition: str  # folded words of the sentence that answers it; "" if any sentence of the paper may
+    definition: str  # folded words of the sentence that answers it; "" if any sentence of the section may
+    section: Kind | None = None  # the kind of section that answers it
 
 
 # Asks a question of the papers; returns the answer
@@ -95,7 +104,7 @@ def followups(
     for candidate in _in_turn(papers[:_MOST_PAPERS], text_of, whole_paper=True):
         if len(questions) == MOST_FOLLOWUPS or process_time() > until:
             break
-        about = set(tokenize(candidate.question if not candidate.definition else candidate.subject))
+        about = set(tokenize(candidate.question if candidate.section else candidate.subject))
         if any(about <= words for words in earlier):
             continue
         answer = ask(candidate.question)
@@ -124,7 +133,7 @@ def _in_turn(papers: Sequence[Paper], text_of: TextOf, *, whole_paper: bool = Fa
 def candidates(paper: Paper, text: str, *, whole_paper: bool = False) -> list[Candidate]:
     """Questions about what a paper defines, the best first. text: the beginning of the paper's.
 
-    whole_paper: also questions about the results and limits of what its title names.
+    whole_paper: also questions about its results, limits and conclusion.
     """
     if not text.strip():
         return []
@@ -133,16 +142,19 @@ def candidates(paper: Paper, text: str, *, whole_paper: bool = False) -> list[Ca
         question = f"What {verb} {article}{subject}?"
         found.setdefault(fold(subject), Candidate(question, subject, paper.id, fold(definition)[:_TELLING]))
     result = list(found.values())[:_MOST_OF_PAPER]
+    return result + (list(_about_sections(paper)) if whole_paper else [])
+
+
+def _about_sections(paper: Paper) -> Iterator[Candidate]:
+    """Questions that sections of a paper answer, such as its limitations."""
     name = _NAMED.match(paper.title)
-    if whole_paper and name:
-        kinds = {section.kind for section in paper.sections.headed}
-        of_kinds = (("limitations", "limitations"), ("results", "main results"))
-        result += [
-            Candidate(f"What are the {asked} of {name[1]}?", name[1], paper.id, "")
-            for kind, asked in of_kinds
-            if kind in kinds
-        ]
-    return result
+    if not (name or (paper.metadata.title.sure and len(paper.title) <= _LONGEST_TITLE)):
+        return
+    subject = name[1] if name else f"“{paper.title}”"
+    kinds = {section.kind for section in paper.sections.headed}
+    for kind, question in _ABOUT_SECTIONS.items():
+        if kind in kinds:
+            yield Candidate(question.format(subject), subject, paper.id, "", kind)
 
 
 def _defined(paper: Paper, text: str) -> Iterator[tuple[str, str, str, str]]:
@@ -196,5 +208,7 @@ def _answers(answer: Answer, candidate: Candidate) -> bool:
     """Whether the answer is sure, and begins with a quote of its paper that has the definition."""
     if not answer.sentences or answer.sentences[0].section.heading == CLOSEST.heading:
         return False
-    own = (quote for quote in answer.sentences[0].citations if quote.paper.id == candidate.paper)
+    own = [quote for quote in answer.sentences[0].citations if quote.paper.id == candidate.paper]
+    if candidate.section is not None:
+        own = [quote for quote in own if quote.paper.sections.kind(quote.start, quote.end) == candidate.section]
     return any(candidate.definition in fold(quote.quote) for quote in own)

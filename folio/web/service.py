@@ -156,14 +156,14 @@ class Service:
 
         Raises NotKnown, UsageError for a value that a field cannot have.
         """
-        edits = schema.paper_edits(request.edits)
-
-        def change(layers: Mapping[Source, Metadata]) -> Metadata:
-            person = edited(layers.get("person", NO_METADATA), edits)
-            return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
-
         with closing(self._app.open_library()) as library:
             papers = [paper.id for paper in require_papers(library, request.papers)]
+            edits = schema.paper_edits(request.edits)
+
+            def change(layers: Mapping[Source, Metadata]) -> Metadata:
+                person = edited(layers.get("person", NO_METADATA), edits)
+                return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+
             changes = library.change_metadata_of(papers, "person", change)
         if changes.papers:
             self.paper_files.finish_edit(is_renamed=changes.renamed)
