@@ -34,11 +34,11 @@ _DEFINES = re.compile(
     r" (?P<verb>is|are) (?:an?|the|any|one of the|defined as)\b"
 )
 _LONGEST_TITLE = 80  # characters of a title in a question
-# Kind of section -> a question that such a section answers; {} is the subject
+# Kind of section -> a question that such a section answers
 _ABOUT_SECTIONS: dict[Kind, str] = {
-    "limitations": "What are the limitations of {}?",
-    "results": "What are the main results of {}?",
-    "conclusion": "What does {} conclude?",
+    "limitations": "What are the limitations of {subject}?",
+    "results": "What are the main results of {subject}?",
+    "conclusion": "What does {work} conclude?",
 }
 _NOT_A_SUBJECT = frozenset(
     "this that these those there here it they he she we you i one each every both all some many most such another other"
@@ -142,19 +142,22 @@ def candidates(paper: Paper, text: str, *, whole_paper: bool = False) -> list[Ca
         question = f"What {verb} {article}{subject}?"
         found.setdefault(fold(subject), Candidate(question, subject, paper.id, fold(definition)[:_TELLING]))
     result = list(found.values())[:_MOST_OF_PAPER]
-    return result + (list(_about_sections(paper)) if whole_paper else [])
+    return result + (list(_about_sections(paper, text)) if whole_paper else [])
 
 
-def _about_sections(paper: Paper) -> Iterator[Candidate]:
+def _about_sections(paper: Paper, text: str) -> Iterator[Candidate]:
     """Questions that sections of a paper answer, such as its limitations."""
     name = _NAMED.match(paper.title)
-    if not (name or (paper.metadata.title.sure and len(paper.title) <= _LONGEST_TITLE)):
+    if name and _uses(name[1], text) >= _LEAST_USES:
+        subject, work = name[1], f"the paper on {name[1]}"
+    elif paper.metadata.title.sure and len(paper.title) <= _LONGEST_TITLE:
+        subject = work = f"“{paper.title}”"
+    else:
         return
-    subject = name[1] if name else f"“{paper.title}”"
     kinds = {section.kind for section in paper.sections.headed}
     for kind, question in _ABOUT_SECTIONS.items():
         if kind in kinds:
-            yield Candidate(question.format(subject), subject, paper.id, "", kind)
+            yield Candidate(question.format(subject=subject, work=work), subject, paper.id, "", kind)
 
 
 def _defined(paper: Paper, text: str) -> Iterator[tuple[str, str, str, str]]:
@@ -185,8 +188,11 @@ def _is_subject(match: re.Match[str], text: str, subjects: str) -> bool:
         return False
     if _NOT_A_SUBJECT & set(words) or fold(subject) not in subjects:
         return False
-    uses = len(re.findall(rf"(?<![\w-]){re.escape(subject)}(?![\w-])", text, re.I))
-    return uses >= _LEAST_USES and len(fold(subject)) > 2
+    return _uses(subject, text) >= _LEAST_USES and len(fold(subject)) > 2
+
+
+def _uses(phrase: str, text: str) -> int:
+    return len(re.findall(rf"(?<![\w-]){re.escape(phrase)}(?![\w-])", text, re.I))
 
 
 def _as_asked(match: re.Match[str], text: str) -> tuple[str, str, str]:
