@@ -277,7 +277,7 @@ def test_notes_are_on_the_papers_of_a_rebuild(papers: Path, ingested: HashingApp
         texts = {paper: library.text(paper.id, 0, paper.length) for paper in library.papers()[:3]}
         for paper, text in texts.items():
             notes.add(library.database, [quote_at(library, paper, 0, 20), quote_at(library, paper, 0, len(text))])
-            write_pdf(papers / "papers" / paper.file, [f"{text.rpartition('.')[0]} at last."], paper.title)
+            write_pdf(papers / "papers" / paper.file, [f"{text[:-30]} at last."], paper.title)
     ingested.run(rebuild=True)
     with closing(store_of(ingested).open()) as library:
         places = {note.note.quotes[0].file: tuple(each.place for each in note.quotes) for note in listed(library)}
