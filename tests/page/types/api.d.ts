@@ -82,6 +82,10 @@ declare namespace Api {
     count: number;
   }
 
+  interface ChosenNotes {
+    ids: (string)[];
+  }
+
   interface CitationEdge {
     citing: string;
     cited: string;
@@ -315,6 +319,51 @@ declare namespace Api {
     problems: (string)[];
     notice: NoticeJson | null;
     match: PaperMatchJson | null;
+  }
+
+  interface NewNote {
+    quotes: (SpanOfPaper | WordsOfPaper)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+  }
+
+  interface NoteEdits {
+    text?: string | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+  }
+
+  interface NoteJson {
+    id: string;
+    quotes: (NoteQuoteJson)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+    paper: string;
+    file: string;
+    title: string;
+    created: string;
+    updated: string;
+    zotero: string;
+  }
+
+  interface NoteList {
+    notes: (NoteJson)[];
+    count: number;
+  }
+
+  interface NoteQuoteJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    quote: string;
+    place: "here" | "moved" | "lost" | "removed";
   }
 
   interface NoticeJson {
@@ -552,6 +601,12 @@ declare namespace Api {
     short: [number, number] | null;
   }
 
+  interface SpanOfPaper {
+    paper: string;
+    start: number;
+    end: number;
+  }
+
   interface StoreJson {
     folder: string;
     papers: number;
@@ -598,6 +653,12 @@ declare namespace Api {
     uploads: (UploadJson)[];
     active: boolean;
     notice: string;
+  }
+
+  interface WordsOfPaper {
+    paper: string;
+    quote: string;
+    page: number | null;
   }
 
   interface WorkJson {
