@@ -134,9 +134,7 @@ def _free_words(letters: Letters, before: int, after: int, taken: bytearray) -> 
     return [*range(forward, end), *(word for word in range(first, last) if not forward <= word < end)]
 
 
-def _drawn(
-    text: str, start: int, words: _Words, letters: Letters, pieces: Sequence[Piece]
-) -> Iterator[DrawnWord]:
+def _drawn(text: str, start: int, words: _Words, letters: Letters, pieces: Sequence[Piece]) -> Iterator[DrawnWord]:
     """The words of which at least half of the letters are placed, each line's part by itself."""
     number = 0
     for (first, last), begin, folded in zip(words.spans, words.starts, words.folded, strict=False):
@@ -157,7 +155,7 @@ def _drawn(
 def _parts_of(
     begin: int, end: int, letters: Letters, pieces: Sequence[Piece], number: int
 ) -> Iterator[tuple[int, int, Rect]]:
-    """The lines of the letters [begin, end) of a text, from piece `number` on: each with its letters, from 0, and box."""
+    """The letters [begin, end) of a text by lines: those of each, from 0, and their box. number: their first piece."""
     for piece in map(pieces.__getitem__, range(number, len(pieces))):
         if piece.start >= end:
             return
