@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from folio.answer_types import Style
+from folio.answer_types import Selected, Style
 from folio.bibliography.export import bibtex, reference
 from folio.errors import FolioError
 from folio.ingest.discovery import Status
@@ -33,6 +33,7 @@ from folio.schema.papers import (
     FromOne,
     ListedPaperJson,
     PaperDetailsJson,
+    PaperId,
     PaperJson,
     PersonJson,
     Sha256,
@@ -108,6 +109,17 @@ class SearchRequest(FilterRequest):
     use_reranker: bool = True
 
 
+class SelectionRequest(Strict):
+    """Words of a paper that a reader selected: "this" in a question."""
+
+    paper: Sha256
+    start: Count
+    end: FromOne
+    everywhere: bool = False
+    """Search all papers. Otherwise only this one is searched, unless the request names papers, or the question asks for
+    other places: "Where else is this said?", "Who disagrees?"."""
+
+
 class ChatRequest(FilterRequest):
     message: Text
     conversation: ConversationId | None = None
@@ -116,6 +128,8 @@ class ChatRequest(FilterRequest):
     """Whether a new conversation is listed at once, or from its second question on."""
     top_k: PassageCount | None = None
     """Number of passages used as evidence; null for the setting TOP_K."""
+    selection: SelectionRequest | None = None
+    """The words that the question is about."""
     use_reranker: bool = True
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """A model that Ollama serves, or "builtin"; null for the model in the settings."""
@@ -190,6 +204,16 @@ class ScopeJson(PaperFields):
     papers: list[ScopePaperJson] = Field(default_factory=list)
 
 
+class SelectionJson(Strict):
+    """The words of a paper that a question is about."""
+
+    paper: PaperId
+    start: Count
+    end: FromOne
+    page: FromOne
+    text: str
+
+
 class ChatReply(AnswerJson):
     """An answer, a remark or a refusal, as a turn of a conversation. A refusal has fixed words. Remarks and refusals
     have no sentences and no citations."""
@@ -209,6 +233,8 @@ class ChatReply(AnswerJson):
     turn: TurnNumber
     scope: ScopeJson = ScopeJson()
     """The searched papers and sections; empty in answers of older versions."""
+    selection: SelectionJson | None = None
+    """The selected words that the question is about; null for none."""
     trace: TraceJson | None = None
     """The trace of a deep search; null for a quick one, or without a search."""
     evidence_profile: EvidenceProfileJson | None = None
@@ -269,7 +295,6 @@ class Conversation(Strict):
 
 
 Offset = Annotated[Count, Field(description="In the text of the paper, in Unicode code points.")]
-SpanJson = Annotated[tuple[Count, Count], Field(description="Start and end in the text of the paper.")]
 Box = Annotated[
     tuple[float, float, float, float],
     Field(description="Left, top, right, bottom, in points from the left top of the page as shown."),
@@ -293,7 +318,7 @@ class PaperDetails(PaperDetailsJson):
 
     outline: list[OutlineJson]
     """Its sections, with their places."""
-    sizes: list[tuple[float, float]]
+    sizes: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
     """Width and height of each page as shown, in points; empty if its file cannot be read."""
 
     labels: Annotated[list[str], at("pages", "labels")]
@@ -336,13 +361,14 @@ class PageText(Strict):
     end: Offset
     text: str
     """The paper's text from `start` to `end`: cleaned, in reading order."""
-    words: list[tuple[Count, Count, float, float, float, float]]
+    words: list[Annotated[list[int | float], Field(min_length=6, max_length=6)]]
     """Each drawn word: start, end (in the paper), left, top, right, bottom; one for each line that it is on."""
     placed: bool
     """False without words: the page was read by OCR, or its text is not found on it."""
     direction: Literal["ltr", "rtl"]
     headings: list[HeadingJson]
-    paragraphs: list[SpanJson]
+    paragraphs: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
+    """The start and the end of each."""
     links: list[LinkJson]
 
 
@@ -350,7 +376,7 @@ class PlacesJson(Strict):
     """Where words stand in a paper."""
 
     count: Count
-    hits: list[tuple[Count, Count, FromOne]]
+    hits: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
     """Start and end in the text of the paper, and the page, in order; at most 2,000."""
 
 
@@ -430,7 +456,7 @@ def paper_details(
         "bibtex": bibtex(paper, published=published),
         "reference": reference(paper, ()),
         "outline": [With(section, title=section.plain, page=page_at(section.start)) for section in sections],
-        "sizes": sizes,
+        "sizes": list(map(list, sizes)),
     }
     zotero = open_pdf(paper.metadata.zotero.value)
     return PaperDetails.model_validate(details(paper, added, files, **shown, zotero=zotero))
@@ -460,7 +486,13 @@ def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
 
 
 def chat_reply(
-    message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float, scope: ScopeJson | None = None
+    message: str,
+    answer: AnswerJson,
+    conversation: str,
+    turn: int,
+    elapsed_ms: float,
+    scope: ScopeJson | None = None,
+    selected: Selected | None = None,
 ) -> ChatReply:
     """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1."""
     return ChatReply(
@@ -471,6 +503,7 @@ def chat_reply(
         conversation=conversation,
         turn=turn,
         scope=scope or ScopeJson(),
+        selection=SelectionJson.model_validate(selected) if selected else None,
     )
 
 

@@ -20,6 +20,8 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES as ALREADY_COMPRESSED
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
@@ -55,6 +57,8 @@ MAX_CONCURRENT_DEEP_ANSWERS = 4
 MAX_CONCURRENT_SEARCHES = 4  # at services on the internet
 # A hostile page can take minutes to render, so few requests may wait for pages at once.
 MAX_CONCURRENT_PAGES = 4
+# Only JSON is compressed: events must not wait, and the page's files come from this computer or are cached.
+_NOT_JSON = ("text/*", "image/*", "application/pdf", "application/octet-stream")
 _PAGE_CACHE = "private, max-age=600"
 PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
 T = TypeVar("T")
@@ -105,6 +109,9 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
     _add_page(web)
     max_upload = app.limits(1).max_file_mb * 10**6
     limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
+    web.add_middleware(
+        GZipMiddleware, minimum_size=1000, compresslevel=6, exclude_content_types=(*ALREADY_COMPRESSED, *_NOT_JSON)
+    )
     web.add_middleware(RequestGuard, rules=rules, limit=lambda path: limits.get(path, _MAX_BODY))
     return web
 

@@ -180,7 +180,7 @@ class Service:
         with closing(self._app.open_library()) as library, library.reading():
             (stored,) = require_papers(library, [paper])
             places = find_words(library.text(paper, 0, stored.length), words)
-        hits = [(start, end, stored.pages.page_at(start)) for start, end in places.spans]
+        hits = [[start, end, stored.pages.page_at(start)] for start, end in places.spans]
         return schema.PlacesJson(count=places.total, hits=hits)
 
     # Conversations
