@@ -39,7 +39,7 @@ from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.shown_text import name_line
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.system.threads import IMPORTING, SharedResult, Stopwatch, run_in_background
-from folio.text import one_line, tokenize, whole_words
+from folio.text import estimate_tokens, one_line, tokenize, whole_words
 
 if TYPE_CHECKING:
     from langchain_classic.chains import ConversationalRetrievalChain
@@ -65,7 +65,7 @@ LISTED_PAPERS, LISTED_PASSAGES = 12, 36
 FRONT_PAGES = 2  # pages searched for authors, year and venue
 REMEMBERED_EVIDENCE = 3  # earlier turns whose evidence is a candidate for the next question
 SELECTED_PASSAGES = 3  # passages with selected words, which are left out when other places are asked for
-MOST_SELECTED = 1200  # characters of a selection that are searched for and shown to a model
+MOST_SELECTED, MOST_SELECTED_TOKENS = 1200, 400  # characters and tokens searched for and shown to a model
 NO_CONFLICT = "No sentence that was found contradicts the selected words."
 MOST_UNREAD = 3  # unreadable files named in a notice
 
@@ -194,7 +194,7 @@ class Chat:
         text = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not text:
             raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
-        about = whole_words(one_line(selected.text), MOST_SELECTED) if selected else ""
+        about = _about(selected) if selected else ""
         original = Question(text, about=about)
         turn = Turn(original, original, on_sentence, on_hits, on_progress, find, Stopwatch(), selected)
         if remark := REMARKS.get(turn.question.type.kind):
@@ -497,6 +497,15 @@ def _joined(results: Mapping[str, SearchResult]) -> SearchResult:
     first = next(iter(results.values()))
     laps = {stage: sum(one.timings_ms.get(stage, 0.0) for one in results.values()) for stage in first.timings_ms}
     return replace(first, hits=tuple(hits.values()), timings_ms=laps)
+
+
+def _about(selected: Selected) -> str:
+    """The selected words on one line, cut to what fits beside a question."""
+    words = one_line(selected.text)
+    words = words if len(words) <= MOST_SELECTED else whole_words(words, MOST_SELECTED)
+    while estimate_tokens(words) > MOST_SELECTED_TOKENS:
+        words = words[: 3 * len(words) // 4]
+    return words
 
 
 def unread_notice(weights: Mapping[str, float], names: Iterable[str]) -> str:
