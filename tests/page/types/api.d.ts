@@ -54,6 +54,7 @@ declare namespace Api {
     conversation: string;
     turn: number;
     scope: ScopeJson;
+    selection: SelectionJson | null;
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
@@ -72,6 +73,7 @@ declare namespace Api {
     conversation?: string | null;
     listed?: boolean;
     top_k?: number | null;
+    selection?: SelectionRequest | null;
     use_reranker?: boolean;
     model?: string | null;
     style?: "plain" | "report";
@@ -98,6 +100,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -254,6 +257,13 @@ declare namespace Api {
     papers?: (string)[];
   }
 
+  interface HeadingJson {
+    start: number;
+    end: number;
+    level: number;
+    title: string;
+  }
+
   interface Health {
     status: "ready" | "empty";
     store: StoreJson | null;
@@ -277,6 +287,7 @@ declare namespace Api {
     bm25: number | null;
     text: string;
     page_breaks: (number)[];
+    span: [number, number] | null;
     section: string;
     notice: NoticeJson | null;
   }
@@ -288,6 +299,12 @@ declare namespace Api {
 
   interface LibraryCitations {
     edges: (CitationEdge)[];
+  }
+
+  interface LinkJson {
+    box: [number, number, number, number];
+    page: number | null;
+    uri: string;
   }
 
   interface ListFieldJson {
@@ -326,6 +343,31 @@ declare namespace Api {
     text: string;
   }
 
+  interface OutlineJson {
+    title: string;
+    level: number;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    page: number;
+    start: number;
+    end: number;
+  }
+
+  interface PageText {
+    page: number;
+    label: string;
+    width: number;
+    height: number;
+    start: number;
+    end: number;
+    text: string;
+    words: ((number)[])[];
+    placed: boolean;
+    direction: "ltr" | "rtl";
+    headings: (HeadingJson)[];
+    paragraphs: ((number)[])[];
+    links: (LinkJson)[];
+  }
+
   interface PaperCitations {
     known: boolean;
     references: (WorkJson)[];
@@ -356,6 +398,8 @@ declare namespace Api {
     fields: FieldsJson;
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
+    outline: (OutlineJson)[];
+    sizes: ((number)[])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -438,6 +482,11 @@ declare namespace Api {
     given: string;
   }
 
+  interface PlacesJson {
+    count: number;
+    hits: ((number)[])[];
+  }
+
   interface ProgressEvent {
     stage: "reading" | "embedding";
     done: number;
@@ -455,6 +504,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -538,6 +588,21 @@ declare namespace Api {
     title: string;
     kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
     pages: [number, number];
+  }
+
+  interface SelectionJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    text: string;
+  }
+
+  interface SelectionRequest {
+    paper: string;
+    start: number;
+    end: number;
+    everywhere?: boolean;
   }
 
   interface SentenceJson {
