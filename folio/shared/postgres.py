@@ -38,6 +38,7 @@ from folio.store.database import (
     INGEST,
     NAMES,
     TABLES,
+    USER_2,
     USER_VERSION,
     Database,
     Part,
@@ -141,11 +142,28 @@ class PostgresDatabase(Database):
             f" (SELECT value FROM {USER_SCHEMA}.kept WHERE key = 'version')"
         )
         ((*_, self._read_only, version),) = self._own.execute(sql).fetchall()
-        if version != str(USER_VERSION):
+        if version and version.isdecimal() and 0 < int(version) < USER_VERSION:
+            self._add_user_tables()
+        elif version != str(USER_VERSION):
             raise StoreMismatch(
                 f"The library in {self.place} was written by a newer version of Folio.", "Use that version."
             )
         self._set_path()
+
+    def _add_user_tables(self) -> None:
+        """Add the tables that an older version of the user data lacks; another computer may be doing the same."""
+        if self._read_only:
+            raise StoreMismatch(
+                f"The library in {self.place} was made by an older version of Folio, and cannot be updated: you may"
+                " only read it.",
+                "Open it once on a computer that may write to it.",
+            )
+        with self._own.transaction():
+            self._own.execute(f"SELECT 1 FROM {_KEPT} WHERE key = 'version' FOR UPDATE")
+            self._own.execute(f"SET LOCAL search_path TO {USER_SCHEMA}")
+            for statement in statements(USER_2, _TYPES):
+                self._own.execute(re.sub("^CREATE (TABLE|INDEX)", r"CREATE \1 IF NOT EXISTS", statement).encode())
+            self._own.execute(f"UPDATE {_KEPT} SET value = %s WHERE key = 'version'", (str(USER_VERSION),))
 
     def _set_path(self) -> None:
         if self._fixed:

@@ -56,6 +56,7 @@ USER_TABLES = {
     "queries": UserTable(query_log.logged, query_log.COLUMNS, "id, asked", "question"),
     "turns": UserTable(rows.turn, rows.TURN_COLUMNS, "id, conversation, place"),
     "conversations": UserTable(lambda *row: list(map(rows.string, row)), "id, title, begun, updated", "id"),
+    "pins": UserTable(rows.string, "conversation", "conversation"),
     "metadata": UserTable(rows.metadata_layer, rows.METADATA_COLUMNS, "paper, source"),
     "works": UserTable(works.work_of_row, works.WORK_COLUMNS, "id"),
     "citations": UserTable(works.citation, works.CITATION_COLUMNS, "citing, cited"),
@@ -217,6 +218,8 @@ def _restored(database: Database, name: str, row: int, copies: Sequence[str]) ->
     # Not the question of a turn, which may have been deleted from the log
     restored = ", ".join(f'"{column}"' for column in columns if column != "query")
     for copy in copies:
+        if not database.query(f"SELECT 1 FROM {copy}.sqlite_master WHERE name = :name", name=name):
+            continue  # from before the table was added
         sql = f"SELECT other.rowid FROM main.{name} own JOIN {copy}.{name} other ON {same} WHERE own.rowid = :row"
         for (copy_row,) in database.query(sql, row=row):
             source = f"FROM {copy}.{name} WHERE rowid = :copy_row"
@@ -244,6 +247,7 @@ def _complete(database: Database) -> None:
     database.execute("UPDATE main.kept SET value = :version WHERE key = 'version'", version=first["version"])
     database.execute("UPDATE main.turns SET query = NULL WHERE query NOT IN (SELECT id FROM main.queries)")
     database.execute("DELETE FROM main.conversations WHERE id NOT IN (SELECT conversation FROM main.turns)")
+    database.execute("DELETE FROM main.pins WHERE conversation NOT IN (SELECT id FROM main.conversations)")
     gaps = "SELECT conversation FROM main.turns GROUP BY conversation HAVING max(place) > count(*)"
     sql = f"SELECT conversation, id, reply, memory FROM main.turns WHERE conversation IN ({gaps}) ORDER BY 1, place"
     for _, turns in groupby(database.query(sql), key=lambda turn: turn[0]):

@@ -88,9 +88,10 @@ CREATE TABLE paper_vectors (
 CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
 """
 
-# The user data. A change needs a migration that keeps all of it; there has been none yet.
-USER_VERSION = 1
-USER = """
+# The user data. A new version only adds tables: those of USER_2, which user data of version 1 gets when it is opened.
+# No row that people made is copied or changed.
+USER_VERSION = 2
+USER_1 = """
 CREATE TABLE kept (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
 -- Metadata of papers (papers/metadata.py) from sources other than their PDFs; a paper need not be in the library
 CREATE TABLE metadata (
@@ -170,6 +171,11 @@ CREATE TABLE notices (                  -- retractions, corrections and newer ve
     PRIMARY KEY (work, kind, link, source)
 );
 """
+USER_2 = """
+-- Conversations that stand above the others
+CREATE TABLE pins (conversation {text} PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE);
+"""
+USER = USER_1 + USER_2
 
 # Table -> the columns whose values identify the row that an insert replaces
 KEYS: dict[str, tuple[str, ...]] = {
@@ -196,6 +202,7 @@ ROW_KEYS: dict[str, tuple[str, ...]] = {
     "files": ("path",),
     "vectors": ("chunk",),
     "removed": ("chunk", "generation"),
+    "pins": ("conversation",),
     "work_marks": ("mark", "work"),
     **KEYS,
 }

@@ -35,6 +35,7 @@ from folio.store.database import (
     FIRST,
     LIBRARY_VERSION,
     TABLES,
+    USER_2,
     USER_VERSION,
     Database,
     Part,
@@ -244,12 +245,35 @@ class SqliteDatabase(Database):
             )
         # The version is stored in two places, so that one flipped bit does not make the file look newer.
         version = self._sqlite.execute("SELECT CAST(value AS INTEGER) FROM kept WHERE key = 'version'").fetchall()
-        if version != [(USER_VERSION,)]:
+        if len(version) == 1 and 0 < version[0][0] < USER_VERSION:
+            self._add_user_tables()
+        elif version != [(USER_VERSION,)]:
             raise StoreMismatch(
                 f"The file {self._user} was written by a newer version of Folio.",
                 "Use that version, or move the file away: it has your questions, conversations and edits.",
             )
         return True
+
+    def _add_user_tables(self) -> None:
+        """Add the tables that an older version of the user data lacks; another process may be doing the same."""
+        if self.is_read_only:  # they are empty, and last as long as this connection
+            for statement in statements(USER_2, user_file.TYPES, "temp"):
+                self._sqlite.execute(statement)
+            return
+        schema = self._user_schema
+        self._sqlite.execute("BEGIN IMMEDIATE")
+        try:
+            names = {name for (name,) in self._sqlite.execute(f"SELECT name FROM {schema}.sqlite_master")}
+            for statement in statements(USER_2, user_file.TYPES, schema):
+                if user_file.name_of(statement) not in names:
+                    self._sqlite.execute(statement)
+            self._sqlite.execute("UPDATE kept SET value = ? WHERE key = 'version'", (str(USER_VERSION),))
+            self._sqlite.execute(f"PRAGMA {schema}.user_version = {USER_VERSION}")
+            self._sqlite.execute("COMMIT")
+        except BaseException:
+            if self._sqlite.in_transaction:
+                self._sqlite.execute("ROLLBACK")
+            raise
 
     def _make(self, part: Part) -> None:
         """Make the tables of a part, all or none; another process may be doing the same."""

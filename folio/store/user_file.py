@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from folio.store.database import TABLES, Part, statements
+from folio.store.database import TABLES, USER_2, Part, statements
 from folio.system.files import discard, no_space, replace, sha256_file, sync, sync_folder
 
 # Inode, bytes, and time of the last change in ns
@@ -331,7 +331,12 @@ def file_state(path: Path) -> FileState:
 TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "bytes": "BLOB", "keyed": " WITHOUT ROWID"}
 # Reads the schema of a file; as bytes, because damaged names may no longer be text
 SELECT = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM {}.sqlite_master"
-_NAME = re.compile(r"CREATE (TABLE|INDEX) (\w+)")
+_NAME = re.compile(r"CREATE (TABLE|INDEX) (?:\w+\.)?(\w+)")
+
+
+def name_of(statement: str) -> str:
+    """The name of the table or index that a statement creates."""
+    return _NAME.findall(statement)[0][1]
 
 
 def is_of(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> bool:
@@ -341,10 +346,16 @@ def is_of(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> bool
 
 
 def faults(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> list[str]:
-    """The missing or changed tables and indexes, one sentence each. schema_rows: the rows of SELECT."""
+    """The missing or changed tables and indexes, one sentence each. schema_rows: the rows of SELECT.
+
+    User data of an older version, such as a copy of an earlier day, has none of the tables that were added since.
+    """
     statement_of = dict(schema_rows)
     problems = []
-    for statement in statements(TABLES[part], TYPES):
+    expected, added = statements(TABLES[part], TYPES), statements(USER_2, TYPES) if part == "user" else []
+    if not any(name_of(statement).encode() in statement_of for statement in added):
+        expected = [statement for statement in expected if statement not in added]
+    for statement in expected:
         kind, name = _NAME.findall(statement)[0]
         if name.encode() not in statement_of:
             problems.append(f"The {kind.lower()} {name} is missing.")

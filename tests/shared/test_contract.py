@@ -5,6 +5,7 @@ Without a PostgreSQL server, it is done in SQLite alone.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,10 +31,11 @@ from folio.papers.sections import SectionMap
 from folio.papers.work import SourceName, Work, WorkAuthor
 from folio.store import metadata, works
 from folio.store.conversations import Conversations
-from folio.store.database import Database
+from folio.store.database import USER_2, Database
 from folio.store.library import Library
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
 from folio.store.rows import PaperVector, text_hash
+from folio.store.sqlite import SqliteDatabase
 from folio.store.works import Notice
 from tests.helpers import postgres
 from tests.helpers.answers import ANSWER
@@ -642,6 +644,27 @@ def test_conversations(both: Both) -> None:
     both.require_equal()
     assert with_them(lambda kept: kept.clear()) == 1
     assert with_them(lambda kept: kept.summaries()) == ()
+    both.require_equal()
+
+
+def test_user_data_of_version_1_gets_the_tables_added_since(both: Both) -> None:
+    def age(library: Library) -> None:
+        with library.database.transaction("user"):
+            for kind, name in reversed(re.findall(r"CREATE (TABLE|INDEX) (\w+)", USER_2)):
+                library.database.execute(f"DROP {kind} {name}")
+            library.database.execute("UPDATE kept SET value = '1' WHERE key = 'version'")
+            if isinstance(library.database, SqliteDatabase):
+                library.database.execute("PRAGMA user.user_version = 1")
+
+    both(lambda library: _log(library).add(ENTRY))
+    both(age)
+
+    def opened(library: Library) -> Any:
+        with closing(_engine_of(library, both).library()) as again:
+            assert again.database.query("SELECT count(*) FROM pins") == [(0,)]
+            return again.check(), _log(again).counts().questions, again.database.query("SELECT * FROM kept LIMIT 0")
+
+    assert both(opened) == ([], 1, [])
     both.require_equal()
 
 

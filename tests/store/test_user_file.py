@@ -24,7 +24,7 @@ from folio.ingest import rebuild
 from folio.papers.metadata import simple_metadata
 from folio.store import user_file
 from folio.store.conversations import Conversations
-from folio.store.database import LIBRARY_VERSION
+from folio.store.database import LIBRARY_VERSION, USER_2, USER_VERSION, statements
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
 from folio.store.user_file import copies, copy_daily, copy_now, restored, set_aside
@@ -553,13 +553,61 @@ def test_a_changed_row_is_an_error_but_needs_no_rebuild(path: Path, user: Path) 
 
 
 def test_a_file_of_a_newer_version_is_left_alone(path: Path, user: Path) -> None:
-    tamper(user, "UPDATE kept SET value = '2' WHERE key = 'version'", "PRAGMA user_version = 2")
+    newer = USER_VERSION + 1
+    tamper(user, f"UPDATE kept SET value = '{newer}' WHERE key = 'version'", f"PRAGMA user_version = {newer}")
     content = user.read_bytes()
     for open_it in (lambda: Library(path).close(), lambda: Conversations(path).summaries()):
         with pytest.raises(StoreError, match=r"user\.sqlite was written by a newer version of Folio") as caught:
             open_it()
         assert not isinstance(caught.value, StoreDamaged)
     assert user.read_bytes() == content
+
+
+OF_VERSION_1 = (
+    *(f"DROP {kind} {name}" for kind, name in reversed(re.findall(r"CREATE (TABLE|INDEX) (\w+)", USER_2))),
+    "UPDATE kept SET value = '1' WHERE key = 'version'",
+    "PRAGMA user_version = 1",
+)
+
+
+def _added(user: Path) -> int:
+    """The number of tables and indexes that version 1 did not have."""
+    names = {user_file.name_of(statement) for statement in statements(USER_2, user_file.TYPES)}
+    with closing(sqlite3.connect(user)) as opened:
+        return len(names.intersection(name for (name,) in opened.execute("SELECT name FROM sqlite_master")))
+
+
+def test_a_file_of_version_1_gets_the_tables_added_since(path: Path, user: Path, clock: Clock) -> None:
+    with closing(sqlite3.connect(user)) as opened:
+        opened.executescript(";".join(OF_VERSION_1))
+    copy_now(user)
+    questions = _rows_of_log(user)
+    assert (len(questions), _added(user)) == (80, 0)
+    assert user_file.is_sound(user)
+    at_once(4, lambda _: Library(path).close())
+    assert (_rows_of_log(user), _added(user) > 0) == (questions, True)
+    with closing(Library(path)) as library:
+        assert library.check() == []
+    flip(user, page_of(user, "queries"))
+    user_file.suspect(user)
+    clock.go_on()
+    with closing(Library(path)) as library:  # restored from the copy, which is of version 1
+        assert library.check() == []
+    assert (_rows_of_log(user), _added(user) > 0) == (questions, True)
+
+
+def test_a_read_only_file_of_version_1_is_read(path: Path, user: Path) -> None:
+    with closing(sqlite3.connect(user)) as opened:
+        opened.executescript(";".join(OF_VERSION_1))
+    with read_only_tree(path.parent), closing(Library(path)) as library, closing(Conversations(path)) as kept:
+        assert QueryLog(library.database).counts().questions == 80
+        assert kept.summaries() == ()
+        assert library.check() == []
+
+
+def _rows_of_log(user: Path) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(user)) as opened:
+        return opened.execute("SELECT * FROM queries ORDER BY id").fetchall()
 
 
 def test_the_file_and_its_copies_are_private(path: Path, user: Path) -> None:
