@@ -336,7 +336,7 @@ _NAME = re.compile(r"CREATE (TABLE|INDEX) (?:\w+\.)?(\w+)")
 
 def name_of(statement: str) -> str:
     """The name of the table or index that a statement creates."""
-    return _NAME.findall(statement)[0][1]
+    return str(_NAME.findall(statement)[0][1])
 
 
 def is_of(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> bool:
