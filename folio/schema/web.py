@@ -641,3 +641,48 @@ class CancelledUploads(Strict):
 
 class RetriedUploads(Strict):
     retried: Count
+
+
+# What changes in the store (GET /events)
+
+
+class HelloEvent(Strict):
+    """The first event. Another one: changes were missed, or the library was replaced. Load everything."""
+
+    generation: Count
+    """Of the library; 0 without one."""
+
+
+class PapersEvent(Strict):
+    """Papers were added or removed, or something about them changed: also what is in none of the lists, such as a
+    citation."""
+
+    added: list[Sha256]
+    changed: list[Sha256]
+    removed: list[Sha256]
+    generation: Count
+
+
+class UploadsEvent(Strict):
+    """The numbers of files in the queue."""
+
+    waiting: Count
+    running: Count
+    """Being added or stopped."""
+    done: Count
+    """Added or failed, until they leave the queue."""
+
+
+class NotesEvent(Strict):
+    """Notes were added, changed or deleted."""
+
+
+class ConversationsEvent(Strict):
+    """Listed conversations that are new or have another turn, title or pin; and deleted ones."""
+
+    changed: list[ConversationId]
+    deleted: list[ConversationId]
+
+
+class FailuresEvent(Strict):
+    """The list of files that could not be read changed."""

@@ -30,6 +30,7 @@ from folio.schema import web as schema
 from folio.schema.papers import SHA256, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
+from folio.web.events import Broadcast
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.papers import fitting_papers, library_citations, paper_citations, require_papers
@@ -69,11 +70,13 @@ _NO_TELEMETRY: TelemetryConfig = {
 def make_web(app: App, rules: AccessRules, online: Online | None = None) -> FastAPI:
     """The API and the page for one store, behind the request guard. online: services on the internet, if allowed."""
     service, threads = Service(app, online), RequestThreads()
+    broadcast = Broadcast(service.watch())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
+        await broadcast.close()
         await threads.shut_down()
         await to_thread.run_sync(service.close)
 
@@ -96,6 +99,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _bibliography_routes(app),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
+        _event_routes(broadcast),
     ):
         web.include_router(routes)
     _add_page(web)
@@ -506,6 +510,19 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
     def retry_upload(upload: schema.UploadId) -> schema.UploadJson:
         """Queue a failed file again."""
         return queue.retry(upload)
+
+    return routes
+
+
+def _event_routes(broadcast: Broadcast) -> APIRouter:
+    routes = APIRouter(tags=["Events"])
+    kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations")
+
+    @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
+    async def follow_events() -> EventSourceResponse:
+        """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
+        `failures`, `uploads`, `notes` and `conversations`. After another `hello`, load everything again."""
+        return EventSourceResponse(broadcast.listen())
 
     return routes
 

@@ -22,6 +22,7 @@ from folio.store import indexes
 from folio.store.conversations import Turn, branches, path_through
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
+from folio.web.events import StoreWatch
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.papers import PageImages, PageView, PaperFiles, list_papers, require_papers
@@ -65,6 +66,9 @@ class Service:
         self._page_images.close()
         self._retrievers.close()
         self._conversations.close()
+
+    def watch(self) -> StoreWatch:
+        return StoreWatch(self._app.open_library, self._conversations, self.uploads)
 
     # State of the index
 
