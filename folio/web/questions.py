@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry, stopped
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 NO_WORDS = "No passage has these words. These are the nearest in meaning."
 # Suffix of the id of a conversation that a program began: it is listed from its second question on
 _ONCE = "-once"
+# Seconds that a question waits for a stopped answer of its conversation to be stored, and between two looks
+_STOPPING_S, _POLL_S = 3, 0.05
 
 
 class AnswerCallbacks(Protocol):
@@ -78,7 +80,7 @@ class Questions:
         self._app = app
         self._retrievers = retrievers
         self._conversations = conversations
-        self._answering: set[str] = set()
+        self._answering: dict[str, AnswerCallbacks] = {}  # conversation -> the client of its answer
         self._lock = Lock()
 
     @property
@@ -116,9 +118,7 @@ class Questions:
             self._app.require_same_settings(library)
             _select(library, question)
         if question.conversation is not None:
-            with self._lock:
-                if question.conversation in self._answering:
-                    raise _busy()
+            self._wait_until_stopped(question.conversation)
             self._conversations.require(question.conversation)
         if question.after or question.replaces:
             _place_of(question, self._conversations.turns(question.conversation) if question.conversation else ())
@@ -138,7 +138,7 @@ class Questions:
         conversation = question.conversation
         if conversation is None:
             conversation = self._conversations.begin() + ("" if question.listed else _ONCE)
-        with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
+        with self._lock_conversation(conversation, callbacks), self._retrievers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
             place = _place_of(question, before)
             turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
@@ -238,18 +238,31 @@ class Questions:
             self._app.query_log(library).mark_row(row, feedback)
         self._conversations.mark(conversation, turn, feedback)
 
+    def _wait_until_stopped(self, conversation: str) -> None:
+        """Wait until an answer that was stopped is stored. Raises Busy while an answer is made."""
+        end = perf_counter() + _STOPPING_S
+        while (callbacks := self._answering.get(conversation)) is not None:
+            try:
+                callbacks.check_cancelled()
+            except AnswerStopped:
+                if perf_counter() < end:
+                    sleep(_POLL_S)
+                    continue
+            raise _busy()
+
     @contextmanager
-    def _lock_conversation(self, conversation: str) -> Iterator[None]:
+    def _lock_conversation(self, conversation: str, callbacks: AnswerCallbacks) -> Iterator[None]:
         """Raises Busy while the conversation is answering: a follow-up needs the answer before it."""
+        self._wait_until_stopped(conversation)
         with self._lock:
             if conversation in self._answering:
                 raise _busy()
-            self._answering.add(conversation)
+            self._answering[conversation] = callbacks
         try:
             yield
         finally:
             with self._lock:
-                self._answering.discard(conversation)
+                del self._answering[conversation]
 
 
 class _Place(NamedTuple):

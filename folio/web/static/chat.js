@@ -37,7 +37,8 @@ class Conversation {
     this.root.replaceChildren(...this.turns.map((turn) => turn.root));
   }
 
-  async ask(message) {
+  /** replaces: the number of the turn in whose place this one is asked. */
+  async ask(message, replaces = null) {
     this.turns.forEach((turn) => turn.fold());
     const onAskAll = () => this.askAll(message);
     const turn = new Turn(message, { live: true, onRetry: () => this.askAgain(turn), onAskAll });
@@ -49,12 +50,13 @@ class Conversation {
     scrollToTurn(turn);
     announce("Searching your papers.");
     try {
-      for await (const { event, data } of api.ask(buildRequest(message, this.id), this.running.signal)) {
+      for await (const { event, data } of api.ask(buildRequest(message, this.id, replaces), this.running.signal)) {
         if (SEARCHING.includes(event)) {
           const said = turn.showSearch(data);
           if (said) announce(`${said}.`);
         } else if (event === "retrieved") {
           this.id = data.conversation;
+          turn.number = data.turn;
           turn.showHits(data.hits);
           announce(`Reading ${formatCount(data.hits.length, "passage")}.`);
         } else if (event === "sentence") {
@@ -74,8 +76,13 @@ class Conversation {
         }
       }
     } catch (thrown) {
-      if (api.isAbort(thrown)) turn.showStopped();
-      else turn.showError(api.toApiError(thrown));
+      if (api.isAbort(thrown)) {
+        turn.showStopped();
+        if (turn.sentences.hasChildNodes()) {
+          turn.stored = turn.number; // the server keeps what was shown
+          this.answered += 1;
+        }
+      } else turn.showError(api.toApiError(thrown));
       if (!this.answered) this.id = null; // the server has no conversation to follow up on
     } finally {
       this.running = null;
@@ -89,7 +96,7 @@ class Conversation {
     if (this.running) return;
     this.turns = this.turns.filter((other) => other !== turn);
     turn.root.remove();
-    this.ask(turn.message);
+    this.ask(turn.message, turn.stored ?? null);
   }
 
   /** Asks the same question about all papers. */
@@ -123,9 +130,10 @@ const announce = (text) => {
 };
 
 /** The request for a question, with the current options. */
-const buildRequest = (message, conversation) => ({
+const buildRequest = (message, conversation, replaces) => ({
   message,
   conversation,
+  replaces,
   listed: true,
   top_k: options.topK,
   use_reranker: options.reranker,
