@@ -124,6 +124,11 @@ class ChatRequest(FilterRequest):
     message: Text
     conversation: ConversationId | None = None
     """The conversation to continue; null starts a new one."""
+    after: TurnNumber | None = None
+    """The turn to follow, in a conversation with branches; null for its latest turn."""
+    replaces: TurnNumber | None = None
+    """The turn that this question replaces: an edited question, or the same one for another model. It follows the turn
+    before that one, instead of `after`; the earlier turns are kept as another branch."""
     listed: bool = False
     """Whether a new conversation is listed at once, or from its second question on."""
     top_k: PassageCount | None = None
@@ -240,6 +245,12 @@ class ChatReply(AnswerJson):
     evidence_profile: EvidenceProfileJson | None = None
     """The evidence behind a deep answer; null for a quick one, a refusal and a remark."""
     feedback: Literal["", "good", "bad"] = ""
+    parent: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """The turn that it follows; 0 for none."""
+    branches: list[TurnNumber] = Field(default_factory=list)
+    """The turns that follow the same turn, itself included, in order. Several: the conversation branches here."""
+    stopped: bool = False
+    """Whether the client stopped the answer: it has the sentences that were sent before."""
 
     @model_validator(mode="before")
     @classmethod
@@ -280,18 +291,30 @@ class ConversationSummary(Strict):
     title: str
     updated: str
     turns: Count
+    """The turns of all branches."""
+    pinned: bool
 
 
 class ConversationList(Strict):
     conversations: list[ConversationSummary]
-    """Latest first."""
+    """Pinned ones first, then the latest first."""
 
 
 class Conversation(Strict):
     id: ConversationId
     title: str
     updated: str
+    pinned: bool
     turns: list[ChatReply]
+    """Those of one path: each follows the one before."""
+
+
+class ConversationChanges(Strict):
+    """Changes of a conversation; null leaves a value as it is."""
+
+    title: Annotated[str, Field(pattern=NOT_BLANK, max_length=200)] | None = None
+    pinned: bool | None = None
+    """Whether it stands above the others."""
 
 
 Offset = Annotated[Count, Field(description="In the text of the paper, in Unicode code points.")]
@@ -419,6 +442,8 @@ class Health(Strict):
     """What would improve answers."""
     chat_models: list[str]
     """Models that a request may name, in addition to "builtin"."""
+    model: str
+    """The model that answers if a request names none: one of those, or "builtin"; "" if it cannot be used."""
     logged: bool
     """Whether questions and conversations are stored."""
     online: bool
@@ -493,8 +518,12 @@ def chat_reply(
     elapsed_ms: float,
     scope: ScopeJson | None = None,
     selected: Selected | None = None,
+    **more: Any,
 ) -> ChatReply:
-    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1."""
+    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1.
+
+    more: other fields of ChatReply.
+    """
     return ChatReply(
         **dict(answer),
         message=message,
@@ -504,6 +533,7 @@ def chat_reply(
         turn=turn,
         scope=scope or ScopeJson(),
         selection=SelectionJson.model_validate(selected) if selected else None,
+        **more,
     )
 
 
@@ -726,3 +756,48 @@ class CancelledUploads(Strict):
 
 class RetriedUploads(Strict):
     retried: Count
+
+
+# What changes in the store (GET /events)
+
+
+class HelloEvent(Strict):
+    """The first event. Another one: changes were missed, or the library was replaced. Load everything."""
+
+    generation: Count
+    """Of the library; 0 without one."""
+
+
+class PapersEvent(Strict):
+    """Papers were added or removed, or something about them changed: also what is in none of the lists, such as a
+    citation."""
+
+    added: list[Sha256]
+    changed: list[Sha256]
+    removed: list[Sha256]
+    generation: Count
+
+
+class UploadsEvent(Strict):
+    """The numbers of files in the queue."""
+
+    waiting: Count
+    running: Count
+    """Being added or stopped."""
+    done: Count
+    """Added or failed, until they leave the queue."""
+
+
+class NotesEvent(Strict):
+    """Notes were added, changed or deleted."""
+
+
+class ConversationsEvent(Strict):
+    """Listed conversations that are new or have another turn, title or pin; and deleted ones."""
+
+    changed: list[ConversationId]
+    deleted: list[ConversationId]
+
+
+class FailuresEvent(Strict):
+    """The list of files that could not be read changed."""

@@ -191,7 +191,7 @@ def test_exports_have_links_to_the_pages(client: TestClient, app: HashingApp, pa
         "Where?\nThere.",
         "So.",
     ]
-    assert [paragraph.text[:2] for paragraph in document.paragraphs if paragraph.style.name == "Quote"] == [
+    assert [paragraph.text[:2] for paragraph in document.paragraphs if (paragraph.style and paragraph.style.name) == "Quote"] == [
         "“N",
         "“B",
         "“t",

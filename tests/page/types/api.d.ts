@@ -58,6 +58,9 @@ declare namespace Api {
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
+    parent: number;
+    branches: (number)[];
+    stopped: boolean;
   }
 
   interface ChatRequest {
@@ -71,6 +74,8 @@ declare namespace Api {
     papers?: (string)[];
     message: string;
     conversation?: string | null;
+    after?: number | null;
+    replaces?: number | null;
     listed?: boolean;
     top_k?: number | null;
     selection?: SelectionRequest | null;
@@ -82,6 +87,10 @@ declare namespace Api {
 
   interface CheckingEvent {
     count: number;
+  }
+
+  interface ChosenNotes {
+    ids: (string)[];
   }
 
   interface CitationEdge {
@@ -123,7 +132,13 @@ declare namespace Api {
     id: string;
     title: string;
     updated: string;
+    pinned: boolean;
     turns: (ChatReply)[];
+  }
+
+  interface ConversationChanges {
+    title: string | null;
+    pinned: boolean | null;
   }
 
   interface ConversationList {
@@ -135,6 +150,12 @@ declare namespace Api {
     title: string;
     updated: string;
     turns: number;
+    pinned: boolean;
+  }
+
+  interface ConversationsEvent {
+    changed: (string)[];
+    deleted: (string)[];
   }
 
   interface DifferenceJson {
@@ -180,6 +201,9 @@ declare namespace Api {
     file: string;
     error: string;
     remedy: string;
+  }
+
+  interface FailuresEvent {
   }
 
   interface FeedbackRequest {
@@ -271,10 +295,15 @@ declare namespace Api {
     models: Record<string, string>;
     better: (string)[];
     chat_models: (string)[];
+    model: string;
     logged: boolean;
     online: boolean;
     network: string;
     max_file_mb: number;
+  }
+
+  interface HelloEvent {
+    generation: number;
   }
 
   interface HitJson {
@@ -332,6 +361,54 @@ declare namespace Api {
     problems: (string)[];
     notice: NoticeJson | null;
     match: PaperMatchJson | null;
+  }
+
+  interface NewNote {
+    quotes: (SpanOfPaper | WordsOfPaper)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+  }
+
+  interface NoteEdits {
+    text?: string | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+  }
+
+  interface NoteJson {
+    id: string;
+    quotes: (NoteQuoteJson)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+    paper: string;
+    file: string;
+    title: string;
+    created: string;
+    updated: string;
+    zotero: string;
+  }
+
+  interface NoteList {
+    notes: (NoteJson)[];
+    count: number;
+  }
+
+  interface NoteQuoteJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    quote: string;
+    place: "here" | "moved" | "lost" | "removed";
+  }
+
+  interface NotesEvent {
   }
 
   interface NoticeJson {
@@ -464,6 +541,13 @@ declare namespace Api {
     words: (string)[];
     pages: [number, number] | null;
     section: string;
+  }
+
+  interface PapersEvent {
+    added: (string)[];
+    changed: (string)[];
+    removed: (string)[];
+    generation: number;
   }
 
   interface PapersEventJson {
@@ -617,6 +701,12 @@ declare namespace Api {
     short: [number, number] | null;
   }
 
+  interface SpanOfPaper {
+    paper: string;
+    start: number;
+    end: number;
+  }
+
   interface StoreJson {
     folder: string;
     papers: number;
@@ -659,10 +749,22 @@ declare namespace Api {
     remedy: string;
   }
 
+  interface UploadsEvent {
+    waiting: number;
+    running: number;
+    done: number;
+  }
+
   interface UploadsJson {
     uploads: (UploadJson)[];
     active: boolean;
     notice: string;
+  }
+
+  interface WordsOfPaper {
+    paper: string;
+    quote: string;
+    page: number | null;
   }
 
   interface WorkJson {
