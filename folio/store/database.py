@@ -197,6 +197,10 @@ CREATE TABLE note_quotes (
 );
 CREATE INDEX note_quotes_paper ON note_quotes(paper);
 """,
+    4: """
+-- Conversations that stand above the others
+CREATE TABLE pins (conversation {text} PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -222,6 +226,7 @@ COLUMNS = {
 ROW_KEYS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("papers", "chunks", "queries", "turns", "notes"), ("id",)),
     "note_quotes": ("note", "place"),
+    "pins": ("conversation",),
     "texts": ("paper",),
     "files": ("path",),
     "vectors": ("chunk",),

@@ -54,9 +54,13 @@ declare namespace Api {
     conversation: string;
     turn: number;
     scope: ScopeJson;
+    selection: SelectionJson | null;
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
+    parent: number;
+    branches: (number)[];
+    stopped: boolean;
   }
 
   interface ChatRequest {
@@ -70,8 +74,11 @@ declare namespace Api {
     papers?: (string)[];
     message: string;
     conversation?: string | null;
+    after?: number | null;
+    replaces?: number | null;
     listed?: boolean;
     top_k?: number | null;
+    selection?: SelectionRequest | null;
     use_reranker?: boolean;
     model?: string | null;
     style?: "plain" | "report";
@@ -102,6 +109,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -124,7 +132,13 @@ declare namespace Api {
     id: string;
     title: string;
     updated: string;
+    pinned: boolean;
     turns: (ChatReply)[];
+  }
+
+  interface ConversationChanges {
+    title: string | null;
+    pinned: boolean | null;
   }
 
   interface ConversationList {
@@ -136,6 +150,12 @@ declare namespace Api {
     title: string;
     updated: string;
     turns: number;
+    pinned: boolean;
+  }
+
+  interface ConversationsEvent {
+    changed: (string)[];
+    deleted: (string)[];
   }
 
   interface DifferenceJson {
@@ -181,6 +201,9 @@ declare namespace Api {
     file: string;
     error: string;
     remedy: string;
+  }
+
+  interface FailuresEvent {
   }
 
   interface FeedbackRequest {
@@ -258,6 +281,13 @@ declare namespace Api {
     papers?: (string)[];
   }
 
+  interface HeadingJson {
+    start: number;
+    end: number;
+    level: number;
+    title: string;
+  }
+
   interface Health {
     status: "ready" | "empty";
     store: StoreJson | null;
@@ -265,10 +295,15 @@ declare namespace Api {
     models: Record<string, string>;
     better: (string)[];
     chat_models: (string)[];
+    model: string;
     logged: boolean;
     online: boolean;
     network: string;
     max_file_mb: number;
+  }
+
+  interface HelloEvent {
+    generation: number;
   }
 
   interface HitJson {
@@ -281,6 +316,7 @@ declare namespace Api {
     bm25: number | null;
     text: string;
     page_breaks: (number)[];
+    span: [number, number] | null;
     section: string;
     notice: NoticeJson | null;
   }
@@ -292,6 +328,12 @@ declare namespace Api {
 
   interface LibraryCitations {
     edges: (CitationEdge)[];
+  }
+
+  interface LinkJson {
+    box: [number, number, number, number];
+    page: number | null;
+    uri: string;
   }
 
   interface ListFieldJson {
@@ -366,6 +408,9 @@ declare namespace Api {
     place: "here" | "moved" | "lost" | "removed";
   }
 
+  interface NotesEvent {
+  }
+
   interface NoticeJson {
     kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
     date: string;
@@ -373,6 +418,31 @@ declare namespace Api {
     source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
     mark: string;
     text: string;
+  }
+
+  interface OutlineJson {
+    title: string;
+    level: number;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    page: number;
+    start: number;
+    end: number;
+  }
+
+  interface PageText {
+    page: number;
+    label: string;
+    width: number;
+    height: number;
+    start: number;
+    end: number;
+    text: string;
+    words: ((number)[])[];
+    placed: boolean;
+    direction: "ltr" | "rtl";
+    headings: (HeadingJson)[];
+    paragraphs: ((number)[])[];
+    links: (LinkJson)[];
   }
 
   interface PaperCitations {
@@ -405,6 +475,8 @@ declare namespace Api {
     fields: FieldsJson;
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
+    outline: (OutlineJson)[];
+    sizes: ((number)[])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -471,6 +543,13 @@ declare namespace Api {
     section: string;
   }
 
+  interface PapersEvent {
+    added: (string)[];
+    changed: (string)[];
+    removed: (string)[];
+    generation: number;
+  }
+
   interface PapersEventJson {
     event: "papers";
     query: string;
@@ -485,6 +564,11 @@ declare namespace Api {
   interface PersonJson_Output {
     family: string;
     given: string;
+  }
+
+  interface PlacesJson {
+    count: number;
+    hits: ((number)[])[];
   }
 
   interface ProgressEvent {
@@ -504,6 +588,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -589,6 +674,21 @@ declare namespace Api {
     pages: [number, number];
   }
 
+  interface SelectionJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    text: string;
+  }
+
+  interface SelectionRequest {
+    paper: string;
+    start: number;
+    end: number;
+    everywhere?: boolean;
+  }
+
   interface SentenceJson {
     text: string;
     section: string;
@@ -647,6 +747,12 @@ declare namespace Api {
     notes: (string)[];
     error: string;
     remedy: string;
+  }
+
+  interface UploadsEvent {
+    waiting: number;
+    running: number;
+    done: number;
   }
 
   interface UploadsJson {
