@@ -12,11 +12,11 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry, stopped
-from folio.answer_types import Answer, AnswerStopped, Checking, Thinking, warnings
+from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinking, warnings
 from folio.app import App
 from folio.errors import StoreError, UsageError
 from folio.papers.model import Hit, Paper
-from folio.question.question import Question
+from folio.question.question import Question, asks_elsewhere
 from folio.schema import web as schema
 from folio.schema.answers import (
     AnswerJson,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from folio.deep.types import DeepEvent
 
 
+MOST_SELECTED_CHARACTERS = 20_000
 NO_WORDS = "No passage has these words. These are the nearest in meaning."
 # Suffix of the id of a conversation that a program began: it is listed from its second question on
 _ONCE = "-once"
@@ -116,7 +117,8 @@ class Questions:
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
-            _select(library, question)
+            _select(library, _scoped(question))
+            _selected(library, question.selection)
         if question.conversation is not None:
             self._wait_until_stopped(question.conversation)
             self._conversations.require(question.conversation)
@@ -133,6 +135,7 @@ class Questions:
         ModelError, and whatever the callbacks raise.
         """
         callbacks.check_cancelled()  # the client may have left while it was queued
+        question = _scoped(question)
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         conversation = question.conversation
@@ -144,6 +147,7 @@ class Questions:
             turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
             # Before the answer, which must not fail if a paper is removed meanwhile.
             scope = schema.scope_json(question, require_papers(reader.library, question.papers))
+            selected = _selected(reader.library, question.selection)
             chat = self._chat(reader, question, callbacks, turns)
             search = None
             if question.mode == "deep":
@@ -165,6 +169,7 @@ class Questions:
                 ),
                 partial(_on_progress, callbacks, models["llm"]),
                 _find(search, callbacks) if search else None,
+                selected,
             )
             try:
                 callbacks.check_cancelled()
@@ -181,6 +186,7 @@ class Questions:
                 place.turn,
                 _milliseconds(began),
                 scope,
+                selected,
                 parent=place.parent,
                 branches=place.branches,
                 stopped=reply.stopped,
@@ -307,6 +313,27 @@ def _select(library: Library, request: schema.FilterRequest) -> Selection:
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))
     return select(library, wanted)
+
+
+def _scoped(question: schema.ChatRequest) -> schema.ChatRequest:
+    """The question, to be asked of the paper of its selection unless it names papers or asks for other places."""
+    chosen = question.selection
+    if chosen is None or question.papers or chosen.everywhere or asks_elsewhere(question.message):
+        return question
+    anything = {name: list[str]() for name in schema.PaperFields.model_fields if name != "section"}
+    return question.model_copy(update={**anything, "papers": [chosen.paper]})
+
+
+def _selected(library: Library, wanted: schema.SelectionRequest | None) -> Selected | None:
+    """The selected words. Raises NotKnown, and UsageError if the paper has no words there."""
+    if wanted is None:
+        return None
+    (paper,) = require_papers(library, [wanted.paper])
+    is_inside = wanted.start < wanted.end <= paper.length and wanted.end - wanted.start <= MOST_SELECTED_CHARACTERS
+    text = library.text(paper.id, wanted.start, wanted.end) if is_inside else ""
+    if not text.strip():
+        raise UsageError("The selection has no words, or too many.", "Select some words or some paragraphs of a page.")
+    return Selected(paper, wanted.start, wanted.end, text)
 
 
 def _busy() -> Busy:
