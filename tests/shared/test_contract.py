@@ -881,6 +881,15 @@ def test_conversations(both: Both) -> None:
             with_them(partial(Conversations.add, conversation="first", reply=wrong, answer=ANSWER, entry=None))
     assert with_them(lambda kept: kept.summaries())[0].id == "first"
     both.require_equal()
+    with_them(lambda kept: kept.pin("second", pinned=True))
+    with_them(lambda kept: kept.rename("second", "Größe\0 🦀"))
+    assert [(one.id, one.title, one.pinned) for one in with_them(lambda kept: kept.summaries())] == [
+        ("second", "Größe\ufffd 🦀", True),
+        ("first", "first 🦀\ufffd ?", False),
+    ]
+    assert [one.id for one in with_them(lambda kept: kept.search("GROSSE"))] == ["second"]
+    assert with_them(lambda kept: kept.search("100%_'")) == ()
+    both.require_equal()
     with_them(lambda kept: kept.remove("second"))
     assert [row for row, _ in both(lambda library: QueryLog(library.database).entries())] == [2, 1]
     both(lambda library: QueryLog(library.database).clear())

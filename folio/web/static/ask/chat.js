@@ -103,7 +103,7 @@ class Conversation {
     if (this.running) return;
     this.turns = this.turns.filter((other) => other !== turn);
     turn.root.remove();
-    this.ask(turn.message, turn.stored ?? null);
+    this.ask(turn.message, turn.stored);
   }
 
   /** Asks the same question about all papers. */
