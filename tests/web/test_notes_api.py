@@ -191,7 +191,8 @@ def test_exports_have_links_to_the_pages(client: TestClient, app: HashingApp, pa
         "Where?\nThere.",
         "So.",
     ]
-    assert [paragraph.text[:2] for paragraph in document.paragraphs if paragraph.style.name == "Quote"] == [
+    styled = [(paragraph.text[:2], paragraph.style and paragraph.style.name) for paragraph in document.paragraphs]
+    assert [text for text, style in styled if style == "Quote"] == [
         "“N",
         "“B",
         "“t",

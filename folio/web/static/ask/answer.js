@@ -177,7 +177,7 @@ export class Turn {
 
   showStopped() {
     this.endWith(
-      el("p", { class: "note" }, "You stopped this answer. It is not part of the conversation."),
+      el("p", { class: "note" }, "You stopped this answer."),
       makeButton("button quiet", this.onRetry, makeIcon("again"), "Ask again"),
     );
   }
