@@ -26,6 +26,7 @@ _MOST_PAPERS = 12  # papers that are read for candidates
 _MOST_OF_PAPER = 4  # candidates of a paper
 _FRONT = 30_000  # characters of a paper that are read
 _LEAST_USES = 4  # of a subject in its paper
+_TIMES_NAMES = 3  # a word is no name if it is this many times as often without a capital
 _TELLING = 60  # folded characters that tell a sentence from others
 _NAMED = re.compile(r"([A-Z][\w’-]*[a-z0-9A-Z](?: [A-Z][\w’-]+)?):\s")
 # "A hash tree is a", "Proof-of-stake is an", "Macaroons are"
@@ -200,8 +201,10 @@ def _as_asked(match: re.Match[str], text: str) -> tuple[str, str, str]:
     subject, article = match["subject"], match["article"]
     if not article:  # the capital may be only that of the sentence
         first, space, rest = subject.partition(" ")
-        counts = [len(re.findall(rf"(?<=[a-z,;] ){re.escape(form)}(?![\w-])", text)) for form in (first, first.lower())]
-        subject = f"{first.lower()}{space}{rest}" if first == first.capitalize() and counts[1] >= counts[0] else subject
+        forms = (first, first.lower())
+        names, words = (len(re.findall(rf"(?<=[a-z,;] ){re.escape(form)}(?![\w-])", text)) for form in forms)
+        if first == first.capitalize() and words >= _TIMES_NAMES * names:
+            subject = f"{first.lower()}{space}{rest}"
     return (f"{article.lower()} " if article else ""), subject, match["verb"]
 
 

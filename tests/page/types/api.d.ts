@@ -54,9 +54,13 @@ declare namespace Api {
     conversation: string;
     turn: number;
     scope: ScopeJson;
+    selection: SelectionJson | null;
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
+    parent: number;
+    branches: (number)[];
+    stopped: boolean;
   }
 
   interface ChatRequest {
@@ -70,8 +74,11 @@ declare namespace Api {
     papers?: (string)[];
     message: string;
     conversation?: string | null;
+    after?: number | null;
+    replaces?: number | null;
     listed?: boolean;
     top_k?: number | null;
+    selection?: SelectionRequest | null;
     use_reranker?: boolean;
     model?: string | null;
     style?: "plain" | "report";
@@ -80,6 +87,10 @@ declare namespace Api {
 
   interface CheckingEvent {
     count: number;
+  }
+
+  interface ChosenNotes {
+    ids: (string)[];
   }
 
   interface CitationEdge {
@@ -98,6 +109,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -120,7 +132,13 @@ declare namespace Api {
     id: string;
     title: string;
     updated: string;
+    pinned: boolean;
     turns: (ChatReply)[];
+  }
+
+  interface ConversationChanges {
+    title: string | null;
+    pinned: boolean | null;
   }
 
   interface ConversationList {
@@ -132,6 +150,12 @@ declare namespace Api {
     title: string;
     updated: string;
     turns: number;
+    pinned: boolean;
+  }
+
+  interface ConversationsEvent {
+    changed: (string)[];
+    deleted: (string)[];
   }
 
   interface DifferenceJson {
@@ -177,6 +201,9 @@ declare namespace Api {
     file: string;
     error: string;
     remedy: string;
+  }
+
+  interface FailuresEvent {
   }
 
   interface FeedbackRequest {
@@ -254,6 +281,13 @@ declare namespace Api {
     papers?: (string)[];
   }
 
+  interface HeadingJson {
+    start: number;
+    end: number;
+    level: number;
+    title: string;
+  }
+
   interface Health {
     status: "ready" | "empty";
     store: StoreJson | null;
@@ -261,10 +295,15 @@ declare namespace Api {
     models: Record<string, string>;
     better: (string)[];
     chat_models: (string)[];
+    model: string;
     logged: boolean;
     online: boolean;
     network: string;
     max_file_mb: number;
+  }
+
+  interface HelloEvent {
+    generation: number;
   }
 
   interface HitJson {
@@ -277,6 +316,7 @@ declare namespace Api {
     bm25: number | null;
     text: string;
     page_breaks: (number)[];
+    span: [number, number] | null;
     section: string;
     notice: NoticeJson | null;
   }
@@ -288,6 +328,12 @@ declare namespace Api {
 
   interface LibraryCitations {
     edges: (CitationEdge)[];
+  }
+
+  interface LinkJson {
+    box: [number, number, number, number];
+    page: number | null;
+    uri: string;
   }
 
   interface ListFieldJson {
@@ -317,6 +363,54 @@ declare namespace Api {
     match: PaperMatchJson | null;
   }
 
+  interface NewNote {
+    quotes: (SpanOfPaper | WordsOfPaper)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+  }
+
+  interface NoteEdits {
+    text?: string | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+  }
+
+  interface NoteJson {
+    id: string;
+    quotes: (NoteQuoteJson)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+    paper: string;
+    file: string;
+    title: string;
+    created: string;
+    updated: string;
+    zotero: string;
+  }
+
+  interface NoteList {
+    notes: (NoteJson)[];
+    count: number;
+  }
+
+  interface NoteQuoteJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    quote: string;
+    place: "here" | "moved" | "lost" | "removed";
+  }
+
+  interface NotesEvent {
+  }
+
   interface NoticeJson {
     kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
     date: string;
@@ -324,6 +418,31 @@ declare namespace Api {
     source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
     mark: string;
     text: string;
+  }
+
+  interface OutlineJson {
+    title: string;
+    level: number;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    page: number;
+    start: number;
+    end: number;
+  }
+
+  interface PageText {
+    page: number;
+    label: string;
+    width: number;
+    height: number;
+    start: number;
+    end: number;
+    text: string;
+    words: ((number)[])[];
+    placed: boolean;
+    direction: "ltr" | "rtl";
+    headings: (HeadingJson)[];
+    paragraphs: ((number)[])[];
+    links: (LinkJson)[];
   }
 
   interface PaperCitations {
@@ -356,6 +475,8 @@ declare namespace Api {
     fields: FieldsJson;
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
+    outline: (OutlineJson)[];
+    sizes: ((number)[])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -422,6 +543,13 @@ declare namespace Api {
     section: string;
   }
 
+  interface PapersEvent {
+    added: (string)[];
+    changed: (string)[];
+    removed: (string)[];
+    generation: number;
+  }
+
   interface PapersEventJson {
     event: "papers";
     query: string;
@@ -436,6 +564,11 @@ declare namespace Api {
   interface PersonJson_Output {
     family: string;
     given: string;
+  }
+
+  interface PlacesJson {
+    count: number;
+    hits: ((number)[])[];
   }
 
   interface ProgressEvent {
@@ -455,6 +588,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -540,6 +674,21 @@ declare namespace Api {
     pages: [number, number];
   }
 
+  interface SelectionJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    text: string;
+  }
+
+  interface SelectionRequest {
+    paper: string;
+    start: number;
+    end: number;
+    everywhere?: boolean;
+  }
+
   interface SentenceJson {
     text: string;
     section: string;
@@ -550,6 +699,12 @@ declare namespace Api {
     instead_of: string;
     marks: ([number, number])[];
     short: [number, number] | null;
+  }
+
+  interface SpanOfPaper {
+    paper: string;
+    start: number;
+    end: number;
   }
 
   interface StoreJson {
@@ -594,10 +749,22 @@ declare namespace Api {
     remedy: string;
   }
 
+  interface UploadsEvent {
+    waiting: number;
+    running: number;
+    done: number;
+  }
+
   interface UploadsJson {
     uploads: (UploadJson)[];
     active: boolean;
     notice: string;
+  }
+
+  interface WordsOfPaper {
+    paper: string;
+    quote: string;
+    page: number | null;
   }
 
   interface WorkJson {
