@@ -16,6 +16,7 @@ from folio.papers.identifiers import LONGEST
 from folio.papers.metadata import Field as PaperField
 from folio.papers.metadata import PersonName
 from folio.papers.model import Paper
+from folio.papers.sections import Kind
 from folio.papers.work import Work
 from folio.schema.answers import (
     AnswerJson,
@@ -283,8 +284,33 @@ class Conversation(Strict):
     turns: list[ChatReply]
 
 
+Offset = Annotated[Count, Field(description="In the text of the paper, in Unicode code points.")]
+SpanJson = Annotated[tuple[Count, Count], Field(description="Start and end in the text of the paper.")]
+Box = Annotated[
+    tuple[float, float, float, float],
+    Field(description="Left, top, right, bottom, in points from the left top of the page as shown."),
+]
+
+
+class OutlineJson(Strict):
+    """A section of a paper, in the order of the paper. Its subsections follow it, with a higher level."""
+
+    title: str
+    """With its number: "5.2 Leader election"."""
+    level: FromOne
+    kind: Kind
+    page: FromOne
+    start: Offset
+    end: Offset
+
+
 class PaperDetails(PaperDetailsJson):
     """A paper with everything known about it."""
+
+    outline: list[OutlineJson]
+    """Its sections, with their places."""
+    sizes: list[tuple[float, float]]
+    """Width and height of each page as shown, in points; empty if its file cannot be read."""
 
     labels: Annotated[list[str], at("pages", "labels")]
     """The printed label of each page; empty if the file gives none."""
@@ -292,6 +318,56 @@ class PaperDetails(PaperDetailsJson):
     reference: str
     zotero: str
     """The link to open it in Zotero, to which "?page=7" may be added; empty if the paper is not there."""
+
+
+class HeadingJson(Strict):
+    """The heading of a section that begins on a page."""
+
+    start: Offset
+    end: Offset
+    level: FromOne
+    title: str
+
+
+class LinkJson(Strict):
+    """A link inside a PDF."""
+
+    box: Box
+    page: FromOne | None
+    """The physical page that it leads to, from 1; null for an address."""
+    uri: str
+    """An address that begins with http:, https:, mailto: or doi:; "" for a page."""
+
+
+class PageText(Strict):
+    """The text of a page in the library, and where it is drawn."""
+
+    page: FromOne
+    label: str
+    """Label printed on the page; the page's number if the file gives none."""
+    width: float
+    """Points, of the page as shown."""
+    height: float
+    start: Offset
+    end: Offset
+    text: str
+    """The paper's text from `start` to `end`: cleaned, in reading order."""
+    words: list[tuple[Count, Count, float, float, float, float]]
+    """Each drawn word: start, end (in the paper), left, top, right, bottom; one for each line that it is on."""
+    placed: bool
+    """False without words: the page was read by OCR, or its text is not found on it."""
+    direction: Literal["ltr", "rtl"]
+    headings: list[HeadingJson]
+    paragraphs: list[SpanJson]
+    links: list[LinkJson]
+
+
+class PlacesJson(Strict):
+    """Where words stand in a paper."""
+
+    count: Count
+    hits: list[tuple[Count, Count, FromOne]]
+    """Start and end in the text of the paper, and the page, in order; at most 2,000."""
 
 
 class FailureJson(Strict):
@@ -450,9 +526,20 @@ class AddedEvent(Strict):
     notes: list[str]
 
 
-def paper_details(paper: Paper, added: str, files: Sequence[str], published: str) -> PaperDetails:
-    """paper_details_json with page labels, a reference and BibTeX. published: the publisher's BibTeX, "" for none."""
-    shown = {"bibtex": bibtex(paper, published=published), "reference": reference(paper, ())}
+def paper_details(
+    paper: Paper, added: str, files: Sequence[str], published: str, sizes: Sequence[tuple[float, float]]
+) -> PaperDetails:
+    """paper_details_json with page labels, a reference, BibTeX and an outline.
+
+    published: the publisher's BibTeX, "" for none. sizes: of the pages, () if unknown.
+    """
+    page_at, sections = paper.pages.page_at, paper.sections.headed
+    shown = {
+        "bibtex": bibtex(paper, published=published),
+        "reference": reference(paper, ()),
+        "outline": [With(section, title=section.plain, page=page_at(section.start)) for section in sections],
+        "sizes": sizes,
+    }
     zotero = open_pdf(paper.metadata.zotero.value)
     return PaperDetails.model_validate(details(paper, added, files, **shown, zotero=zotero))
 

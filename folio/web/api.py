@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
@@ -52,8 +53,11 @@ MAX_CONCURRENT_ANSWERS = 8
 # Deep searches may take minutes; with their own slots, they delay no other question.
 MAX_CONCURRENT_DEEP_ANSWERS = 4
 MAX_CONCURRENT_SEARCHES = 4  # at services on the internet
-# A hostile page can take minutes to render, so few requests may wait for pictures at once.
-MAX_CONCURRENT_PICTURES = 4
+# A hostile page can take minutes to render, so few requests may wait for pages at once.
+MAX_CONCURRENT_PAGES = 4
+_PAGE_CACHE = "private, max-age=600"
+PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
+T = TypeVar("T")
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
 _MAX_BODY = 10**7
 # By default FastAPI sends traces, error details included, to the address that the environment names.
@@ -320,7 +324,13 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
 
 def _file_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Papers"])
-    picture_slots = CapacityLimiter(MAX_CONCURRENT_PICTURES)
+    slots = CapacityLimiter(MAX_CONCURRENT_PAGES)
+
+    async def read_page(request: Request, read: Callable[..., T], *arguments: object) -> T:
+        async with slots:
+            if await request.is_disconnected():
+                raise RequestCancelled
+            return await to_thread.run_sync(read, *arguments)
 
     @routes.get(
         "/pdf/{paper}",
@@ -341,18 +351,34 @@ def _file_routes(service: Service) -> APIRouter:
     async def get_page_picture(
         request: Request,
         paper: Sha256,
-        page: Annotated[int, InPath(ge=1, le=10**6)],
+        page: PageNumber,
         quote: Annotated[list[Annotated[str, Query(max_length=20_000)]], Query(max_length=50)] = [],  # noqa: B006
+        dpi: Annotated[int, Query(ge=36, le=400)] = 150,
     ) -> Response:
         """A page as a PNG picture with the quotes marked in yellow. The header `Folio-Marked` has 1 for each quote that
-        was marked and 0 for each other."""
-        async with picture_slots:
-            if await request.is_disconnected():
-                raise RequestCancelled
-            picture = await to_thread.run_sync(service.picture, paper, page, quote)
+        was marked and 0 for each other. A very large page has fewer dots per inch than `dpi`."""
+        picture = await read_page(request, service.picture, paper, page, quote, dpi)
         marked = ",".join(str(int(is_highlighted)) for is_highlighted in picture.highlighted)
-        headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
+        headers = {"Folio-Marked": marked, "Cache-Control": _PAGE_CACHE}
         return Response(picture.png, media_type="image/png", headers=headers)
+
+    @routes.get(
+        "/papers/{paper}/pages/{page}/text",
+        response_model=schema.PageText,
+        responses={304: {"description": "It has not changed."}},
+    )
+    async def get_page_text(request: Request, paper: Sha256, page: PageNumber) -> Response:
+        """The text of a page, with the place of each word on its picture, its headings and its links. Has an `ETag`."""
+        text = await read_page(request, service.page_text, paper, page)
+        headers = {"ETag": f'"{sha256(text).hexdigest()[:32]}"', "Cache-Control": _PAGE_CACHE}
+        if headers["ETag"] == request.headers.get("If-None-Match"):
+            return Response(status_code=304, headers=headers)
+        return Response(text, media_type="application/json", headers=headers)
+
+    @routes.get("/papers/{paper}/find")
+    def find_in_paper(paper: Sha256, words: Annotated[str, Query(max_length=500)]) -> schema.PlacesJson:
+        """Where words stand in a paper, without regard to case, accents, ligatures, signs and line ends."""
+        return service.find(paper, words)
 
     return routes
 
