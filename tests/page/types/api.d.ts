@@ -1,5 +1,15 @@
 // Made by scripts/make_page_types.py.
 declare namespace Api {
+  interface AboutQuoteJson {
+    kind: "claim" | "method" | "result" | "limits";
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    section: string;
+    quote: string;
+  }
+
   interface AddedEvent {
     status: "added" | "replaced" | "unchanged" | "duplicate" | "failed" | "pruned";
     paper: PaperJson;
@@ -31,6 +41,10 @@ declare namespace Api {
 
   interface CancelledUploads {
     cancelled: number;
+  }
+
+  interface ChangedPapers {
+    changed: number;
   }
 
   interface ChatReply {
@@ -109,6 +123,12 @@ declare namespace Api {
 
   interface CitationsEvent {
     citations: (CitationJson)[];
+  }
+
+  interface CitingConversation {
+    id: string;
+    title: string;
+    updated: string;
   }
 
   interface ConfidenceJson {
@@ -254,6 +274,13 @@ declare namespace Api {
     papers?: (string)[];
   }
 
+  interface HeadingJson {
+    start: number;
+    end: number;
+    level: number;
+    title: string;
+  }
+
   interface Health {
     status: "ready" | "empty";
     store: StoreJson | null;
@@ -290,6 +317,18 @@ declare namespace Api {
     edges: (CitationEdge)[];
   }
 
+  interface LikePaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+  }
+
+  interface LinkJson {
+    box: [number, number, number, number];
+    page: number | null;
+    uri: string;
+  }
+
   interface ListFieldJson {
     origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
     sure: boolean;
@@ -315,6 +354,15 @@ declare namespace Api {
     problems: (string)[];
     notice: NoticeJson | null;
     match: PaperMatchJson | null;
+    read: string;
+    read_page: number;
+  }
+
+  interface ManyEdits {
+    papers: (string)[];
+    add_tags?: (string)[];
+    remove_tags?: (string)[];
+    edits?: PaperEdits;
   }
 
   interface NoticeJson {
@@ -324,6 +372,41 @@ declare namespace Api {
     source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
     mark: string;
     text: string;
+  }
+
+  interface OutlineJson {
+    title: string;
+    level: number;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    page: number;
+    start: number;
+    end: number;
+  }
+
+  interface PageText {
+    page: number;
+    label: string;
+    width: number;
+    height: number;
+    start: number;
+    end: number;
+    text: string;
+    words: ([number, number, number, number, number, number])[];
+    placed: boolean;
+    direction: "ltr" | "rtl";
+    headings: (HeadingJson)[];
+    paragraphs: ([number, number])[];
+    links: (LinkJson)[];
+  }
+
+  interface PaperAbout {
+    abstract: string;
+    quotes: (AboutQuoteJson)[];
+    references: (ReferenceJson)[];
+    cited_here_by: (LikePaperJson)[];
+    similar: (SimilarPaperJson)[];
+    conversations: (CitingConversation)[];
+    notes: number;
   }
 
   interface PaperCitations {
@@ -356,6 +439,8 @@ declare namespace Api {
     fields: FieldsJson;
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
+    outline: (OutlineJson)[];
+    sizes: ([number, number])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -438,6 +523,11 @@ declare namespace Api {
     given: string;
   }
 
+  interface PlacesJson {
+    count: number;
+    hits: ([number, number, number])[];
+  }
+
   interface ProgressEvent {
     stage: "reading" | "embedding";
     done: number;
@@ -461,9 +551,34 @@ declare namespace Api {
     notice: NoticeJson | null;
   }
 
+  interface ReadingRequest {
+    page: number;
+  }
+
+  interface ReferenceJson {
+    text: string;
+    paper: string;
+    title: string;
+    year: number | null;
+    start: number;
+    end: number;
+    page: number;
+  }
+
   interface RemovedJson {
     file: string;
     kept_at: string | null;
+  }
+
+  interface RemovedPaperJson {
+    paper: string;
+    title: string;
+    file: string;
+    removed: string;
+  }
+
+  interface RemovedPapers {
+    papers: (RemovedPaperJson)[];
   }
 
   interface RetriedUploads {
@@ -552,12 +667,23 @@ declare namespace Api {
     short: [number, number] | null;
   }
 
+  interface SimilarPaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+    score: number;
+  }
+
   interface StoreJson {
     folder: string;
     papers: number;
     chunks: number;
     bytes: number;
     generation: number;
+  }
+
+  interface SuggestedQuestions {
+    questions: (string)[];
   }
 
   interface TextFieldJson {
