@@ -1,35 +1,35 @@
 // The page as a whole: views, keys, theme, and the models in use.
 
 import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./ask/chat.js";
-import { setUpCitations } from "./library/citations.js";
-import { byId, el, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
+import { byId, el, fillTexts, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
 import { setUpFind } from "./find/find.js";
 import { refreshLibrary, setUpLibrary } from "./library/library.js";
-import { askOnly, setUpOptions } from "./ask/options.js";
+import { setUpOptions } from "./ask/options.js";
 import { enterPanel, leavePanel } from "./base/panels.js";
 import { goTo, place } from "./base/router.js";
 import { setUpSearch } from "./search/search.js";
-import { health, loadHealth } from "./base/state.js";
+import { health, loadHealth, setOptions } from "./base/state.js";
 import { loadConversations, markCurrent, setUpSide } from "./ask/conversations.js";
-import { setUpUploads } from "./library/uploads.js";
+import { setUpPaper } from "./paper/paper.js";
 import { closeViewer, isViewerOpen, setUpViewer } from "./reader/viewer.js";
-import { setUpWorks } from "./find/works.js";
+import { renderWork, setUpWorks } from "./find/works.js";
 
 const VIEWS = ["ask", "search", "library", "find"]; // by the digit that opens it with Alt
 const FIRST = { ask: "question", search: "query", library: "filter", find: "find-query" }; // what "/" focuses
-const NAMES = { search: "Search", library: "Library", find: "Find papers" };
+const NAMES = { search: "Search", library: "Library", find: "Find papers", paper: "Paper" };
+const SHOWN = [...VIEWS, "paper"];
 
-const getView = () => (VIEWS.includes(place.get().view) ? place.get().view : "ask");
+const getView = () => (SHOWN.includes(place.get().view) ? place.get().view : "ask");
 
 function route() {
   const view = getView();
-  for (const name of VIEWS) byId(`view-${name}`).hidden = name !== view;
+  for (const name of SHOWN) byId(`view-${name}`).hidden = name !== view;
   for (const link of document.querySelectorAll(".views a")) {
-    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
+    if (link.dataset.view === (view === "paper" ? "library" : view)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   if (view === "ask") showConversation(place.get().id || null).then(markCurrent);
-  else document.title = `${NAMES[view]} · Folio`;
+  else if (view !== "paper") document.title = `${NAMES[view]} · Folio`; // that is its title
   markCurrent();
 }
 
@@ -50,7 +50,7 @@ function handleKey(event) {
     const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
     if (typing || document.querySelector("dialog:modal")) return;
     event.preventDefault();
-    byId(FIRST[getView()]).focus();
+    byId(FIRST[getView()] ?? "main").focus();
   }
 }
 
@@ -128,9 +128,9 @@ function describeChosen({ models, better }) {
   return [el("p", {}, formatCommands(text))];
 }
 
-function ask(id) {
+function ask(...ids) {
   newConversation();
-  askOnly(id);
+  setOptions({ papers: ids });
 }
 
 const LOOK_MS = 30_000; // between two looks whether papers were added elsewhere
@@ -156,18 +156,18 @@ function setUpPopovers() {
   }
 }
 
+fillTexts(document);
 setUpViewer();
 setUpOptions();
 setUpChat();
 setUpSearch();
 setUpWorks({ ask, added: refreshLibrary });
 setUpFind();
-setUpCitations();
 setUpSide((id) => {
   if (id === getCurrentId()) newConversation();
 });
-setUpLibrary({ ask });
-setUpUploads({ show: () => show("library"), ask, added: refreshLibrary });
+setUpLibrary(byId("view-library"), { bar: byId("adding"), ask });
+setUpPaper(byId("view-paper"), { ask, renderWork });
 health.onChange(renderModels);
 byId("skip").onclick = () => byId("main").focus();
 document.addEventListener("keydown", handleKey);
@@ -186,4 +186,4 @@ loadHealth().catch((thrown) => {
 refreshLibrary();
 loadConversations();
 route();
-if (matchMedia("(hover: hover)").matches && getView() !== "library") byId(FIRST[getView()]).focus();
+if (matchMedia("(hover: hover)").matches && !["library", "paper"].includes(getView())) byId(FIRST[getView()]).focus();

@@ -150,6 +150,24 @@ export const getPaper = (id) => getJson(`/papers/${id}`);
 /** @param {string} id @param {Api.PaperEdits} edits @returns {Promise<Api.PaperDetails>} */
 export const editPaper = (id, edits) => getJson(`/papers/${id}`, sendJson("PATCH", edits));
 
+/** @param {string} id @param {AbortSignal} [signal] @returns {Promise<Api.PaperAbout>} */
+export const getAbout = (id, signal) => getJson(`/papers/${id}/about`, { signal });
+
+/** The same changes of several papers. @param {Api.ManyEdits} edits @returns {Promise<Api.ChangedPapers>} */
+export const editPapers = (edits) => getJson("/papers/edits", postJson(edits));
+
+/** @param {string} id @param {number} page */
+export const putReading = (id, page) => request(`/papers/${id}/reading`, sendJson("PUT", { page }));
+
+/** @returns {Promise<Api.RemovedPapers>} */
+export const listRemoved = () => getJson("/removed");
+
+/** @param {string} id @returns {Promise<Api.ListedPaperJson>} */
+export const restorePaper = (id) => getJson(`/removed/${id}/restore`, { method: "POST" });
+
+/** The first page as a picture. @param {string} id */
+export const pictureUrl = (id, page = 1) => `/papers/${id}/pages/${page}.png`;
+
 /** @param {string} id @returns {Promise<Api.RemovedJson>} */
 export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });
 
