@@ -82,6 +82,10 @@ declare namespace Api {
     count: number;
   }
 
+  interface ChosenNotes {
+    ids: (string)[];
+  }
+
   interface CitationEdge {
     citing: string;
     cited: string;
@@ -254,6 +258,13 @@ declare namespace Api {
     papers?: (string)[];
   }
 
+  interface HeadingJson {
+    start: number;
+    end: number;
+    level: number;
+    title: string;
+  }
+
   interface Health {
     status: "ready" | "empty";
     store: StoreJson | null;
@@ -290,6 +301,12 @@ declare namespace Api {
     edges: (CitationEdge)[];
   }
 
+  interface LinkJson {
+    box: [number, number, number, number];
+    page: number | null;
+    uri: string;
+  }
+
   interface ListFieldJson {
     origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
     sure: boolean;
@@ -317,6 +334,51 @@ declare namespace Api {
     match: PaperMatchJson | null;
   }
 
+  interface NewNote {
+    quotes: (SpanOfPaper | WordsOfPaper)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+  }
+
+  interface NoteEdits {
+    text?: string | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+  }
+
+  interface NoteJson {
+    id: string;
+    quotes: (NoteQuoteJson)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+    paper: string;
+    file: string;
+    title: string;
+    created: string;
+    updated: string;
+    zotero: string;
+  }
+
+  interface NoteList {
+    notes: (NoteJson)[];
+    count: number;
+  }
+
+  interface NoteQuoteJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    quote: string;
+    place: "here" | "moved" | "lost" | "removed";
+  }
+
   interface NoticeJson {
     kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
     date: string;
@@ -324,6 +386,31 @@ declare namespace Api {
     source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
     mark: string;
     text: string;
+  }
+
+  interface OutlineJson {
+    title: string;
+    level: number;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    page: number;
+    start: number;
+    end: number;
+  }
+
+  interface PageText {
+    page: number;
+    label: string;
+    width: number;
+    height: number;
+    start: number;
+    end: number;
+    text: string;
+    words: ([number, number, number, number, number, number])[];
+    placed: boolean;
+    direction: "ltr" | "rtl";
+    headings: (HeadingJson)[];
+    paragraphs: ([number, number])[];
+    links: (LinkJson)[];
   }
 
   interface PaperCitations {
@@ -356,6 +443,8 @@ declare namespace Api {
     fields: FieldsJson;
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
+    outline: (OutlineJson)[];
+    sizes: ([number, number])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -436,6 +525,11 @@ declare namespace Api {
   interface PersonJson_Output {
     family: string;
     given: string;
+  }
+
+  interface PlacesJson {
+    count: number;
+    hits: ([number, number, number])[];
   }
 
   interface ProgressEvent {
@@ -552,6 +646,12 @@ declare namespace Api {
     short: [number, number] | null;
   }
 
+  interface SpanOfPaper {
+    paper: string;
+    start: number;
+    end: number;
+  }
+
   interface StoreJson {
     folder: string;
     papers: number;
@@ -598,6 +698,12 @@ declare namespace Api {
     uploads: (UploadJson)[];
     active: boolean;
     notice: string;
+  }
+
+  interface WordsOfPaper {
+    paper: string;
+    quote: string;
+    page: number | null;
   }
 
   interface WorkJson {
