@@ -2,6 +2,7 @@
 
 import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./ask/chat.js";
 import { byId, el, fillTexts, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
+import { followEvents, onEvent } from "./base/events.js";
 import { setUpFind } from "./find/find.js";
 import { refreshLibrary, setUpLibrary } from "./library/library.js";
 import { setUpOptions } from "./ask/options.js";
@@ -145,16 +146,33 @@ function askAbout({ paper, text }, question) {
   else field.focus();
 }
 
-const LOOK_MS = 30_000; // between two looks whether papers were added elsewhere
+const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in a second
 
-/** Shows changes by the terminal or another tab: soon, and when a person returns to the page. */
-function watchPapers() {
-  const look = async () => {
-    if (!document.hidden && (await refreshLibrary({ ifChanged: true }))) await loadHealth().catch(() => {});
+/** Calls a function now, or later so that it is not called more often than this. @param {() => void} run */
+function atMostEvery(ms, run) {
+  let timer = 0;
+  let isWanted = false;
+  return function call() {
+    isWanted = true;
+    if (timer) return;
+    isWanted = false;
+    run();
+    timer = setTimeout(() => {
+      timer = 0;
+      if (isWanted) call();
+    }, ms);
   };
-  setInterval(look, LOOK_MS);
-  addEventListener("focus", look);
-  document.addEventListener("visibilitychange", look);
+}
+
+/** Shows what this page, another tab or a terminal changes. */
+function followChanges() {
+  const load = atMostEvery(LOAD_MS, () => {
+    refreshLibrary({ ifChanged: true });
+    loadHealth().catch(() => {});
+  });
+  for (const kind of ["hello", "papers", "failures"]) onEvent(kind, load);
+  for (const kind of ["hello", "conversations"]) onEvent(kind, loadConversations);
+  followEvents();
 }
 
 /** On a narrow screen, Back closes the panel that covers the page. */
@@ -190,7 +208,7 @@ place.onChange(() => {
 });
 setUpTheme();
 setUpPopovers();
-watchPapers();
+followChanges();
 loadHealth().catch((thrown) => {
   byId("foot-line").textContent = "Folio is not responding";
   showStartError(thrown);

@@ -207,9 +207,6 @@ export function sendUpload(file, onSent, signal) {
 /** @returns {Promise<Api.UploadsJson>} */
 export const listUploads = () => getJson("/uploads");
 
-/** @param {AbortSignal} signal */
-export const followUploads = (signal) => streamEvents("/uploads/events", { signal });
-
 /** @param {string} id */
 export const cancelUpload = (id) => request(`/uploads/${id}`, { method: "DELETE" });
 export const cancelUploads = () => request("/uploads", { method: "DELETE" });
