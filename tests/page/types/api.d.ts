@@ -1,5 +1,15 @@
 // Made by scripts/make_page_types.py.
 declare namespace Api {
+  interface AboutQuoteJson {
+    kind: "claim" | "method" | "result" | "limits";
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    section: string;
+    quote: string;
+  }
+
   interface AddedEvent {
     status: "added" | "replaced" | "unchanged" | "duplicate" | "failed" | "pruned";
     paper: PaperJson;
@@ -31,6 +41,10 @@ declare namespace Api {
 
   interface CancelledUploads {
     cancelled: number;
+  }
+
+  interface ChangedPapers {
+    changed: number;
   }
 
   interface ChatReply {
@@ -121,6 +135,12 @@ declare namespace Api {
 
   interface CitationsEvent {
     citations: (CitationJson)[];
+  }
+
+  interface CitingConversation {
+    id: string;
+    title: string;
+    updated: string;
   }
 
   interface ConfidenceJson {
@@ -330,6 +350,12 @@ declare namespace Api {
     edges: (CitationEdge)[];
   }
 
+  interface LikePaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+  }
+
   interface LinkJson {
     box: [number, number, number, number];
     page: number | null;
@@ -361,6 +387,15 @@ declare namespace Api {
     problems: (string)[];
     notice: NoticeJson | null;
     match: PaperMatchJson | null;
+    read: string;
+    read_page: number;
+  }
+
+  interface ManyEdits {
+    papers: (string)[];
+    add_tags?: (string)[];
+    remove_tags?: (string)[];
+    edits?: PaperEdits;
   }
 
   interface NewNote {
@@ -443,6 +478,16 @@ declare namespace Api {
     headings: (HeadingJson)[];
     paragraphs: ((number)[])[];
     links: (LinkJson)[];
+  }
+
+  interface PaperAbout {
+    abstract: string;
+    quotes: (AboutQuoteJson)[];
+    references: (ReferenceJson)[];
+    cited_here_by: (LikePaperJson)[];
+    similar: (SimilarPaperJson)[];
+    conversations: (CitingConversation)[];
+    notes: number;
   }
 
   interface PaperCitations {
@@ -595,9 +640,34 @@ declare namespace Api {
     notice: NoticeJson | null;
   }
 
+  interface ReadingRequest {
+    page: number;
+  }
+
+  interface ReferenceJson {
+    text: string;
+    paper: string;
+    title: string;
+    year: number | null;
+    start: number;
+    end: number;
+    page: number;
+  }
+
   interface RemovedJson {
     file: string;
     kept_at: string | null;
+  }
+
+  interface RemovedPaperJson {
+    paper: string;
+    title: string;
+    file: string;
+    removed: string;
+  }
+
+  interface RemovedPapers {
+    papers: (RemovedPaperJson)[];
   }
 
   interface RetriedUploads {
@@ -701,6 +771,13 @@ declare namespace Api {
     short: [number, number] | null;
   }
 
+  interface SimilarPaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+    score: number;
+  }
+
   interface SpanOfPaper {
     paper: string;
     start: number;
@@ -713,6 +790,10 @@ declare namespace Api {
     chunks: number;
     bytes: number;
     generation: number;
+  }
+
+  interface SuggestedQuestions {
+    questions: (string)[];
   }
 
   interface TextFieldJson {
