@@ -11,7 +11,7 @@ import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPag
 import { makePageOpener, renderLeftOut, renderLegend, renderNotice, renderShort } from "./statement.js";
 import { renderStatement, standsIn } from "./statement.js";
 import { checkZoteroLink, joinLines, shorten } from "../base/text.js";
-import { moveOpener, openHit } from "../reader/reader.js";
+import { moveOpener, openHit, prefetch } from "../reader/reader.js";
 
 const CLOSEST = 4; // passages shown with a refusal
 const CLOSEST_PASSAGES = "Closest passages"; // the headings of folio/answer_types.py
@@ -127,6 +127,7 @@ export class Turn {
   /** Shows the rest of a reply. whole: also its sentences, which were not streamed. open: unfolds the sources. */
   finish(reply, { whole = false, open = true } = {}) {
     this.reply = reply;
+    prefetch(reply.citations);
     if (whole) for (const sentence of reply.sentences) this.addSentence(sentence);
     this.showWarnings(reply.warnings);
     this.status.hidden = true;
