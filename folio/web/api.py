@@ -20,6 +20,8 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES as ALREADY_COMPRESSED
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
@@ -30,9 +32,10 @@ from folio.bibliography.notes import markdown, word_document
 from folio.papers.model import Paper
 from folio.schema import notes as note_schema
 from folio.schema import web as schema
-from folio.schema.papers import SHA256, Sha256
+from folio.schema.papers import SHA256, ListedPaperJson, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
+from folio.web.events import Broadcast
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
@@ -56,13 +59,15 @@ MAX_CONCURRENT_ANSWERS = 8
 # Deep searches may take minutes; with their own slots, they delay no other question.
 MAX_CONCURRENT_DEEP_ANSWERS = 4
 MAX_CONCURRENT_SEARCHES = 4  # at services on the internet
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_NoteExport = Literal["md", "docx", "bib"]
 # A hostile page can take minutes to render, so few requests may wait for pages at once.
 MAX_CONCURRENT_PAGES = 4
+# Only JSON is compressed: events must not wait, and the page's files come from this computer or are cached.
+_NOT_JSON = ("text/*", "image/*", "application/pdf", "application/octet-stream")
 _PAGE_CACHE = "private, max-age=600"
 PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
 T = TypeVar("T")
-WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_NoteExport = Literal["md", "docx", "bib"]
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
 _MAX_BODY = 10**7
 # By default FastAPI sends traces, error details included, to the address that the environment names.
@@ -78,11 +83,13 @@ _NO_TELEMETRY: TelemetryConfig = {
 def make_web(app: App, rules: AccessRules, online: Online | None = None) -> FastAPI:
     """The API and the page for one store, behind the request guard. online: services on the internet, if allowed."""
     service, threads = Service(app, online), RequestThreads()
+    broadcast = Broadcast(service.watch())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
+        await broadcast.close()
         await threads.shut_down()
         await to_thread.run_sync(service.close)
 
@@ -106,11 +113,15 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _note_routes(app),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
+        _event_routes(broadcast),
     ):
         web.include_router(routes)
     _add_page(web)
     max_upload = app.limits(1).max_file_mb * 10**6
     limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
+    web.add_middleware(
+        GZipMiddleware, minimum_size=1000, compresslevel=6, exclude_content_types=(*ALREADY_COMPRESSED, *_NOT_JSON)
+    )
     web.add_middleware(RequestGuard, rules=rules, limit=lambda path: limits.get(path, _MAX_BODY))
     return web
 
@@ -164,16 +175,23 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
         """Answer a message as server-sent events: `retrieved`, each `sentence`, `citations`, then `done` with the whole
         reply; or `error`. `thinking`: the model thinks before it writes. `checking`: the number of statements waiting
         for the verifier. With the mode "deep", the steps of the search come first: `papers`, each `evidence`,
-        `search_again`, `search_ended`."""
+        `search_again`, `search_ended`. If the client disconnects, the sentences sent until then are stored as the
+        answer; without one, nothing is."""
         await to_thread.run_sync(service.questions.require_answerable, question)
         stream = EventStream(threads)
 
         def answer() -> None:
-            reply = service.questions.ask(question, stream)
+            reply = service.questions.ask(question, stream, keeps_stopped=True)
             stream.send("citations", schema.CitationsEvent(citations=reply.citations))
             stream.send("done", reply)
 
         return finishing_response(stream.run(answer, slots[question.mode]))
+
+    @routes.get("/examples")
+    def list_examples() -> schema.SuggestedQuestions:
+        """A few questions that the library answers, each about another paper; none if there are no good ones. The
+        search for them takes limited time: after an empty reply, another request goes on."""
+        return schema.SuggestedQuestions(questions=service.suggestions.examples())
 
     @routes.post("/feedback", status_code=204)
     def record_feedback(request: schema.FeedbackRequest) -> None:
@@ -187,28 +205,48 @@ def _conversation_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Conversations"])
 
     @routes.get("/conversations")
-    def list_conversations() -> schema.ConversationList:
-        """All conversations, latest first."""
-        return service.conversations()
+    def list_conversations(query: Annotated[str, Query(max_length=500)] = "") -> schema.ConversationList:
+        """All conversations, or those whose title, questions and answers have all words of the query: pinned ones
+        first, then the latest first."""
+        return service.conversations(query)
 
     @routes.get("/conversations/{conversation}")
-    def get_conversation(conversation: schema.ConversationId) -> schema.Conversation:
-        """A conversation with its answers."""
-        return service.conversation(conversation)
+    def get_conversation(
+        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+    ) -> schema.Conversation:
+        """A conversation with its answers: the path to the latest turn; with `turn`, the path through that turn, to
+        the latest one that follows it."""
+        return service.conversation(conversation, turn)
+
+    @routes.patch("/conversations/{conversation}")
+    def change_conversation(
+        conversation: schema.ConversationId, changes: schema.ConversationChanges
+    ) -> schema.ConversationSummary:
+        """Rename or pin a conversation."""
+        return service.change_conversation(conversation, changes)
 
     @routes.delete("/conversations/{conversation}", status_code=204)
     def delete_conversation(conversation: schema.ConversationId) -> None:
         """Delete a conversation, and its questions from the log."""
         service.delete_conversation(conversation)
 
+    @routes.get("/conversations/{conversation}/turns/{turn}/followups")
+    def list_followups(
+        conversation: schema.ConversationId, turn: Annotated[int, InPath(ge=1, le=1_000_000)]
+    ) -> schema.SuggestedQuestions:
+        """At most three questions that the papers cited by an answer answer from other passages."""
+        return schema.SuggestedQuestions(questions=service.suggestions.followups(conversation, turn))
+
     @routes.get(
         "/conversations/{conversation}/markdown",
         response_class=PlainTextResponse,
         responses=_content("text/markdown", "The Markdown file."),
     )
-    def export_conversation(conversation: schema.ConversationId) -> Response:
-        """Export a conversation as Markdown, with its citations."""
-        text, name = service.markdown(conversation)
+    def export_conversation(
+        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+    ) -> Response:
+        """Export a conversation as Markdown, with its citations. turn: see `GET /conversations/{conversation}`."""
+        text, name = service.markdown(conversation, turn)
         return _download(text, "text/markdown", name)
 
     @routes.get(
@@ -217,10 +255,13 @@ def _conversation_routes(service: Service) -> APIRouter:
         responses=_content("text/plain", "The HTML of the note, as text."),
     )
     def export_zotero_note(
-        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+        conversation: schema.ConversationId,
+        turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+        through: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     ) -> Response:
-        """A conversation, or one answer of it, as the HTML of a Zotero note with links to the cited pages."""
-        return PlainTextResponse(service.zotero_note(conversation, turn))
+        """A conversation, or one answer (`turn`), as the HTML of a Zotero note with links to the cited pages. through:
+        as `turn` of `GET /conversations/{conversation}`."""
+        return PlainTextResponse(service.zotero_note(conversation, turn, through))
 
     return routes
 
@@ -281,7 +322,37 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
         removed = service.paper_files.remove(paper)
         return schema.RemovedJson(file=removed.file, kept_at=removed.kept_at)
 
+    _add_library_routes(routes, service)
     return routes
+
+
+def _add_library_routes(routes: APIRouter, service: Service) -> None:
+    @routes.post("/papers/edits")
+    def edit_papers(request: schema.ManyEdits) -> schema.ChangedPapers:
+        """Change the tags and fields of several papers: of all, or after an error of none. The fields `edits` are those
+        of `PATCH /papers/{paper}`."""
+        return schema.ChangedPapers(changed=service.edit_many(request))
+
+    @routes.get("/papers/{paper}/about")
+    def get_about(paper: Sha256) -> schema.PaperAbout:
+        """What a paper is about, in its own words; its references as its own pages list them, with the papers of the
+        library that they cite; the papers that cite it, similar papers, and the conversations that cite it."""
+        return service.paper_pages.about(paper)
+
+    @routes.put("/papers/{paper}/reading", status_code=204)
+    def record_reading(paper: Sha256, request: schema.ReadingRequest) -> None:
+        """Record that a paper is open in the reader, and at which page."""
+        service.record_reading(paper, request.page)
+
+    @routes.get("/removed")
+    def list_removed() -> schema.RemovedPapers:
+        """The papers that were removed in the last day, which can be brought back."""
+        return service.removed()
+
+    @routes.post("/removed/{paper}/restore")
+    def restore_paper(paper: Sha256) -> ListedPaperJson:
+        """Bring a removed paper back: its file moves back and is read again. Its edits, tags and notes were kept."""
+        return service.restore(paper)
 
 
 def _file_routes(service: Service) -> APIRouter:
@@ -573,6 +644,19 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
     def retry_upload(upload: schema.UploadId) -> schema.UploadJson:
         """Queue a failed file again."""
         return queue.retry(upload)
+
+    return routes
+
+
+def _event_routes(broadcast: Broadcast) -> APIRouter:
+    routes = APIRouter(tags=["Events"])
+    kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations")
+
+    @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
+    async def follow_events() -> EventSourceResponse:
+        """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
+        `failures`, `uploads`, `notes` and `conversations`. After another `hello`, load everything again."""
+        return EventSourceResponse(broadcast.listen())
 
     return routes
 

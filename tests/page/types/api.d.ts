@@ -1,5 +1,15 @@
 // Made by scripts/make_page_types.py.
 declare namespace Api {
+  interface AboutQuoteJson {
+    kind: "claim" | "method" | "result" | "limits";
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    section: string;
+    quote: string;
+  }
+
   interface AddedEvent {
     status: "added" | "replaced" | "unchanged" | "duplicate" | "failed" | "pruned";
     paper: PaperJson;
@@ -33,6 +43,10 @@ declare namespace Api {
     cancelled: number;
   }
 
+  interface ChangedPapers {
+    changed: number;
+  }
+
   interface ChatReply {
     standalone_question: string;
     style: "plain" | "report";
@@ -54,9 +68,13 @@ declare namespace Api {
     conversation: string;
     turn: number;
     scope: ScopeJson;
+    selection: SelectionJson | null;
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
+    parent: number;
+    branches: (number)[];
+    stopped: boolean;
   }
 
   interface ChatRequest {
@@ -70,8 +88,11 @@ declare namespace Api {
     papers?: (string)[];
     message: string;
     conversation?: string | null;
+    after?: number | null;
+    replaces?: number | null;
     listed?: boolean;
     top_k?: number | null;
+    selection?: SelectionRequest | null;
     use_reranker?: boolean;
     model?: string | null;
     style?: "plain" | "report";
@@ -102,6 +123,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -115,6 +137,12 @@ declare namespace Api {
     citations: (CitationJson)[];
   }
 
+  interface CitingConversation {
+    id: string;
+    title: string;
+    updated: string;
+  }
+
   interface ConfidenceJson {
     value: number;
     level: "medium" | "low";
@@ -124,7 +152,13 @@ declare namespace Api {
     id: string;
     title: string;
     updated: string;
+    pinned: boolean;
     turns: (ChatReply)[];
+  }
+
+  interface ConversationChanges {
+    title: string | null;
+    pinned: boolean | null;
   }
 
   interface ConversationList {
@@ -136,6 +170,12 @@ declare namespace Api {
     title: string;
     updated: string;
     turns: number;
+    pinned: boolean;
+  }
+
+  interface ConversationsEvent {
+    changed: (string)[];
+    deleted: (string)[];
   }
 
   interface DifferenceJson {
@@ -181,6 +221,9 @@ declare namespace Api {
     file: string;
     error: string;
     remedy: string;
+  }
+
+  interface FailuresEvent {
   }
 
   interface FeedbackRequest {
@@ -272,10 +315,15 @@ declare namespace Api {
     models: Record<string, string>;
     better: (string)[];
     chat_models: (string)[];
+    model: string;
     logged: boolean;
     online: boolean;
     network: string;
     max_file_mb: number;
+  }
+
+  interface HelloEvent {
+    generation: number;
   }
 
   interface HitJson {
@@ -288,6 +336,7 @@ declare namespace Api {
     bm25: number | null;
     text: string;
     page_breaks: (number)[];
+    span: [number, number] | null;
     section: string;
     notice: NoticeJson | null;
   }
@@ -299,6 +348,12 @@ declare namespace Api {
 
   interface LibraryCitations {
     edges: (CitationEdge)[];
+  }
+
+  interface LikePaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
   }
 
   interface LinkJson {
@@ -332,6 +387,15 @@ declare namespace Api {
     problems: (string)[];
     notice: NoticeJson | null;
     match: PaperMatchJson | null;
+    read: string;
+    read_page: number;
+  }
+
+  interface ManyEdits {
+    papers: (string)[];
+    add_tags?: (string)[];
+    remove_tags?: (string)[];
+    edits?: PaperEdits;
   }
 
   interface NewNote {
@@ -379,6 +443,9 @@ declare namespace Api {
     place: "here" | "moved" | "lost" | "removed";
   }
 
+  interface NotesEvent {
+  }
+
   interface NoticeJson {
     kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
     date: string;
@@ -405,12 +472,22 @@ declare namespace Api {
     start: number;
     end: number;
     text: string;
-    words: ([number, number, number, number, number, number])[];
+    words: ((number)[])[];
     placed: boolean;
     direction: "ltr" | "rtl";
     headings: (HeadingJson)[];
-    paragraphs: ([number, number])[];
+    paragraphs: ((number)[])[];
     links: (LinkJson)[];
+  }
+
+  interface PaperAbout {
+    abstract: string;
+    quotes: (AboutQuoteJson)[];
+    references: (ReferenceJson)[];
+    cited_here_by: (LikePaperJson)[];
+    similar: (SimilarPaperJson)[];
+    conversations: (CitingConversation)[];
+    notes: number;
   }
 
   interface PaperCitations {
@@ -444,7 +521,7 @@ declare namespace Api {
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
     outline: (OutlineJson)[];
-    sizes: ([number, number])[];
+    sizes: ((number)[])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -511,6 +588,13 @@ declare namespace Api {
     section: string;
   }
 
+  interface PapersEvent {
+    added: (string)[];
+    changed: (string)[];
+    removed: (string)[];
+    generation: number;
+  }
+
   interface PapersEventJson {
     event: "papers";
     query: string;
@@ -529,7 +613,7 @@ declare namespace Api {
 
   interface PlacesJson {
     count: number;
-    hits: ([number, number, number])[];
+    hits: ((number)[])[];
   }
 
   interface ProgressEvent {
@@ -549,15 +633,41 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
     notice: NoticeJson | null;
   }
 
+  interface ReadingRequest {
+    page: number;
+  }
+
+  interface ReferenceJson {
+    text: string;
+    paper: string;
+    title: string;
+    year: number | null;
+    start: number;
+    end: number;
+    page: number;
+  }
+
   interface RemovedJson {
     file: string;
     kept_at: string | null;
+  }
+
+  interface RemovedPaperJson {
+    paper: string;
+    title: string;
+    file: string;
+    removed: string;
+  }
+
+  interface RemovedPapers {
+    papers: (RemovedPaperJson)[];
   }
 
   interface RetriedUploads {
@@ -634,6 +744,21 @@ declare namespace Api {
     pages: [number, number];
   }
 
+  interface SelectionJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    text: string;
+  }
+
+  interface SelectionRequest {
+    paper: string;
+    start: number;
+    end: number;
+    everywhere?: boolean;
+  }
+
   interface SentenceJson {
     text: string;
     section: string;
@@ -644,6 +769,13 @@ declare namespace Api {
     instead_of: string;
     marks: ([number, number])[];
     short: [number, number] | null;
+  }
+
+  interface SimilarPaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+    score: number;
   }
 
   interface SpanOfPaper {
@@ -658,6 +790,10 @@ declare namespace Api {
     chunks: number;
     bytes: number;
     generation: number;
+  }
+
+  interface SuggestedQuestions {
+    questions: (string)[];
   }
 
   interface TextFieldJson {
@@ -692,6 +828,12 @@ declare namespace Api {
     notes: (string)[];
     error: string;
     remedy: string;
+  }
+
+  interface UploadsEvent {
+    waiting: number;
+    running: number;
+    done: number;
   }
 
   interface UploadsJson {
