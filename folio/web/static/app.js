@@ -10,9 +10,10 @@ import { enterPanel, leavePanel } from "./base/panels.js";
 import { goTo, place } from "./base/router.js";
 import { setUpSearch } from "./search/search.js";
 import { health, loadHealth } from "./base/state.js";
+import { joinLines } from "./base/text.js";
 import { loadConversations, markCurrent, setUpSide } from "./ask/conversations.js";
 import { setUpUploads } from "./library/uploads.js";
-import { closeViewer, isViewerOpen, setUpViewer } from "./reader/viewer.js";
+import { closeReader, isReaderOpen, setUpReader } from "./reader/reader.js";
 import { setUpWorks } from "./find/works.js";
 
 const VIEWS = ["ask", "search", "library", "find"]; // by the digit that opens it with Alt
@@ -28,7 +29,7 @@ function route() {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (view === "ask") showConversation(place.get().id || null).then(markCurrent);
+  if (view === "ask") showConversation((place.get().view === "ask" && place.get().id) || null).then(markCurrent);
   else document.title = `${NAMES[view]} · Folio`;
   markCurrent();
 }
@@ -38,9 +39,9 @@ function show(view) {
 }
 
 function handleKey(event) {
-  if (event.key === "Escape" && isViewerOpen() && !document.querySelector("dialog:modal, :popover-open")) {
+  if (event.key === "Escape" && isReaderOpen() && !document.querySelector("dialog:modal, :popover-open")) {
     event.preventDefault();
-    closeViewer();
+    closeReader();
   } else if (event.altKey && /^Digit[1234]$/.test(event.code)) {
     event.preventDefault();
     const view = VIEWS[event.code.at(-1) - 1];
@@ -133,6 +134,17 @@ function ask(id) {
   askOnly(id);
 }
 
+/** Asks about words that were selected in the reader. @param {{paper: string, text: string}} selected */
+function askAbout({ paper, text }, question) {
+  show("ask");
+  askOnly(paper);
+  const field = byId("question");
+  field.value = [question, `“${joinLines(text)}”`].filter(Boolean).join(" ");
+  field.dispatchEvent(new Event("input"));
+  if (question) byId("composer").requestSubmit();
+  else field.focus();
+}
+
 const LOOK_MS = 30_000; // between two looks whether papers were added elsewhere
 
 /** Shows changes by the terminal or another tab: soon, and when a person returns to the page. */
@@ -156,7 +168,7 @@ function setUpPopovers() {
   }
 }
 
-setUpViewer();
+setUpReader({ ask: askAbout });
 setUpOptions();
 setUpChat();
 setUpSearch();

@@ -11,7 +11,7 @@ import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPag
 import { makePageOpener, renderLeftOut, renderLegend, renderNotice, renderShort } from "./statement.js";
 import { renderStatement, standsIn } from "./statement.js";
 import { checkZoteroLink, joinLines, shorten } from "../base/text.js";
-import { openPassage, replaceOpener } from "../reader/viewer.js";
+import { moveOpener, openHit, prefetch } from "../reader/reader.js";
 
 const CLOSEST = 4; // passages shown with a refusal
 const CLOSEST_PASSAGES = "Closest passages"; // the headings of folio/answer_types.py
@@ -130,6 +130,7 @@ export class Turn {
   /** Shows the rest of a reply. whole: also its sentences, which were not streamed. open: unfolds the sources. */
   finish(reply, { whole = false, open = true } = {}) {
     this.reply = reply;
+    prefetch(reply.citations);
     if (whole) for (const sentence of reply.sentences) this.addSentence(sentence);
     this.showWarnings(reply.warnings);
     this.status.hidden = true;
@@ -169,7 +170,7 @@ export class Turn {
     if (before.length !== after.length) return;
     before.forEach((node, at) => {
       if (node.tagName === "DETAILS") after[at].open = node.open;
-      else replaceOpener(node, after[at]);
+      else moveOpener(node, after[at]);
     });
     after[focused]?.focus({ preventScroll: true });
   }
@@ -214,7 +215,7 @@ function renderRefusal(reply, onAskAll) {
   box.append(el("p", {}, "No passage answers this well enough to be quoted. These come closest:"));
   const list = el("ol", { class: "closest" });
   for (const hit of reply.hits.slice(0, CLOSEST)) {
-    const open = (event) => openPassage(hit, event.currentTarget);
+    const open = (event) => openHit(hit, event.currentTarget);
     list.append(
       el(
         "li",

@@ -3,7 +3,7 @@
 import { el, formatCount, formatPages, hideVisually, isolate, keepTogether, makeButton } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
 import { joinLines, REWORDED_SIGN, shortenAtWord } from "../base/text.js";
-import { openPage, openPassage } from "../reader/viewer.js";
+import { openAt, openHit } from "../reader/reader.js";
 
 const RELEVANT = 5; // of 10: a passage with this score counts as evidence, as in folio/deep/types.py
 const LONGEST = 300; // characters of a query, a summary or a passage
@@ -150,7 +150,7 @@ class Passages {
 
 function renderPassage(event, score) {
   const { relevance, summary, text, pages } = event;
-  const open = (pressed) => openPassage(event, pressed.currentTarget);
+  const open = (pressed) => openHit(event, pressed.currentTarget);
   const shown = relevance === null ? "no score" : `${relevance}/10`;
   const sign = [el("span", { "aria-hidden": "true" }, REWORDED_SIGN, " "), hideVisually("Model's summary: ")];
   const summed = summary
@@ -165,7 +165,7 @@ function renderPassage(event, score) {
 }
 
 function makePaperOpener(paper) {
-  const open = (event) => openPage({ ...paper, page: 1, from: event.currentTarget });
+  const open = (event) => openAt({ ...paper, page: 1, opener: event.currentTarget });
   return makeButton("source", open, isolate(getTitle(paper)));
 }
 

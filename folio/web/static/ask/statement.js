@@ -4,7 +4,7 @@ import { el, formatCount, formatPage, hideVisually, isolate, keepTogether, makeB
 import { getTitle } from "../base/state.js";
 import { formatMark, joinLines, joinSentence, REWORDED_SIGN, shortenAtWord, splitMark } from "../base/text.js";
 import { splitMarked, splitStatement, withoutCitations } from "../base/text.js";
-import { openPage } from "../reader/viewer.js";
+import { openAt } from "../reader/reader.js";
 
 const LONGEST_QUOTE = 240; // characters of the quote beneath a reworded statement; the sources have it whole
 const IN_PLACE = "In place of a statement that the papers do not support:";
@@ -21,25 +21,26 @@ export function groupByPage(citations) {
     if (!pages.has(key)) pages.set(key, { ...cited, quotes: [], sections: [] });
     const { quotes, sections } = pages.get(key);
     if (cited.section && !sections.includes(cited.section)) sections.push(cited.section);
-    if (!quotes.some((quote) => quote.text === cited.quote)) quotes.push({ text: cited.quote, support: cited.support });
+    if (!quotes.some((quote) => quote.text === cited.quote)) {
+      quotes.push({ text: cited.quote, support: cited.support, span: cited.span });
+    }
   }
   const grouped = [...pages.values()];
   for (const cited of grouped) cited.marks = collectMarks(grouped.filter(({ paper }) => paper === cited.paper));
   return grouped;
 }
 
-/** The marks on each page of a paper: a statement may be quoted from several pages. */
-const collectMarks = (pages) => new Map(pages.map(({ page, quotes }) => [page, quotes.map(({ text }) => text)]));
+/** The quotes on all pages of a paper, as the reader marks them: a statement may be quoted from several pages. */
+const collectMarks = (pages) => pages.flatMap(({ page, quotes }) => quotes.map((quote) => toMark(page, quote)));
 
-export const makePageOpener = (cited) => (event) =>
-  openPage({
-    paper: cited.paper,
-    page: cited.page,
-    title: cited.title,
-    file: cited.file,
-    marks: cited.marks,
-    from: event.currentTarget,
-  });
+const toMark = (page, { text, span }) => ({ page, from: span?.[0] ?? null, to: span?.[1] ?? null, quote: text });
+
+export const makePageOpener = (cited) => (event) => {
+  const { paper, page, title, file, quotes } = cited;
+  const mark = quotes.length ? toMark(page, quotes[0]) : { page };
+  const marks = cited.marks.filter((other) => other.page !== page || other.quote !== mark.quote);
+  openAt({ paper, title, file, ...mark, marks, opener: event.currentTarget });
+};
 
 /** "Ongaro 2014, RETRACTED, p. 6" as a button. CSS shortens a long name, but neither the mark nor the page. */
 export function renderChip(cited, kind = "") {

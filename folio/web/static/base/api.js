@@ -222,13 +222,28 @@ export const getCitations = (id, signal) => getJson(`/papers/${id}/citations`, {
 /** @param {string} id @param {AbortSignal} signal @returns {Promise<Api.PaperCitations>} */
 export const lookUpCitations = (id, signal) => getJson(`/papers/${id}/citations`, { method: "POST", signal });
 
-/**
- * A page as a picture, and for each quote whether it is marked.
- * @param {string} id @param {number} page @param {string[]} quotes @param {AbortSignal} signal
- */
-export async function getPicture(id, page, quotes, signal) {
-  const query = new URLSearchParams(quotes.map((quote) => ["quote", quote]));
-  const response = await request(`/papers/${id}/pages/${page}.png${quotes.length ? `?${query}` : ""}`, { signal });
-  const marked = (response.headers.get("Folio-Marked") ?? "").split(",").map((flag) => flag.trim() === "1");
-  return { blob: await response.blob(), marked: quotes.map((_, index) => marked[index] ?? false) };
-}
+/** @param {string} id @param {number} page @param {AbortSignal} [signal] @returns {Promise<Api.PageText>} */
+export const getPageText = (id, page, signal) => getJson(`/papers/${id}/pages/${page}/text`, { signal });
+
+/** A page as a picture. @param {string} id @param {number} page @param {number} dpi @param {AbortSignal} [signal] */
+export const getPagePicture = async (id, page, dpi, signal) =>
+  (await request(`/papers/${id}/pages/${page}.png?${new URLSearchParams({ dpi: String(dpi) })}`, { signal })).blob();
+
+/** @param {string} id @param {string} words @param {AbortSignal} signal @returns {Promise<Api.PlacesJson>} */
+export const findInPaper = (id, words, signal) =>
+  getJson(`/papers/${id}/find?${new URLSearchParams({ words })}`, { signal });
+
+/** Keeps which page of a paper was read last. @param {string} id @param {number} page */
+export const recordReading = (id, page) => request(`/papers/${id}/reading`, sendJson("PUT", { page }));
+
+/** The notes on a paper. @param {string} paper @returns {Promise<Api.NoteList>} */
+export const listNotes = (paper) => getJson(`/notes?${new URLSearchParams({ paper })}`, { cache: "no-store" });
+
+/** @param {Partial<Api.NewNote>} note @returns {Promise<Api.NoteJson>} */
+export const addNote = (note) => getJson("/notes", postJson(note));
+
+/** @param {string} id @param {Api.NoteEdits} edits @returns {Promise<Api.NoteJson>} */
+export const editNote = (id, edits) => getJson(`/notes/${id}`, sendJson("PATCH", edits));
+
+/** @param {string} id */
+export const deleteNote = (id) => request(`/notes/${id}`, { method: "DELETE" });

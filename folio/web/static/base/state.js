@@ -24,6 +24,11 @@ const EMPTY = { papers: new Map(), failures: [], collections: new Set(), tags: n
 /** @type {Value<Library>} */
 export const library = new Value(EMPTY);
 
+/** @typedef {{paper: string, start: number, end: number, page: number, text: string}} Selection words of a paper */
+
+/** What is selected in the reader. @type {Value<Selection | null>} */
+export const selection = new Value(/** @type {Selection | null} */ (null));
+
 export const EVERYTHING = Object.freeze({ papers: [], filters: {} });
 
 /** @type {Value<Options>} */

@@ -7,7 +7,7 @@ import { isolate, makeButton, makeIcon, renderMessage, renderProblem, showToast 
 import { editPaper, setUpEdit } from "./edit.js";
 import { getTitle, isIn, library, loadHealth, loadPapers } from "../base/state.js";
 import { renderNotice } from "../ask/statement.js";
-import { openPage } from "../reader/viewer.js";
+import { openAt } from "../reader/reader.js";
 
 let askOnly = () => {};
 let related = []; // papers found by what is typed, best first
@@ -137,7 +137,7 @@ function describeMatch({ words, pages, section }) {
 /** match: why it was found; left out for a paper that contains what is typed. */
 function renderPaper(paper, match = null) {
   const { id, title, file, authors, venue, problems } = paper;
-  const open = (event) => openPage({ paper: id, page: 1, title, file, from: event.currentTarget });
+  const open = (event) => openAt({ paper: id, page: 1, title, file, opener: event.currentTarget });
   const facts = [
     paper.year ? [String(paper.year), unsure(paper, "year")] : null,
     venue ? [isolate(venue), unsure(paper, "venue")] : null,
