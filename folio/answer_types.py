@@ -229,6 +229,10 @@ class Thinking:
 Style = Literal["plain", "report"]
 
 
+class AnswerStopped(Exception):
+    """Raised by a callback to end an answer. What was shown until then is kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer as shown: sentences that each cite a page of the evidence; or a refusal or a remark without any."""

@@ -17,6 +17,7 @@ from folio.answer.ranking import whole_paper_hits
 from folio.answer_types import (
     CLOSEST,
     Answer,
+    AnswerStopped,
     Checking,
     Evidence,
     RejectedSentence,
@@ -48,6 +49,7 @@ OnProgress = Callable[[Checking | Thinking], None]
 # Standalone question -> the passages to answer it from, best first
 Find = Callable[[Question], SearchResult]
 MakeChain = Callable[..., "ConversationalRetrievalChain"]
+Written = Sentence | RejectedSentence | Checking | Thinking
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -62,6 +64,7 @@ PASSAGES_PER_PART = 4  # for each part of a question
 LISTED_PAPERS, LISTED_PASSAGES = 12, 36
 FRONT_PAGES = 2  # pages searched for authors, year and venue
 REMEMBERED_EVIDENCE = 3  # earlier turns whose evidence is a candidate for the next question
+STOPPED = "You stopped this answer."
 MOST_UNREAD = 3  # unreadable files named in a notice
 
 
@@ -73,6 +76,7 @@ class Reply:
     hits: tuple[Hit, ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None  # the answerer's, 0 to 1; None without a search or from an answerer that gives none
+    stopped: bool = False  # ended by AnswerStopped: the answer has the sentences that were shown before
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,11 @@ class Turn:
     find: Find | None  # used instead of the chat's own search
     clock: Stopwatch
     hits: Sequence[Hit] | None = None  # its passages, if the search ran before the chain was imported
+
+
+def stopped(reply: Reply) -> Reply:
+    """The reply with what was shown of an answer that was stopped."""
+    return replace(reply, answer=replace(reply.answer, notice=STOPPED), stopped=True)
 
 
 class Returning(Generic[T, R]):
@@ -179,9 +188,10 @@ class Chat:
         """Answer a question from the papers.
 
         on_hits gets the passages found; on_sentence gets each sentence once it is verified. An exception from either
-        ends the answer. on_progress is called when the model starts to think, and whenever the number of statements
-        waiting for the verifier changes. find: used instead of the chat's own search. Raises UsageError for an empty
-        question, and ModelError. An error leaves the conversation unchanged.
+        ends the answer; after AnswerStopped, the sentences that on_sentence took are the answer, if there are any.
+        on_progress is called when the model starts to think, and whenever the number of statements waiting for the
+        verifier changes. find: used instead of the chat's own search. Raises UsageError for an empty question, and
+        ModelError. An error leaves the conversation unchanged.
         """
         text = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not text:
@@ -318,18 +328,8 @@ class Chat:
         answerer, question = self._answerer, turn.question
         gathered = gather(hits, self._retriever.text, answerer.evidence_tokens)
         turn.clock.lap("evidence")
-        sentences: list[Sentence] = []
-        left_out: list[RejectedSentence] = []
-        numbers = SourceNumbers()
         parts = Returning(answerer.sentences(question, gathered.evidence, self._style))
-        for part in parts:
-            if isinstance(part, RejectedSentence):
-                left_out.append(part)
-            elif not isinstance(part, Sentence):
-                turn.on_progress(part)
-            elif not self._is_repeat(part, turn):
-                sentences.append(numbers.numbered(part))
-                turn.on_sentence(sentences[-1])
+        sentences, left_out, is_stopped = self._shown(parts, turn)
         answer = Answer(
             question.text,
             question.text,
@@ -350,8 +350,34 @@ class Chat:
             self._gaps_notice(question, answer),
             self._unread_notice(turn, answer),
         )
+        if is_stopped:
+            return stopped(Reply(answer, tuple(hits)))
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
         return Reply(answer, tuple(hits), confidence=parts.returned if answer.evidence else None)
+
+    def _shown(self, parts: Iterable[Written], turn: Turn) -> tuple[list[Sentence], list[RejectedSentence], bool]:
+        """The sentences that were shown, those that were left out, and whether the answer was stopped.
+
+        Raises AnswerStopped if it was stopped before the first sentence.
+        """
+        sentences: list[Sentence] = []
+        left_out: list[RejectedSentence] = []
+        numbers = SourceNumbers()
+        try:
+            for part in parts:
+                if isinstance(part, RejectedSentence):
+                    left_out.append(part)
+                elif not isinstance(part, Sentence):
+                    turn.on_progress(part)
+                elif not self._is_repeat(part, turn):
+                    numbered = numbers.numbered(part)
+                    turn.on_sentence(numbered)
+                    sentences.append(numbered)
+        except AnswerStopped:
+            if not sentences:
+                raise
+            return sentences, left_out, True
+        return sentences, left_out, False
 
     def _is_repeat(self, sentence: Sentence, turn: Turn) -> bool:
         """Whether the last answer already had this quote, and the quote has no word that the follow-up adds.

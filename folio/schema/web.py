@@ -111,6 +111,11 @@ class ChatRequest(FilterRequest):
     message: Text
     conversation: ConversationId | None = None
     """The conversation to continue; null starts a new one."""
+    after: TurnNumber | None = None
+    """The turn to follow, in a conversation with branches; null for its latest turn."""
+    replaces: TurnNumber | None = None
+    """The turn that this question replaces: an edited question, or the same one for another model. It follows the turn
+    before that one, instead of `after`; the earlier turns are kept as another branch."""
     listed: bool = False
     """Whether a new conversation is listed at once, or from its second question on."""
     top_k: PassageCount | None = None
@@ -213,6 +218,12 @@ class ChatReply(AnswerJson):
     evidence_profile: EvidenceProfileJson | None = None
     """The evidence behind a deep answer; null for a quick one, a refusal and a remark."""
     feedback: Literal["", "good", "bad"] = ""
+    parent: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """The turn that it follows; 0 for none."""
+    branches: list[TurnNumber] = Field(default_factory=list)
+    """The turns that follow the same turn, itself included, in order. Several: the conversation branches here."""
+    stopped: bool = False
+    """Whether the client stopped the answer: it has the sentences that were sent before."""
 
     @model_validator(mode="before")
     @classmethod
@@ -253,18 +264,30 @@ class ConversationSummary(Strict):
     title: str
     updated: str
     turns: Count
+    """The turns of all branches."""
+    pinned: bool
 
 
 class ConversationList(Strict):
     conversations: list[ConversationSummary]
-    """Latest first."""
+    """Pinned ones first, then the latest first."""
 
 
 class Conversation(Strict):
     id: ConversationId
     title: str
     updated: str
+    pinned: bool
     turns: list[ChatReply]
+    """Those of one path: each follows the one before."""
+
+
+class ConversationChanges(Strict):
+    """Changes of a conversation; null leaves a value as it is."""
+
+    title: Annotated[str, Field(pattern=NOT_BLANK, max_length=200)] | None = None
+    pinned: bool | None = None
+    """Whether it stands above the others."""
 
 
 class PaperDetails(PaperDetailsJson):
@@ -317,6 +340,8 @@ class Health(Strict):
     """What would improve answers."""
     chat_models: list[str]
     """Models that a request may name, in addition to "builtin"."""
+    model: str
+    """The model that answers if a request names none: one of those, or "builtin"; "" if it cannot be used."""
     logged: bool
     """Whether questions and conversations are stored."""
     online: bool
@@ -373,9 +398,18 @@ def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
 
 
 def chat_reply(
-    message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float, scope: ScopeJson | None = None
+    message: str,
+    answer: AnswerJson,
+    conversation: str,
+    turn: int,
+    elapsed_ms: float,
+    scope: ScopeJson | None = None,
+    **more: Any,
 ) -> ChatReply:
-    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1."""
+    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1.
+
+    more: other fields of ChatReply.
+    """
     return ChatReply(
         **dict(answer),
         message=message,
@@ -384,6 +418,7 @@ def chat_reply(
         conversation=conversation,
         turn=turn,
         scope=scope or ScopeJson(),
+        **more,
     )
 
 

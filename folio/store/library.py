@@ -531,7 +531,9 @@ class Library:
             for _, text in self._read(rows.paper_text, sql, old=old):
                 before = metadata_layers.Version(old, merged(self.metadata_layers(old)), text)
                 after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
-                metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
+                version = metadata_layers.Version(new.id, after, new.text)
+                is_replaced = not self._query("SELECT 1 FROM files WHERE paper = :old", old=old)
+                metadata_layers.inherit(self.database, before, version, is_replaced=is_replaced)
 
     def recall(self, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""

@@ -154,12 +154,13 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
         """Answer a message as server-sent events: `retrieved`, each `sentence`, `citations`, then `done` with the whole
         reply; or `error`. `thinking`: the model thinks before it writes. `checking`: the number of statements waiting
         for the verifier. With the mode "deep", the steps of the search come first: `papers`, each `evidence`,
-        `search_again`, `search_ended`."""
+        `search_again`, `search_ended`. If the client disconnects, the sentences sent until then are stored as the
+        answer; without one, nothing is."""
         await to_thread.run_sync(service.questions.require_answerable, question)
         stream = EventStream(threads)
 
         def answer() -> None:
-            reply = service.questions.ask(question, stream)
+            reply = service.questions.ask(question, stream, keeps_stopped=True)
             stream.send("citations", schema.CitationsEvent(citations=reply.citations))
             stream.send("done", reply)
 
@@ -177,14 +178,25 @@ def _conversation_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Conversations"])
 
     @routes.get("/conversations")
-    def list_conversations() -> schema.ConversationList:
-        """All conversations, latest first."""
-        return service.conversations()
+    def list_conversations(query: Annotated[str, Query(max_length=500)] = "") -> schema.ConversationList:
+        """All conversations, or those whose title, questions and answers have all words of the query: pinned ones
+        first, then the latest first."""
+        return service.conversations(query)
 
     @routes.get("/conversations/{conversation}")
-    def get_conversation(conversation: schema.ConversationId) -> schema.Conversation:
-        """A conversation with its answers."""
-        return service.conversation(conversation)
+    def get_conversation(
+        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+    ) -> schema.Conversation:
+        """A conversation with its answers: the path to the latest turn; with `turn`, the path through that turn, to
+        the latest one that follows it."""
+        return service.conversation(conversation, turn)
+
+    @routes.patch("/conversations/{conversation}")
+    def change_conversation(
+        conversation: schema.ConversationId, changes: schema.ConversationChanges
+    ) -> schema.ConversationSummary:
+        """Rename or pin a conversation."""
+        return service.change_conversation(conversation, changes)
 
     @routes.delete("/conversations/{conversation}", status_code=204)
     def delete_conversation(conversation: schema.ConversationId) -> None:
@@ -196,9 +208,11 @@ def _conversation_routes(service: Service) -> APIRouter:
         response_class=PlainTextResponse,
         responses=_content("text/markdown", "The Markdown file."),
     )
-    def export_conversation(conversation: schema.ConversationId) -> Response:
-        """Export a conversation as Markdown, with its citations."""
-        text, name = service.markdown(conversation)
+    def export_conversation(
+        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+    ) -> Response:
+        """Export a conversation as Markdown, with its citations. turn: see `GET /conversations/{conversation}`."""
+        text, name = service.markdown(conversation, turn)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type="text/markdown", headers=headers)
 
@@ -208,10 +222,13 @@ def _conversation_routes(service: Service) -> APIRouter:
         responses=_content("text/plain", "The HTML of the note, as text."),
     )
     def export_zotero_note(
-        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+        conversation: schema.ConversationId,
+        turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+        through: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     ) -> Response:
-        """A conversation, or one answer of it, as the HTML of a Zotero note with links to the cited pages."""
-        return PlainTextResponse(service.zotero_note(conversation, turn))
+        """A conversation, or one answer (`turn`), as the HTML of a Zotero note with links to the cited pages. through:
+        as `turn` of `GET /conversations/{conversation}`."""
+        return PlainTextResponse(service.zotero_note(conversation, turn, through))
 
     return routes
 

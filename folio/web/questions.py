@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from folio.answer.chat import Chat, Find, Reply, log_entry
-from folio.answer_types import Answer, Checking, Thinking, warnings
+from folio.answer.chat import Chat, Find, Reply, log_entry, stopped
+from folio.answer_types import Answer, AnswerStopped, Checking, Thinking, warnings
 from folio.app import App
 from folio.errors import StoreError, UsageError
 from folio.papers.model import Hit, Paper
@@ -32,7 +32,7 @@ from folio.schema.papers import NoticeJson
 from folio.search.filters import PaperFilter, Selection, select
 from folio.search.pool import Reader, RetrieverPool
 from folio.search.retriever import SearchRequest
-from folio.store.conversations import ID_LENGTH, Conversations, Summary
+from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
 from folio.store.library import Library
 from folio.store.query_log import Feedback, LogEntry
 from folio.system.files import unusable
@@ -120,11 +120,17 @@ class Questions:
                 if question.conversation in self._answering:
                     raise _busy()
             self._conversations.require(question.conversation)
+        if question.after or question.replaces:
+            _place_of(question, self._conversations.turns(question.conversation) if question.conversation else ())
 
-    def ask(self, question: schema.ChatRequest, callbacks: AnswerCallbacks) -> schema.ChatReply:
+    def ask(
+        self, question: schema.ChatRequest, callbacks: AnswerCallbacks, *, keeps_stopped: bool = False
+    ) -> schema.ChatReply:
         """Answer a message and store the answer. If that fails, the reply's notice says so.
 
-        Raises NotKnown, Busy, StoreMissing, StoreMismatch, ModelError, and whatever the callbacks raise.
+        keeps_stopped: the client gets each sentence at once; if the callbacks raise AnswerStopped after the first one,
+        the sentences until then are stored as the answer. Raises NotKnown, Busy, StoreMissing, StoreMismatch,
+        ModelError, and whatever the callbacks raise.
         """
         callbacks.check_cancelled()  # the client may have left while it was queued
         began = perf_counter()
@@ -134,7 +140,8 @@ class Questions:
             conversation = self._conversations.begin() + ("" if question.listed else _ONCE)
         with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
-            turns = [turn.answer for turn in before if turn.answer is not None]
+            place = _place_of(question, before)
+            turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
             # Before the answer, which must not fail if a paper is removed meanwhile.
             scope = schema.scope_json(question, require_papers(reader.library, question.papers))
             chat = self._chat(reader, question, callbacks, turns)
@@ -151,7 +158,7 @@ class Questions:
                     "retrieved",
                     schema.RetrievedEvent(
                         conversation=conversation,
-                        turn=len(before) + 1,
+                        turn=place.turn,
                         hits=list(map(HitJson.model_validate, hits)),
                         elapsed_ms=_milliseconds(began),
                     ),
@@ -159,10 +166,25 @@ class Questions:
                 partial(_on_progress, callbacks, models["llm"]),
                 _find(search, callbacks) if search else None,
             )
-            callbacks.check_cancelled()
-            answer = self._answer_json(reply, models, search)
-            turn, elapsed_ms = len(before) + 1, _milliseconds(began)
-            web_reply = schema.chat_reply(question.message, answer, conversation, turn, elapsed_ms, scope)
+            try:
+                callbacks.check_cancelled()
+                answer = self._answer_json(reply, models, search)
+            except AnswerStopped:
+                if not (keeps_stopped and reply.answer.sentences):
+                    raise
+                reply = stopped(reply)
+                answer = self._answer_json(reply, models, search)
+            web_reply = schema.chat_reply(
+                question.message,
+                answer,
+                conversation,
+                place.turn,
+                _milliseconds(began),
+                scope,
+                parent=place.parent,
+                branches=place.branches,
+                stopped=reply.stopped,
+            )
             if not self._app.shows_understood:  # the page and exports show it if it differs from the message
                 web_reply = web_reply.model_copy(update={"standalone_question": question.message})
             entry = log_entry(reply, at, models["llm"]) if self.are_logged else None
@@ -188,10 +210,12 @@ class Questions:
         )
 
     def _answer_json(self, reply: Reply, models: dict[str, str], search: DeepSearch | None) -> AnswerJson:
-        """The answer as JSON; a deep answer with its trace and its profile."""
+        """The answer as JSON; a deep answer with its trace and, unless it was stopped, its profile."""
         answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
         if search is None or search.trace is None:
             return answer
+        if reply.stopped:
+            return deep_answer_json(answer, search.trace)
         profile = search.weigher(self._app.models.meaning).profile(reply.answer, search.trace)
         return deep_answer_json(answer, search.trace, profile)
 
@@ -226,6 +250,25 @@ class Questions:
         finally:
             with self._lock:
                 self._answering.discard(conversation)
+
+
+class _Place(NamedTuple):
+    """Where a new turn stands in its conversation."""
+
+    turn: int  # its number
+    parent: int
+    branches: list[int]
+
+
+def _place_of(question: schema.ChatRequest, turns: Sequence[Turn]) -> _Place:
+    """turns: all turns of its conversation. Raises NotKnown."""
+    new = len(turns) + 1
+    if question.replaces is not None:
+        parent = path_to(turns, question.replaces)[-1].parent
+    else:
+        parent = len(turns) if question.after is None else question.after
+    path_to(turns, parent)
+    return _Place(new, parent, [*branches(turns).get(parent, ()), new])
 
 
 def _on_progress(callbacks: AnswerCallbacks, model: str, part: Checking | Thinking) -> None:

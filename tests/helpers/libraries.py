@@ -12,9 +12,10 @@ import pytest
 
 from folio.papers.metadata import Metadata, from_json, simple_metadata, to_json
 from folio.papers.work import Work, WorkAuthor
-from folio.store import rows, works
+from folio.store import notes, rows, works
 from folio.store.database import NAMES, Database
 from folio.store.library import Library
+from folio.store.note_places import quote_at
 from folio.store.query_log import LogEntry
 from folio.store.rows import row_digest
 from folio.store.works import Notice
@@ -120,4 +121,9 @@ def fill(app: HashingApp) -> HashingApp:
         conversations.add(conversation, {**REPLY, "turn": 1}, ANSWER, entry)
         conversations.add(conversation, {**REPLY, "turn": 2}, ANSWER, None)
         conversations.mark(conversation, 2, "bad")
+    with closing(app.open_library()) as library:
+        paper = library.papers()[0]
+        quotes = [quote_at(library, paper, 0, 20), quote_at(library, paper, 5, paper.length)]
+        notes.add(library.database, quotes, colour="blue", text="Größe?", conversation=conversation, turn=2)
+        notes.add(library.database, quotes[:1], statement="It is so.")
     return app

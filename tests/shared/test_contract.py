@@ -23,20 +23,32 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from folio.errors import FolioError, IndexDamaged, StoreBusy, StoreError, StoreMissing, StoreRefused, UsageError
+from folio.errors import (
+    FolioError,
+    IndexDamaged,
+    NotKnown,
+    StoreBusy,
+    StoreError,
+    StoreMissing,
+    StoreRefused,
+    UsageError,
+)
 from folio.papers.metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
 from folio.papers.model import Chunk, Failure
 from folio.papers.sections import SectionMap
 from folio.papers.work import SourceName, Work, WorkAuthor
-from folio.store import metadata, works
+from folio.store import metadata, notes, works
 from folio.store.conversations import Conversations
-from folio.store.database import Database
+from folio.store.database import Database, storable
 from folio.store.library import Library
+from folio.store.note_places import NoteFilter, Order, listed, quote_at, quote_of
+from folio.store.notes import Note, NoteQuote
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
-from folio.store.rows import PaperVector, text_hash
+from folio.store.rows import PaperVector, text_crc, text_hash
 from folio.store.works import Notice
 from tests.helpers import postgres
 from tests.helpers.answers import ANSWER
+from tests.helpers.damage import at_once
 from tests.helpers.engines import (
     SECTIONS,
     TEXT,
@@ -284,6 +296,213 @@ def test_unknown_ids_are_skipped_or_named(both: Both) -> None:
     assert both(lambda library: QueryLog(library.database).entry(2**63 - 1)) is None
     with pytest.raises(IndexDamaged, match="names a passage that is not in the library: 17"):
         both(lambda library: library.vectors_of([ids(new)[0], 17]))
+
+
+# Notes
+
+
+class Written:
+    """The time and the id of the next note: the same in both engines."""
+
+    number = 0
+
+    def next(self) -> None:
+        self.number += 1
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Written:
+    made = Written()
+    monkeypatch.setattr(notes, "_now", lambda: f"2026-01-02T03:04:{made.number:02}.000+00:00")
+    monkeypatch.setattr(notes.secrets, "token_hex", lambda size: f"{made.number:0{2 * size}x}")
+    return made
+
+
+def _note(both: Both, written: Written, letter: str, *words: str, **given: Any) -> Note:
+    """A new note on these words of a paper."""
+    written.next()
+
+    def add_note(library: Library) -> Note:
+        (of,) = library.papers_by_id([letter * 64])
+        return notes.add(library.database, [quote_of(library, of, each) for each in words], **given)
+
+    return both(add_note)
+
+
+def _places(both: Both) -> list[tuple[str, str, int, str]]:
+    """State, paper, start and words of every quote: "removed" for a quote of a removed paper."""
+
+    def read(library: Library) -> list[tuple[str, str, int, str]]:
+        return [
+            (quote.state if paper else "removed", quote.paper[0], quote.start, quote.quote)
+            for each in reversed(listed(library, order="created"))
+            for quote, paper in zip(each.note.quotes, each.papers, strict=True)
+        ]
+
+    return both(read)
+
+
+def test_a_note_is_kept_changed_and_deleted(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b")))
+    first = _note(both, written, "a", "second  PAGE", "third", colour="green", text="Is it so?\n\nYes.")
+    quote = first.quotes[0]
+    assert (quote.start, quote.end, quote.quote, quote.page, quote.label) == (21, 32, "second page", 2, "2")
+    assert (quote.before, quote.after) == (TEXT[:21], TEXT[32:])
+    assert (quote.title, quote.file, quote.state) == ("Title a", "a.pdf", "here")
+    assert first.quotes[1].label == "3"
+    second = _note(both, written, "b", "ünï 🦀", statement="Crabs.")
+    assert both(lambda library: notes.read(library.database)) == [first, second]
+    assert both(lambda library: notes.require(library.database, second.id)) == second
+    for wanted, expected in (
+        ({"paper": "b" * 64}, [second]),
+        ({"colour": "green"}, [first]),
+        ({"colour": ""}, [second]),
+        ({"ids": [second.id, "0" * 16]}, [second]),
+        ({"ids": [], "colour": "pink"}, []),
+    ):
+        assert both(lambda library, wanted=wanted: notes.read(library.database, **wanted)) == expected  # type: ignore[misc]
+    assert both(lambda library: [notes.count(library.database, letter * 64) for letter in "abc"]) == [1, 1, 0]
+    before = both(lambda library: notes.state(library.database))
+    written.next()
+    changed = both(lambda library: notes.change(library.database, first.id, text="No."))
+    assert changed == replace(first, text="No.", updated="2026-01-02T03:04:03.000+00:00")
+    assert both(lambda library: notes.change(library.database, first.id, colour="")).colour == ""
+    assert both(lambda library: notes.state(library.database)) != before
+    both.require_equal()
+    both(lambda library: notes.remove(library.database, first.id))
+    assert both(lambda library: library.database.query("SELECT DISTINCT note FROM note_quotes")) == [(second.id,)]
+    for act in (notes.remove, notes.require, notes.change):
+        with pytest.raises(NotKnown):
+            both(lambda library, act=act: act(library.database, first.id))  # type: ignore[misc]
+    both.require_equal()
+
+
+@pytest.mark.parametrize("text", ["a\0b\ud800", "\u202e\x1b]0;x\x07", "<b>]]></b> {} %s :x '", "ب" * 9_990, "\ufffe"])
+def test_any_text_of_a_note_is_kept(both: Both, written: Written, text: str) -> None:
+    new = paper("a", f"{storable(text)} is {storable(text)}")
+    both(lambda library: add(library, storable(text).replace("/", "")[:50] + ".pdf", new))
+
+    def add_note(library: Library) -> Note:
+        (of,) = library.papers_by_id([new.id])
+        return notes.add(library.database, [quote_at(library, of, 0, of.length)], text=text, statement=text)
+
+    kept = both(add_note)
+    assert (kept.text, kept.quotes[0].quote) == (storable(text), new.text)
+    assert both(lambda library: [each.note for each in listed(library)]) == [kept]
+    both.require_equal()
+
+
+def test_places_are_found_again_in_a_text_that_was_read_again(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    _note(both, written, "a", "The second page")
+    _note(both, written, "a", "And the third one")
+    assert _places(both) == [("here", "a", 17, "The second page"), ("here", "a", 45, "And the third one")]
+
+    def read_as(text: str) -> None:
+        both(lambda library: library.drop("/papers/a.pdf"))
+        both(lambda library: add(library, "a.pdf", paper("a", text)))
+
+    both(lambda library: library.drop("/papers/a.pdf"))
+    assert [place[0] for place in _places(both)] == ["removed", "removed"]
+    read_as(TEXT)
+    assert [place[0] for place in _places(both)] == ["here", "here"]
+    read_as("The se-\ncond page came first. And the third one: gone?" + TEXT[-30:])
+    assert _places(both) == [("moved", "a", 0, "The se-\ncond page"), ("moved", "a", 34, "And the third one")]
+    read_as("And the third one")
+    assert _places(both) == [("lost", "a", 0, "The se-\ncond page"), ("moved", "a", 0, "And the third one")]
+    read_as(TEXT)
+    assert _places(both) == [("moved", "a", 17, "The second page"), ("moved", "a", 45, "And the third one")]
+    both.require_equal()
+
+
+def test_what_was_found_is_stored(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    note = _note(both, written, "a", "The second page")
+    both(lambda library: library.drop("/papers/a.pdf"))
+    both(lambda library: add(library, "a.pdf", paper("a", "No. " + TEXT)))
+    _places(both)
+    (stored,) = both(lambda library: notes.require(library.database, note.id)).quotes
+    assert (stored.state, stored.start, stored.text_crc) == ("moved", 21, text_crc("No. " + TEXT))
+    assert (stored.before, stored.after) == (("No. " + TEXT)[:21], TEXT[32:])
+
+
+def test_a_new_version_of_a_file_has_the_notes_of_the_old_one(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: library.link([file("copy.pdf", "a")]))
+    _note(both, written, "a", "The second page")
+    both(lambda library: add(library, "a.pdf", paper("b", "New. " + TEXT)))
+    assert _places(both) == [("here", "a", 17, "The second page")]  # its paper is still there
+    both(lambda library: add(library, "copy.pdf", paper("c", "Newer. " + TEXT)))
+    assert _places(both) == [("moved", "c", 24, "The second page")]
+    other = Metadata(title=Field("Quite another thing", "page", True))
+    both(lambda library: add(library, "copy.pdf", paper("d", "On birds of the sea and the shore.", other)))
+    assert _places(both) == [("removed", "c", 24, "The second page")]
+    both(lambda library: add(library, "c.pdf", paper("c", "Newer. " + TEXT)))
+    assert _places(both) == [("moved", "c", 24, "The second page")]
+    both.require_equal()
+
+
+def test_a_note_outlives_the_conversation_of_its_statement(both: Both, engines: tuple[Engine, ...]) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    for engine, library in zip(engines, both.libraries, strict=True):
+        with closing(Conversations(partial(engine.connect, False))) as conversations:
+            conversation = conversations.begin()
+            conversations.add(conversation, {"answer": "x"}, ANSWER, None)
+            (of,) = library.papers()
+            quotes = [quote_of(library, of, "third")]
+            note = notes.add(library.database, quotes, statement="So.", conversation=conversation, turn=1)
+            assert (note.conversation, note.turn) == (conversation, 1)
+            gone = notes.add(library.database, quotes, statement="So.", conversation="not stored", turn=1)
+            assert (gone.conversation, gone.turn) == (None, None)
+            conversations.remove(conversation)
+        assert notes.require(library.database, note.id) == replace(note, conversation=None, turn=None)
+        assert library.check() == []
+
+
+def test_several_write_notes_at_once(both: Both, engines: tuple[Engine, ...]) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    for engine, library in zip(engines, both.libraries, strict=True):
+        (of,) = library.papers()
+        quote = quote_of(library, of, "third")
+        first = notes.add(library.database, [quote])
+
+        def write(number: int, engine: Engine = engine, quote: NoteQuote = quote, first: Note = first) -> None:
+            with closing(engine.library()) as other:
+                for each in range(5):
+                    notes.add(other.database, [quote], text=f"{number} {each}")
+                    notes.change(other.database, first.id, **({"text": "T"} if number else {"colour": "pink"}))
+
+        at_once(2, write)
+        texts = sorted(note.text for note in notes.read(library.database))
+        assert texts == sorted(["T", *(f"{number} {each}" for number in range(2) for each in range(5))])
+        assert notes.require(library.database, first.id).colour == "pink"
+        assert library.check() == []
+
+
+def test_notes_are_found_by_words_and_sorted(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b", simple_metadata("Åland otters"))))
+    both(lambda library: add(library, "a.pdf", paper("a", TEXT, simple_metadata("Bees"))))
+    _note(both, written, "a", "third one", text="Café?")
+    _note(both, written, "b", "second", statement="Statement")
+    _note(both, written, "a", "first")
+    written.next()
+    both(lambda library: notes.change(library.database, f"{1:016x}", colour="blue"))
+
+    def numbers(order: Order = "place", **wanted: Any) -> list[int]:
+        return both(lambda library: [int(one.note.id, 16) for one in listed(library, NoteFilter(**wanted), order)])
+
+    assert numbers("place") == [2, 3, 1]
+    assert numbers("created") == [3, 2, 1]
+    assert numbers("updated") == [1, 3, 2]
+    assert numbers("paper") == [2, 1, 3]
+    assert numbers(query="cafe THIRD") == [1]
+    assert numbers(query="state") == [2]
+    assert numbers(query="bees") == [3, 1]
+    assert numbers(query="bees second") == []
+    assert numbers(ids=(f"{3:016x}", f"{1:016x}")) == [3, 1]
+    with pytest.raises(NotKnown):
+        numbers(ids=("0" * 16,))
 
 
 # Snapshots and transactions
