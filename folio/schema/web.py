@@ -34,6 +34,7 @@ from folio.schema.papers import (
     PaperDetailsJson,
     PaperJson,
     PersonJson,
+    Score,
     Sha256,
     Strict,
     With,
@@ -44,6 +45,7 @@ from folio.search.filters import YEARS, PaperFilter
 from folio.services.answers import SearchQuery, SearchSource, Sort
 from folio.services.keep import Candidate, identifier_of
 from folio.store.query_log import Feedback
+from folio.store.readings import Removal
 from folio.zotero.link import open_pdf
 
 MAX_PASSAGES = 50
@@ -169,6 +171,20 @@ class PaperEdits(Strict):
     url: NewText = None
     citation_key: NewText = None
     tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] | None = None
+
+
+class ManyEdits(Strict):
+    """The same changes of several papers: of all, or after an error of none."""
+
+    papers: Annotated[PaperIds, Field(min_length=1)]
+    add_tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
+    remove_tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
+    edits: PaperEdits = PaperEdits()
+
+
+class ReadingRequest(Strict):
+    page: Annotated[int, Field(ge=1, le=10**6)]
+    """The physical page that is open, from 1."""
 
 
 # Replies and events
@@ -322,6 +338,98 @@ class RemovedJson(Strict):
     """The new place of its file, relative to PAPERS_DIR; null if the file was not moved."""
 
 
+class ChangedPapers(Strict):
+    changed: Count
+    """Number of papers whose metadata is another one now."""
+
+
+class RemovedPaperJson(Strict):
+    """A paper that was removed."""
+
+    paper: Sha256
+    title: str
+    file: str
+    """The name of its file."""
+    removed: str
+    """ISO time in UTC."""
+
+
+class RemovedPapers(Strict):
+    papers: list[RemovedPaperJson]
+    """Those of the last day, latest first."""
+
+
+class AboutQuoteJson(Strict):
+    """A sentence of a paper that says what it is about."""
+
+    kind: Literal["claim", "method", "result", "limits"]
+    start: Count
+    """The span of the sentence in the paper's text, in characters."""
+    end: Count
+    page: FromOne
+    """Physical, from 1."""
+    label: str
+    """The label printed on the page, or its number."""
+    section: str
+    quote: str
+
+
+class ReferenceJson(Strict):
+    """An entry of a paper's references, as its own pages list it."""
+
+    text: str
+    paper: str
+    """The id of the paper of the library that it cites; empty if that is not here."""
+    title: str
+    """The title of that paper, or of a work that a service has described; empty if not known."""
+    year: int | None
+    start: Count
+    """The span of the entry in the paper's text, in characters."""
+    end: Count
+    page: FromOne
+    """Physical, from 1."""
+
+
+class LikePaperJson(Strict):
+    paper: Sha256
+    title: str
+    year: int | None
+
+
+class SimilarPaperJson(LikePaperJson):
+    score: Score
+    """Cosine of the vectors of both papers."""
+
+
+class CitingConversation(Strict):
+    id: ConversationId
+    title: str
+    updated: str
+
+
+class PaperAbout(Strict):
+    """What a paper is about, and what it has to do with the other papers and with the conversations."""
+
+    abstract: str
+    quotes: list[AboutQuoteJson]
+    """At most one of each kind."""
+    references: list[ReferenceJson]
+    """In the order of its pages; empty if they cannot be told apart."""
+    cited_here_by: list[LikePaperJson]
+    """Papers of the library that cite it, as their own references or services say; the newest first."""
+    similar: list[SimilarPaperJson]
+    """The nearest first."""
+    conversations: list[CitingConversation]
+    """Those with an answer that cites it, latest first."""
+    notes: Count
+    """Number of notes with a quote from it."""
+
+
+class SuggestedQuestions(Strict):
+    questions: list[str]
+    """Each was checked: the papers answer it."""
+
+
 class StoreJson(Strict):
     folder: str
     papers: Count
@@ -425,6 +533,12 @@ def chat_reply(
 def scope_json(request: FilterRequest, chosen: Sequence[Paper]) -> ScopeJson:
     """The scope of a request. chosen: the papers that it names."""
     return ScopeJson.model_validate(With(request, papers=chosen))
+
+
+def removed_papers(removals: Sequence[Removal]) -> RemovedPapers:
+    return RemovedPapers(
+        papers=[RemovedPaperJson.model_validate(With(each, file=each.files[0].name)) for each in removals]
+    )
 
 
 def error_body(error: FolioError) -> ErrorBody:

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from folio.errors import StoreDamaged
 from folio.papers.model import Notice
-from folio.store import notes, query_log, rows, user_file, works
+from folio.store import notes, query_log, readings, rows, user_file, works
 from folio.store.database import Database, Part, first_rows
 from folio.store.rows import text_hash
 from folio.store.sqlite import SqliteDatabase
@@ -63,6 +63,8 @@ USER_TABLES = {
     "citations": UserTable(works.citation, works.CITATION_COLUMNS, "citing, cited"),
     "paper_works": UserTable(works.paper_work, works.PAPER_WORK_COLUMNS, "paper"),
     "notices": UserTable(works.notice, works.NOTICE_COLUMNS, "work, kind, link, source"),
+    "readings": UserTable(readings.reading, readings.READING_COLUMNS, "paper"),
+    "removals": UserTable(readings.removal, readings.REMOVAL_COLUMNS, "paper"),
     "notes": UserTable(notes.note, notes.NOTE_COLUMNS, "id"),
     "note_quotes": UserTable(notes.note_quote, notes.QUOTE_COLUMNS, "note, place"),
 }

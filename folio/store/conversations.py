@@ -195,6 +195,17 @@ class Conversations:
             for _, place, asked, reply, memory, query in turns
         )
 
+    def citing(self, paper: str) -> tuple[Summary, ...]:
+        """The conversations with an answer that cites this paper, the one with the latest turn first."""
+        sql = f"SELECT {rows.TURN_COLUMNS} FROM turns WHERE reply LIKE :paper"
+        turns = self._read(rows.turn, sql, paper=f'%"{paper}"%')
+        citing = {
+            conversation
+            for conversation, _, _, reply, *_ in turns
+            if any(citation.get("paper") == paper for citation in reply.get("citations", ()))
+        }
+        return tuple(summary for summary in self.summaries() if summary.id in citing)
+
     def query(self, conversation: str, place: int) -> int | None:
         """A turn's row in the query log, None if it is not logged. Raises NotKnown if there is no such turn."""
         sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"

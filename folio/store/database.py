@@ -197,6 +197,19 @@ CREATE TABLE note_quotes (
 );
 CREATE INDEX note_quotes_paper ON note_quotes(paper);
 """,
+    3: """
+CREATE TABLE readings (                 -- when papers were last open in the reader; they need not be in the library
+    paper {text} PRIMARY KEY,           -- SHA-256 of its file
+    opened {text} NOT NULL,             -- ISO time in UTC
+    page {integer} NOT NULL             -- physical, from 1
+);
+CREATE TABLE removals (                 -- papers that a person removed, and may bring back
+    paper {text} PRIMARY KEY,           -- SHA-256 of its file
+    title {text} NOT NULL,
+    files {text} NOT NULL,              -- JSON: name, old and new path of each file
+    removed {text} NOT NULL             -- ISO time in UTC
+);
+""",
     4: """
 -- Conversations that stand above the others
 CREATE TABLE pins (conversation {text} PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE);
@@ -210,7 +223,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "failures": ("path",),
     "pending": ("text_hash",),
     "works": ("id",),
-    **dict.fromkeys(("paper_vectors", "paper_works"), ("paper",)),
+    **dict.fromkeys(("paper_vectors", "paper_works", "readings", "removals"), ("paper",)),
     "metadata": ("paper", "source"),
     "citations": ("citing", "cited"),
     "notices": ("work", "kind", "link", "source"),

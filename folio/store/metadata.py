@@ -17,7 +17,7 @@ from pathlib import Path
 
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import Metadata, Source, merged, to_json
-from folio.store import notes, rows, works
+from folio.store import notes, readings, rows, works
 from folio.store.database import NAMES, Database
 from folio.store.sqlite import SqliteDatabase
 from folio.text import tokenize
@@ -65,6 +65,7 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
     if not same_paper(old, new):
         return
     works.inherit(database, old.id, new.id)
+    readings.inherit(database, old.id, new.id)
     if is_replaced:
         notes.follow(database, old.id, new.id)
     layers = read(database, [old.id, new.id])
@@ -76,9 +77,9 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
 
 
 def with_user_data(database: Database, papers: Iterable[str]) -> set[str]:
-    """Those of these papers that people or services described, that have notes, or whose work is known."""
+    """Those of these papers that people or services described, that were read or have notes, or whose work is known."""
     among = "paper IN (SELECT value FROM json_each(:papers))"
-    tables = ("metadata", "paper_works", "note_quotes")
+    tables = ("metadata", "paper_works", "readings", "note_quotes")
     sql = " UNION ".join(f"SELECT paper FROM {table} WHERE {among}" for table in tables)
     return set(database.read(rows.string, sql, papers=list(papers)))
 

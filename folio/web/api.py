@@ -27,7 +27,7 @@ from folio.app import App
 from folio.bibliography.export import library_bibtex, library_csl_json
 from folio.papers.model import Paper
 from folio.schema import web as schema
-from folio.schema.papers import SHA256, Sha256
+from folio.schema.papers import SHA256, ListedPaperJson, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
 from folio.web.fetcher import Online, PaperFetcher
@@ -166,6 +166,12 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
         return finishing_response(stream.run(answer, slots[question.mode]))
 
+    @routes.get("/examples")
+    def list_examples() -> schema.SuggestedQuestions:
+        """A few questions that the library answers, each about another paper; none if there are no good ones. The
+        search for them takes limited time: after an empty reply, another request goes on."""
+        return schema.SuggestedQuestions(questions=service.suggestions.examples())
+
     @routes.post("/feedback", status_code=204)
     def record_feedback(request: schema.FeedbackRequest) -> None:
         """Rate an answer as good or bad."""
@@ -202,6 +208,13 @@ def _conversation_routes(service: Service) -> APIRouter:
     def delete_conversation(conversation: schema.ConversationId) -> None:
         """Delete a conversation, and its questions from the log."""
         service.delete_conversation(conversation)
+
+    @routes.get("/conversations/{conversation}/turns/{turn}/followups")
+    def list_followups(
+        conversation: schema.ConversationId, turn: Annotated[int, InPath(ge=1, le=1_000_000)]
+    ) -> schema.SuggestedQuestions:
+        """At most three questions that the papers cited by an answer answer from other passages."""
+        return schema.SuggestedQuestions(questions=service.suggestions.followups(conversation, turn))
 
     @routes.get(
         "/conversations/{conversation}/markdown",
@@ -289,7 +302,37 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
         removed = service.paper_files.remove(paper)
         return schema.RemovedJson(file=removed.file, kept_at=removed.kept_at)
 
+    _add_library_routes(routes, service)
     return routes
+
+
+def _add_library_routes(routes: APIRouter, service: Service) -> None:
+    @routes.post("/papers/edits")
+    def edit_papers(request: schema.ManyEdits) -> schema.ChangedPapers:
+        """Change the tags and fields of several papers: of all, or after an error of none. The fields `edits` are those
+        of `PATCH /papers/{paper}`."""
+        return schema.ChangedPapers(changed=service.edit_many(request))
+
+    @routes.get("/papers/{paper}/about")
+    def get_about(paper: Sha256) -> schema.PaperAbout:
+        """What a paper is about, in its own words; its references as its own pages list them, with the papers of the
+        library that they cite; the papers that cite it, similar papers, and the conversations that cite it."""
+        return service.paper_pages.about(paper)
+
+    @routes.put("/papers/{paper}/reading", status_code=204)
+    def record_reading(paper: Sha256, request: schema.ReadingRequest) -> None:
+        """Record that a paper is open in the reader, and at which page."""
+        service.record_reading(paper, request.page)
+
+    @routes.get("/removed")
+    def list_removed() -> schema.RemovedPapers:
+        """The papers that were removed in the last day, which can be brought back."""
+        return service.removed()
+
+    @routes.post("/removed/{paper}/restore")
+    def restore_paper(paper: Sha256) -> ListedPaperJson:
+        """Bring a removed paper back: its file moves back and is read again. Its edits, tags and notes were kept."""
+        return service.restore(paper)
 
 
 def _file_routes(service: Service) -> APIRouter:

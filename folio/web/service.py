@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,20 +13,32 @@ from folio.answer.chat import warm_up
 from folio.app import App
 from folio.console import say
 from folio.errors import ModelError, NotKnown, StoreError, StoreMissing
-from folio.papers.edits import edited
+from folio.papers.edits import edited, retagged
+from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
 from folio.schema import web as schema
-from folio.schema.papers import PaperJson, With, paper_json
+from folio.schema.papers import ListedPaperJson, PaperJson, With, listed_paper_json, paper_json
 from folio.search.pool import RetrieverPool
 from folio.store import indexes
 from folio.store.conversations import Turn, branches, path_through
+from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
+from folio.web.about import PaperPages
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
-from folio.web.papers import PageImages, PageView, PaperFiles, list_papers, require_papers
+from folio.web.papers import (
+    PageImages,
+    PageView,
+    PaperFiles,
+    list_papers,
+    removed_papers,
+    require_page,
+    require_papers,
+)
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
+from folio.web.suggestions import Suggestions
 from folio.web.uploads import UploadQueue
 
 _ALL = schema.PaperQuery()
@@ -47,6 +60,8 @@ class Service:
         self._conversations = app.conversations()
         self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         self.questions = Questions(app, self._retrievers, self._conversations)
+        self.suggestions = Suggestions(app, self._retrievers, self._conversations)
+        self.paper_pages = PaperPages(app, self._conversations)
 
     def start(self) -> None:
         """Start background threads: the queue of uploads, loading models, checking indexes, deleting stale uploads."""
@@ -115,7 +130,11 @@ class Service:
         """An ETag of papers(): it changes with every paper or unreadable file that is added, changed or removed."""
         parts: list[object] = []
         with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
-            parts = [library.papers_stamp(), library.failures()]
+            parts = [
+                library.papers_stamp(),
+                library.failures(),
+                sorted(map(astuple, readings(library.database).values())),
+            ]
         return f'"{sha256(repr(parts).encode(errors="replace")).hexdigest()[:32]}"'
 
     def paper(self, paper: str) -> schema.PaperDetails:
@@ -135,6 +154,43 @@ class Service:
         self.paper_files.finish_edit(is_renamed=is_renamed)
         return self.paper(paper)
 
+    def edit_many(self, request: schema.ManyEdits) -> int:
+        """Change the metadata of papers, of all or none; returns the number of changed ones.
+
+        Raises NotKnown, UsageError for a value that a field cannot have.
+        """
+        edits = schema.paper_edits(request.edits)
+
+        def change(layers: Mapping[Source, Metadata]) -> Metadata:
+            person = edited(layers.get("person", NO_METADATA), edits)
+            return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+
+        with closing(self._app.open_library()) as library:
+            papers = [paper.id for paper in require_papers(library, request.papers)]
+            changes = library.change_metadata_of(papers, "person", change)
+        if changes.papers:
+            self.paper_files.finish_edit(is_renamed=changes.renamed)
+        return changes.papers
+
+    def record_reading(self, paper: str, page: int) -> None:
+        """A person has this page of a paper open. Raises NotKnown."""
+        with closing(self._app.open_library()) as library:
+            (stored,) = require_papers(library, [paper])
+            require_page(stored, page)
+            record_reading(library.database, paper, page)
+
+    def removed(self) -> schema.RemovedPapers:
+        """The papers that can be brought back."""
+        return schema.removed_papers(removed_papers(self._app))
+
+    def restore(self, paper: str) -> ListedPaperJson:
+        """Bring a removed paper back. Raises NotKnown, PaperError, StoreBusy and as an ingest does."""
+        self.paper_files.restore(paper)
+        with closing(self._app.open_library()) as library, library.reading():
+            (stored,) = require_papers(library, [paper])
+            reading = readings(library.database, [paper]).get(paper)
+            return listed_paper_json(stored, library.added()[paper], reading)
+
     def listed_paper(self, paper: str) -> PaperJson:
         """A paper as papers() lists it. Raises NotKnown."""
         with closing(self._app.open_library()) as library:
@@ -150,8 +206,7 @@ class Service:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
         with closing(self._app.open_library()) as library:
             (stored,) = require_papers(library, [paper])
-            if not 1 <= page <= stored.page_count:
-                raise NotKnown(f"The paper has no page {page}.", f"Its last page is {stored.page_count}.")
+            require_page(stored, page)
             path = self.paper_files.pdf(library, paper)
         return self._page_images.picture(PageView(path, page, tuple(quotes), DPI))
 

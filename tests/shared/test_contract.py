@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -33,17 +33,18 @@ from folio.errors import (
     StoreRefused,
     UsageError,
 )
-from folio.papers.metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
+from folio.papers.metadata import NO_METADATA, Field, Metadata, PersonName, Source, simple_metadata
 from folio.papers.model import Chunk, Failure
 from folio.papers.sections import SectionMap
 from folio.papers.work import SourceName, Work, WorkAuthor
-from folio.store import metadata, notes, works
+from folio.store import metadata, notes, readings, works
 from folio.store.conversations import Conversations
 from folio.store.database import Database, storable
 from folio.store.library import Library
 from folio.store.note_places import NoteFilter, Order, listed, quote_at, quote_of
 from folio.store.notes import Note, NoteQuote
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
+from folio.store.readings import MovedFile
 from folio.store.rows import PaperVector, text_crc, text_hash
 from folio.store.works import Notice
 from tests.helpers import postgres
@@ -645,6 +646,54 @@ def test_what_people_say_stays_and_comes_back_and_is_inherited(both: Both) -> No
     assert both(lambda library: library.papers()[0].year) == 2024
     assert both(lambda library: [one.title for one in library.papers()]) == ["Pears", "Äpfel"]
     both.require_equal()
+
+
+def test_the_metadata_of_several_papers_changes_together(both: Both) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b")))
+    said = Metadata(title=_said("Äpfel"))
+    papers = ["a" * 64, "b" * 64]
+    both(lambda library: library.set_metadata("b" * 64, "person", said))
+    assert both(lambda library: library.change_metadata_of(papers, "person", lambda _: said)) == (1, True)
+    assert both(lambda library: [one.title for one in library.papers()]) == ["Äpfel", "Äpfel"]
+    assert both(lambda library: library.change_metadata_of(papers, "person", lambda _: said)) == (0, False)
+
+    for library in both.libraries:
+        changes = iter([NO_METADATA])
+
+        def fail_at_second(layers: Mapping[Source, Metadata]) -> Metadata:
+            return next(changes)  # noqa: B023 -- called in this turn of the loop
+
+        with pytest.raises(StopIteration):
+            library.change_metadata_of(papers, "person", fail_at_second)
+    assert both(lambda library: [one.title for one in library.papers()]) == ["Äpfel", "Äpfel"]
+    both.require_equal()
+
+
+def test_where_a_paper_was_read_stays_and_is_inherited(both: Both) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: readings.record_reading(library.database, "a" * 64, 2))
+    both(lambda library: readings.record_reading(library.database, "a" * 64, 3))
+    both(lambda library: readings.record_reading(library.database, "z" * 64, 1))
+    both(lambda library: add(library, "a.pdf", paper("c", TEXT + "new")))  # a version of the same paper
+    pages = both(lambda library: {id: read.page for id, read in readings.readings(library.database).items()})
+    assert pages == {"a" * 64: 3, "c" * 64: 3, "z" * 64: 1}
+    assert both(lambda library: set(readings.readings(library.database, ["c" * 64, "b" * 64]))) == {"c" * 64}
+    assert both(lambda library: library.check()) == []
+
+
+def test_a_removal_is_offered_until_the_paper_is_back(both: Both) -> None:
+    files = [MovedFile("a.pdf", "/papers/a.pdf", "/papers/.removed/a.pdf")]
+    both(lambda library: readings.record_removal(library.database, "a" * 64, "Äpfel\0", files))
+    (removal,) = readings.removals(both.libraries[0].database)
+    assert (removal.paper, removal.title, removal.files) == ("a" * 64, "Äpfel\ufffd", tuple(files))
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    assert both(lambda library: readings.removals(library.database)) == []
+    both(lambda library: library.drop("/papers/a.pdf"))
+    assert both(lambda library: len(readings.removals(library.database))) == 1
+    both(lambda library: readings.forget_removal(library.database, "a" * 64))
+    assert both(lambda library: readings.removals(library.database)) == []
+    assert both(lambda library: library.check()) == []
 
 
 def _said(value: Any) -> Field[Any]:

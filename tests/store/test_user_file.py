@@ -23,10 +23,12 @@ from folio.errors import DiskFull, StoreDamaged, StoreError
 from folio.ingest import rebuild
 from folio.papers.metadata import simple_metadata
 from folio.store import check, user_file
+from folio.store.check import repair
 from folio.store.conversations import Conversations
 from folio.store.database import LIBRARY_VERSION, TABLES, USER, USER_VERSION, added_since
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
+from folio.store.readings import readings, record_reading
 from folio.store.user_file import copies, copy_daily, copy_now, restored, set_aside
 from folio.system.files import make_private
 from tests.helpers.answers import ANSWER
@@ -618,6 +620,20 @@ def test_a_row_is_taken_from_a_copy_of_an_older_version(path: Path, user: Path) 
     assert lines[0].endswith("that could not be read: 2. Taken from a copy of an earlier day: 1; lost: 1.")
     with closing(Library(path)) as library:
         assert library.check() == []
+
+
+def test_a_changed_reading_is_restored_from_a_copy(path: Path, user: Path) -> None:
+    with closing(Library(path)) as library:
+        record_reading(library.database, "a" * 64, 3)
+    user_file.copy_now(user)
+    tamper(user, "UPDATE readings SET page = 0")
+    with closing(Library(path)) as library:
+        assert len(library.check()) == 1
+    notices: list[str] = []
+    repair(path, notices.append)
+    assert "Taken from a copy of an earlier day: 1; lost: 0." in notices[0]
+    with closing(Library(path)) as library:
+        assert readings(library.database)["a" * 64].page == 3
 
 
 def test_the_file_and_its_copies_are_private(path: Path, user: Path) -> None:
