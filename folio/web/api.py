@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
@@ -25,13 +25,16 @@ from starlette.types import Message, Receive, Scope, Send
 from folio import errors
 from folio.app import App
 from folio.bibliography.export import library_bibtex, library_csl_json
+from folio.bibliography.notes import markdown, word_document
 from folio.papers.model import Paper
+from folio.schema import notes as note_schema
 from folio.schema import web as schema
 from folio.schema.papers import SHA256, ListedPaperJson, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
+from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
 from folio.web.papers import fitting_papers, library_citations, paper_citations, require_papers
 from folio.web.questions import Busy
 from folio.web.service import Service
@@ -54,6 +57,8 @@ MAX_CONCURRENT_DEEP_ANSWERS = 4
 MAX_CONCURRENT_SEARCHES = 4  # at services on the internet
 # A hostile page can take minutes to render, so few requests may wait for pictures at once.
 MAX_CONCURRENT_PICTURES = 4
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_NoteExport = Literal["md", "docx", "bib"]
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
 _MAX_BODY = 10**7
 # By default FastAPI sends traces, error details included, to the address that the environment names.
@@ -94,6 +99,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _paper_routes(service, threads),
         _file_routes(service),
         _bibliography_routes(app),
+        _note_routes(app),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
     ):
@@ -226,8 +232,7 @@ def _conversation_routes(service: Service) -> APIRouter:
     ) -> Response:
         """Export a conversation as Markdown, with its citations. turn: see `GET /conversations/{conversation}`."""
         text, name = service.markdown(conversation, turn)
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(text, media_type="text/markdown", headers=headers)
+        return _download(text, "text/markdown", name)
 
     @routes.get(
         "/conversations/{conversation}/zotero-note",
@@ -407,10 +412,6 @@ def _bibliography_routes(app: App) -> APIRouter:
             return papers, works.publishers_bibtex(library.database, [paper.id for paper in papers])
         return [], {}
 
-    def download(text: str, media_type: str, name: str) -> Response:
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(text, media_type=media_type, headers=headers)
-
     bibtex = _content("application/x-bibtex", "The BibTeX file.")
     objects = {"type": "array", "items": {"type": "object"}}
     csl_json = _content("application/vnd.citationstyles.csl+json", "The CSL-JSON file.", objects)
@@ -419,7 +420,7 @@ def _bibliography_routes(app: App) -> APIRouter:
     def export_bibtex(wanted: Annotated[schema.FilterRequest, Query()]) -> Response:
         """The chosen papers, or all, as BibTeX; the publisher's own entry if it is known. Fields that are not sure are
         left out, with a note."""
-        return download(library_bibtex(*read(wanted)), "application/x-bibtex", "folio.bib")
+        return _download(library_bibtex(*read(wanted)), "application/x-bibtex", "folio.bib")
 
     @routes.post("/papers.bib", response_class=Response, responses=bibtex, summary="Export many as BibTeX")
     def export_chosen_bibtex(wanted: schema.FilterRequest) -> Response:
@@ -430,13 +431,70 @@ def _bibliography_routes(app: App) -> APIRouter:
     def export_csl_json(wanted: Annotated[schema.FilterRequest, Query()]) -> Response:
         """The chosen papers, or all, as CSL-JSON. Fields that are not sure are left out, with a note."""
         text = library_csl_json(read(wanted)[0])
-        return download(text, "application/vnd.citationstyles.csl+json", "folio.json")
+        return _download(text, "application/vnd.citationstyles.csl+json", "folio.json")
 
     @routes.post("/papers.csl.json", response_class=Response, responses=csl_json, summary="Export many as CSL-JSON")
     def export_chosen_csl_json(wanted: schema.FilterRequest) -> Response:
         """As GET, for more papers than fit into an address."""
         return export_csl_json(wanted)
 
+    return routes
+
+
+def _note_routes(app: App) -> APIRouter:
+    routes = APIRouter(tags=["Notes"])
+
+    @routes.get("/notes")
+    def get_notes(choice: Annotated[note_schema.NoteChoice, Query()]) -> note_schema.NoteList:
+        """The notes that fit, at the current places of their quotes."""
+        return list_notes(app, choice)
+
+    @routes.post("/notes", status_code=201)
+    def create_note(new: note_schema.NewNote) -> note_schema.NoteJson:
+        """Add a note on places or words of papers; with `statement`, keep a statement of an answer with its quotes."""
+        return add_note(app, new)
+
+    @routes.patch("/notes/{note}")
+    def edit_note(note: note_schema.NoteId, edits: note_schema.NoteEdits) -> note_schema.NoteJson:
+        """Change a note's text or colour."""
+        return change_note(app, note, edits)
+
+    @routes.delete("/notes/{note}", status_code=204)
+    def delete_note(note: note_schema.NoteId) -> None:
+        """Delete a note."""
+        remove_note(app, note)
+
+    def export(chosen: note_schema.NoteChoice | note_schema.ChosenNotes, kind: _NoteExport) -> Response:
+        notes = chosen_notes(app, chosen)
+        if kind == "md":
+            return _download(markdown(notes), "text/markdown", "folio-notes.md")
+        if kind == "docx":
+            return _download(word_document(notes), WORD, "folio-notes.docx")
+        return _download(bibtex_of_notes(app, notes), "application/x-bibtex", "folio-notes.bib")
+
+    def add_export(kind: _NoteExport, media_type: str, name: str, what: str) -> None:
+        form = {"type": "string", "format": "binary"} if kind == "docx" else None
+        responses = _content(media_type, f"The {name} file.", form)
+        options: dict[str, Any] = {"response_class": Response, "responses": responses}
+
+        @routes.get(
+            f"/notes.{kind}", summary=f"Export notes as {name}", description=f"The notes that fit as {what}.", **options
+        )
+        def export_notes(choice: Annotated[note_schema.NoteChoice, Query()]) -> Response:
+            return export(choice, kind)
+
+        @routes.post(
+            f"/notes.{kind}",
+            summary=f"Export chosen notes as {name}",
+            description=f"These notes, in this order, as {what}.",
+            **options,
+        )
+        def export_chosen_notes(chosen: note_schema.ChosenNotes) -> Response:
+            return export(chosen, kind)
+
+    add_export("md", "text/markdown", "Markdown", "Markdown, with links to their pages")
+    add_export("docx", WORD, "Word", "a Word document")
+    add_export("bib", "application/x-bibtex", "BibTeX", "the BibTeX of the papers that they cite")
     return routes
 
 
@@ -569,6 +627,12 @@ async def _follow(queue: UploadQueue) -> AsyncIterator[dict[str, str]]:
         await asyncio.sleep(_POLL_S)
 
 
+def _download(content: str | bytes, media_type: str, name: str) -> Response:
+    """A reply that a browser saves as a file with this name."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)
+
+
 # Errors: all have the same JSON form.
 
 # Status by error class; subclasses come before their base classes.
@@ -636,6 +700,7 @@ PATTERNS = {
     schema.CONVERSATION: "is not the id of a conversation",
     SHA256: "is not the id of a paper",
     schema.UPLOAD: "is not the id of an upload",
+    note_schema.NOTE: "is not the id of a note",
 }
 
 
