@@ -1,16 +1,17 @@
 // The page as a whole: views, keys, theme, and the models in use.
 
-import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./ask/chat.js";
+import { getConversationPlace, getCurrentId, newConversation } from "./ask/chat.js";
+import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
 import { setUpCitations } from "./library/citations.js";
 import { byId, el, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
 import { setUpFind } from "./find/find.js";
 import { refreshLibrary, setUpLibrary } from "./library/library.js";
-import { askOnly, setUpOptions } from "./ask/options.js";
+import { askOnly } from "./ask/options.js";
 import { enterPanel, leavePanel } from "./base/panels.js";
 import { goTo, place } from "./base/router.js";
 import { setUpSearch } from "./search/search.js";
 import { health, loadHealth } from "./base/state.js";
-import { loadConversations, markCurrent, setUpSide } from "./ask/conversations.js";
+import { loadConversations, setUpSide } from "./ask/conversations.js";
 import { setUpUploads } from "./library/uploads.js";
 import { closeViewer, isViewerOpen, setUpViewer } from "./reader/viewer.js";
 import { setUpWorks } from "./find/works.js";
@@ -28,13 +29,12 @@ function route() {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (view === "ask") showConversation(place.get().id || null).then(markCurrent);
+  if (view === "ask") showConversation(place.get().id || null);
   else document.title = `${NAMES[view]} · Folio`;
-  markCurrent();
 }
 
 function show(view) {
-  goTo({ view, id: view === "ask" ? (getCurrentId() ?? "") : "", query: {} });
+  goTo(view === "ask" ? getConversationPlace() : { view, id: "", query: {} });
 }
 
 function handleKey(event) {
@@ -157,14 +157,16 @@ function setUpPopovers() {
 }
 
 setUpViewer();
-setUpOptions();
-setUpChat();
+setUpChat(byId("view-ask"), byId("to-ask"));
 setUpSearch();
 setUpWorks({ ask, added: refreshLibrary });
 setUpFind();
 setUpCitations();
-setUpSide((id) => {
-  if (id === getCurrentId()) newConversation();
+setUpSide(byId("side"), {
+  create: newConversation,
+  deleted: (id) => {
+    if (id === getCurrentId()) newConversation();
+  },
 });
 setUpLibrary({ ask });
 setUpUploads({ show: () => show("library"), ask, added: refreshLibrary });

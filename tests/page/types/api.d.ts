@@ -1,5 +1,15 @@
 // Made by scripts/make_page_types.py.
 declare namespace Api {
+  interface AboutQuoteJson {
+    kind: "claim" | "method" | "result" | "limits";
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    section: string;
+    quote: string;
+  }
+
   interface AddedEvent {
     status: "added" | "replaced" | "unchanged" | "duplicate" | "failed" | "pruned";
     paper: PaperJson;
@@ -33,6 +43,10 @@ declare namespace Api {
     cancelled: number;
   }
 
+  interface ChangedPapers {
+    changed: number;
+  }
+
   interface ChatReply {
     standalone_question: string;
     style: "plain" | "report";
@@ -57,6 +71,9 @@ declare namespace Api {
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
+    parent: number;
+    branches: (number)[];
+    stopped: boolean;
   }
 
   interface ChatRequest {
@@ -70,6 +87,8 @@ declare namespace Api {
     papers?: (string)[];
     message: string;
     conversation?: string | null;
+    after?: number | null;
+    replaces?: number | null;
     listed?: boolean;
     top_k?: number | null;
     use_reranker?: boolean;
@@ -80,6 +99,10 @@ declare namespace Api {
 
   interface CheckingEvent {
     count: number;
+  }
+
+  interface ChosenNotes {
+    ids: (string)[];
   }
 
   interface CitationEdge {
@@ -111,6 +134,12 @@ declare namespace Api {
     citations: (CitationJson)[];
   }
 
+  interface CitingConversation {
+    id: string;
+    title: string;
+    updated: string;
+  }
+
   interface ConfidenceJson {
     value: number;
     level: "medium" | "low";
@@ -120,7 +149,13 @@ declare namespace Api {
     id: string;
     title: string;
     updated: string;
+    pinned: boolean;
     turns: (ChatReply)[];
+  }
+
+  interface ConversationChanges {
+    title: string | null;
+    pinned: boolean | null;
   }
 
   interface ConversationList {
@@ -132,6 +167,7 @@ declare namespace Api {
     title: string;
     updated: string;
     turns: number;
+    pinned: boolean;
   }
 
   interface DifferenceJson {
@@ -261,6 +297,7 @@ declare namespace Api {
     models: Record<string, string>;
     better: (string)[];
     chat_models: (string)[];
+    model: string;
     logged: boolean;
     online: boolean;
     network: string;
@@ -290,6 +327,12 @@ declare namespace Api {
     edges: (CitationEdge)[];
   }
 
+  interface LikePaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+  }
+
   interface ListFieldJson {
     origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
     sure: boolean;
@@ -315,6 +358,60 @@ declare namespace Api {
     problems: (string)[];
     notice: NoticeJson | null;
     match: PaperMatchJson | null;
+    read: string;
+    read_page: number;
+  }
+
+  interface ManyEdits {
+    papers: (string)[];
+    add_tags?: (string)[];
+    remove_tags?: (string)[];
+    edits?: PaperEdits;
+  }
+
+  interface NewNote {
+    quotes: (SpanOfPaper | WordsOfPaper)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+  }
+
+  interface NoteEdits {
+    text?: string | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+  }
+
+  interface NoteJson {
+    id: string;
+    quotes: (NoteQuoteJson)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+    paper: string;
+    file: string;
+    title: string;
+    created: string;
+    updated: string;
+    zotero: string;
+  }
+
+  interface NoteList {
+    notes: (NoteJson)[];
+    count: number;
+  }
+
+  interface NoteQuoteJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    quote: string;
+    place: "here" | "moved" | "lost" | "removed";
   }
 
   interface NoticeJson {
@@ -324,6 +421,16 @@ declare namespace Api {
     source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
     mark: string;
     text: string;
+  }
+
+  interface PaperAbout {
+    abstract: string;
+    quotes: (AboutQuoteJson)[];
+    references: (ReferenceJson)[];
+    cited_here_by: (LikePaperJson)[];
+    similar: (SimilarPaperJson)[];
+    conversations: (CitingConversation)[];
+    notes: number;
   }
 
   interface PaperCitations {
@@ -461,9 +568,34 @@ declare namespace Api {
     notice: NoticeJson | null;
   }
 
+  interface ReadingRequest {
+    page: number;
+  }
+
+  interface ReferenceJson {
+    text: string;
+    paper: string;
+    title: string;
+    year: number | null;
+    start: number;
+    end: number;
+    page: number;
+  }
+
   interface RemovedJson {
     file: string;
     kept_at: string | null;
+  }
+
+  interface RemovedPaperJson {
+    paper: string;
+    title: string;
+    file: string;
+    removed: string;
+  }
+
+  interface RemovedPapers {
+    papers: (RemovedPaperJson)[];
   }
 
   interface RetriedUploads {
@@ -552,12 +684,29 @@ declare namespace Api {
     short: [number, number] | null;
   }
 
+  interface SimilarPaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+    score: number;
+  }
+
+  interface SpanOfPaper {
+    paper: string;
+    start: number;
+    end: number;
+  }
+
   interface StoreJson {
     folder: string;
     papers: number;
     chunks: number;
     bytes: number;
     generation: number;
+  }
+
+  interface SuggestedQuestions {
+    questions: (string)[];
   }
 
   interface TextFieldJson {
@@ -598,6 +747,12 @@ declare namespace Api {
     uploads: (UploadJson)[];
     active: boolean;
     notice: string;
+  }
+
+  interface WordsOfPaper {
+    paper: string;
+    quote: string;
+    page: number | null;
   }
 
   interface WorkJson {

@@ -1,3 +1,4 @@
+// @ts-nocheck
 // The viewer: the picture of a cited page, scrolled to the marked quote.
 
 import * as api from "../base/api.js";
