@@ -129,7 +129,9 @@ def _add_note(document: Document, placed: PlacedNote) -> None:
 
     _add_lines(document, placed.note.statement)
     for each in placed.quotes:
-        quote = document.add_paragraph(style="Quote").add_run(f"“{plain_line(each.quote.quote)}”")
+        paragraph = document.add_paragraph()
+        paragraph._p.style = "Quote"  # add_paragraph(style=...) would look for it among all styles
+        quote = paragraph.add_run(f"“{plain_line(each.quote.quote)}”")
         if name := _HIGHLIGHTS.get(placed.note.colour):
             quote.font.highlight_color = WD_COLOR_INDEX[name]
         source = document.add_paragraph(f"{_where(each, placed)}.")
@@ -158,7 +160,10 @@ def _add_link(paragraph: Paragraph, text: str, address: str) -> None:
     run = paragraph.add_run(text)
     run.font.underline = True
     link = OxmlElement("w:hyperlink")
-    link.set(qn("r:id"), paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True))
+    relations = paragraph.part.rels  # its own function for a link compares it with all others
+    id = f"link{len(relations)}"
+    relations.add_relationship(RELATIONSHIP_TYPE.HYPERLINK, address, id, is_external=True)
+    link.set(qn("r:id"), id)
     link.append(run._r)
     paragraph._p.append(link)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
@@ -19,6 +20,8 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES as ALREADY_COMPRESSED
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
@@ -32,6 +35,7 @@ from folio.schema import web as schema
 from folio.schema.papers import SHA256, ListedPaperJson, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
+from folio.web.events import Broadcast
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
@@ -55,10 +59,15 @@ MAX_CONCURRENT_ANSWERS = 8
 # Deep searches may take minutes; with their own slots, they delay no other question.
 MAX_CONCURRENT_DEEP_ANSWERS = 4
 MAX_CONCURRENT_SEARCHES = 4  # at services on the internet
-# A hostile page can take minutes to render, so few requests may wait for pictures at once.
-MAX_CONCURRENT_PICTURES = 4
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _NoteExport = Literal["md", "docx", "bib"]
+# A hostile page can take minutes to render, so few requests may wait for pages at once.
+MAX_CONCURRENT_PAGES = 4
+# Only JSON is compressed: events must not wait, and the page's files come from this computer or are cached.
+_NOT_JSON = ("text/*", "image/*", "application/pdf", "application/octet-stream")
+_PAGE_CACHE = "private, max-age=600"
+PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
+T = TypeVar("T")
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
 _MAX_BODY = 10**7
 # By default FastAPI sends traces, error details included, to the address that the environment names.
@@ -74,11 +83,13 @@ _NO_TELEMETRY: TelemetryConfig = {
 def make_web(app: App, rules: AccessRules, online: Online | None = None) -> FastAPI:
     """The API and the page for one store, behind the request guard. online: services on the internet, if allowed."""
     service, threads = Service(app, online), RequestThreads()
+    broadcast = Broadcast(service.watch())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
+        await broadcast.close()
         await threads.shut_down()
         await to_thread.run_sync(service.close)
 
@@ -102,11 +113,15 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _note_routes(app),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
+        _event_routes(broadcast),
     ):
         web.include_router(routes)
     _add_page(web)
     max_upload = app.limits(1).max_file_mb * 10**6
     limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
+    web.add_middleware(
+        GZipMiddleware, minimum_size=1000, compresslevel=6, exclude_content_types=(*ALREADY_COMPRESSED, *_NOT_JSON)
+    )
     web.add_middleware(RequestGuard, rules=rules, limit=lambda path: limits.get(path, _MAX_BODY))
     return web
 
@@ -342,7 +357,13 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
 
 def _file_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Papers"])
-    picture_slots = CapacityLimiter(MAX_CONCURRENT_PICTURES)
+    slots = CapacityLimiter(MAX_CONCURRENT_PAGES)
+
+    async def read_page(request: Request, read: Callable[..., T], *arguments: object) -> T:
+        async with slots:
+            if await request.is_disconnected():
+                raise RequestCancelled
+            return await to_thread.run_sync(read, *arguments)
 
     @routes.get(
         "/pdf/{paper}",
@@ -363,18 +384,34 @@ def _file_routes(service: Service) -> APIRouter:
     async def get_page_picture(
         request: Request,
         paper: Sha256,
-        page: Annotated[int, InPath(ge=1, le=10**6)],
+        page: PageNumber,
         quote: Annotated[list[Annotated[str, Query(max_length=20_000)]], Query(max_length=50)] = [],  # noqa: B006
+        dpi: Annotated[int, Query(ge=36, le=400)] = 150,
     ) -> Response:
         """A page as a PNG picture with the quotes marked in yellow. The header `Folio-Marked` has 1 for each quote that
-        was marked and 0 for each other."""
-        async with picture_slots:
-            if await request.is_disconnected():
-                raise RequestCancelled
-            picture = await to_thread.run_sync(service.picture, paper, page, quote)
+        was marked and 0 for each other. A very large page has fewer dots per inch than `dpi`."""
+        picture = await read_page(request, service.picture, paper, page, quote, dpi)
         marked = ",".join(str(int(is_highlighted)) for is_highlighted in picture.highlighted)
-        headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
+        headers = {"Folio-Marked": marked, "Cache-Control": _PAGE_CACHE}
         return Response(picture.png, media_type="image/png", headers=headers)
+
+    @routes.get(
+        "/papers/{paper}/pages/{page}/text",
+        response_model=schema.PageText,
+        responses={304: {"description": "It has not changed."}},
+    )
+    async def get_page_text(request: Request, paper: Sha256, page: PageNumber) -> Response:
+        """The text of a page, with the place of each word on its picture, its headings and its links. Has an `ETag`."""
+        text = await read_page(request, service.page_text, paper, page)
+        headers = {"ETag": f'"{sha256(text).hexdigest()[:32]}"', "Cache-Control": _PAGE_CACHE}
+        if headers["ETag"] == request.headers.get("If-None-Match"):
+            return Response(status_code=304, headers=headers)
+        return Response(text, media_type="application/json", headers=headers)
+
+    @routes.get("/papers/{paper}/find")
+    def find_in_paper(paper: Sha256, words: Annotated[str, Query(max_length=500)]) -> schema.PlacesJson:
+        """Where words stand in a paper, without regard to case, accents, ligatures, signs and line ends."""
+        return service.find(paper, words)
 
     return routes
 
@@ -607,6 +644,19 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
     def retry_upload(upload: schema.UploadId) -> schema.UploadJson:
         """Queue a failed file again."""
         return queue.retry(upload)
+
+    return routes
+
+
+def _event_routes(broadcast: Broadcast) -> APIRouter:
+    routes = APIRouter(tags=["Events"])
+    kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations")
+
+    @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
+    async def follow_events() -> EventSourceResponse:
+        """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
+        `failures`, `uploads`, `notes` and `conversations`. After another `hello`, load everything again."""
+        return EventSourceResponse(broadcast.listen())
 
     return routes
 

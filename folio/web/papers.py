@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path, PurePath
 from secrets import token_hex
@@ -22,7 +22,6 @@ from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing, command
 from folio.ingest.discovery import IngestProgress, Outcome
 from folio.papers.model import Paper, SourceFile
 from folio.papers.work import Work
-from folio.pdf.render import PagePicture, page_png
 from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
 from folio.search.filters import PaperFilter, SectionFilter
@@ -34,7 +33,6 @@ from folio.store.library import Library
 from folio.store.readings import MovedFile, Removal
 from folio.store.works import KeptWork, cited_papers
 from folio.system.files import REMOVED, discard, identity, no_device, no_space, replace, sha256_file, shortened, sync
-from folio.system.workers import PersistentWorker
 from folio.text import one_line
 from folio.web.stream import StageProgress
 
@@ -268,8 +266,10 @@ class PaperFiles:
                 retry = frozenset(file.path for file in placed)
                 self._require_read(list(self._app.ingest(list(placed), silent, retry=retry)), retry)
             except BaseException:
+                with closing(self._app.open_library()) as library:
+                    added = {file.path for file in library.files()}
                 for source, before in placed.items():
-                    if source.path != str(before):
+                    if source.path != str(before) and source.path not in added:
                         replace(Path(source.path), before)
                 raise
             self._app.finish_ingest()
@@ -574,39 +574,3 @@ class _WorkItems:
 def _ordered(items: Iterable[schema.WorkJson]) -> list[schema.WorkJson]:
     """Works in the library first, then works with a title, then the most cited."""
     return sorted(items, key=lambda work: (not work.paper, not work.title, -(work.cited or 0)))
-
-
-# Pages as PNG pictures
-
-# Pictures cached for readers who page back and forth; about half a megabyte each
-CACHED_PICTURES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class PageView:
-    """Physical page `page`, from 1, of a PDF, with these quotes marked."""
-
-    path: Path
-    page: int
-    quotes: tuple[str, ...]
-    dpi: int
-
-
-class PageImages:
-    """Renders pages in a worker process, which limits the time and memory of a hostile page. Thread-safe."""
-
-    def __init__(self, *, timeout_s: float, memory_mb: int, cached_pictures: int = CACHED_PICTURES) -> None:
-        """timeout_s, memory_mb: limits for rendering one page, see workers.run_guarded."""
-        self._worker = PersistentWorker(_render, timeout_s=timeout_s, memory_mb=memory_mb)
-        self._cached = lru_cache(maxsize=cached_pictures)(self._worker.run)  # exceptions are not cached
-
-    def picture(self, view: PageView) -> PagePicture:
-        """The page as it was when it was first rendered. Raises PaperError as render.page_png does, and PaperLimit."""
-        return self._cached(view)
-
-    def close(self) -> None:
-        self._worker.close()
-
-
-def _render(view: PageView) -> PagePicture:
-    return page_png(view.path, view.page, view.quotes, dpi=view.dpi)

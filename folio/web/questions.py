@@ -8,15 +8,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry, stopped
-from folio.answer_types import Answer, AnswerStopped, Checking, Thinking, warnings
+from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinking, warnings
 from folio.app import App
 from folio.errors import StoreError, UsageError
 from folio.papers.model import Hit, Paper
-from folio.question.question import Question
+from folio.question.question import Question, asks_elsewhere
 from folio.schema import web as schema
 from folio.schema.answers import (
     AnswerJson,
@@ -45,9 +45,12 @@ if TYPE_CHECKING:
     from folio.deep.types import DeepEvent
 
 
+MOST_SELECTED_CHARACTERS = 20_000
 NO_WORDS = "No passage has these words. These are the nearest in meaning."
 # Suffix of the id of a conversation that a program began: it is listed from its second question on
 _ONCE = "-once"
+# Seconds that a question waits for a stopped answer of its conversation to be stored, and between two looks
+_STOPPING_S, _POLL_S = 3, 0.05
 
 
 class AnswerCallbacks(Protocol):
@@ -78,7 +81,7 @@ class Questions:
         self._app = app
         self._retrievers = retrievers
         self._conversations = conversations
-        self._answering: set[str] = set()
+        self._answering: dict[str, AnswerCallbacks] = {}  # conversation -> the client of its answer
         self._lock = Lock()
 
     @property
@@ -114,11 +117,10 @@ class Questions:
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
-            _select(library, question)
+            _select(library, _scoped(question))
+            _selected(library, question.selection)
         if question.conversation is not None:
-            with self._lock:
-                if question.conversation in self._answering:
-                    raise _busy()
+            self._wait_until_stopped(question.conversation)
             self._conversations.require(question.conversation)
         if question.after or question.replaces:
             _place_of(question, self._conversations.turns(question.conversation) if question.conversation else ())
@@ -133,17 +135,19 @@ class Questions:
         ModelError, and whatever the callbacks raise.
         """
         callbacks.check_cancelled()  # the client may have left while it was queued
+        question = _scoped(question)
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         conversation = question.conversation
         if conversation is None:
             conversation = self._conversations.begin() + ("" if question.listed else _ONCE)
-        with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
+        with self._lock_conversation(conversation, callbacks), self._retrievers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
             place = _place_of(question, before)
             turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
             # Before the answer, which must not fail if a paper is removed meanwhile.
             scope = schema.scope_json(question, require_papers(reader.library, question.papers))
+            selected = _selected(reader.library, question.selection)
             chat = self._chat(reader, question, callbacks, turns)
             search = None
             if question.mode == "deep":
@@ -165,6 +169,7 @@ class Questions:
                 ),
                 partial(_on_progress, callbacks, models["llm"]),
                 _find(search, callbacks) if search else None,
+                selected,
             )
             try:
                 callbacks.check_cancelled()
@@ -181,6 +186,7 @@ class Questions:
                 place.turn,
                 _milliseconds(began),
                 scope,
+                selected,
                 parent=place.parent,
                 branches=place.branches,
                 stopped=reply.stopped,
@@ -238,18 +244,31 @@ class Questions:
             self._app.query_log(library).mark_row(row, feedback)
         self._conversations.mark(conversation, turn, feedback)
 
+    def _wait_until_stopped(self, conversation: str) -> None:
+        """Wait until an answer that was stopped is stored. Raises Busy while an answer is made."""
+        end = perf_counter() + _STOPPING_S
+        while (callbacks := self._answering.get(conversation)) is not None:
+            try:
+                callbacks.check_cancelled()
+            except AnswerStopped:
+                if perf_counter() < end:
+                    sleep(_POLL_S)
+                    continue
+            raise _busy()
+
     @contextmanager
-    def _lock_conversation(self, conversation: str) -> Iterator[None]:
+    def _lock_conversation(self, conversation: str, callbacks: AnswerCallbacks) -> Iterator[None]:
         """Raises Busy while the conversation is answering: a follow-up needs the answer before it."""
+        self._wait_until_stopped(conversation)
         with self._lock:
             if conversation in self._answering:
                 raise _busy()
-            self._answering.add(conversation)
+            self._answering[conversation] = callbacks
         try:
             yield
         finally:
             with self._lock:
-                self._answering.discard(conversation)
+                del self._answering[conversation]
 
 
 class _Place(NamedTuple):
@@ -294,6 +313,27 @@ def _select(library: Library, request: schema.FilterRequest) -> Selection:
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))
     return select(library, wanted)
+
+
+def _scoped(question: schema.ChatRequest) -> schema.ChatRequest:
+    """The question, to be asked of the paper of its selection unless it names papers or asks for other places."""
+    chosen = question.selection
+    if chosen is None or question.papers or chosen.everywhere or asks_elsewhere(question.message):
+        return question
+    anything = {name: list[str]() for name in schema.PaperFields.model_fields if name != "section"}
+    return question.model_copy(update={**anything, "papers": [chosen.paper]})
+
+
+def _selected(library: Library, wanted: schema.SelectionRequest | None) -> Selected | None:
+    """The selected words. Raises NotKnown, and UsageError if the paper has no words there."""
+    if wanted is None:
+        return None
+    (paper,) = require_papers(library, [wanted.paper])
+    is_inside = wanted.start < wanted.end <= paper.length and wanted.end - wanted.start <= MOST_SELECTED_CHARACTERS
+    text = library.text(paper.id, wanted.start, wanted.end) if is_inside else ""
+    if not text.strip():
+        raise UsageError("The selection has no words, or too many.", "Select some words or some paragraphs of a page.")
+    return Selected(paper, wanted.start, wanted.end, text)
 
 
 def _busy() -> Busy:

@@ -12,7 +12,7 @@ from pathlib import Path
 from folio.answer.chat import warm_up
 from folio.app import App
 from folio.console import say
-from folio.errors import ModelError, NotKnown, StoreError, StoreMissing
+from folio.errors import ModelError, NotKnown, PaperError, StoreError, StoreMissing
 from folio.papers.edits import edited, retagged
 from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper
@@ -26,23 +26,16 @@ from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
 from folio.web.about import PaperPages
+from folio.web.events import StoreWatch
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
-from folio.web.papers import (
-    PageImages,
-    PageView,
-    PaperFiles,
-    list_papers,
-    removed_papers,
-    require_page,
-    require_papers,
-)
+from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
+from folio.web.papers import PaperFiles, list_papers, removed_papers, require_page, require_papers
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
 from folio.web.suggestions import Suggestions
 from folio.web.uploads import UploadQueue
 
 _ALL = schema.PaperQuery()
-DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel
 
 
 class Service:
@@ -58,7 +51,8 @@ class Service:
         self.fetcher = PaperFetcher(app, self.paper_files, online)
         self._retrievers = RetrieverPool(app.open_library, app.retriever, app.open_indexes)
         self._conversations = app.conversations()
-        self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+        self._pages = PageReader(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+        self._page_texts = Cache[bytes](CACHED_TEXTS, len)
         self.questions = Questions(app, self._retrievers, self._conversations)
         self.suggestions = Suggestions(app, self._retrievers, self._conversations)
         self.paper_pages = PaperPages(app, self._conversations)
@@ -77,9 +71,12 @@ class Service:
 
     def close(self) -> None:
         self.uploads.stop()
-        self._page_images.close()
+        self._pages.close()
         self._retrievers.close()
         self._conversations.close()
+
+    def watch(self) -> StoreWatch:
+        return StoreWatch(self._app.open_library, self._conversations, self.uploads)
 
     # State of the index
 
@@ -143,7 +140,13 @@ class Service:
             (stored,) = require_papers(library, [paper])
             files = [file.name for file in library.files() if file.sha256 == paper]
             published = publishers_bibtex(library.database, [paper]).get(paper, "")
-            return schema.paper_details(stored, library.added()[paper], files, published)
+            added = library.added()[paper]
+        return schema.paper_details(stored, added, files, published, self._sizes(paper))
+
+    def _sizes(self, paper: str) -> Sequence[tuple[float, float]]:
+        with suppress(PaperError, OSError):  # everything else about the paper is known without its file
+            return self._pages.sizes(self.pdf(paper))
+        return ()
 
     def edit(self, paper: str, request: schema.PaperEdits) -> schema.PaperDetails:
         """Change the metadata of a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
@@ -159,14 +162,14 @@ class Service:
 
         Raises NotKnown, UsageError for a value that a field cannot have.
         """
-        edits = schema.paper_edits(request.edits)
-
-        def change(layers: Mapping[Source, Metadata]) -> Metadata:
-            person = edited(layers.get("person", NO_METADATA), edits)
-            return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
-
         with closing(self._app.open_library()) as library:
             papers = [paper.id for paper in require_papers(library, request.papers)]
+            edits = schema.paper_edits(request.edits)
+
+            def change(layers: Mapping[Source, Metadata]) -> Metadata:
+                person = edited(layers.get("person", NO_METADATA), edits)
+                return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+
             changes = library.change_metadata_of(papers, "person", change)
         if changes.papers:
             self.paper_files.finish_edit(is_renamed=changes.renamed)
@@ -202,13 +205,37 @@ class Service:
         with closing(self._app.open_library()) as library:
             return self.paper_files.pdf(library, paper)
 
-    def picture(self, paper: str, page: int, quotes: Sequence[str]) -> PagePicture:
+    def picture(self, paper: str, page: int, quotes: Sequence[str], dpi: int) -> PagePicture:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
-        with closing(self._app.open_library()) as library:
+        path = self._page(paper, page).path
+        return self._pages.picture(PageView(path, page, tuple(quotes), dpi))
+
+    def page_text(self, paper: str, page: int) -> bytes:
+        """A schema.PageText as JSON. Raises NotKnown, PaperError."""
+        place = self._page(paper, page)
+
+        def read() -> bytes:
+            with closing(self._app.open_library()) as library:
+                (stored,) = require_papers(library, [paper])
+            return page_text_json(stored, place, self._pages.text_layer(place)).encode()
+
+        return self._page_texts.get(place, read)
+
+    def _page(self, paper: str, page: int) -> PageOfText:
+        """A page, from 1. Raises NotKnown, PaperError."""
+        with closing(self._app.open_library()) as library, library.reading():
             (stored,) = require_papers(library, [paper])
             require_page(stored, page)
-            path = self.paper_files.pdf(library, paper)
-        return self._page_images.picture(PageView(path, page, tuple(quotes), DPI))
+            start, end = stored.pages.bounds(page, stored.length)
+            return PageOfText(self.paper_files.pdf(library, paper), page, library.text(paper, start, end), start)
+
+    def find(self, paper: str, words: str) -> schema.PlacesJson:
+        """Where words stand in a paper. Raises NotKnown."""
+        with closing(self._app.open_library()) as library, library.reading():
+            (stored,) = require_papers(library, [paper])
+            places = find_words(library.text(paper, 0, stored.length), words)
+        hits = [[start, end, stored.pages.page_at(start)] for start, end in places.spans]
+        return schema.PlacesJson(count=places.total, hits=hits)
 
     # Conversations
 

@@ -5,6 +5,7 @@ Without a PostgreSQL server, it is done in SQLite alone.
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
@@ -40,7 +41,7 @@ from folio.papers.sections import SectionMap
 from folio.papers.work import SourceName, Work, WorkAuthor
 from folio.store import metadata, notes, readings, works
 from folio.store.conversations import Conversations
-from folio.store.database import Database, storable
+from folio.store.database import USER_VERSION, Database, added_since, storable
 from folio.store.library import Library
 from folio.store.note_places import NoteFilter, Order, listed, quote_at, quote_of
 from folio.store.notes import Note, NoteQuote
@@ -446,6 +447,26 @@ def test_a_new_version_of_a_file_has_the_notes_of_the_old_one(both: Both, writte
     both(lambda library: add(library, "c.pdf", paper("c", "Newer. " + TEXT)))
     assert _places(both) == [("moved", "c", 24, "The second page")]
     both.require_equal()
+
+
+def test_a_library_of_an_older_version_gets_the_tables_that_it_lacks(both: Both, engines: tuple[Engine, ...]) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: QueryLog(library.database).add(ENTRY))
+    both.require_equal()
+    tables = re.findall(r"CREATE TABLE (\w+)", added_since(1))
+    for engine, library in zip(engines, both.libraries, strict=True):
+        for table in reversed(tables):
+            library.database.execute(f"DROP TABLE {table}")
+        library.database.execute("UPDATE kept SET value = '1' WHERE key = 'version'")
+        if engine.name == "sqlite":
+            library.database.execute("PRAGMA user.user_version = 1")
+        library.close()
+        at_once(3, lambda _, engine=engine: engine.library().close())  # type: ignore[misc]
+    both.libraries = [engine.library() for engine in engines]
+    both.require_equal()
+    assert both(lambda library: QueryLog(library.database).counts().questions) == 1
+    sql = "SELECT value FROM kept WHERE key = 'version'"
+    assert both(lambda library: library.database.query(sql)) == [(str(USER_VERSION),)]
 
 
 def test_a_note_outlives_the_conversation_of_its_statement(both: Both, engines: tuple[Engine, ...]) -> None:
@@ -908,6 +929,15 @@ def test_conversations(both: Both) -> None:
         with pytest.raises(FolioError, match="deleted or continued elsewhere"):
             with_them(partial(Conversations.add, conversation="first", reply=wrong, answer=ANSWER, entry=None))
     assert with_them(lambda kept: kept.summaries())[0].id == "first"
+    both.require_equal()
+    with_them(lambda kept: kept.pin("second", pinned=True))
+    with_them(lambda kept: kept.rename("second", "Größe\0 🦀"))
+    assert [(one.id, one.title, one.pinned) for one in with_them(lambda kept: kept.summaries())] == [
+        ("second", "Größe\ufffd 🦀", True),
+        ("first", "first 🦀\ufffd ?", False),
+    ]
+    assert [one.id for one in with_them(lambda kept: kept.search("GROSSE"))] == ["second"]
+    assert with_them(lambda kept: kept.search("100%_'")) == ()
     both.require_equal()
     with_them(lambda kept: kept.remove("second"))
     assert [row for row, _ in both(lambda library: QueryLog(library.database).entries())] == [2, 1]

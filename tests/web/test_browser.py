@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, Locator, expect
 
 from folio.app import App
 from folio.papers.metadata import Field, Metadata
-from folio.pdf.render import Rect, quote_boxes
+from folio.pdf.letters import Rect
+from folio.pdf.render import quote_boxes
 from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, drop, yellow
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until

@@ -13,6 +13,7 @@ from typing import Any
 
 import docx
 import pytest
+from docx.enum.text import WD_COLOR_INDEX
 from fastapi.testclient import TestClient
 from markdown_it import MarkdownIt
 
@@ -190,6 +191,13 @@ def test_exports_have_links_to_the_pages(client: TestClient, app: HashingApp, pa
         "Where?\nThere.",
         "So.",
     ]
+    styled = [(paragraph.text[:2], paragraph.style and paragraph.style.name) for paragraph in document.paragraphs]
+    assert [text for text, style in styled if style == "Quote"] == [
+        "“N",
+        "“B",
+        "“t",
+    ]
+    assert document.paragraphs[2].runs[0].font.highlight_color == WD_COLOR_INDEX.BRIGHT_GREEN
     in_word = [link.address for paragraph in document.paragraphs for link in paragraph.hyperlinks]
     assert in_word[0] == folio[0]
     assert in_word[1].startswith(folio[1])

@@ -68,6 +68,7 @@ declare namespace Api {
     conversation: string;
     turn: number;
     scope: ScopeJson;
+    selection: SelectionJson | null;
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
@@ -91,6 +92,7 @@ declare namespace Api {
     replaces?: number | null;
     listed?: boolean;
     top_k?: number | null;
+    selection?: SelectionRequest | null;
     use_reranker?: boolean;
     model?: string | null;
     style?: "plain" | "report";
@@ -121,6 +123,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -170,6 +173,11 @@ declare namespace Api {
     pinned: boolean;
   }
 
+  interface ConversationsEvent {
+    changed: (string)[];
+    deleted: (string)[];
+  }
+
   interface DifferenceJson {
     some: (QuoteJson)[];
     others: (QuoteJson)[];
@@ -213,6 +221,9 @@ declare namespace Api {
     file: string;
     error: string;
     remedy: string;
+  }
+
+  interface FailuresEvent {
   }
 
   interface FeedbackRequest {
@@ -290,6 +301,13 @@ declare namespace Api {
     papers?: (string)[];
   }
 
+  interface HeadingJson {
+    start: number;
+    end: number;
+    level: number;
+    title: string;
+  }
+
   interface Health {
     status: "ready" | "empty";
     store: StoreJson | null;
@@ -304,6 +322,10 @@ declare namespace Api {
     max_file_mb: number;
   }
 
+  interface HelloEvent {
+    generation: number;
+  }
+
   interface HitJson {
     paper: string;
     file: string;
@@ -314,6 +336,7 @@ declare namespace Api {
     bm25: number | null;
     text: string;
     page_breaks: (number)[];
+    span: [number, number] | null;
     section: string;
     notice: NoticeJson | null;
   }
@@ -331,6 +354,12 @@ declare namespace Api {
     paper: string;
     title: string;
     year: number | null;
+  }
+
+  interface LinkJson {
+    box: [number, number, number, number];
+    page: number | null;
+    uri: string;
   }
 
   interface ListFieldJson {
@@ -414,6 +443,9 @@ declare namespace Api {
     place: "here" | "moved" | "lost" | "removed";
   }
 
+  interface NotesEvent {
+  }
+
   interface NoticeJson {
     kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
     date: string;
@@ -421,6 +453,31 @@ declare namespace Api {
     source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
     mark: string;
     text: string;
+  }
+
+  interface OutlineJson {
+    title: string;
+    level: number;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    page: number;
+    start: number;
+    end: number;
+  }
+
+  interface PageText {
+    page: number;
+    label: string;
+    width: number;
+    height: number;
+    start: number;
+    end: number;
+    text: string;
+    words: ((number)[])[];
+    placed: boolean;
+    direction: "ltr" | "rtl";
+    headings: (HeadingJson)[];
+    paragraphs: ((number)[])[];
+    links: (LinkJson)[];
   }
 
   interface PaperAbout {
@@ -463,6 +520,8 @@ declare namespace Api {
     fields: FieldsJson;
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
+    outline: (OutlineJson)[];
+    sizes: ((number)[])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -529,6 +588,13 @@ declare namespace Api {
     section: string;
   }
 
+  interface PapersEvent {
+    added: (string)[];
+    changed: (string)[];
+    removed: (string)[];
+    generation: number;
+  }
+
   interface PapersEventJson {
     event: "papers";
     query: string;
@@ -543,6 +609,11 @@ declare namespace Api {
   interface PersonJson_Output {
     family: string;
     given: string;
+  }
+
+  interface PlacesJson {
+    count: number;
+    hits: ((number)[])[];
   }
 
   interface ProgressEvent {
@@ -562,6 +633,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -672,6 +744,21 @@ declare namespace Api {
     pages: [number, number];
   }
 
+  interface SelectionJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    text: string;
+  }
+
+  interface SelectionRequest {
+    paper: string;
+    start: number;
+    end: number;
+    everywhere?: boolean;
+  }
+
   interface SentenceJson {
     text: string;
     section: string;
@@ -741,6 +828,12 @@ declare namespace Api {
     notes: (string)[];
     error: string;
     remedy: string;
+  }
+
+  interface UploadsEvent {
+    waiting: number;
+    running: number;
+    done: number;
   }
 
   interface UploadsJson {
