@@ -4,6 +4,7 @@ import { getConversationPlace, getCurrentId, newConversation } from "./ask/chat.
 import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
 import { setUpCitations } from "./library/citations.js";
 import { byId, el, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
+import { followEvents } from "./base/events.js";
 import { setUpFind } from "./find/find.js";
 import { refreshLibrary, setUpLibrary } from "./library/library.js";
 import { askOnly } from "./ask/options.js";
@@ -187,5 +188,6 @@ loadHealth().catch((thrown) => {
 });
 refreshLibrary();
 loadConversations();
+followEvents();
 route();
 if (matchMedia("(hover: hover)").matches && getView() !== "library") byId(FIRST[getView()]).focus();

@@ -28,14 +28,12 @@ const SUMMARY = "Summary"; // the heading of folio/answer_types.py
  * @property {(turn: number) => void} onBranch shows another branch, through this turn
  */
 
-/** @typedef {import("../base/state.js").SelectedWords & {title: string, file: string}} ShownSelection */
-
 /**
  * @typedef {object} TurnOptions
  * @property {Actions} actions
  * @property {boolean} [live] the sentences will be streamed, and screen readers announce them
  * @property {boolean} [written] whether a model writes the answer, which then is shown as a text
- * @property {ShownSelection | null} [selection] the words that the question is about
+ * @property {import("../base/state.js").SelectedWords | null} [selection] the words that the question is about
  */
 
 export class Turn {

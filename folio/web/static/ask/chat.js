@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { announce, el, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { EVERYTHING, getScope, health, library, loadHealth, options, selection, setOptions } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
@@ -243,7 +244,7 @@ export function showStartError(thrown) {
 }
 
 /** Shows changes by another tab. @param {{changed: string[], deleted: string[]}} conversations */
-export function followConversations({ changed, deleted }) {
+function followConversations({ changed, deleted }) {
   if (current.id && deleted.includes(current.id) && !current.running) {
     newConversation();
     showToast(t("ask.deleted.elsewhere"));
@@ -273,6 +274,7 @@ export function setUpChat(view, toAsk) {
     for (const turn of current.turns) turn.updateMode();
   });
   health.onChange(renderWelcome);
+  onEvent("conversations", followConversations);
   library.onChange(() => current.refresh().catch(() => {})); // else they keep their earlier names
   render();
 }

@@ -1,13 +1,11 @@
 // The question form: the question, the words that it is about, the model, and the switch of the deep search.
 
-import { el, hideVisually, isolate, keepTogether, makeButton, makeIcon, formatPage, remember } from "../base/dom.js";
-import { getTitle, health, library, options, selection, setOptions } from "../base/state.js";
+import { el, hideVisually, makeButton, makeIcon, remember } from "../base/dom.js";
+import { health, library, options, selection, setOptions } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
-import { joinLines, shorten } from "../base/text.js";
 import { picker } from "./models.js";
 import { panel, showTags, togglePanel } from "./options.js";
-
-const LONGEST_WORDS = 200; // characters of the selected words that are shown
+import { renderSelection as renderSelectedWords } from "./sources.js";
 
 // What is asked about selected words: the question, and whether in all papers
 /** @type {[import("../base/strings.js").Key, boolean][]} */
@@ -113,15 +111,6 @@ function renderSelection(ask) {
   const now = selection.get();
   about.hidden = !now;
   if (!now) return about.replaceChildren();
-  const { title = "", file = "" } = library.get().papers.get(now.paper) ?? {};
-  const words = isolate(`“${shorten(joinLines(now.text), LONGEST_WORDS)}”`, { class: "words" });
-  const place = el(
-    "span",
-    { class: "about" },
-    isolate(getTitle({ paper: now.paper, title, file })),
-    ", ",
-    keepTogether(formatPage(now.page)),
-  );
   const clear = () => {
     selection.set(null);
     box.focus();
@@ -131,7 +120,7 @@ function renderSelection(ask) {
     makeButton("button suggestion", () => ask(t(text), isEverywhere), t(text)),
   );
   about.replaceChildren(
-    el("div", { class: "tag" }, el("p", { class: "tag-name" }, words, " ", place), remove),
+    el("div", { class: "tag" }, el("p", { class: "tag-name" }, renderSelectedWords(now)), remove),
     el("div", { class: "ready" }, ready),
   );
 }

@@ -2,7 +2,7 @@
 
 import * as api from "../base/api.js";
 import { announce, el, showToast } from "../base/dom.js";
-import { buildFilter, EVERYTHING, getTitle, library, options, papersLoaded, setOptions } from "../base/state.js";
+import { buildFilter, EVERYTHING, options, papersLoaded, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { Turn } from "./answer.js";
 import { isWriter } from "./models.js";
@@ -18,8 +18,6 @@ import { isRestricted, toScope } from "./scope.js";
  * @property {SelectedWords | null} selection
  * @property {boolean} [isEverywhere] the selected words are looked for in all papers
  */
-
-/** @typedef {Api.ChatReply & {selection?: import("./answer.js").ShownSelection | null}} Reply */
 
 /**
  * @typedef {object} Host What shows a conversation.
@@ -53,7 +51,7 @@ export class Conversation {
     this.root = el("div", { class: "turns" });
   }
 
-  /** The last answer; null without one. @returns {Reply | null} */
+  /** The last answer; null without one. @returns {Api.ChatReply | null} */
   get lastReply() {
     return this.turns.at(-1)?.reply ?? null;
   }
@@ -79,7 +77,7 @@ export class Conversation {
     this.scope = last ? toScope(last.scope) : EVERYTHING;
   }
 
-  /** Shows these turns of the server. Those that are shown already stay. @param {Reply[]} replies */
+  /** Shows these turns of the server. Those that are shown already stay. @param {Api.ChatReply[]} replies */
   #take(replies) {
     const known = new Map(this.turns.map((turn) => [turn.answered.turn, turn]));
     this.#show(
@@ -89,7 +87,7 @@ export class Conversation {
           if (JSON.stringify(turn.reply) !== JSON.stringify(reply)) turn.refresh(reply);
           return turn;
         }
-        const made = this.#makeTurn(reply.message, { selection: reply.selection ?? null });
+        const made = this.#makeTurn(reply.message, { selection: reply.selection });
         made.finish(reply, { whole: true, open: at === replies.length - 1 });
         return made;
       }),
@@ -140,7 +138,7 @@ export class Conversation {
     const turn = this.#makeTurn(question.message, {
       live: true,
       written: isWriter(question.options.model),
-      selection: question.selection ? withNames(question.selection) : null,
+      selection: question.selection,
     });
     turn.question = question;
     this.#show([...kept, turn]);
@@ -217,7 +215,7 @@ export class Conversation {
   /** Asks another question, or with another model, in the place of an answered one. The answer is kept as a branch. */
   /** @param {Turn} turn @param {string} message @param {string | null} model */
   #replace(turn, message, model) {
-    const reply = /** @type {Reply | null} */ (turn.reply);
+    const { reply } = turn;
     if (!reply) return;
     const chosen = {
       ...options.get(),
@@ -226,7 +224,7 @@ export class Conversation {
       deep: reply.trace !== null,
       model,
     };
-    const question = { message, options: chosen, selection: reply.selection ?? null };
+    const question = { message, options: chosen, selection: reply.selection };
     this.#ifIdle(() => this.ask(question, this.turns.indexOf(turn)));
   }
 
@@ -251,12 +249,6 @@ export class Conversation {
   stop() {
     this.running?.abort();
   }
-}
-
-/** A selection with the names of its paper. @param {SelectedWords} selection @returns {import("./answer.js").ShownSelection} */
-function withNames(selection) {
-  const { title = "", file = "" } = library.get().papers.get(selection.paper) ?? {};
-  return { ...selection, title: getTitle({ paper: selection.paper, title, file }), file };
 }
 
 /** @param {Question} question */

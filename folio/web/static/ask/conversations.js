@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { confirmAction, el, formatDate, hideVisually, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { renderProblem } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
 import { WindowedList } from "../base/list.js";
 import { place } from "../base/router.js";
 import { options } from "../base/state.js";
@@ -242,4 +243,6 @@ export function setUpSide(root, { create, deleted }) {
   });
   options.onChange(updateLinks);
   place.onChange(markCurrent);
+  onEvent("conversations", loadConversations);
+  onEvent("hello", loadConversations);
 }

@@ -2,7 +2,7 @@
 
 import { el, formatPage, formatPages, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
 import { getTitle, library } from "../base/state.js";
-import { parts, t } from "../base/strings.js";
+import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten } from "../base/text.js";
 import { setOrigin } from "./origin.js";
 import { isRestricted, renderOnlyThese } from "./scope.js";
@@ -10,6 +10,7 @@ import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPag
 import { makePageOpener, openHit, renderNotice, standsIn } from "./statement.js";
 
 const CLOSEST = 4; // passages shown with a refusal
+const LONGEST_WORDS = 300; // characters of selected words
 export const CLOSEST_PASSAGES = "Closest passages"; // the headings of folio/answer_types.py
 export const ALSO = "Also";
 
@@ -140,10 +141,11 @@ export function formatAnswer(reply) {
   return lines.join("\n").trim();
 }
 
-/** Above an answer: the words of a paper that the question is about. */
-/** @param {import("../base/state.js").SelectedWords & {title: string, file: string}} selection */
-export function renderSelection({ text, page, ...paper }) {
-  const words = isolate(`“${shorten(joinLines(text), 300)}”`);
-  const place = [isolate(getTitle(paper)), ", ", keepTogether(formatPage(page))];
-  return parts("ask.about", { words, place: el("span", {}, place) });
+/** The words of a paper that a question is about, and where they are. */
+/** @param {import("../base/state.js").SelectedWords} selection */
+export function renderSelection({ paper, page, text }) {
+  const words = isolate(`“${shorten(joinLines(text), LONGEST_WORDS)}”`, { class: "words" });
+  const known = library.get().papers.get(paper);
+  const title = known ? [isolate(getTitle(known)), ", "] : [];
+  return [words, " ", el("span", { class: "about" }, title, keepTogether(formatPage(page)))];
 }

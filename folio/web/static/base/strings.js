@@ -142,7 +142,6 @@ export const TEXTS = Object.freeze({
   "ask.branch.previous": "Previous branch",
   "ask.branch.next": "Next branch",
   "ask.understood": "Understood as: {question}",
-  "ask.about": "About {words} {place}",
   "ask.mode": "Show quotes",
   "ask.mode.title": "Each statement by itself with its quotes, or the answer as a text",
   "ask.copy": "Copy",
