@@ -5,7 +5,7 @@ import { announce, el, showToast } from "../base/dom.js";
 import { buildFilter, EVERYTHING, options, papersLoaded, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { Turn } from "./answer.js";
-import { isWriter } from "./models.js";
+import { isWriter, wasWritten } from "./models.js";
 import { isRestricted, toScope } from "./scope.js";
 
 /** @typedef {import("../base/options.js").Options} Options */
@@ -60,10 +60,15 @@ export class Conversation {
     return this.turns.some((turn) => turn.reply);
   }
 
+  /** What was searched last: the scope that a person chose, not the paper of words that were selected. */
+  get #lastScope() {
+    return this.turns.findLast(({ reply }) => reply && !reply.selection)?.reply?.scope ?? null;
+  }
+
   /** Whether the last question searched only a part of the library. */
   get isNarrowed() {
-    const reply = this.turns.findLast((turn) => turn.reply)?.reply;
-    return reply ? isRestricted(reply.scope) : false;
+    const scope = this.#lastScope;
+    return scope !== null && isRestricted(scope);
   }
 
   /** Loads the turns from the server. Throws ApiError. @param {number | null} through */
@@ -73,8 +78,8 @@ export class Conversation {
     this.through = through;
     this.title = title;
     this.#take(turns);
-    const last = turns.at(-1);
-    this.scope = last ? toScope(last.scope) : EVERYTHING;
+    const scope = this.#lastScope;
+    this.scope = scope ? toScope(scope) : EVERYTHING;
   }
 
   /** Shows these turns of the server. Those that are shown already stay. @param {Api.ChatReply[]} replies */
@@ -87,7 +92,8 @@ export class Conversation {
           if (JSON.stringify(turn.reply) !== JSON.stringify(reply)) turn.refresh(reply);
           return turn;
         }
-        const made = this.#makeTurn(reply.message, { selection: reply.selection });
+        const how = { written: wasWritten(reply.models), selection: reply.selection };
+        const made = this.#makeTurn(reply.message, how);
         made.finish(reply, { whole: true, open: at === replies.length - 1 });
         return made;
       }),

@@ -40,6 +40,7 @@ let side = /** @type {HTMLElement} */ (box);
 /** @type {(id: string) => void} */
 let onDeleted = () => {};
 let loads = 0; // a later one makes an earlier one void
+let isStale = false; // the list is to be loaded once its menu is closed
 /** @type {Map<string, WindowedList<Summary>>} the long groups, by their names */
 const windows = new Map();
 /** @type {string} the conversation whose title is being changed */
@@ -52,7 +53,9 @@ export async function loadConversations() {
   const query = filter.value.trim();
   try {
     const { conversations } = await api.listConversations(query);
-    if (load === loads && !renamed) render(conversations, query);
+    if (load !== loads) return;
+    isStale = renamed !== "" || box.querySelector(":popover-open") !== null; // what a person uses stays
+    if (!isStale) render(conversations, query);
   } catch (thrown) {
     if (load === loads) box.replaceChildren(renderProblem(api.toApiError(thrown), loadConversations));
   }
@@ -193,11 +196,10 @@ function rename({ id, title }, item) {
     else loadConversations();
   };
   field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.isComposing) end(true);
-    if (event.key !== "Escape") return;
-    event.preventDefault(); // the list itself stays open
+    if (event.isComposing || !["Enter", "Escape"].includes(event.key)) return;
+    event.preventDefault(); // else Enter would press the button that gets the focus, and Escape close the list
     event.stopPropagation();
-    end(false);
+    end(event.key === "Enter");
   });
   field.addEventListener("blur", () => end(true));
   item.replaceChildren(field);
@@ -243,6 +245,10 @@ export function setUpSide(root, { create, deleted }) {
   });
   options.onChange(updateLinks);
   place.onChange(markCurrent);
+  const update = () => {
+    if (isStale && !box.querySelector(":popover-open")) loadConversations();
+  };
+  box.addEventListener("toggle", update, { capture: true });
   onEvent("conversations", loadConversations);
   onEvent("hello", loadConversations);
 }

@@ -59,5 +59,7 @@ export function setUpModels() {
  * A button for each model, to ask a question again with it.
  * @param {(model: string | null) => void} choose
  */
-export const renderModelButtons = (choose) =>
-  listModels().map(([id, name]) => makeButton("button quiet", () => choose(id), isolate(name)));
+export const renderModelButtons = (choose) => [
+  el("p", { class: "about" }, t("ask.again.with")),
+  ...listModels().map(([id, name]) => makeButton("button quiet", () => choose(id), isolate(name))),
+];

@@ -75,12 +75,13 @@ function hide() {
   bar.remove(); // which hides it
 }
 
-function update() {
+/** @param {HTMLElement} scroller */
+function update(scroller) {
   const chosen = getSelection();
   if (!chosen || bar.contains(document.activeElement)) return;
   const origin = findOrigin(chosen);
   const range = origin ? chosen.getRangeAt(0) : null;
-  const words = range ? readWords(range) : "";
+  const words = range && isInView(range.getBoundingClientRect(), scroller) ? readWords(range) : "";
   if (origin && range && words) show(words, origin, range);
   else hide();
 }
@@ -89,17 +90,19 @@ function update() {
 export function setUpSelecting(scroller) {
   /** @type {number | undefined} */
   let timer;
-  document.addEventListener("selectionchange", () => {
+  const updateSoon = () => {
     clearTimeout(timer);
-    timer = setTimeout(update, STILL_MS);
-  });
+    timer = setTimeout(update, STILL_MS, scroller);
+  };
+  document.addEventListener("selectionchange", updateSoon);
   // Pressing a button of the bar would take the selection away.
   bar.addEventListener("pointerdown", (event) => event.preventDefault());
   scroller.addEventListener(
     "scroll",
     () => {
       const chosen = getSelection();
-      if (!bar.isConnected || !chosen?.rangeCount) return;
+      if (!chosen?.rangeCount || chosen.isCollapsed) return;
+      if (!bar.isConnected) return updateSoon();
       const rect = chosen.getRangeAt(0).getBoundingClientRect();
       if (isInView(rect, scroller)) placeBeside(bar, rect);
       else hide();
