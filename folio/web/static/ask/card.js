@@ -21,7 +21,7 @@ let chip = null;
 let timer;
 
 /**
- * Shows a card beside a citation on hover, on focus and on tap. open: opens the cited page; it gets what to focus later.
+ * Shows a card beside a citation on hover, on focus and on tap. open: opens the page; it gets what to focus later.
  * @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin @param {(from: Element) => void} open
  */
 export function attachCard(node, cited, origin, open) {
@@ -105,6 +105,7 @@ function renderCard(node, cited, origin, open) {
 
 /** @param {FocusEvent} event */
 function hideUnlessInside(event) {
+  if (!chip) return; // it is being hidden
   const next = /** @type {Node | null} */ (event.relatedTarget);
   if (next && (card.contains(next) || next === chip)) return;
   if (card.matches(":hover")) return; // words of the card are being selected

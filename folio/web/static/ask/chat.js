@@ -108,10 +108,11 @@ export async function showConversation(wanted) {
   const id = wanted ?? "";
   const turn = readTurn();
   if (current.address !== id) {
-    current.scope = getScope();
+    current.left = getScope();
     const live = [...running].find((conversation) => conversation.id === id && id);
     current = live ?? new Conversation(host, id);
     follow();
+    current.left = null;
     render();
     if (id && !live) await load(current, turn);
   } else {
@@ -168,7 +169,7 @@ async function loadBranch(conversation, turn) {
 }
 
 export function newConversation() {
-  current.scope = getScope();
+  current.left = getScope();
   current = new Conversation(host);
   selection.set(null);
   isFollowing = true; // the address is still the one of the conversation before

@@ -40,8 +40,8 @@ export class Conversation {
   running = null;
   /** @type {number | null} the turn that the shown branch goes through; null: the latest one */
   through = null;
-  /** What is searched, while another conversation is shown, or if its address does not say so. */
-  scope = /** @type {import("../base/state.js").Scope} */ (EVERYTHING);
+  /** @type {import("../base/state.js").Scope | null} what was to be searched when another conversation was shown */
+  left = null;
 
   /** @param {Host} host @param {string} [id] "" for a new one */
   constructor(host, id = "") {
@@ -65,6 +65,12 @@ export class Conversation {
     return this.turns.findLast(({ reply }) => reply && !reply.selection)?.reply?.scope ?? null;
   }
 
+  /** What is searched if the address does not say so. @returns {import("../base/state.js").Scope} */
+  get scope() {
+    const scope = this.#lastScope;
+    return this.left ?? (scope ? toScope(scope) : EVERYTHING);
+  }
+
   /** Whether the last question searched only a part of the library. */
   get isNarrowed() {
     const scope = this.#lastScope;
@@ -78,8 +84,6 @@ export class Conversation {
     this.through = through;
     this.title = title;
     this.#take(turns);
-    const scope = this.#lastScope;
-    this.scope = scope ? toScope(scope) : EVERYTHING;
   }
 
   /** Shows these turns of the server. Those that are shown already stay. @param {Api.ChatReply[]} replies */

@@ -53,7 +53,8 @@ const collectMarks = (pages) => new Map(pages.map(({ page, quotes }) => [page, q
 
 // What opens the reader
 
-/** Opens a cited page with its quotes marked. `from` gets the focus back. @param {CitedPage} cited @param {Element} from */
+/** Opens a cited page with its quotes marked. `from` gets the focus back. */
+/** @param {CitedPage} cited @param {Element} from */
 export function openCitation({ paper, page, title, file, marks }, from) {
   viewer.openPage({ paper, page, title, file, marks, from });
 }
@@ -155,7 +156,10 @@ const renderInPlace = (text, tag) =>
   el(tag, { class: "sentence" }, el("p", { class: "in-place" }, t("ask.in_place")), el("p", {}, text));
 
 /** A reworded statement above its quotes. */
-/** @param {Api.SentenceJson} sentence @param {(Node | string)[]} text @param {"li" | "div"} tag @param {Answered} answered */
+/**
+ * @param {Api.SentenceJson} sentence @param {(Node | string)[]} text @param {"li" | "div"} tag
+ * @param {Answered} answered
+ */
 function renderReworded(sentence, text, tag, answered) {
   const shown = new Map(sentence.citations.map((cited) => [shortenAtWord(cited.quote, LONGEST_QUOTE), cited]));
   const quotes = [...shown].map(([quote, cited]) => renderQuote(quote, { statement: "", quotes: [cited], answered }));
@@ -163,7 +167,9 @@ function renderReworded(sentence, text, tag, answered) {
 }
 
 /** Words of a paper as a block. @param {string} quote @param {import("./origin.js").Origin} origin */
-const renderQuote = (quote, origin) => setOrigin(el("blockquote", {}, el("p", {}, "“", isolate(quote), "”")), origin);
+function renderQuote(quote, origin) {
+  return setOrigin(el("blockquote", {}, el("p", {}, "“", isolate(quote), "”")), origin);
+}
 
 /** The text of a statement with its answering words marked, line by line. */
 /** @param {string} text @param {number[][]} [marks] */
@@ -189,7 +195,8 @@ export function renderShort(sentence, { answered, prose }) {
   return el("p", { class: "short" }, el("strong", {}, isolate(found.answer)), " ", chip);
 }
 
-/** A short answer and the citation that contains it; null without one. @param {Api.SentenceJson | undefined} sentence */
+/** A short answer and the citation that contains it; null without one. */
+/** @param {Api.SentenceJson | undefined} sentence */
 function findShort(sentence) {
   if (!sentence?.short) return null;
   const [start, end] = sentence.short;

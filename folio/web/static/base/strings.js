@@ -37,7 +37,8 @@ export const TEXTS = Object.freeze({
   // The start
   "ask.welcome": "What do you want to know?",
   "ask.welcome.text":
-    "Ask about {papers}. Every sentence of an answer cites a page. Select the citation to open that page with the quote marked.",
+    "Ask about {papers}. Every sentence of an answer cites a page. Select the citation to open that page with the " +
+    "quote marked.",
   "ask.key.question": "to write a question",
   "ask.key.views": "to switch views",
   "ask.key.pages": "to turn pages",
