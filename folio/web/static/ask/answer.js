@@ -33,7 +33,7 @@ const SUMMARY = "Summary"; // the heading of folio/answer_types.py
  * @property {Actions} actions
  * @property {boolean} [live] the sentences will be streamed, and screen readers announce them
  * @property {boolean} [written] whether a model writes the answer, which then is shown as a text
- * @property {import("../base/state.js").SelectedWords | null} [selection] the words that the question is about
+ * @property {import("../base/state.js").Selection | null} [selection] the words that the question is about
  */
 
 export class Turn {

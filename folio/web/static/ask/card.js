@@ -22,7 +22,7 @@ let timer;
 
 /**
  * Shows a card beside a citation on hover, on focus and on tap. open: opens the page; it gets what to focus later.
- * @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin @param {(from: Element) => void} open
+ * @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin @param {(from: HTMLElement) => void} open
  */
 export function attachCard(node, cited, origin, open) {
   let pointer = "";
@@ -76,7 +76,7 @@ export function hideCard() {
   card.remove(); // which hides it
 }
 
-/** @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin @param {(from: Element) => void} open */
+/** @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin @param {(from: HTMLElement) => void} open */
 function renderCard(node, cited, origin, open) {
   const { answered } = origin;
   const quotes = cited.quotes.map(({ text }) => {

@@ -196,6 +196,12 @@ function send(message, isEverywhere = false) {
   return true;
 }
 
+/** Asks a question about the words that were selected in the reader; "": the person writes it. */
+/** @param {string} question */
+export function askAboutSelection(question) {
+  if (question && !send(question)) showToast(t("ask.busy"));
+}
+
 // The start
 
 /** Renders the welcome text before the first question. */

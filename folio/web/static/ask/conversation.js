@@ -9,13 +9,13 @@ import { isWriter, wasWritten } from "./models.js";
 import { isRestricted, toScope } from "./scope.js";
 
 /** @typedef {import("../base/options.js").Options} Options */
-/** @typedef {import("../base/state.js").SelectedWords} SelectedWords */
+/** @typedef {import("../base/state.js").Selection} Selection */
 
 /**
  * @typedef {object} Question
  * @property {string} message
  * @property {Options} options
- * @property {SelectedWords | null} selection
+ * @property {Selection | null} selection
  * @property {boolean} [isEverywhere] the selected words are looked for in all papers
  */
 
@@ -276,5 +276,5 @@ function buildRequest({ message, options: chosen, selection, isEverywhere = fals
   };
 }
 
-/** @param {SelectedWords} selection */
+/** @param {Selection} selection */
 const pickSpan = ({ paper, start, end }) => ({ paper, start, end });

@@ -163,7 +163,7 @@ class Passages {
 /** @param {Api.EvidenceEventJson} event @param {number} score */
 function renderPassage(event, score) {
   const { relevance, summary, text, pages } = event;
-  /** @param {{currentTarget: Element}} pressed */
+  /** @param {{currentTarget: HTMLElement}} pressed */
   const open = (pressed) => openHit(event, pressed.currentTarget);
   const shown = relevance === null ? t("ask.deep.no_score") : `${relevance}/10`;
   const sign = [el("span", { "aria-hidden": "true" }, REWORDED_SIGN, " "), hideVisually(t("ask.deep.summary"))];
@@ -181,7 +181,7 @@ function renderPassage(event, score) {
 
 /** @param {Api.PaperFoundJson} paper */
 function makePaperOpener(paper) {
-  /** @param {{currentTarget: Element}} event */
+  /** @param {{currentTarget: HTMLElement}} event */
   const open = (event) => openPaper(paper, event.currentTarget);
   return makeButton("source", open, isolate(getTitle(paper)));
 }

@@ -29,7 +29,7 @@ export function renderRefusal(reply, onAskAll) {
   if (!reply.hits.length) return box;
   box.append(el("p", {}, t("ask.closest")));
   const items = reply.hits.slice(0, CLOSEST).map((hit) => {
-    /** @param {{currentTarget: Element}} event */
+    /** @param {{currentTarget: HTMLElement}} event */
     const open = (event) => openHit(hit, event.currentTarget);
     return el(
       "li",
@@ -142,7 +142,7 @@ export function formatAnswer(reply) {
 }
 
 /** The words of a paper that a question is about, and where they are. */
-/** @param {import("../base/state.js").SelectedWords} selection */
+/** @param {import("../base/state.js").Selection} selection */
 export function renderSelection({ paper, page, text }) {
   const words = isolate(`“${shorten(joinLines(text), LONGEST_WORDS)}”`, { class: "words" });
   const known = library.get().papers.get(paper);

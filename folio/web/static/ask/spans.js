@@ -1,6 +1,6 @@
 // Words that a person selected, and where the words of a quote are among them: spans [start, end) in code points.
 
-/** @typedef {import("../base/state.js").SelectedWords} SelectedWords */
+/** @typedef {import("../base/state.js").Selection} Selection */
 /** @typedef {{paper: string, page: number, quote: string, span?: number[] | null}} Quoted */
 
 /** @param {string} char */
@@ -27,7 +27,7 @@ export function findSpan(text, words) {
  * The place in a paper of words that were selected in an answer: their own, if a quote has them, else the whole first
  * quote, which they are about. null if no quote knows its place.
  * @param {string} words @param {Quoted[]} quotes
- * @returns {SelectedWords | null}
+ * @returns {Selection | null}
  */
 export function locate(words, quotes) {
   const placed = quotes.flatMap((quoted) => (quoted.span ? [{ ...quoted, first: quoted.span[0] }] : []));

@@ -5,7 +5,7 @@ import { getTitle } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { formatMark, joinLines, joinSentence, REWORDED_SIGN, shortenAtWord, splitMark } from "../base/text.js";
 import { splitMarked, splitStatement, withoutCitations } from "../base/text.js";
-import * as viewer from "../reader/viewer.js";
+import { moveOpener, openAt, openHit as openPassage } from "../reader/reader.js";
 import { attachCard } from "./card.js";
 import { setOrigin } from "./origin.js";
 
@@ -15,8 +15,10 @@ const ALIGNED = /^(?: {2,}|\t|\||```)|\S {3,}\S/m;
 
 /** @typedef {import("./origin.js").Quote} Quote */
 /** @typedef {import("./origin.js").Answered} Answered */
-/** @typedef {Omit<Quote, "quote"> & {quotes: {text: string, support: number}[], sections: string[]}} PageQuotes */
-/** @typedef {PageQuotes & {marks: Map<number, string[]>}} CitedPage a cited page with all of its quotes */
+/** @typedef {{text: string, support: number, span: number[] | null}} PageQuote */
+/** @typedef {Omit<Quote, "quote"> & {quotes: PageQuote[], sections: string[]}} PageQuotes */
+/** @typedef {{page: number, from?: number | null, to?: number | null, quote?: string}} Mark as the reader marks it */
+/** @typedef {PageQuotes & {marks: Mark[]}} CitedPage a cited page, and the marks of all pages of its paper */
 
 /**
  * @typedef {object} Shown How a statement is shown.
@@ -38,7 +40,7 @@ export function groupByPage(citations) {
     pages.set(key, page);
     if (cited.section && !page.sections.includes(cited.section)) page.sections.push(cited.section);
     if (!page.quotes.some((quote) => quote.text === cited.quote)) {
-      page.quotes.push({ text: cited.quote, support: cited.support ?? 1 });
+      page.quotes.push({ text: cited.quote, support: cited.support ?? 1, span: cited.span ?? null });
     }
   }
   const grouped = [...pages.values()];
@@ -48,25 +50,32 @@ export function groupByPage(citations) {
   }));
 }
 
-/** The marks on each page of a paper: a statement may be quoted from several pages. @param {PageQuotes[]} pages */
-const collectMarks = (pages) => new Map(pages.map(({ page, quotes }) => [page, quotes.map(({ text }) => text)]));
+/** The quotes on all pages of a paper: a statement may be quoted from several pages. @param {PageQuotes[]} pages */
+const collectMarks = (pages) => pages.flatMap(({ page, quotes }) => quotes.map((quote) => toMark(page, quote)));
+
+/** @param {number} page @param {PageQuote} quote @returns {Mark} */
+const toMark = (page, { text, span }) => ({ page, from: span?.[0] ?? null, to: span?.[1] ?? null, quote: text });
+
+/** @param {Mark} one @param {Mark} other */
+const isSameMark = (one, other) => one.page === other.page && one.quote === other.quote;
 
 // What opens the reader
 
-/** Opens a cited page with its quotes marked. `from` gets the focus back. */
-/** @param {CitedPage} cited @param {Element} from */
-export function openCitation({ paper, page, title, file, marks }, from) {
-  viewer.openPage({ paper, page, title, file, marks, from });
+/** Opens a cited page with the quotes of its paper marked. `from` gets the focus back. */
+/** @param {CitedPage} cited @param {HTMLElement} from */
+export function openCitation({ paper, page, title, file, quotes, marks }, from) {
+  const mark = quotes.length ? toMark(page, quotes[0]) : { page };
+  openAt({ paper, title, file, ...mark, marks: marks.filter((other) => !isSameMark(other, mark)), opener: from });
 }
 
-/** Opens a passage. @param {Api.HitJson | Api.EvidenceEventJson} hit @param {Element} from */
-export const openHit = (hit, from) => viewer.openPassage(hit, from);
+/** Opens a passage. @param {Api.HitJson | Api.EvidenceEventJson} hit @param {HTMLElement} from */
+export const openHit = (hit, from) => openPassage(hit, from);
 
-/** Opens a paper at its first page. @param {Api.PaperFoundJson} paper @param {Element} from */
-export const openPaper = (paper, from) => viewer.openPage({ ...paper, page: 1, from });
+/** Opens a paper at its first page. @param {Api.PaperFoundJson} paper @param {HTMLElement} from */
+export const openPaper = (paper, from) => openAt({ ...paper, page: 1, opener: from });
 
-/** Tells that what opened the reader was rendered again. @param {Element} before @param {Element} after */
-export const replaceOpener = (before, after) => viewer.replaceOpener(before, after);
+/** Tells that what opened the reader was rendered again. @param {HTMLElement} before @param {HTMLElement} after */
+export const replaceOpener = (before, after) => moveOpener(before, after);
 
 /** @param {CitedPage} cited @returns {(event: {currentTarget: any}) => void} */
 export const makePageOpener = (cited) => (event) => openCitation(cited, event.currentTarget);

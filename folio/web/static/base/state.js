@@ -35,7 +35,7 @@ export function setOptions(change) {
 }
 
 /**
- * @typedef {object} SelectedWords Words of a paper that the next question is about.
+ * @typedef {object} Selection Words of a paper that the next question is about.
  * @property {string} paper its id
  * @property {number} start offsets in the paper's text, in code points
  * @property {number} end
@@ -43,8 +43,8 @@ export function setOptions(change) {
  * @property {string} text
  */
 
-/** @type {Value<SelectedWords | null>} */
-export const selection = new Value(/** @type {SelectedWords | null} */ (null));
+/** @type {Value<Selection | null>} */
+export const selection = new Value(/** @type {Selection | null} */ (null));
 
 /** Several values are separated by ";", years by "," too; the name of a collection or a tag may have a ";". */
 /** @param {string} name @param {string} typed */

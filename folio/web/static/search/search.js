@@ -7,7 +7,7 @@ import { buildFilter, getScope, getTitle, library, options } from "../base/state
 import { showTags } from "../ask/options.js";
 import { renderNotice } from "../ask/statement.js";
 import { joinLines } from "../base/text.js";
-import { openPassage } from "../reader/viewer.js";
+import { openHit } from "../reader/reader.js";
 
 const LONG = 420; // characters of a passage shown before "Show all"
 // Words too common to mark
@@ -63,7 +63,7 @@ function renderPassage(hit, marks) {
     .replace(/\n{2,}/g, "\n");
   const body = isolate("", { class: "passage-text" });
   body.append(...markWords(text.length > LONG ? `${text.slice(0, LONG).replace(/\S*$/, "")}…` : text, marks));
-  const open = (event) => openPassage(hit, event.currentTarget);
+  const open = (event) => openHit(hit, event.currentTarget);
   const whole = (event) => {
     body.replaceChildren(...markWords(text, marks));
     event.currentTarget.remove();
