@@ -15,7 +15,7 @@ import { isRestricted, renderScope } from "./scope.js";
 import { ALSO, CLOSEST_PASSAGES, describeDropped, formatAnswer, renderReferences } from "./sources.js";
 import { renderRefusal, renderSelection, renderSources } from "./sources.js";
 import { describeFlagged, isBlock, renderLeftOut, renderLegend, renderShort, renderStatement } from "./statement.js";
-import { replaceOpener } from "./statement.js";
+import { prepareCitations, replaceOpener } from "./statement.js";
 
 const SUMMARY = "Summary"; // the heading of folio/answer_types.py
 
@@ -213,6 +213,7 @@ export class Turn {
     else if (reply.trace) this.search = this.#insertSearch(renderTrace(reply.trace));
     this.#showQuestion(reply);
     this.#showRest(reply);
+    if (open) prepareCitations(reply.citations);
   }
 
   /** How it is shown: as a person has chosen, else as a text if a model wrote it. @param {Api.ChatReply} reply */

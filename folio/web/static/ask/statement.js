@@ -5,7 +5,7 @@ import { getTitle } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { formatMark, joinLines, joinSentence, REWORDED_SIGN, shortenAtWord, splitMark } from "../base/text.js";
 import { splitMarked, splitStatement, withoutCitations } from "../base/text.js";
-import { moveOpener, openAt, openHit as openPassage } from "../reader/reader.js";
+import { moveOpener, openAt, openHit as openPassage, prefetch } from "../reader/reader.js";
 import { attachCard } from "./card.js";
 import { setOrigin } from "./origin.js";
 
@@ -73,6 +73,9 @@ export const openHit = (hit, from) => openPassage(hit, from);
 
 /** Opens a paper at its first page. @param {Api.PaperFoundJson} paper @param {HTMLElement} from */
 export const openPaper = (paper, from) => openAt({ ...paper, page: 1, opener: from });
+
+/** Has the pages loaded that are likely to be opened. @param {Quote[]} citations */
+export const prepareCitations = (citations) => prefetch(citations);
 
 /** Tells that what opened the reader was rendered again. @param {HTMLElement} before @param {HTMLElement} after */
 export const replaceOpener = (before, after) => moveOpener(before, after);

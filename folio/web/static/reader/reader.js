@@ -260,7 +260,7 @@ class Reader {
     this.card.close();
     this.notes = [];
     this.#showDetails();
-    this.view.show(paper, peekPaper(paper)?.pages ?? page);
+    this.view.show(paper, peekPaper(paper)?.pages ?? page, page);
     this.find.setPaper(paper);
     this.tabs.render(paper);
     this.refreshNotes();
@@ -278,7 +278,7 @@ class Reader {
     }
     if (this.tab?.paper !== paper) return;
     if (this.tab.page > loaded.pages) openReading({ paper, page: loaded.pages, from: null, to: null });
-    this.view.show(paper, loaded.pages);
+    this.view.show(paper, loaded.pages, this.tab.page);
     this.#showDetails();
     this.#showMessage();
   }
@@ -360,6 +360,7 @@ class Reader {
     this.bar.text.setAttribute("aria-pressed", String(this.view.isAsText));
     this.bar.dark.setAttribute("aria-pressed", String(this.#isDark));
     this.view.root.classList.toggle("dark-pages", this.#isDark);
+    this.bar.node.classList.toggle("as-text", this.view.isAsText);
     for (const node of [this.bar.zoom, this.bar.zoomIn, this.bar.zoomOut]) node.disabled = this.view.isAsText;
   }
 
