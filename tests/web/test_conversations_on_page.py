@@ -248,6 +248,13 @@ def rafts(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("suggestions")
     sectioned_pdf(folder / "papers" / "otters.pdf", OTTER_TITLE, RAFT)
     sectioned_pdf(folder / "papers" / "ice.pdf", ICE_TITLE, ICE)
+    for name, animals in (("SealCam", "seals"), ("WhaleEar", "whales")):
+        sections = {
+            heading: text.replace("OtterNet", name).replace("sea otters", animals).replace("otter", animals[:-1])
+            for heading, text in RAFT.items()
+        }
+        title = f"{name}: Counting {animals.title()} by Sound"
+        sectioned_pdf(folder / "papers" / f"{animals}.pdf", title, sections)
     with Live(builtin_app(folder, folder / "papers")) as made:
         yield made
 

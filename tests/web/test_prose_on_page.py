@@ -13,7 +13,7 @@ from folio.model_choice import ModelChoice
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
-from tests.helpers.page import clipboard, viewer_shows
+from tests.helpers.page import clipboard, reader_shows
 from tests.helpers.scripted_answerer import (
     GAUGE,
     IS_LONG,
@@ -104,7 +104,7 @@ def test_a_model_answers_in_a_text_whose_citations_show_their_quotes(opened: Ope
     tab.find("#models-button").hover()
     expect(card).to_have_count(0)
     chip.click()  # a pointer need not take the way over the card
-    viewer_shows(tab, 2)
+    reader_shows(tab, 2)
     expect(card).to_have_count(0)
     assert tab.page.evaluate("window.ran") is None
     tab.context.request.delete(f"{tab.url}/notes/{note['id']}")
@@ -140,7 +140,7 @@ def test_the_card_is_reached_and_closed_by_keyboard(opened: Open, live: Live) ->
     press("Tab")
     press("Tab")
     press("Enter")
-    viewer_shows(tab, 2)
+    reader_shows(tab, 2)
     press("Escape")
     expect(turn.locator(".prose .chip").nth(1)).to_be_focused()
 
@@ -163,7 +163,7 @@ def test_a_tap_shows_the_card(browser: Browser, live: Live) -> None:
     expect(card).to_have_count(0)
     page.locator(".prose .chip").first.tap()
     card.get_by_role("button", name="Open").tap()
-    expect(page.locator("#page-name")).to_contain_text("p. 1 of ")
+    expect(page.locator("#reader .page-field")).to_have_value("1")
     context.close()
 
 
