@@ -1,8 +1,8 @@
 // The page as a whole: it starts the views, tells them of each other, and follows what changes on the server.
 
-import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./ask/chat.js";
-import { loadConversations, markCurrent, setUpSide } from "./ask/conversations.js";
-import { setUpOptions } from "./ask/options.js";
+import { askAboutSelection, getConversationPlace, getCurrentId, newConversation } from "./ask/chat.js";
+import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
+import { loadConversations, setUpSide } from "./ask/conversations.js";
 import { byId, fillTexts } from "./base/dom.js";
 import { followEvents, onEvent } from "./base/events.js";
 import { atMostEvery } from "./base/pace.js";
@@ -10,7 +10,6 @@ import { enterPanel, leavePanel } from "./base/panels.js";
 import { goTo, place } from "./base/router.js";
 import { loadHealth, setOptions } from "./base/state.js";
 import { t } from "./base/strings.js";
-import { joinLines } from "./base/text.js";
 import { setUpFind } from "./find/find.js";
 import { renderWork, setUpWorks } from "./find/works.js";
 import { refreshLibrary, setUpLibrary } from "./library/library.js";
@@ -31,24 +30,13 @@ const nav = byId("views");
 
 /** @param {import("./base/place.js").View} view */
 function show(view) {
-  goTo({ view, id: view === "ask" ? (getCurrentId() ?? "") : "", query: {} });
+  goTo(view === "ask" ? getConversationPlace() : { view, id: "", query: {} });
 }
 
 /** Restricts questions to papers. @param {...string} papers */
 function ask(...papers) {
   newConversation();
   setOptions({ papers });
-}
-
-/** Asks about words that were selected in the reader. @param {{paper: string, text: string}} selected @param {string} question */
-function askAbout({ paper, text }, question) {
-  show("ask");
-  setOptions({ papers: [paper] });
-  const field = byId("question", HTMLTextAreaElement);
-  field.value = [question, `“${joinLines(text)}”`].filter(Boolean).join(" ");
-  field.dispatchEvent(new Event("input"));
-  if (question) byId("composer", HTMLFormElement).requestSubmit();
-  else field.focus();
 }
 
 function setUpViews() {
@@ -60,14 +48,16 @@ function setUpViews() {
   registerView({ name: "notes", text: "notes", section: section("notes") });
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
   renderNav(nav);
-  setUpReader({ ask: askAbout });
+  setUpReader({ ask: (_, question) => askAboutSelection(question) });
   setUpSearch(section("search"));
-  setUpOptions();
-  setUpChat();
+  setUpChat(section("ask"), byId("to-ask"));
   setUpWorks({ ask, added: refreshLibrary });
   setUpFind(section("find"));
-  setUpSide((/** @type {string} */ id) => {
-    if (id === getCurrentId()) newConversation();
+  setUpSide(byId("side"), {
+    create: newConversation,
+    deleted: (id) => {
+      if (id === getCurrentId()) newConversation();
+    },
   });
   setUpLibrary(section("library"), { bar: byId("adding"), ask });
   setUpPaper(section("paper"), { ask, renderWork });
@@ -77,8 +67,7 @@ function setUpViews() {
 function route() {
   showView(nav);
   const { view, id } = place.get();
-  if (view === "ask") showConversation(id || null).then(markCurrent);
-  markCurrent();
+  if (view === "ask") showConversation(id || null);
 }
 
 /** @param {import("./shell/views.js").View} view */
@@ -108,6 +97,7 @@ function setUpShortcuts() {
   const closeOpenReader = () => {
     if (!isReaderOpen() || document.querySelector(":popover-open")) return false;
     closeReader();
+    return true;
   };
   bindKeys([
     { keys: "Mod+K", text: "key.palette", run: () => palette.toggle() },

@@ -115,17 +115,31 @@ export const ask = (message, signal) => streamEvents("/chat/stream", postJson(me
 /** @param {Api.FeedbackRequest} feedback */
 export const sendFeedback = (feedback) => request("/feedback", postJson(feedback));
 
-/** @returns {Promise<Api.ConversationList>} */
-export const listConversations = () => getJson("/conversations");
+/** All, or those that have all words of a query. @param {string} [query] @returns {Promise<Api.ConversationList>} */
+export const listConversations = (query = "") =>
+  getJson(`/conversations${query ? `?${new URLSearchParams({ query })}` : ""}`);
 
-/** @param {string} id @returns {Promise<Api.Conversation>} */
-export const getConversation = (id) => getJson(`/conversations/${id}`);
+/** @param {number | null} turn */
+const formatTurn = (turn) => (turn === null ? "" : `?turn=${turn}`);
+
+/** Its path through a turn; null: to the latest one. */
+/** @param {string} id @param {number | null} [turn] @returns {Promise<Api.Conversation>} */
+export const getConversation = (id, turn = null) => getJson(`/conversations/${id}${formatTurn(turn)}`);
+
+/** @param {string} id @param {Partial<Api.ConversationChanges>} changes @returns {Promise<Api.ConversationSummary>} */
+export const changeConversation = (id, changes) => getJson(`/conversations/${id}`, sendJson("PATCH", changes));
+
+/** @param {string} id @param {number} turn @returns {Promise<Api.SuggestedQuestions>} */
+export const listFollowUps = (id, turn) => getJson(`/conversations/${id}/turns/${turn}/followups`);
+
+/** @returns {Promise<Api.SuggestedQuestions>} */
+export const listExamples = () => getJson("/examples");
 
 /** @param {string} id */
 export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
 
-/** @param {string} id */
-export const markdownUrl = (id) => `/conversations/${id}/markdown`;
+/** @param {string} id @param {number | null} turn of the path that is exported */
+export const markdownUrl = (id, turn) => `/conversations/${id}/markdown${formatTurn(turn)}`;
 
 /** @param {string} id @param {number} turn */
 export const getZoteroNote = async (id, turn) =>
@@ -247,6 +261,9 @@ export const getPagePicture = async (id, page, dpi, signal) =>
 /** @param {string} id @param {string} words @param {AbortSignal} signal @returns {Promise<Api.PlacesJson>} */
 export const findInPaper = (id, words, signal) =>
   getJson(`/papers/${id}/find?${new URLSearchParams({ words })}`, { signal });
+
+/** Keeps which page of a paper was read last. @param {string} id @param {number} page */
+export const recordReading = (id, page) => request(`/papers/${id}/reading`, sendJson("PUT", { page }));
 
 /** The notes on a paper. @param {string} paper @returns {Promise<Api.NoteList>} */
 export const listNotes = (paper) => getJson(`/notes?${new URLSearchParams({ paper })}`, { cache: "no-store" });

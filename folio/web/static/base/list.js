@@ -15,6 +15,7 @@ const MARGIN = 600; // pixels above and below the view for which items are rende
  * @property {() => number} [cover] pixels at the top of the scroller that a header covers
  * @property {boolean} [isMeasured] the height of each element is measured once it is there
  * @property {(node: HTMLElement) => boolean} [isKept] an element that stays far from the view too, as one with the focus
+ * @property {() => void} [onMeasured] called after heights were measured
  * @property {(keys: string[]) => void} [onShown] called with the items that have elements, after each change
  */
 
@@ -218,6 +219,7 @@ export class WindowedList {
     this.options.root.style.setProperty("height", `${this.#offsets.total}px`);
     this.#keepAt(anchor);
     this.#render();
+    this.options.onMeasured?.();
   }
 }
 

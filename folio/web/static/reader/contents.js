@@ -113,6 +113,11 @@ export class Contents {
     });
     if (this.list.items[0]?.paper !== id || this.list.items.length !== pages) this.list.setItems(items);
     else this.list.resize();
+    this.#revealCurrent();
+  }
+
+  #revealCurrent() {
+    if (this.#kind === "pages" && this.#paper) this.list.reveal(`${this.#paper.id}/${this.#page}`);
   }
 
   /** @param {Thumbnail} item */
@@ -140,8 +145,6 @@ export class Contents {
       if (node.dataset.page === String(this.#page)) node.setAttribute("aria-current", "true");
       else node.removeAttribute("aria-current");
     }
-    if (this.#kind === "pages" && this.#paper && !this.node.contains(document.activeElement)) {
-      this.list.reveal(`${this.#paper.id}/${this.#page}`);
-    }
+    if (!this.scroller.contains(document.activeElement)) this.#revealCurrent();
   }
 }

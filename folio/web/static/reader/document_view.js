@@ -53,7 +53,7 @@ export class DocumentView {
     this.root = el("div", { class: "reader-feed", role: "feed", "aria-label": t("reader.feed") });
     this.scroller = el(
       "div",
-      { class: "reader-pages", tabindex: "0", role: "region", "aria-label": t("reader.pages") },
+      { class: "reader-pages", tabindex: "0", role: "region", "aria-label": t("reader.pages"), autofocus: true },
       this.root,
     );
     /** @type {WindowedList<Page>} */
@@ -65,6 +65,7 @@ export class DocumentView {
       height: ({ height }) => (this.isAsText ? TEXT_HEIGHT : Math.round(height * this.scale) + GAP),
       isMeasured: true,
       isKept: (node) => !getSelection()?.isCollapsed && (getSelection()?.containsNode(node, true) ?? false),
+      onMeasured: () => this.#applyTarget(),
       onShown: (keys) => this.#drop(new Set(keys)),
     });
     this.scroller.addEventListener("scroll", () => this.#track(), { passive: true });
@@ -75,14 +76,18 @@ export class DocumentView {
     new ResizeObserver(() => this.#fitAgain()).observe(this.scroller);
   }
 
-  /** Shows a paper. count: its pages, as far as known. @param {string} paper @param {number} count */
-  show(paper, count) {
+  /**
+   * Shows a paper. count: its pages, as far as known. page: what is scrolled to next, of another paper than before.
+   * @param {string} paper @param {number} count @param {number} page
+   */
+  show(paper, count, page) {
     const sizes = peekPaper(paper)?.sizes ?? [];
     const isOther = paper !== this.paper;
     if (isOther) {
       this.#aborting.abort();
       this.#aborting = new AbortController();
       this.page = 0;
+      this.#target = { page, span: null };
     }
     this.paper = paper;
     const pages = Array.from({ length: count }, (_, at) => {
@@ -103,7 +108,6 @@ export class DocumentView {
     this.#target = { page, span };
     this.#setPage(page);
     this.#applyTarget();
-    requestAnimationFrame(() => this.#applyTarget()); // heights are measured by then
   }
 
   /** What is marked has changed. */
@@ -222,10 +226,7 @@ export class DocumentView {
       if (this.zoom === "text") this.#rescale();
     }
     view.setText(text, this.events.getMarks(text));
-    if (this.#target?.page === view.page) {
-      this.#applyTarget();
-      requestAnimationFrame(() => this.#applyTarget());
-    }
+    if (this.#target?.page === view.page) this.#applyTarget();
   }
 
   #loadNeighbours() {

@@ -59,9 +59,9 @@ export class PageView {
     this.words = el("div", { class: "page-words" });
     this.links = el("div", { class: "page-links" });
     this.noteButtons = el("div", { class: "page-notes" });
-    this.over.append(this.markers, this.words, this.links, this.noteButtons);
+    this.over.append(this.words, this.links, this.noteButtons);
     this.picture = el("div", { class: "page-picture", "aria-hidden": "true" });
-    this.sheet = el("div", { class: "page-sheet" }, this.picture, this.over);
+    this.sheet = el("div", { class: "page-sheet" }, this.picture, this.markers, this.over);
     this.problem = el("div", { class: "page-problem" });
     this.reading = el("div", { class: "page-text", hidden: true });
     this.node = el("article", { class: "page", "aria-label": name }, this.sheet, this.problem, this.reading);
@@ -71,7 +71,9 @@ export class PageView {
   /** @param {import("./zoom.js").Size} size points @param {number} scale CSS pixels of a point */
   setSize({ width, height }, scale) {
     place(this.sheet, { width: px(width * scale), height: `${Math.round(height * scale)}px` });
-    place(this.over, { width: px(width), height: px(height), transform: `scale(${scale})` });
+    for (const layer of [this.markers, this.over]) {
+      place(layer, { width: px(width), height: px(height), transform: `scale(${scale})` });
+    }
     place(this.node, { "--scale": String(scale) });
   }
 
@@ -104,17 +106,20 @@ export class PageView {
     this.#renderWordsSoon();
   }
 
-  /** The quote is marked first; the words, which are many, follow in the next frame. */
+  /** The quote is marked first; the words, which are many, follow once that is painted. */
   #renderWordsSoon() {
     const { text, isAsText } = this;
     if (!text || isAsText || this.words.childElementCount) return;
-    requestAnimationFrame(() => {
-      if (this.text !== text || this.words.childElementCount) return;
-      this.words.replaceChildren(...(text.placed ? renderWords(text) : []));
-      this.words.dir = text.direction;
-      this.links.replaceChildren(...text.links.map((link) => this.#renderLink(link)));
-      this.node.classList.add("ready");
-    });
+    requestAnimationFrame(() => setTimeout(() => this.#renderWords(text)));
+  }
+
+  /** @param {Api.PageText} text */
+  #renderWords(text) {
+    if (this.text !== text || this.isAsText || this.words.childElementCount) return;
+    this.words.replaceChildren(...(text.placed ? renderWords(text) : []));
+    this.words.dir = text.direction;
+    this.links.replaceChildren(...text.links.map((link) => this.#renderLink(link)));
+    this.node.classList.add("ready");
   }
 
   /** @param {Shown[]} marks */

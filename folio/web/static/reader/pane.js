@@ -76,6 +76,8 @@ export function buildBar(controls) {
   const dark = makeToggle("theme", t("reader.dark"), controls.toggleDark);
   const zoomOut = makeIconButton("minus", t("reader.zoom.out"), () => controls.zoomBy(-1), "-");
   const zoomIn = makeIconButton("plus", t("reader.zoom.in"), () => controls.zoomBy(1), "+");
+  for (const node of [zoomOut, zoomIn]) node.classList.add("zoom-by");
+  for (const node of [previous, next]) node.classList.add("turn-page");
   const zoom = buildZoom(controls);
   const parts = [contents, previous, form, next, el("span", { class: "gap" }), find, text, dark, zoomOut, zoom, zoomIn];
   const node = el("div", { class: "reader-bar" }, parts);

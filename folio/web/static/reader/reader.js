@@ -41,6 +41,7 @@ import { Tabs } from "./tabs.js";
 
 const MAX_PIECES = 12; // a passage without a span is looked for in at most this many pieces
 const ADDRESS_MS = 200; // between two changes of the address while pages are scrolled
+const READ_MS = 1500; // a page in view for so long was read
 const SELECT_MS = 150;
 const narrow = matchMedia("(max-width: 859px)");
 
@@ -53,6 +54,7 @@ class Reader {
   opener = null;
   #isSelecting = false;
   #addressTimer = 0;
+  #readTimer = 0;
   #selectTimer = 0;
   #isDark = recall("reader-dark") === "on";
 
@@ -237,6 +239,7 @@ class Reader {
     this.find.close();
     this.card.close();
     clearTimeout(this.#addressTimer);
+    clearTimeout(this.#readTimer);
     this.tab = null;
     const { opener } = this;
     this.opener = null;
@@ -260,7 +263,7 @@ class Reader {
     this.card.close();
     this.notes = [];
     this.#showDetails();
-    this.view.show(paper, peekPaper(paper)?.pages ?? page);
+    this.view.show(paper, peekPaper(paper)?.pages ?? page, page);
     this.find.setPaper(paper);
     this.tabs.render(paper);
     this.refreshNotes();
@@ -278,7 +281,7 @@ class Reader {
     }
     if (this.tab?.paper !== paper) return;
     if (this.tab.page > loaded.pages) openReading({ paper, page: loaded.pages, from: null, to: null });
-    this.view.show(paper, loaded.pages);
+    this.view.show(paper, loaded.pages, this.tab.page);
     this.#showDetails();
     this.#showMessage();
   }
@@ -340,6 +343,8 @@ class Reader {
     if (zotero) this.foot.zotero.href = zotero;
     this.contents.setPage(page);
     this.#keepPage(tab, page);
+    clearTimeout(this.#readTimer);
+    if (details) this.#readTimer = setTimeout(() => api.recordReading(tab.paper, page).catch(() => {}), READ_MS);
   }
 
   /** Keeps the page in view in the address, and with its tab. @param {Tab} tab @param {number} page */
@@ -360,6 +365,7 @@ class Reader {
     this.bar.text.setAttribute("aria-pressed", String(this.view.isAsText));
     this.bar.dark.setAttribute("aria-pressed", String(this.#isDark));
     this.view.root.classList.toggle("dark-pages", this.#isDark);
+    this.bar.node.classList.toggle("as-text", this.view.isAsText);
     for (const node of [this.bar.zoom, this.bar.zoomIn, this.bar.zoomOut]) node.disabled = this.view.isAsText;
   }
 

@@ -1,5 +1,6 @@
 // Ranked passages with the words of the query marked. No language model is used. The address has the query.
 
+import { showTags } from "../ask/options.js";
 import * as api from "../base/api.js";
 import { el, formatDuration, formatPages, isolate, keepTogether, makeButton } from "../base/dom.js";
 import { renderMessage, renderProblem } from "../base/dom.js";
@@ -53,6 +54,7 @@ class SearchView {
       el("button", { type: "submit", class: "button primary" }, t("search")),
     );
     this.chosen = el("div", { class: "chosen", id: "search-chosen", hidden: true });
+    showTags(this.chosen, this.query, { forSearch: true });
     this.status = el("p", { class: "status", id: "search-status", role: "status" });
     this.problem = el("div", { id: "search-problem" });
     const hits = el("ol", { class: "hits", id: "hits" });
