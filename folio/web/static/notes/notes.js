@@ -217,8 +217,8 @@ export function setUpNotes(root) {
   place.watch(() => view.follow());
   leaving.onChange(() => view.follow());
   library.onChange(() => view.refresh());
-  onEvent("notes", () => view.expire());
-  onEvent("hello", () => view.expire());
+  // Papers that change or are removed change the places of notes.
+  for (const kind of /** @type {const} */ (["notes", "papers", "hello"])) onEvent(kind, () => view.expire());
 }
 
 /**
@@ -255,6 +255,7 @@ export function makeNotesPane(paper) {
   };
   const ends = [
     onEvent("notes", load),
+    onEvent("papers", load),
     onEvent("hello", load),
     leaving.onChange(show),
     library.onChange(() => list.refresh()),
