@@ -183,7 +183,8 @@ setUpUploads({ show: () => show("library"), ask, added: refreshLibrary });
 health.onChange(renderModels);
 byId("skip").onclick = () => byId("main").focus();
 document.addEventListener("keydown", handleKey);
-place.onChange(() => {
+place.onChange((now, before) => {
+  if (now.view === before.view && now.id === before.id) return; // a page was turned in the reader, or words were typed
   route();
   const isTyped = ["search", "find"].includes(getView());
   if (isTyped && matchMedia("(hover: hover)").matches) byId(FIRST[getView()]).focus();

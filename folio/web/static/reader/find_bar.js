@@ -87,7 +87,7 @@ export class FindBar {
     if (!words) return this.#take([], 0);
     try {
       const { hits, count } = await api.findInPaper(this.#paper, words, this.#asking.signal);
-      this.#take(hits, count);
+      this.#take(/** @type {Hit[]} */ (hits), count);
       if (hits.length) this.#show();
     } catch (thrown) {
       if (api.isAbort(thrown)) return;
