@@ -288,7 +288,6 @@ def test_a_selection_over_columns_and_a_hyphen_is_the_library_s_text(show: Show)
     text = text_of(tab, "ferns.pdf", 1)["text"]
     expected = text[text.index("royal fern") : text.index("thetic leaves") + len("thetic")]
     assert "bed" not in expected
-    start, ends = word(tab, 1, "royal"), word(tab, 1, "valley")
     # Down the left column, then to the top of the right one: what lies between in the text is selected, and no more.
     tab.page.evaluate(
         """() => { const words = [...document.querySelectorAll('.word')];
@@ -299,14 +298,13 @@ def test_a_selection_over_columns_and_a_hyphen_is_the_library_s_text(show: Show)
     tab.find(".reader-pages").focus()
     tab.page.keyboard.press("Control+c")
     assert clipboard(tab) == expected
-    # By mouse
-    assert ends["y"] > 0
+    tab.page.keyboard.press("Escape")
+    expect(toolbar(tab)).to_be_hidden()
     first, last = word(tab, 1, "royal"), word(tab, 1, "opens")
     drag(tab, first, last)
     expect(toolbar(tab)).to_be_visible()
     tab.page.keyboard.press("Control+c")
     assert clipboard(tab) == text[text.index("royal fern") : text.index(" its photosyn")]
-    assert start["y"] == pytest.approx(first["y"], abs=1)
 
 
 def test_selected_words_are_copied_with_their_reference(show: Show) -> None:
