@@ -223,11 +223,11 @@ def test_a_conversation_is_continued_stored_exported_and_deleted(tab: Tab) -> No
     for part in (RERANKS, OTHERWISE, WITHOUT, "folio-sample.pdf", "p. 4"):
         assert part in exported
 
-    entry.hover()
+    entry.get_by_role("button", name="Change").click()
     entry.get_by_role("button", name="Delete").click()
     tab.page.get_by_role("button", name="Cancel").click()
     expect(kept).to_be_visible()
-    entry.hover()
+    entry.get_by_role("button", name="Change").click()
     entry.get_by_role("button", name="Delete").click()
     tab.find("#confirm-do").click()
     expect(kept).to_have_count(0)

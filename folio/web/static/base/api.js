@@ -115,17 +115,31 @@ export const ask = (message, signal) => streamEvents("/chat/stream", postJson(me
 /** @param {Api.FeedbackRequest} feedback */
 export const sendFeedback = (feedback) => request("/feedback", postJson(feedback));
 
-/** @returns {Promise<Api.ConversationList>} */
-export const listConversations = () => getJson("/conversations");
+/** All, or those that have all words of a query. @param {string} [query] @returns {Promise<Api.ConversationList>} */
+export const listConversations = (query = "") =>
+  getJson(`/conversations${query ? `?${new URLSearchParams({ query })}` : ""}`);
 
-/** @param {string} id @returns {Promise<Api.Conversation>} */
-export const getConversation = (id) => getJson(`/conversations/${id}`);
+/** @param {number | null} turn */
+const formatTurn = (turn) => (turn === null ? "" : `?turn=${turn}`);
+
+/** Its path through a turn; null: to the latest one. */
+/** @param {string} id @param {number | null} [turn] @returns {Promise<Api.Conversation>} */
+export const getConversation = (id, turn = null) => getJson(`/conversations/${id}${formatTurn(turn)}`);
+
+/** @param {string} id @param {Partial<Api.ConversationChanges>} changes @returns {Promise<Api.ConversationSummary>} */
+export const changeConversation = (id, changes) => getJson(`/conversations/${id}`, sendJson("PATCH", changes));
+
+/** @param {string} id @param {number} turn @returns {Promise<Api.SuggestedQuestions>} */
+export const listFollowUps = (id, turn) => getJson(`/conversations/${id}/turns/${turn}/followups`);
+
+/** @returns {Promise<Api.SuggestedQuestions>} */
+export const listExamples = () => getJson("/examples");
 
 /** @param {string} id */
 export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
 
-/** @param {string} id */
-export const markdownUrl = (id) => `/conversations/${id}/markdown`;
+/** @param {string} id @param {number | null} turn of the path that is exported */
+export const markdownUrl = (id, turn) => `/conversations/${id}/markdown${formatTurn(turn)}`;
 
 /** @param {string} id @param {number} turn */
 export const getZoteroNote = async (id, turn) =>
@@ -149,6 +163,24 @@ export const getPaper = (id) => getJson(`/papers/${id}`);
 
 /** @param {string} id @param {Api.PaperEdits} edits @returns {Promise<Api.PaperDetails>} */
 export const editPaper = (id, edits) => getJson(`/papers/${id}`, sendJson("PATCH", edits));
+
+/** @param {string} id @param {AbortSignal} [signal] @returns {Promise<Api.PaperAbout>} */
+export const getAbout = (id, signal) => getJson(`/papers/${id}/about`, { signal });
+
+/** The same changes of several papers. @param {Api.ManyEdits} edits @returns {Promise<Api.ChangedPapers>} */
+export const editPapers = (edits) => getJson("/papers/edits", postJson(edits));
+
+/** @param {string} id @param {number} page */
+export const putReading = (id, page) => request(`/papers/${id}/reading`, sendJson("PUT", { page }));
+
+/** @returns {Promise<Api.RemovedPapers>} */
+export const listRemoved = () => getJson("/removed");
+
+/** @param {string} id @returns {Promise<Api.ListedPaperJson>} */
+export const restorePaper = (id) => getJson(`/removed/${id}/restore`, { method: "POST" });
+
+/** The first page as a picture. @param {string} id */
+export const pictureUrl = (id, page = 1) => `/papers/${id}/pages/${page}.png`;
 
 /** @param {string} id @returns {Promise<Api.RemovedJson>} */
 export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });
@@ -188,9 +220,6 @@ export function sendUpload(file, onSent, signal) {
 
 /** @returns {Promise<Api.UploadsJson>} */
 export const listUploads = () => getJson("/uploads");
-
-/** @param {AbortSignal} signal */
-export const followUploads = (signal) => streamEvents("/uploads/events", { signal });
 
 /** @param {string} id */
 export const cancelUpload = (id) => request(`/uploads/${id}`, { method: "DELETE" });

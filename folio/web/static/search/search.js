@@ -4,6 +4,7 @@ import * as api from "../base/api.js";
 import { byId, el, formatCount, formatDuration, formatPages } from "../base/dom.js";
 import { isolate, keepTogether, makeButton, renderMessage, renderProblem } from "../base/dom.js";
 import { buildFilter, getScope, getTitle, library, options } from "../base/state.js";
+import { showTags } from "../ask/options.js";
 import { renderNotice } from "../ask/statement.js";
 import { joinLines } from "../base/text.js";
 import { openHit } from "../reader/reader.js";
@@ -110,6 +111,7 @@ function markWords(text, marks) {
 export function setUpSearch() {
   byId("search").addEventListener("submit", runSearch);
   byId("search-count").addEventListener("change", () => runSearch());
+  showTags(byId("search-chosen"), byId("query"), { forSearch: true });
   library.onChange(renderHits);
   options.onChange(() => {
     if (byId("hits").childElementCount && !byId("view-search").hidden) runSearch();
