@@ -354,7 +354,7 @@ def test_a_conversation_that_is_deleted_in_another_tab_is_left(opened: Open, liv
     expect(turns(other)).to_have_text([QUESTION, SLEEP])  # what is asked in one tab appears in the other
     choose(tab, QUESTION, "Delete")
     tab.find("#confirm-do").click()
-    expect(other.find("#toast")).to_have_text("This conversation was deleted elsewhere.")
+    expect(other.find("#toast")).to_have_text("This conversation was deleted.")
     expect(other.find("#welcome")).to_be_visible()
     assert other.page.evaluate("location.hash") == "#ask"
 

@@ -131,7 +131,6 @@ function followChanges() {
     loadHealth().catch(() => {});
   });
   for (const kind of /** @type {const} */ (["hello", "papers", "failures"])) onEvent(kind, load);
-  for (const kind of /** @type {const} */ (["hello", "conversations"])) onEvent(kind, () => void loadConversations());
   for (const kind of /** @type {const} */ (["hello", "notes"])) onEvent(kind, () => refreshNotes());
   followEvents();
 }

@@ -21,7 +21,6 @@ export const TEXTS = Object.freeze({
   "error.page.remedy": "Reload it. If this happens again, please report it.",
   "error.status": "The server responded with status {status}.",
   "error.status.remedy": "The terminal that Folio runs in shows details.",
-  "ask.name": "Ask",
   "ask.conversation": "Conversation",
   "ask.questions": { one: "{count} question", other: "{count} questions" },
   "ask.papers": { one: "{count} paper", other: "{count} papers" },
@@ -36,7 +35,7 @@ export const TEXTS = Object.freeze({
   "ask.loading": "Loading the conversation",
   "ask.not_ready": "Folio is not ready",
   "ask.busy": "Wait for the answer, or stop it.",
-  "ask.deleted.elsewhere": "This conversation was deleted elsewhere.",
+  "ask.deleted": "This conversation was deleted.",
   // The start
   "ask.welcome": "What do you want to know?",
   "ask.welcome.text":
