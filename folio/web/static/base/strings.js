@@ -53,6 +53,7 @@ export const TEXTS = Object.freeze({
   "field.authors": "authors",
   "field.year": "year",
   "field.venue": "venue",
+  "field.doi": "DOI",
   "export.bibtex": "Export BibTeX",
   "export.bibtex.of": { one: "Export BibTeX of {count} paper", other: "Export BibTeX of {count} papers" },
   "export.csl": "Export CSL-JSON",

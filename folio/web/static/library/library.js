@@ -1,16 +1,8 @@
 // The library: finds, narrows, sorts, selects, edits, exports and removes papers.
 
 import * as api from "../base/api.js";
-import {
-  el,
-  formatPages,
-  isolate,
-  makeButton,
-  makeIcon,
-  renderMessage,
-  renderProblem,
-  showToast,
-} from "../base/dom.js";
+import { el, formatPages, isolate, makeButton, makeIcon, recall, remember } from "../base/dom.js";
+import { renderMessage, renderProblem, showToast } from "../base/dom.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { library, loadPapers } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -92,7 +84,6 @@ class LibraryView {
     this.removed = new RemovedToday(this.changed);
     this.filter = this.#makeFilter();
     this.narrowing = makeButton("button", () => this.#toggleFacets(), makeIcon("options"), t("facet.all"));
-    this.narrowing.setAttribute("aria-expanded", "false");
     this.order = this.#makeOrder();
     this.actions = el("div", { class: "library-actions", role: "group", "aria-label": t("library.actions") });
     const tools = [this.filter, this.narrowing, this.order, this.actions];
@@ -140,6 +131,7 @@ class LibraryView {
       this.body,
     );
     root.append(this.main, this.queue.node);
+    this.#openFacets(isWide() && recall("facets") !== "closed");
     setUpUploads({ drop: this.drop, list: this.uploads, bar: hooks.bar, ask: hooks.ask, added: this.changed });
     library.onChange(() => this.#takePapers());
     place.watch(() => this.#follow());
@@ -217,7 +209,14 @@ class LibraryView {
   }
 
   #toggleFacets() {
-    const isOpen = this.main.classList.toggle("with-facets");
+    const isOpen = !this.main.classList.contains("with-facets");
+    if (isWide()) remember("facets", isOpen ? "open" : "closed");
+    this.#openFacets(isOpen);
+  }
+
+  /** @param {boolean} isOpen */
+  #openFacets(isOpen) {
+    this.main.classList.toggle("with-facets", isOpen);
     this.narrowing.setAttribute("aria-expanded", String(isOpen));
     if (isOpen) this.#showFacets();
   }
@@ -349,7 +348,7 @@ class LibraryView {
   /** @param {(typeof EXPORTS)[number]} each @param {Paper[]} papers @param {boolean} isSelection */
   #makeExport({ path, name, chosen, id }, papers, isSelection) {
     const isWhole = !isSelection && papers.length === library.get().papers.size;
-    const text = isWhole ? t(name) : t(chosen, { count: papers.length });
+    const text = isWhole || isSelection ? t(name) : t(chosen, { count: papers.length }); // else it says how many
     const link = el("a", { class: "button quiet", id, href: path, download: true }, makeIcon("export"), text);
     if (!isWhole) link.onclick = (event) => exportPapers(event, path, papers);
     return link;
@@ -405,6 +404,9 @@ class LibraryView {
     if (this.table.handleKey(event)) event.preventDefault();
   }
 }
+
+/** Whether there is room for the filters beside the table. */
+const isWide = () => matchMedia("(min-width: 1200px)").matches;
 
 /** @template {HTMLElement} T @param {T} button @param {string} keys */
 function withKeys(button, keys) {

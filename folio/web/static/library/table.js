@@ -29,7 +29,13 @@ export const COLUMN_NAMES = {
 };
 
 /** The fields that may be unsure, in words. @type {Record<string, Key>} */
-export const FIELD_NAMES = { title: "field.title", authors: "field.authors", year: "field.year", venue: "field.venue" };
+export const FIELD_NAMES = {
+  title: "field.title",
+  authors: "field.authors",
+  year: "field.year",
+  venue: "field.venue",
+  doi: "field.doi",
+};
 
 /** @param {{title: string, file: string}} paper */
 export const getName = ({ title, file }) => title || file;
