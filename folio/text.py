@@ -144,7 +144,7 @@ def find_words(text: str, words: str) -> list[tuple[int, int]]:
     without any are looked for as they are.
 
     >>> find_words("An eﬃ-\\ncient Café", "efficient cafe")
-    [(3, 18)]
+    [(3, 17)]
     """
     wanted = fold(words)
     if not wanted:

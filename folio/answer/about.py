@@ -51,6 +51,7 @@ class _Move:
             for each in sentences
             if each.section == section
             and (self.says.search(each.quote.quote) or (self.any_of_abstract and section == "abstract"))
+            and (section != "other" or _WHOLE_PAPER.search(each.quote.quote))
         ]
 
 

@@ -17,6 +17,7 @@ from folio.answer.excerpts import blocks
 from folio.answer_types import CLOSEST, Answer, Evidence
 from folio.papers.metadata import headings
 from folio.papers.model import Chunk, Hit, Paper
+from folio.papers.sections import Kind
 from folio.text import fold, one_line, tokenize
 
 MOST_EXAMPLES, LEAST_EXAMPLES, MOST_FOLLOWUPS = 5, 3, 3
@@ -25,6 +26,7 @@ _MOST_PAPERS = 12  # papers that are read for candidates
 _MOST_OF_PAPER = 4  # candidates of a paper
 _FRONT = 30_000  # characters of a paper that are read
 _LEAST_USES = 4  # of a subject in its paper
+_TIMES_NAMES = 3  # a word is no name if it is this many times as often without a capital
 _TELLING = 60  # folded characters that tell a sentence from others
 _NAMED = re.compile(r"([A-Z][\w’-]*[a-z0-9A-Z](?: [A-Z][\w’-]+)?):\s")
 # "A hash tree is a", "Proof-of-stake is an", "Macaroons are"
@@ -32,6 +34,13 @@ _DEFINES = re.compile(
     r"(?:(?P<article>An?|The) )?(?P<subject>[^\W\d_][\w’-]*(?: [^\W\d_][\w’-]*){0,3}?)(?: \([^()]{2,12}\))?"
     r" (?P<verb>is|are) (?:an?|the|any|one of the|defined as)\b"
 )
+_LONGEST_TITLE = 80  # characters of a title in a question
+# Kind of section -> a question that such a section answers
+_ABOUT_SECTIONS: dict[Kind, str] = {
+    "limitations": "What are the limitations of {subject}?",
+    "results": "What are the main results of {subject}?",
+    "conclusion": "What does {work} conclude?",
+}
 _NOT_A_SUBJECT = frozenset(
     "this that these those there here it they he she we you i one each every both all some many most such another other"
     " which what who where when how if and or but as in on at of for to from by with not no our their its his her my"
@@ -47,7 +56,8 @@ class Candidate:
     question: str
     subject: str
     paper: str
-    definition: str  # folded words of the sentence that answers it; "" if any sentence of the paper may
+    definition: str  # folded words of the sentence that answers it; "" if any sentence of the section may
+    section: Kind | None = None  # the kind of section that answers it
 
 
 # Asks a question of the papers; returns the answer
@@ -95,7 +105,7 @@ def followups(
     for candidate in _in_turn(papers[:_MOST_PAPERS], text_of, whole_paper=True):
         if len(questions) == MOST_FOLLOWUPS or process_time() > until:
             break
-        about = set(tokenize(candidate.question if not candidate.definition else candidate.subject))
+        about = set(tokenize(candidate.question if candidate.section else candidate.subject))
         if any(about <= words for words in earlier):
             continue
         answer = ask(candidate.question)
@@ -124,7 +134,7 @@ def _in_turn(papers: Sequence[Paper], text_of: TextOf, *, whole_paper: bool = Fa
 def candidates(paper: Paper, text: str, *, whole_paper: bool = False) -> list[Candidate]:
     """Questions about what a paper defines, the best first. text: the beginning of the paper's.
 
-    whole_paper: also questions about the results and limits of what its title names.
+    whole_paper: also questions about its results, limits and conclusion.
     """
     if not text.strip():
         return []
@@ -133,16 +143,22 @@ def candidates(paper: Paper, text: str, *, whole_paper: bool = False) -> list[Ca
         question = f"What {verb} {article}{subject}?"
         found.setdefault(fold(subject), Candidate(question, subject, paper.id, fold(definition)[:_TELLING]))
     result = list(found.values())[:_MOST_OF_PAPER]
+    return result + (list(_about_sections(paper, text)) if whole_paper else [])
+
+
+def _about_sections(paper: Paper, text: str) -> Iterator[Candidate]:
+    """Questions that sections of a paper answer, such as its limitations."""
     name = _NAMED.match(paper.title)
-    if whole_paper and name:
-        kinds = {section.kind for section in paper.sections.headed}
-        of_kinds = (("limitations", "limitations"), ("results", "main results"))
-        result += [
-            Candidate(f"What are the {asked} of {name[1]}?", name[1], paper.id, "")
-            for kind, asked in of_kinds
-            if kind in kinds
-        ]
-    return result
+    if name and _uses(name[1], text) >= _LEAST_USES:
+        subject, work = name[1], f"the paper on {name[1]}"
+    elif paper.metadata.title.sure and len(paper.title) <= _LONGEST_TITLE:
+        subject = work = f"“{paper.title}”"
+    else:
+        return
+    kinds = {section.kind for section in paper.sections.headed}
+    for kind, question in _ABOUT_SECTIONS.items():
+        if kind in kinds:
+            yield Candidate(question.format(subject=subject, work=work), subject, paper.id, "", kind)
 
 
 def _defined(paper: Paper, text: str) -> Iterator[tuple[str, str, str, str]]:
@@ -173,8 +189,11 @@ def _is_subject(match: re.Match[str], text: str, subjects: str) -> bool:
         return False
     if _NOT_A_SUBJECT & set(words) or fold(subject) not in subjects:
         return False
-    uses = len(re.findall(rf"(?<![\w-]){re.escape(subject)}(?![\w-])", text, re.I))
-    return uses >= _LEAST_USES and len(fold(subject)) > 2
+    return _uses(subject, text) >= _LEAST_USES and len(fold(subject)) > 2
+
+
+def _uses(phrase: str, text: str) -> int:
+    return len(re.findall(rf"(?<![\w-]){re.escape(phrase)}(?![\w-])", text, re.I))
 
 
 def _as_asked(match: re.Match[str], text: str) -> tuple[str, str, str]:
@@ -182,8 +201,10 @@ def _as_asked(match: re.Match[str], text: str) -> tuple[str, str, str]:
     subject, article = match["subject"], match["article"]
     if not article:  # the capital may be only that of the sentence
         first, space, rest = subject.partition(" ")
-        counts = [len(re.findall(rf"(?<=[a-z,;] ){re.escape(form)}(?![\w-])", text)) for form in (first, first.lower())]
-        subject = f"{first.lower()}{space}{rest}" if first == first.capitalize() and counts[1] >= counts[0] else subject
+        forms = (first, first.lower())
+        names, words = (len(re.findall(rf"(?<=[a-z,;] ){re.escape(form)}(?![\w-])", text)) for form in forms)
+        if first == first.capitalize() and words >= _TIMES_NAMES * names:
+            subject = f"{first.lower()}{space}{rest}"
     return (f"{article.lower()} " if article else ""), subject, match["verb"]
 
 
@@ -196,5 +217,7 @@ def _answers(answer: Answer, candidate: Candidate) -> bool:
     """Whether the answer is sure, and begins with a quote of its paper that has the definition."""
     if not answer.sentences or answer.sentences[0].section.heading == CLOSEST.heading:
         return False
-    own = (quote for quote in answer.sentences[0].citations if quote.paper.id == candidate.paper)
+    own = [quote for quote in answer.sentences[0].citations if quote.paper.id == candidate.paper]
+    if candidate.section is not None:
+        own = [quote for quote in own if quote.paper.sections.kind(quote.start, quote.end) == candidate.section]
     return any(candidate.definition in fold(quote.quote) for quote in own)

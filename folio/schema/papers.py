@@ -28,6 +28,9 @@ FromOne = Annotated[int, Field(ge=1)]
 SHA256 = "^[0-9a-f]{64}$"
 Sha256 = Annotated[str, Field(pattern=SHA256, description="SHA-256 of the paper's file, in hex.")]
 PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
+PaperSpan = Annotated[
+    tuple[Count, FromOne], Field(description="Start and end in the text of the paper, in Unicode code points.")
+]
 DIGITS = 4  # of a score, behind the point
 Score = Annotated[float, AfterValidator(lambda score: round(score, DIGITS))]
 # Fields of a paper, in a model built from something that has a `paper`

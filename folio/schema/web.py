@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from folio.answer_types import Style
+from folio.answer_types import Selected, Style
 from folio.bibliography.export import bibtex, reference
 from folio.errors import FolioError
 from folio.ingest.discovery import Status
@@ -33,6 +33,7 @@ from folio.schema.papers import (
     FromOne,
     ListedPaperJson,
     PaperDetailsJson,
+    PaperId,
     PaperJson,
     PersonJson,
     Score,
@@ -110,14 +111,32 @@ class SearchRequest(FilterRequest):
     use_reranker: bool = True
 
 
+class SelectionRequest(Strict):
+    """Words of a paper that a reader selected: "this" in a question."""
+
+    paper: Sha256
+    start: Count
+    end: FromOne
+    everywhere: bool = False
+    """Search all papers. Otherwise only this one is searched, unless the request names papers, or the question asks for
+    other places: "Where else is this said?", "Who disagrees?"."""
+
+
 class ChatRequest(FilterRequest):
     message: Text
     conversation: ConversationId | None = None
     """The conversation to continue; null starts a new one."""
+    after: TurnNumber | None = None
+    """The turn to follow, in a conversation with branches; null for its latest turn."""
+    replaces: TurnNumber | None = None
+    """The turn that this question replaces: an edited question, or the same one for another model. It follows the turn
+    before that one, instead of `after`; the earlier turns are kept as another branch."""
     listed: bool = False
     """Whether a new conversation is listed at once, or from its second question on."""
     top_k: PassageCount | None = None
     """Number of passages used as evidence; null for the setting TOP_K."""
+    selection: SelectionRequest | None = None
+    """The words that the question is about."""
     use_reranker: bool = True
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """A model that Ollama serves, or "builtin"; null for the model in the settings."""
@@ -206,6 +225,16 @@ class ScopeJson(PaperFields):
     papers: list[ScopePaperJson] = Field(default_factory=list)
 
 
+class SelectionJson(Strict):
+    """The words of a paper that a question is about."""
+
+    paper: PaperId
+    start: Count
+    end: FromOne
+    page: FromOne
+    text: str
+
+
 class ChatReply(AnswerJson):
     """An answer, a remark or a refusal, as a turn of a conversation. A refusal has fixed words. Remarks and refusals
     have no sentences and no citations."""
@@ -225,11 +254,19 @@ class ChatReply(AnswerJson):
     turn: TurnNumber
     scope: ScopeJson = ScopeJson()
     """The searched papers and sections; empty in answers of older versions."""
+    selection: SelectionJson | None = None
+    """The selected words that the question is about; null for none."""
     trace: TraceJson | None = None
     """The trace of a deep search; null for a quick one, or without a search."""
     evidence_profile: EvidenceProfileJson | None = None
     """The evidence behind a deep answer; null for a quick one, a refusal and a remark."""
     feedback: Literal["", "good", "bad"] = ""
+    parent: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """The turn that it follows; 0 for none."""
+    branches: list[TurnNumber] = Field(default_factory=list)
+    """The turns that follow the same turn, itself included, in order. Several: the conversation branches here."""
+    stopped: bool = False
+    """Whether the client stopped the answer: it has the sentences that were sent before."""
 
     @model_validator(mode="before")
     @classmethod
@@ -270,22 +307,33 @@ class ConversationSummary(Strict):
     title: str
     updated: str
     turns: Count
+    """The turns of all branches."""
+    pinned: bool
 
 
 class ConversationList(Strict):
     conversations: list[ConversationSummary]
-    """Latest first."""
+    """Pinned ones first, then the latest first."""
 
 
 class Conversation(Strict):
     id: ConversationId
     title: str
     updated: str
+    pinned: bool
     turns: list[ChatReply]
+    """Those of one path: each follows the one before."""
+
+
+class ConversationChanges(Strict):
+    """Changes of a conversation; null leaves a value as it is."""
+
+    title: Annotated[str, Field(pattern=NOT_BLANK, max_length=200)] | None = None
+    pinned: bool | None = None
+    """Whether it stands above the others."""
 
 
 Offset = Annotated[Count, Field(description="In the text of the paper, in Unicode code points.")]
-SpanJson = Annotated[tuple[Count, Count], Field(description="Start and end in the text of the paper.")]
 Box = Annotated[
     tuple[float, float, float, float],
     Field(description="Left, top, right, bottom, in points from the left top of the page as shown."),
@@ -309,7 +357,7 @@ class PaperDetails(PaperDetailsJson):
 
     outline: list[OutlineJson]
     """Its sections, with their places."""
-    sizes: list[tuple[float, float]]
+    sizes: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
     """Width and height of each page as shown, in points; empty if its file cannot be read."""
 
     labels: Annotated[list[str], at("pages", "labels")]
@@ -352,13 +400,14 @@ class PageText(Strict):
     end: Offset
     text: str
     """The paper's text from `start` to `end`: cleaned, in reading order."""
-    words: list[tuple[Count, Count, float, float, float, float]]
+    words: list[Annotated[list[int | float], Field(min_length=6, max_length=6)]]
     """Each drawn word: start, end (in the paper), left, top, right, bottom; one for each line that it is on."""
     placed: bool
     """False without words: the page was read by OCR, or its text is not found on it."""
     direction: Literal["ltr", "rtl"]
     headings: list[HeadingJson]
-    paragraphs: list[SpanJson]
+    paragraphs: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
+    """The start and the end of each."""
     links: list[LinkJson]
 
 
@@ -366,7 +415,7 @@ class PlacesJson(Strict):
     """Where words stand in a paper."""
 
     count: Count
-    hits: list[tuple[Count, Count, FromOne]]
+    hits: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
     """Start and end in the text of the paper, and the page, in order; at most 2,000."""
 
 
@@ -501,6 +550,8 @@ class Health(Strict):
     """What would improve answers."""
     chat_models: list[str]
     """Models that a request may name, in addition to "builtin"."""
+    model: str
+    """The model that answers if a request names none: one of those, or "builtin"; "" if it cannot be used."""
     logged: bool
     """Whether questions and conversations are stored."""
     online: bool
@@ -538,7 +589,7 @@ def paper_details(
         "bibtex": bibtex(paper, published=published),
         "reference": reference(paper, ()),
         "outline": [With(section, title=section.plain, page=page_at(section.start)) for section in sections],
-        "sizes": sizes,
+        "sizes": list(map(list, sizes)),
     }
     zotero = open_pdf(paper.metadata.zotero.value)
     return PaperDetails.model_validate(details(paper, added, files, **shown, zotero=zotero))
@@ -568,9 +619,19 @@ def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
 
 
 def chat_reply(
-    message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float, scope: ScopeJson | None = None
+    message: str,
+    answer: AnswerJson,
+    conversation: str,
+    turn: int,
+    elapsed_ms: float,
+    scope: ScopeJson | None = None,
+    selected: Selected | None = None,
+    **more: Any,
 ) -> ChatReply:
-    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1."""
+    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1.
+
+    more: other fields of ChatReply.
+    """
     return ChatReply(
         **dict(answer),
         message=message,
@@ -579,6 +640,8 @@ def chat_reply(
         conversation=conversation,
         turn=turn,
         scope=scope or ScopeJson(),
+        selection=SelectionJson.model_validate(selected) if selected else None,
+        **more,
     )
 
 
@@ -807,3 +870,48 @@ class CancelledUploads(Strict):
 
 class RetriedUploads(Strict):
     retried: Count
+
+
+# What changes in the store (GET /events)
+
+
+class HelloEvent(Strict):
+    """The first event. Another one: changes were missed, or the library was replaced. Load everything."""
+
+    generation: Count
+    """Of the library; 0 without one."""
+
+
+class PapersEvent(Strict):
+    """Papers were added or removed, or something about them changed: also what is in none of the lists, such as a
+    citation."""
+
+    added: list[Sha256]
+    changed: list[Sha256]
+    removed: list[Sha256]
+    generation: Count
+
+
+class UploadsEvent(Strict):
+    """The numbers of files in the queue."""
+
+    waiting: Count
+    running: Count
+    """Being added or stopped."""
+    done: Count
+    """Added or failed, until they leave the queue."""
+
+
+class NotesEvent(Strict):
+    """Notes were added, changed or deleted."""
+
+
+class ConversationsEvent(Strict):
+    """Listed conversations that are new or have another turn, title or pin; and deleted ones."""
+
+    changed: list[ConversationId]
+    deleted: list[ConversationId]
+
+
+class FailuresEvent(Strict):
+    """The list of files that could not be read changed."""

@@ -7,6 +7,7 @@ file sound to SQLite, and restoring the whole file would lose a day of other row
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ USER_TABLES = {
     "queries": UserTable(query_log.logged, query_log.COLUMNS, "id, asked", "question"),
     "turns": UserTable(rows.turn, rows.TURN_COLUMNS, "id, conversation, place"),
     "conversations": UserTable(lambda *row: list(map(rows.string, row)), "id, title, begun, updated", "id"),
+    "pins": UserTable(rows.string, "conversation", "conversation"),
     "metadata": UserTable(rows.metadata_layer, rows.METADATA_COLUMNS, "paper, source"),
     "works": UserTable(works.work_of_row, works.WORK_COLUMNS, "id"),
     "citations": UserTable(works.citation, works.CITATION_COLUMNS, "citing, cited"),
@@ -252,11 +254,16 @@ def _complete(database: Database) -> None:
     references = "SELECT id FROM main.conversations"
     database.execute(f"UPDATE main.notes SET conversation = NULL WHERE conversation NOT IN ({references})")
     database.execute("DELETE FROM main.conversations WHERE id NOT IN (SELECT conversation FROM main.turns)")
+    database.execute(f"DELETE FROM main.pins WHERE conversation NOT IN ({references})")
     gaps = "SELECT conversation FROM main.turns GROUP BY conversation HAVING max(place) > count(*)"
-    sql = f"SELECT conversation, id, reply, memory FROM main.turns WHERE conversation IN ({gaps}) ORDER BY 1, place"
+    columns = "conversation, id, reply, memory, place"
+    sql = f"SELECT {columns} FROM main.turns WHERE conversation IN ({gaps}) ORDER BY conversation, place"
     for _, turns in groupby(database.query(sql), key=lambda turn: turn[0]):
-        for place, (_, id, reply_json, memory) in enumerate(turns, 1):
+        before: list[int] = []  # the places until now
+        for place, (_, id, reply_json, memory, old_place) in enumerate(turns, 1):
             reply = json.loads(reply_json)
-            changed = json.dumps({**reply, "turn": place}) if "turn" in reply else reply_json
+            renumbered = {"turn": place, "parent": bisect_right(before, reply.get("parent", old_place))}
+            changed = json.dumps({**reply, **{name: renumbered[name] for name in renumbered if name in reply}})
+            before.append(old_place)
             sql = "UPDATE main.turns SET place = :place, reply = :reply, crc = :crc WHERE id = :id"
             database.execute(sql, place=place, reply=changed, crc=rows.shown_crc(changed, memory), id=id)

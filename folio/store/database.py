@@ -210,6 +210,10 @@ CREATE TABLE removals (                 -- papers that a person removed, and may
     removed {text} NOT NULL             -- ISO time in UTC
 );
 """,
+    4: """
+-- Conversations that stand above the others
+CREATE TABLE pins (conversation {text} PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -235,6 +239,7 @@ COLUMNS = {
 ROW_KEYS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("papers", "chunks", "queries", "turns", "notes"), ("id",)),
     "note_quotes": ("note", "place"),
+    "pins": ("conversation",),
     "texts": ("paper",),
     "files": ("path",),
     "vectors": ("chunk",),

@@ -485,6 +485,12 @@ class Library:
             assert self._state is not None
             return stamp, int(self._state["described"])
 
+    def state(self) -> tuple[Stamp, tuple[str, str]]:
+        """The stamp, and a value that changes with what is known about papers and works."""
+        with self.reading() as stamp, self.database.rows_expected():
+            assert self._state is not None
+            return stamp, (self._state["described"], self._state["said"])
+
     def described(self) -> set[str]:
         """The papers that sources other than their PDFs describe, also if they are not in the library."""
         return set(self._read(rows.string, "SELECT DISTINCT paper FROM metadata"))

@@ -27,6 +27,7 @@ _CONTEXT = 60  # characters kept on each side of a quote
 _SHOWN = 80  # characters of words in an error
 _LISTED = 5  # pages in an error
 _WAIT_S = 1.0  # for other writers, to store where a quote was found; else it is searched again the next time
+Place = Literal["here", "moved", "lost", "removed"]
 Order = Literal["place", "created", "updated", "paper"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 
@@ -42,11 +43,23 @@ class NoteFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedQuote:
+    """A quote of a note with its paper as it is now; None if the paper was removed."""
+
+    quote: NoteQuote
+    paper: Paper | None
+
+    @property
+    def place(self) -> Place:
+        return "removed" if self.paper is None else self.quote.state
+
+
+@dataclass(frozen=True, slots=True)
 class PlacedNote:
-    """A note with the papers of its quotes as they are now; None for a paper that was removed."""
+    """A note with its quotes at their current places."""
 
     note: Note
-    papers: tuple[Paper | None, ...]  # for each quote
+    quotes: tuple[PlacedQuote, ...]
 
 
 def quote_at(library: Library, paper: Paper, start: int, end: int) -> NoteQuote:
@@ -66,7 +79,8 @@ def quote_of(library: Library, paper: Paper, words: str, page: int | None = None
     Raises UsageError unless they are there once.
     """
     text = library.text(paper.id, 0, paper.length)
-    spans = list(_exactly(text, words.strip())) or find_words(text, words)
+    words = words.strip()
+    spans = list(_exactly(text, words)) or [_with_marks(text, span, words) for span in find_words(text, words)]
     if page is not None:
         spans = [span for span in spans if page in range(*_pages(paper, span))]
     if len(spans) == 1:
@@ -79,8 +93,9 @@ def quote_of(library: Library, paper: Paper, words: str, page: int | None = None
         )
     pages = list(dict.fromkeys(paper.pages.page_at(start) for start, _ in spans))
     listed = ", ".join(map(str, pages[:_LISTED])) + (", …" if len(pages) > _LISTED else "")
+    on = f"on page{'s' * (len(pages) > 1)} {listed}"
     raise UsageError(
-        f"{where} the words “{short_line(words, _SHOWN)}” {counted(len(spans), 'time')}, on page {listed}.",
+        f"{where} the words “{short_line(words, _SHOWN)}” {counted(len(spans), 'time')}, {on}.",
         "Give more of the words around them" + (", or the page." if page is None and len(pages) > 1 else "."),
     )
 
@@ -113,7 +128,9 @@ def listed(library: Library, wanted: NoteFilter = NoteFilter(), order: Order = "
     """The notes that fit, at their current places. Raises NotKnown for an id that no note has."""
     with library.reading():
         read = notes.read(library.database, ids=wanted.ids, paper=wanted.paper, colour=wanted.colour)
-        papers = {paper.id: paper for paper in library.papers_by_id(q.paper for note in read for q in note.quotes)}
+        papers = {
+            paper.id: paper for paper in library.papers_by_id(quote.paper for note in read for quote in note.quotes)
+        }
         crcs = _text_crcs(library, list(papers))
         changes: list[tuple[str, int, NoteQuote, NoteQuote]] = []
         placed: list[PlacedNote] = []
@@ -121,9 +138,12 @@ def listed(library: Library, wanted: NoteFilter = NoteFilter(), order: Order = "
             quotes = [_located(library, quote, papers.get(quote.paper), crcs) for quote in note.quotes]
             pairs = enumerate(zip(note.quotes, quotes, strict=True), 1)
             changes += [(note.id, place, old, new) for place, (old, new) in pairs if old.text_crc != new.text_crc]
-            current = [_current(quote, papers.get(quote.paper)) for quote in quotes]
-            papers_of_quotes = tuple(papers.get(quote.paper) for quote in quotes)
-            placed.append(PlacedNote(replace(note, quotes=tuple(current)), papers_of_quotes))
+            current = tuple(_current(quote, papers.get(quote.paper)) for quote in quotes)
+            placed.append(
+                PlacedNote(
+                    replace(note, quotes=current), tuple(PlacedQuote(each, papers.get(each.paper)) for each in current)
+                )
+            )
     if changes and not library.is_read_only:
         with suppress(StoreBusy), library.database.transaction("user", _WAIT_S):
             notes.replace_quotes(library.database, changes)
@@ -224,7 +244,11 @@ def _current(quote: NoteQuote, paper: Paper | None) -> NoteQuote:
 
 def _fits(note: Note, query: str) -> bool:
     words = without_marks(query).split()
-    texts = (note.text, note.statement, *(part for q in note.quotes for part in (q.quote, q.title, q.file)))
+    texts = (
+        note.text,
+        note.statement,
+        *(text for quote in note.quotes for text in (quote.quote, quote.title, quote.file)),
+    )
     return not words or all(word in without_marks("\n".join(texts)) for word in words)
 
 

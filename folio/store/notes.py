@@ -225,7 +225,7 @@ def _require_short(*texts: str) -> None:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def _note_crc(*written: object) -> int:

@@ -152,18 +152,15 @@ def page_text_json(paper: Paper, page: PageOfText, layer: TextLayer) -> str:
         start=start,
         end=end,
         text=text,
-        words=[(word.start, word.end, *_rounded(word.box)) for word in layer.words],
+        words=[[word.start, word.end, *_rounded(word.box)] for word in layer.words],
         placed=layer.placed,
         direction="rtl" if reads_right_to_left(text) else "ltr",
         headings=[
             schema.HeadingJson(start=first, end=last, level=section.level, title=section.plain)
             for section, first, last in headings
         ],
-        paragraphs=[(start + first, start + last) for first, last in paragraphs(text, cuts)],
-        links=[
-            schema.LinkJson(box=_rounded(link.box), page=link.page or None, uri=link.uri)
-            for link in layer.links
-        ],
+        paragraphs=[[start + first, start + last] for first, last in paragraphs(text, cuts)],
+        links=[schema.LinkJson(box=_rounded(link.box), page=link.page or None, uri=link.uri) for link in layer.links],
     ).model_dump_json()
 
 

@@ -266,8 +266,10 @@ class PaperFiles:
                 retry = frozenset(file.path for file in placed)
                 self._require_read(list(self._app.ingest(list(placed), silent, retry=retry)), retry)
             except BaseException:
+                with closing(self._app.open_library()) as library:
+                    added = {file.path for file in library.files()}
                 for source, before in placed.items():
-                    if source.path != str(before):
+                    if source.path != str(before) and source.path not in added:
                         replace(Path(source.path), before)
                 raise
             self._app.finish_ingest()

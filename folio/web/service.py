@@ -21,10 +21,12 @@ from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, PaperJson, With, listed_paper_json, paper_json
 from folio.search.pool import RetrieverPool
 from folio.store import indexes
+from folio.store.conversations import Turn, branches, path_through
 from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
 from folio.web.about import PaperPages
+from folio.web.events import StoreWatch
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
@@ -73,19 +75,23 @@ class Service:
         self._retrievers.close()
         self._conversations.close()
 
+    def watch(self) -> StoreWatch:
+        return StoreWatch(self._app.open_library, self._conversations, self.uploads)
+
     # State of the index
 
     def health(self) -> schema.Health:
         """The contents of the store, and the models in use. Raises StoreMismatch, StoreDamaged."""
         app = self._app.at_a_glance()
         store, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
-        model_errors: list[str] = []
+        model, model_errors = "", list[str]()
         with suppress(StoreMissing), self._retrievers.acquire() as reader:
             models["embedder"] = app.embedder(reader.library).name
             reranker = app.models.reranker()
             models["reranker"] = reranker.name if reranker else "none"
             try:
                 models["llm"] = app.models.answerer(reader.retriever).name
+                model = app.models.answer_model()
             except ModelError as error:  # the settings name a model that cannot be used
                 model_errors.append(f"{error.happened} {error.remedy}")
             made_with = reader.made_with
@@ -106,6 +112,7 @@ class Service:
             models=models,
             better=[*model_errors, *app.models.better],
             chat_models=app.models.chat_models(),
+            model=model,
             logged=self.questions.are_logged,
             online=self.fetcher.is_online,
             network=self.fetcher.note,
@@ -155,14 +162,14 @@ class Service:
 
         Raises NotKnown, UsageError for a value that a field cannot have.
         """
-        edits = schema.paper_edits(request.edits)
-
-        def change(layers: Mapping[Source, Metadata]) -> Metadata:
-            person = edited(layers.get("person", NO_METADATA), edits)
-            return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
-
         with closing(self._app.open_library()) as library:
             papers = [paper.id for paper in require_papers(library, request.papers)]
+            edits = schema.paper_edits(request.edits)
+
+            def change(layers: Mapping[Source, Metadata]) -> Metadata:
+                person = edited(layers.get("person", NO_METADATA), edits)
+                return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+
             changes = library.change_metadata_of(papers, "person", change)
         if changes.papers:
             self.paper_files.finish_edit(is_renamed=changes.renamed)
@@ -227,45 +234,66 @@ class Service:
         with closing(self._app.open_library()) as library, library.reading():
             (stored,) = require_papers(library, [paper])
             places = find_words(library.text(paper, 0, stored.length), words)
-        hits = [(start, end, stored.pages.page_at(start)) for start, end in places.spans]
+        hits = [[start, end, stored.pages.page_at(start)] for start, end in places.spans]
         return schema.PlacesJson(count=places.total, hits=hits)
 
     # Conversations
 
-    def conversations(self) -> schema.ConversationList:
-        listed = filter(is_listed, self._conversations.summaries())
+    def conversations(self, query: str = "") -> schema.ConversationList:
+        """The listed conversations; with a query, those with all of its words."""
+        listed = filter(is_listed, self._conversations.search(query) if query else self._conversations.summaries())
         return schema.ConversationList(conversations=list(map(schema.ConversationSummary.model_validate, listed)))
 
-    def conversation(self, conversation: str) -> schema.Conversation:
-        """Raises NotKnown."""
+    def conversation(self, conversation: str, turn: int | None = None) -> schema.Conversation:
+        """Its path to the latest turn; with `turn`, the path through that turn. Raises NotKnown."""
         summary = self._conversations.require(conversation)
-        return schema.Conversation.model_validate(With(summary, turns=self._replies(conversation)))
+        turns = self._conversations.turns(conversation)
+        return schema.Conversation.model_validate(With(summary, turns=self._replies(path_through(turns, turn), turns)))
 
-    def _replies(self, conversation: str, turn: int | None = None) -> list[schema.ChatReply]:
-        """The replies of a conversation, or only number `turn`, with the current names of their papers."""
-        stored = [each.reply for each in self._conversations.turns(conversation) if turn in (None, each.place)]
+    def change_conversation(self, conversation: str, changes: schema.ConversationChanges) -> schema.ConversationSummary:
+        """Rename it, pin it, or take it down. Raises NotKnown."""
+        if changes.title is not None:
+            self._conversations.rename(conversation, changes.title)
+        if changes.pinned is not None:
+            self._conversations.pin(conversation, pinned=changes.pinned)
+        return schema.ConversationSummary.model_validate(self._conversations.require(conversation))
+
+    def _replies(self, shown: Sequence[Turn], turns: Sequence[Turn]) -> list[schema.ChatReply]:
+        """The replies of some turns, with the current names of their papers. turns: all turns of the conversation."""
+        stored = [each.reply for each in shown]
         papers: dict[str, Paper] = {}
         with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
             papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(stored))}
-        return [schema.ChatReply.model_validate(as_known_now(reply, papers)) for reply in stored]
+        following = branches(turns)
+        return [
+            schema.ChatReply.model_validate(
+                {**as_known_now(each.reply, papers), "parent": each.parent, "branches": following[each.parent]}
+            )
+            for each in shown
+        ]
 
     def delete_conversation(self, conversation: str) -> None:
         """Raises NotKnown."""
         self._conversations.remove(conversation)
 
-    def markdown(self, conversation: str) -> tuple[str, str]:
-        """A conversation with its citations as Markdown, and a file name for it. Raises NotKnown."""
-        summary = self._conversations.require(conversation)
-        title = re.sub(r"[^a-z0-9]+", "-", summary.title.lower()).strip("-")[:50].strip("-")
-        name = "-".join(filter(None, ["folio", title, summary.updated[:10]]))
-        replies = [reply.model_dump() for reply in self._replies(conversation)]
-        return markdown(summary.title, replies, numbered=self._app.numbers_citations), f"{name}.md"
+    def markdown(self, conversation: str, turn: int | None = None) -> tuple[str, str]:
+        """A path of a conversation (as `conversation`) with its citations as Markdown, and a file name for it.
 
-    def zotero_note(self, conversation: str, turn: int | None) -> str:
-        """A conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
-        summary = self._conversations.require(conversation)
-        replies = self._replies(conversation, turn)
-        if not replies:
+        Raises NotKnown.
+        """
+        shown = self.conversation(conversation, turn)
+        title = re.sub(r"[^a-z0-9]+", "-", shown.title.lower()).strip("-")[:50].strip("-")
+        name = "-".join(filter(None, ["folio", title, shown.updated[:10]]))
+        replies = [reply.model_dump() for reply in shown.turns]
+        return markdown(shown.title, replies, numbered=self._app.numbers_citations), f"{name}.md"
+
+    def zotero_note(self, conversation: str, turn: int | None, through: int | None = None) -> str:
+        """A path of a conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
+        if turn is None:
+            shown = self.conversation(conversation, through)
+            return zotero_note(shown.title, [reply.model_dump() for reply in shown.turns])
+        turns = self._conversations.turns(conversation)
+        (reply,) = self._replies([each for each in turns if each.place == turn], turns) or (None,)
+        if reply is None:
             raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
-        title = summary.title if turn is None else replies[0].message
-        return zotero_note(title, [reply.model_dump() for reply in replies])
+        return zotero_note(reply.message, [reply.model_dump()])

@@ -12,11 +12,11 @@ from typing import Any
 from folio.answer.chat import Chat
 from folio.answer.suggestions import Ask, Examples, TextOf, followups
 from folio.app import App
-from folio.errors import NotKnown, StoreMissing
+from folio.errors import StoreMissing
 from folio.papers.model import Paper
 from folio.search.names import SAMPLE_ID
 from folio.search.pool import Reader, RetrieverPool
-from folio.store.conversations import Conversations
+from folio.store.conversations import Conversations, path_to
 
 _MOST_KEPT = 256  # answers whose follow-ups are kept
 
@@ -52,10 +52,9 @@ class Suggestions:
 
         Raises NotKnown, ModelError.
         """
-        replies = [each.reply for each in self._conversations.turns(conversation)]
-        if turn > len(replies):
-            raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
-        cited = [citation["paper"] for citation in _citations(replies[turn - 1])]
+        path = path_to(self._conversations.turns(conversation), turn)
+        replies = [each.reply for each in path]
+        cited = [citation["paper"] for citation in _citations(replies[-1])]
         if not cited:
             return []
         with suppress(StoreMissing), self._lock, self._retrievers.acquire() as reader:

@@ -68,9 +68,13 @@ declare namespace Api {
     conversation: string;
     turn: number;
     scope: ScopeJson;
+    selection: SelectionJson | null;
     trace: TraceJson | null;
     evidence_profile: EvidenceProfileJson | null;
     feedback: "" | "good" | "bad";
+    parent: number;
+    branches: (number)[];
+    stopped: boolean;
   }
 
   interface ChatRequest {
@@ -84,8 +88,11 @@ declare namespace Api {
     papers?: (string)[];
     message: string;
     conversation?: string | null;
+    after?: number | null;
+    replaces?: number | null;
     listed?: boolean;
     top_k?: number | null;
+    selection?: SelectionRequest | null;
     use_reranker?: boolean;
     model?: string | null;
     style?: "plain" | "report";
@@ -94,6 +101,10 @@ declare namespace Api {
 
   interface CheckingEvent {
     count: number;
+  }
+
+  interface ChosenNotes {
+    ids: (string)[];
   }
 
   interface CitationEdge {
@@ -112,6 +123,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -140,7 +152,13 @@ declare namespace Api {
     id: string;
     title: string;
     updated: string;
+    pinned: boolean;
     turns: (ChatReply)[];
+  }
+
+  interface ConversationChanges {
+    title: string | null;
+    pinned: boolean | null;
   }
 
   interface ConversationList {
@@ -152,6 +170,12 @@ declare namespace Api {
     title: string;
     updated: string;
     turns: number;
+    pinned: boolean;
+  }
+
+  interface ConversationsEvent {
+    changed: (string)[];
+    deleted: (string)[];
   }
 
   interface DifferenceJson {
@@ -197,6 +221,9 @@ declare namespace Api {
     file: string;
     error: string;
     remedy: string;
+  }
+
+  interface FailuresEvent {
   }
 
   interface FeedbackRequest {
@@ -288,10 +315,15 @@ declare namespace Api {
     models: Record<string, string>;
     better: (string)[];
     chat_models: (string)[];
+    model: string;
     logged: boolean;
     online: boolean;
     network: string;
     max_file_mb: number;
+  }
+
+  interface HelloEvent {
+    generation: number;
   }
 
   interface HitJson {
@@ -304,6 +336,7 @@ declare namespace Api {
     bm25: number | null;
     text: string;
     page_breaks: (number)[];
+    span: [number, number] | null;
     section: string;
     notice: NoticeJson | null;
   }
@@ -365,6 +398,54 @@ declare namespace Api {
     edits?: PaperEdits;
   }
 
+  interface NewNote {
+    quotes: (SpanOfPaper | WordsOfPaper)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+  }
+
+  interface NoteEdits {
+    text?: string | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+  }
+
+  interface NoteJson {
+    id: string;
+    quotes: (NoteQuoteJson)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+    paper: string;
+    file: string;
+    title: string;
+    created: string;
+    updated: string;
+    zotero: string;
+  }
+
+  interface NoteList {
+    notes: (NoteJson)[];
+    count: number;
+  }
+
+  interface NoteQuoteJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    quote: string;
+    place: "here" | "moved" | "lost" | "removed";
+  }
+
+  interface NotesEvent {
+  }
+
   interface NoticeJson {
     kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
     date: string;
@@ -391,11 +472,11 @@ declare namespace Api {
     start: number;
     end: number;
     text: string;
-    words: ([number, number, number, number, number, number])[];
+    words: ((number)[])[];
     placed: boolean;
     direction: "ltr" | "rtl";
     headings: (HeadingJson)[];
-    paragraphs: ([number, number])[];
+    paragraphs: ((number)[])[];
     links: (LinkJson)[];
   }
 
@@ -440,7 +521,7 @@ declare namespace Api {
     sections: (SectionJson)[];
     notices: (NoticeJson)[];
     outline: (OutlineJson)[];
-    sizes: ([number, number])[];
+    sizes: ((number)[])[];
     labels: (string)[];
     bibtex: string;
     reference: string;
@@ -507,6 +588,13 @@ declare namespace Api {
     section: string;
   }
 
+  interface PapersEvent {
+    added: (string)[];
+    changed: (string)[];
+    removed: (string)[];
+    generation: number;
+  }
+
   interface PapersEventJson {
     event: "papers";
     query: string;
@@ -525,7 +613,7 @@ declare namespace Api {
 
   interface PlacesJson {
     count: number;
-    hits: ([number, number, number])[];
+    hits: ((number)[])[];
   }
 
   interface ProgressEvent {
@@ -545,6 +633,7 @@ declare namespace Api {
     quote: string;
     start: number;
     end: number;
+    span: [number, number] | null;
     shown: string;
     section: string;
     zotero: string;
@@ -655,6 +744,21 @@ declare namespace Api {
     pages: [number, number];
   }
 
+  interface SelectionJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    text: string;
+  }
+
+  interface SelectionRequest {
+    paper: string;
+    start: number;
+    end: number;
+    everywhere?: boolean;
+  }
+
   interface SentenceJson {
     text: string;
     section: string;
@@ -672,6 +776,12 @@ declare namespace Api {
     title: string;
     year: number | null;
     score: number;
+  }
+
+  interface SpanOfPaper {
+    paper: string;
+    start: number;
+    end: number;
   }
 
   interface StoreJson {
@@ -720,10 +830,22 @@ declare namespace Api {
     remedy: string;
   }
 
+  interface UploadsEvent {
+    waiting: number;
+    running: number;
+    done: number;
+  }
+
   interface UploadsJson {
     uploads: (UploadJson)[];
     active: boolean;
     notice: string;
+  }
+
+  interface WordsOfPaper {
+    paper: string;
+    quote: string;
+    page: number | null;
   }
 
   interface WorkJson {

@@ -28,6 +28,9 @@ export class Turn {
     this.onRetry = onRetry;
     this.onAskAll = onAskAll;
     this.reply = null; // once it is whole
+    this.number = 0; // in its conversation, once the server has begun
+    /** @type {number | null} */
+    this.stored = null; // its number, if the server keeps what was shown before it was stopped
     this.status = el("p", { class: "working" }, live ? "Searching your papers" : "");
     this.sentences = el("div", { class: "sentences", "aria-live": live ? "polite" : null });
     this.legend = el("p", { class: "legend", hidden: true });
@@ -177,7 +180,7 @@ export class Turn {
 
   showStopped() {
     this.endWith(
-      el("p", { class: "note" }, "You stopped this answer. It is not part of the conversation."),
+      el("p", { class: "note" }, "You stopped this answer."),
       makeButton("button quiet", this.onRetry, makeIcon("again"), "Ask again"),
     );
   }

@@ -38,7 +38,8 @@ class Conversation {
     this.root.replaceChildren(...this.turns.map((turn) => turn.root));
   }
 
-  async ask(message) {
+  /** replaces: the number of the turn in whose place this one is asked. */
+  async ask(message, replaces = null) {
     for (const turn of this.turns) turn.fold();
     const onAskAll = () => this.askAll(message);
     const turn = new Turn(message, { live: true, onRetry: () => this.askAgain(turn), onAskAll });
@@ -50,12 +51,18 @@ class Conversation {
     scrollToTurn(turn);
     announce("Searching your papers.");
     try {
-      for await (const { event, data } of api.ask(buildRequest(message, this.id, options.get()), this.running.signal)) {
+      const request = buildRequest(message, this.id, replaces, options.get());
+      for await (const { event, data } of api.ask(request, this.running.signal)) {
         this.show(turn, event, data);
       }
     } catch (thrown) {
-      if (api.isAbort(thrown)) turn.showStopped();
-      else turn.showError(api.toApiError(thrown));
+      if (api.isAbort(thrown)) {
+        turn.showStopped();
+        if (turn.sentences.hasChildNodes()) {
+          turn.stored = turn.number; // the server keeps what was shown
+          this.answered += 1;
+        }
+      } else turn.showError(api.toApiError(thrown));
       if (!this.answered) this.id = null; // the server has no conversation to follow up on
     } finally {
       this.running = null;
@@ -72,6 +79,7 @@ class Conversation {
       if (said) announce(`${said}.`);
     } else if (event === "retrieved") {
       this.id = data.conversation;
+      turn.number = data.turn;
       turn.showHits(data.hits);
       announce(`Reading ${formatCount(data.hits.length, "passage")}.`);
     } else if (event === "sentence") {
@@ -95,7 +103,7 @@ class Conversation {
     if (this.running) return;
     this.turns = this.turns.filter((other) => other !== turn);
     turn.root.remove();
-    this.ask(turn.message);
+    this.ask(turn.message, turn.stored);
   }
 
   /** Asks the same question about all papers. */
@@ -129,9 +137,10 @@ const announce = (text) => {
 };
 
 /** The request for a question, with the current options. */
-const buildRequest = (message, conversation, chosen) => ({
+const buildRequest = (message, conversation, replaces, chosen) => ({
   message,
   conversation,
+  replaces,
   listed: true,
   top_k: chosen.topK,
   use_reranker: chosen.reranker,
