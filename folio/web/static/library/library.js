@@ -134,7 +134,7 @@ class LibraryView {
     this.#openFacets(isWide() && recall("facets") !== "closed");
     setUpUploads({ drop: this.drop, list: this.uploads, bar: hooks.bar, ask: hooks.ask, added: this.changed });
     library.onChange(() => this.#takePapers());
-    place.watch(() => this.#follow());
+    place.watch((_, before) => this.#follow(before.view));
     document.addEventListener("keydown", (event) => this.#handleKey(event));
   }
 
@@ -168,8 +168,8 @@ class LibraryView {
 
   // The address
 
-  /** Shows what the address wants. */
-  #follow() {
+  /** Shows what the address wants. @param {import("../base/place.js").View} before the view that was shown */
+  #follow(before) {
     const { view: shown, query } = place.get();
     if (shown !== "library") return;
     const wanted = parseWanted(query);
@@ -179,6 +179,7 @@ class LibraryView {
     if (!isSame || !this.#papers.length) this.#show();
     if (wanted.words.trim() !== this.#found) this.#findRelated(wanted.words.trim());
     this.#showQueue();
+    if (before === "paper" && !this.main.hidden && document.activeElement === document.body) this.table.focus();
   }
 
   /** @param {Partial<Wanted>} change */

@@ -4,6 +4,7 @@ import { el, formatDate, hideVisually, isolate, makeButton, makeIcon } from "../
 import { WindowedList } from "../base/list.js";
 import { linkTo } from "../base/router.js";
 import { t } from "../base/strings.js";
+import { withoutCitations } from "../base/text.js";
 import { COLUMNS, isDownAtFirst, isRetracted } from "./catalog.js";
 import { Selection } from "./selection.js";
 
@@ -146,7 +147,11 @@ export class Table {
   /** @param {Paper} paper */
   #renderRow(paper) {
     const name = getName(paper);
-    const pick = el("input", { type: "checkbox", tabindex: "-1", "aria-label": t("library.select", { name }) });
+    const pick = el("input", {
+      type: "checkbox",
+      tabindex: "-1",
+      "aria-label": t("library.select", { name: withoutCitations(name) }),
+    });
     const link = el("a", { href: linkTo({ view: "paper", id: paper.id }), tabindex: "-1" }, isolate(name));
     const cells = {
       title: link,

@@ -94,7 +94,9 @@ class PaperView {
     this.#isEditing = false;
     this.scroller.scrollTop = 0;
     const listed = library.get().papers.get(id);
-    this.head.replaceChildren(el("h1", {}, listed ? isolate(getName(listed)) : t("paper")));
+    const title = el("h1", { tabindex: "-1" }, listed ? isolate(getName(listed)) : t("paper"));
+    this.head.replaceChildren(title);
+    title.focus({ preventScroll: true });
     for (const node of [this.text, this.outline, this.relations, this.problem]) node.replaceChildren();
     this.citations.show(id);
     this.citations.node.hidden = true;
