@@ -179,7 +179,14 @@ class LibraryView {
     if (!isSame || !this.#papers.length) this.#show();
     if (wanted.words.trim() !== this.#found) this.#findRelated(wanted.words.trim());
     this.#showQueue();
-    if (before === "paper" && !this.main.hidden && document.activeElement === document.body) this.table.focus();
+    if (before === "paper") queueMicrotask(() => this.#focusAgain()); // once the view is shown
+  }
+
+  /** The row that was opened has the focus again. */
+  #focusAgain() {
+    const focused = document.activeElement;
+    const isIdle = !focused || focused === document.body || !focused.checkVisibility();
+    if (isIdle && !this.main.hidden) this.table.focus();
   }
 
   /** @param {Partial<Wanted>} change */
@@ -271,7 +278,7 @@ class LibraryView {
   }
 
   #showFacets() {
-    if (!this.counts || !this.facets.node.checkVisibility()) return;
+    if (!this.counts || !this.main.classList.contains("with-facets")) return;
     this.facets.show(this.#wanted, this.counts, isNarrowed(this.#wanted));
   }
 

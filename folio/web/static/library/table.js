@@ -196,7 +196,9 @@ export class Table {
   /** @param {Event} event */
   #focus(event) {
     const key = this.#findKey(event);
-    if (key && key !== this.selection.current) this.select(() => this.selection.goTo(key));
+    if (!key || key === this.selection.current) return;
+    this.selection.current = key; // a range begins where it did: a click with Shift focuses its row first
+    this.#markShown(this.#shown);
   }
 
   /** @param {MouseEvent} event */

@@ -96,7 +96,7 @@ class PaperView {
     const listed = library.get().papers.get(id);
     const title = el("h1", { tabindex: "-1" }, listed ? isolate(getName(listed)) : t("paper"));
     this.head.replaceChildren(title);
-    title.focus({ preventScroll: true });
+    queueMicrotask(() => title.focus({ preventScroll: true })); // once the view is shown
     for (const node of [this.text, this.outline, this.relations, this.problem]) node.replaceChildren();
     this.citations.show(id);
     this.citations.node.hidden = true;
