@@ -303,7 +303,7 @@ def test_models_keys_and_commands_are_described(show: Open) -> None:
     views = tab.find(".views a").count()
     expect(tab.find(".keys kbd").nth(1)).to_have_text(f"Alt+1 … {views}")
     tab.page.keyboard.press(f"Alt+{views}")
-    expect(tab.find("#view-find")).to_be_visible()
+    expect(tab.find("#view-notes")).to_be_visible()
     tab.find("#models-button").click()
     said = tab.find("#models-text")
     expect(said).to_contain_text("Your settings choose built-in models. With EMBEDDER=auto, RERANKER=auto, LLM=auto")
