@@ -90,6 +90,12 @@ def require_packages(extra: str, what: str, *names: str) -> None:
         )
 
 
+def require(holds: bool, rule: str) -> None:
+    """Raise ValueError for a value that breaks a contract: a bug, never a user's mistake."""
+    if not holds:
+        raise ValueError(f"Broken contract: {rule}.")
+
+
 class FolioError(Exception):
     """An error with one sentence on what happened and one on what to do."""
 

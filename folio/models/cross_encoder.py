@@ -41,6 +41,8 @@ from folio.text import one_line, sentence_spans
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from folio.question.question import Question
+
 Pair = tuple[str, str]
 
 # Without one of these files, transformers silently creates a tokenizer with an empty vocabulary.
@@ -329,10 +331,10 @@ class CrossEncoderReranker:
             folder, name, otherwise="RERANKER=builtin", check_pairs=CHECK_PAIRS, cache=cache, threads=threads
         )
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """A relevance from 0 to 1 for each hit: the sigmoid of the model's logit. Raises ModelMissing."""
         model = self._encoder.load()
-        rows = list(model.logits([(question, encodable(hit.text)) for hit in hits]))
+        rows = list(model.logits([(question.text, encodable(hit.text)) for hit in hits]))
         if any(len(row) != 1 for row in rows):
             raise self._encoder.unusable(f"it has {len(rows[0])} labels, and a reranker has one")
         return [1 / (1 + math.exp(-float(row[0]))) for row in rows]

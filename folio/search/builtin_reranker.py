@@ -226,7 +226,7 @@ class BuiltinReranker:
         self._embedder = embedder
         self._weights = weights
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """See protocols.Reranker. Raises ModelError."""
         features = self._first_stage(question, hits, weights)
         trust = FUSED_WEIGHT * _share_alone(hits) ** 4
@@ -237,7 +237,7 @@ class BuiltinReranker:
         top, rest = order[:LATE_INTERACTION_TOP_N], order[LATE_INTERACTION_TOP_N:]
         scores = [0.0] * len(hits)
         passages = [(hits[place].paper.title, hits[place].text) for place in top]
-        matched = matches(self._embedder, question, passages, weights)
+        matched = matches(self._embedder, question.text, passages, weights)
         wholes, windows = [match.whole for match in matched], [match.window for match in matched]
         best_whole, best_window = max(wholes, default=0.0), max(windows, default=0.0)
         for place, whole, window in zip(top, wholes, windows, strict=True):
@@ -249,8 +249,8 @@ class BuiltinReranker:
             scores[place] = lowest * _ratio(first[place], first[rest[0]]) * 0.99
         return scores
 
-    def _first_stage(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[_Features]:
-        bigrams = set(pairwise(tokenize(question)))
+    def _first_stage(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[_Features]:
+        bigrams = set(pairwise(question.tokens))
         best_cosine = max((hit.dense or 0.0 for hit in hits), default=0.0)
         best_bm25 = max((hit.lexical or 0.0 for hit in hits), default=0.0)
         own = self._weights
@@ -316,17 +316,16 @@ class ReaderReranker:
         self._first = first
         self._reader = reader
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """See protocols.Reranker. Raises ModelError."""
         first = self._first.scores(question, hits, weights)
         order = sorted(range(len(hits)), key=lambda place: -first[place])
         top, rest = order[:READ], order[READ:]
-        read = self._reader.read(question, [passage_of(hits[place]) for place in top])
-        numbers = Question(question).numbers
+        read = self._reader.read(question.text, [passage_of(hits[place]) for place in top])
         scores = [0.0] * len(hits)
         for place, reading in zip(top, read, strict=True):
             matched = first[place] / first[top[0]] if first[top[0]] > 0 else 0.0
-            own = SCORE_WEIGHT * matched + odds(reading.answers, numbers, hits[place].text) + MOST_ODDS
+            own = SCORE_WEIGHT * matched + odds(reading.answers, question.numbers, hits[place].text) + MOST_ODDS
             scores[place] = own / (SCORE_WEIGHT + 2 * MOST_ODDS)
         lowest = min((scores[place] for place in top), default=0.0)
         for place in rest:  # in the order of the first reranker
