@@ -72,9 +72,9 @@ def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
     return "make models" if in_checkout else f"hf download {model}"
 
 
-def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
+def install_command(extra: str) -> str:
     """The command that installs the packages of an extra of pyproject.toml."""
-    if not in_checkout:
+    if not _IN_CHECKOUT:
         return f"pip install 'folio-papers[{extra}]'"
     if extra == "cross-encoders":
         return "make models"
@@ -148,8 +148,8 @@ class StoreDamaged(StoreError):
 
 
 class IndexDamaged(StoreError):
-    def __init__(self, happened: str, remedy: str = f"Run `{command('ingest --repair')}`.") -> None:
-        super().__init__(happened, remedy)
+    def __init__(self, happened: str) -> None:
+        super().__init__(happened, f"Run `{command('ingest --repair')}`.")
 
 
 class DiskFull(StoreError):
