@@ -46,7 +46,7 @@ ask: $(READY) ## Ingest papers/ and answer one question: make ask Q="your questi
 serve: $(READY) ## Ask in a browser, at http://127.0.0.1:8420/, until Ctrl-C
 	@$(PYTHON) serve.py --open
 
-test: $(DEV) ## Run everything that CI runs: ruff, strict types, imports, all tests
+test: $(DEV) tests/page/node_modules/.installed ## Run everything that CI runs: ruff, strict types, imports, all tests
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m mypy
 	@$(LINT_IMPORTS)
@@ -57,7 +57,7 @@ ray: $(RAY) ## Run the tests of `ingest --on ray`, with the packages of requirem
 	@$(PYTHON) -m pytest -n auto $(if $(QUICK),-m "not slow") tests/shared/test_ray_ingest.py tests/shared/test_paper_worker.py
 
 # What runs on one core is beside the tests; these are in front, so that Ctrl-C reaches them.
-check: $(DEV) ## Run the quick part of that, 45 seconds: ruff, strict types, imports, the tests marked as fast
+check: $(DEV) tests/page/node_modules/.installed ## Run the quick part of that, 45 seconds: ruff, strict types, imports, the tests marked as fast
 	@{ $(PYTHON) -m ruff check . && $(PYTHON) -m mypy && $(LINT_IMPORTS) >/dev/null; } & static=$$!; \
 	$(PYTHON) -m pytest -n auto -m "fast and not slow"; tests=$$?; \
 	wait $$static && exit $$tests
@@ -71,8 +71,9 @@ models: $(MODELS) ## Download the Ollama models and the cross-encoders
 sample: $(READY) ## Rebuild the sample paper in papers/ from its script
 	@$(PYTHON) scripts/make_sample.py
 
-schema: $(READY) ## Regenerate docs/answer.schema.json from the models in folio/schema/
+schema: $(READY) ## Regenerate docs/answer.schema.json, and the page's types, from the models in folio/schema/
 	@$(PYTHON) scripts/make_schema.py
+	@$(PYTHON) scripts/make_page_types.py
 
 docs: $(READY) ## Regenerate the generated parts of docs/
 	@$(PYTHON) scripts/make_docs.py
@@ -123,6 +124,11 @@ check-python:
 	@$(PIP) -r requirements.txt
 	@$(PIP) -r requirements/postgres.txt -r requirements/development.txt
 	@touch $@
+
+# The compiler and the linter of the page's modules come from npm. Without it, tests/web/test_page_modules.py skips them.
+tests/page/node_modules/.installed: tests/page/package-lock.json
+	@if command -v npm >/dev/null; then npm --prefix tests/page ci --silent && touch $@; \
+	else echo "npm is not installed: the types of the page's modules are not checked." >&2; fi
 
 .venv/.installed-ray: requirements/ray.txt .venv/.installed-dev
 	@$(PIP) -r requirements/ray.txt

@@ -76,6 +76,11 @@ class Quote:
         return self.paper.pages.label(self.page)
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Start and end of the quote in the text of the paper."""
+        return self.start, self.end
+
+    @property
     def offsets(self) -> tuple[int, int]:
         """Start and end of the quote in the text of its page, in characters."""
         begins, _ = self.paper.pages.bounds(self.page, self.paper.length)
@@ -120,6 +125,24 @@ def warnings(cited: Iterable[Paper]) -> dict[str, str]:
         paper.id: f"Warning: this answer cites {name_line(paper.label or paper.cited_as)}: {flag.text}."
         for paper, flag in flagged.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Words that a reader selected and asks about: the span [start, end) of the paper's text."""
+
+    paper: Paper
+    start: int
+    end: int
+    text: str
+
+    @property
+    def page(self) -> int:
+        """Physical, from 1; that of its beginning."""
+        return self.paper.pages.page_at(self.start)
+
+    def overlaps(self, paper: Paper, start: int, end: int) -> bool:
+        return paper.id == self.paper.id and start < self.end and self.start < end
 
 
 Heading = Literal["", "Summary", "Analysis", "From the papers", "Closest passages", "Also"]
@@ -228,6 +251,10 @@ class Thinking:
 
 
 Style = Literal["plain", "report"]
+
+
+class AnswerStopped(Exception):
+    """Raised by a callback to end an answer. What was shown until then is kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from folio.deep.checkpoint import CheckpointFile
     from folio.deep.search import DeepSearch
 
+BUILTIN = "builtin"  # names the built-in answerer
 # In the store's folder, before a date: the file that records that the day's notice about better models was shown
 PREFIX = "announced-"
 
@@ -274,15 +275,9 @@ class ModelChoice:
 
         settings = self.settings
         tokens = settings.CONTEXT_TOKENS
-        choice = settings.LLM if model is None else "builtin" if model == "builtin" else "ollama"
-        model = settings.LLM_MODEL if model is None else model
         extractive = ExtractiveAnswerer(self.meaning, self.reader, retriever.term_weights, evidence_tokens=tokens)
-        if choice == "auto":
-            missing = self.missing_from_ollama(model, "completion")
-            choice = "builtin" if missing else "ollama"
-            if missing:
-                self._stand_ins["answers quoted from the papers"] = missing
-        if choice == "builtin":
+        model = self.answer_model(model)
+        if model == BUILTIN:
             return extractive
         from folio.answer.generative import OllamaAnswerer
 
@@ -298,6 +293,16 @@ class ModelChoice:
             check_cancelled=check_cancelled,
             usual_tokens=self._usual_tokens,
         )
+
+    def answer_model(self, model: str | None = None) -> str:
+        """The model that answers: "builtin", or its name on Ollama. model: as for `answerer`."""
+        if model is not None:
+            return model
+        settings = self.settings
+        if settings.LLM == "auto" and (missing := self.missing_from_ollama(settings.LLM_MODEL, "completion")):
+            self._stand_ins["answers quoted from the papers"] = missing
+            return BUILTIN
+        return BUILTIN if settings.LLM == "builtin" else settings.LLM_MODEL
 
     @property
     def _usual_tokens(self) -> int:

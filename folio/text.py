@@ -126,6 +126,42 @@ def fold(text: str) -> str:
     return "".join(char for char in plain if char.isalnum())
 
 
+class _Folded(dict[str, str]):
+    """A cache: character -> how `fold` writes it."""
+
+    def __missing__(self, char: str) -> str:
+        self[char] = folded = fold(char)
+        return folded
+
+
+_FOLDED = _Folded()
+
+
+def find_words(text: str, words: str) -> list[tuple[int, int]]:
+    """Spans [start, end) of a text that have these words, in order and without overlap.
+
+    Only letters and digits count, as `fold` writes them: case, accents, ligatures, spaces and hyphens may differ. Words
+    without any are looked for as they are.
+
+    >>> find_words("An eﬃ-\\ncient Café", "efficient cafe")
+    [(3, 17)]
+    """
+    wanted = fold(words)
+    if not wanted:
+        return [match.span() for match in re.finditer(re.escape(words.strip()), text)] if words.strip() else []
+    parts = [_FOLDED[char] for char in text]
+    folded = "".join(parts)
+    places = [place for place, part in enumerate(parts) for _ in part]
+    spans: list[tuple[int, int]] = []
+    at = folded.find(wanted)
+    while at >= 0:
+        span = places[at], places[at + len(wanted) - 1] + 1
+        if not spans or span[0] >= spans[-1][1]:  # two matches may share a ligature
+            spans.append(span)
+        at = folded.find(wanted, at + len(wanted))
+    return spans
+
+
 def one_line(text: str) -> str:
     """The text with one space for each run of white space, and none at its ends."""
     return " ".join(text.split())

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pydantic import SecretStr
 
 from config import Settings
-from folio.cli import ask, evaluate, fetch, ingest, log, papers, serve
+from folio.cli import ask, evaluate, fetch, ingest, log, notes, papers, serve
 from folio.deep.steps import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +32,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     "query": partial(ask.parser, "query.py"),
     "fetch": partial(fetch.parser, "fetch.py"),
     "papers": partial(papers.parser, "folio papers"),
+    "notes": partial(notes.parser, "folio notes"),
     "log": partial(log.parser, "folio log"),
     "serve": partial(serve.parser, "serve.py"),
     "evaluate": partial(evaluate.parser, "evaluate.py"),

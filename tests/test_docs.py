@@ -154,7 +154,7 @@ def test_every_route_and_status_of_the_api_is_listed(tmp_path: Path) -> None:
 def test_chat_commands_and_figures_are_listed() -> None:
     page = section(ROOT / "docs" / "commands.md", "query.py")
     chat = page[page.index("### In a chat") : page.index("### JSON")]
-    assert set(first_cells(chat)) == {*COMMANDS, "/deep", "/resume", "/verify 2", "/new", "/quit"}
+    assert set(first_cells(chat)) == {*COMMANDS, "/deep", "/resume", "/verify 2", "/note 2 words", "/new", "/quit"}
     assert {*ANSWERING, *NAMES} <= set(first_cells((ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.text import STOP_WORDS, estimate_tokens, sentence_spans, tokenize
+from folio.text import STOP_WORDS, estimate_tokens, find_words, sentence_spans, tokenize
 
 pytestmark = pytest.mark.fast
 
@@ -174,3 +174,21 @@ def test_a_run_of_stops_does_not_take_long(text: str) -> None:
     begun = time.process_time()
     sentence_spans(text)
     assert time.process_time() - begun < 0.4
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "spans"),
+    [
+        ("The heart, the HEART.", "heart", [(4, 9), (15, 20)]),
+        ("Eﬃ-\ncient Café", "efficient cafe", [(0, 14)]),
+        ("a ﬀ b", "f", [(2, 3)]),  # once, though it has the letter twice
+        ("aaaa", "aa", [(0, 2), (2, 4)]),
+        ("x ∀ y ∀", " ∀ ", [(2, 3), (6, 7)]),
+        ("p < 0.05", "p > 0.05", [(0, 8)]),
+        ("anything", " ", []),
+        ("", "x", []),
+        ("각 나", "각나", [(0, 3)]),
+    ],
+)
+def test_words_are_found_as_they_are_folded(text: str, words: str, spans: list[tuple[int, int]]) -> None:
+    assert find_words(text, words) == spans

@@ -10,16 +10,19 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from folio.answer import library_questions
-from folio.answer.evidence import gather
+from folio.answer.evidence import gather, without
 from folio.answer.extractive import is_about
 from folio.answer.library_questions import papers_described
 from folio.answer.ranking import whole_paper_hits
 from folio.answer_types import (
     CLOSEST,
+    FROM_PAPERS,
     Answer,
+    AnswerStopped,
     Checking,
     Evidence,
     RejectedSentence,
+    Selected,
     Sentence,
     SourceNumbers,
     Style,
@@ -31,13 +34,13 @@ from folio.papers.versions import is_superseded
 from folio.protocols import Answerer
 from folio.question import followup
 from folio.question.kind import QuestionKind
-from folio.question.question import Question
+from folio.question.question import Question, asks_elsewhere
 from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
 from folio.shown_text import name_line
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.system.threads import IMPORTING, SharedResult, Stopwatch, run_in_background
-from folio.text import tokenize
+from folio.text import estimate_tokens, one_line, tokenize, whole_words
 
 if TYPE_CHECKING:
     from langchain_classic.chains import ConversationalRetrievalChain
@@ -48,6 +51,7 @@ OnProgress = Callable[[Checking | Thinking], None]
 # Standalone question -> the passages to answer it from, best first
 Find = Callable[[Question], SearchResult]
 MakeChain = Callable[..., "ConversationalRetrievalChain"]
+Written = Sentence | RejectedSentence | Checking | Thinking
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -62,6 +66,10 @@ PASSAGES_PER_PART = 4  # for each part of a question
 LISTED_PAPERS, LISTED_PASSAGES = 12, 36
 FRONT_PAGES = 2  # pages searched for authors, year and venue
 REMEMBERED_EVIDENCE = 3  # earlier turns whose evidence is a candidate for the next question
+SELECTED_PASSAGES = 3  # passages with selected words, which are left out when other places are asked for
+MOST_SELECTED, MOST_SELECTED_TOKENS = 1200, 400  # characters and tokens searched for and shown to a model
+NO_CONFLICT = "No sentence that was found contradicts the selected words."
+STOPPED = "You stopped this answer."
 MOST_UNREAD = 3  # unreadable files named in a notice
 
 
@@ -73,6 +81,7 @@ class Reply:
     hits: tuple[Hit, ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None  # the answerer's, 0 to 1; None without a search or from an answerer that gives none
+    stopped: bool = False  # ended by AnswerStopped: the answer has the sentences that were shown before
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,13 @@ class Turn:
     on_progress: OnProgress
     find: Find | None  # used instead of the chat's own search
     clock: Stopwatch
+    selected: Selected | None = None  # the words that the question is about
     hits: Sequence[Hit] | None = None  # its passages, if the search ran before the chain was imported
+
+
+def stopped(reply: Reply) -> Reply:
+    """The reply with what was shown of an answer that was stopped."""
+    return replace(reply, answer=replace(reply.answer, notice=STOPPED), stopped=True)
 
 
 class Returning(Generic[T, R]):
@@ -175,25 +190,28 @@ class Chat:
         on_hits: OnHits = _ignore,
         on_progress: OnProgress = _ignore,
         find: Find | None = None,
+        selected: Selected | None = None,
     ) -> Reply:
         """Answer a question from the papers.
 
         on_hits gets the passages found; on_sentence gets each sentence once it is verified. An exception from either
-        ends the answer. on_progress is called when the model starts to think, and whenever the number of statements
-        waiting for the verifier changes. find: used instead of the chat's own search. Raises UsageError for an empty
-        question, and ModelError. An error leaves the conversation unchanged.
+        ends the answer; after AnswerStopped, the sentences that on_sentence took are the answer, if there are any.
+        on_progress is called when the model starts to think, and whenever the number of statements waiting for the
+        verifier changes. find: used instead of the chat's own search. selected: the words that the question is about.
+        Raises UsageError for an empty question, and ModelError. An error leaves the conversation unchanged.
         """
         text = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not text:
             raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
-        original = Question(text)
-        turn = Turn(original, original, on_sentence, on_hits, on_progress, find, Stopwatch())
+        about = _about(selected) if selected else ""
+        original = Question(text, about=about)
+        turn = Turn(original, original, on_sentence, on_hits, on_progress, find, Stopwatch(), selected)
         if remark := REMARKS.get(turn.question.type.kind):
             return self._add_turn(turn, Reply(Answer(text, text, (), remark=remark, style=self._style)))
         with self._retriever.reading():
             respelling = self._retriever.respelled(text)
             if respelling.typed:
-                original = Question(respelling.question, text)
+                original = Question(respelling.question, text, about=about)
                 turn = replace(turn, question=original, original=original)
             direct = self._answer_about_library(turn.question)
             if direct is None and not self._turns:  # without waiting for the import of LangChain
@@ -221,7 +239,9 @@ class Chat:
 
     def _gaps_notice(self, question: Question, answer: Answer) -> str:
         """What an answer leaves out: papers that were not read, or one side of a comparison."""
-        if not answer.sentences:
+        if question.asks_who_disagrees and self._answerer.quotes_only:
+            return "" if any(each.section == FROM_PAPERS for each in answer.sentences) else NO_CONFLICT
+        if not answer.sentences or question.about:
             return ""
         if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
@@ -295,6 +315,8 @@ class Chat:
 
     def _rewrite(self, turn: Turn) -> Turn:
         """The turn with its follow-up rewritten as a standalone question."""
+        if turn.selected:  # "this" is the selection, not something before
+            return turn
         question, history = turn.question, [answer.question for answer in self._turns]
         meant = self._answerer.standalone(question.text, self._turns)
         readings = followup.readings(question.text, meant, history)
@@ -307,7 +329,10 @@ class Chat:
         """The passages to answer from, best first."""
         if turn.hits is not None:
             return turn.hits
-        result = (turn.find or self.search)(turn.question)
+        if turn.selected and turn.find is None:
+            result = self._search_about(turn.question, turn.selected)
+        else:
+            result = (turn.find or self.search)(turn.question.worded)
         turn.clock.inside |= result.timings_ms
         turn.clock.lap("retrieve")
         turn.on_hits(result.hits)
@@ -317,31 +342,24 @@ class Chat:
         """The answer from these passages. Calls the turn's callbacks as parts of it are ready."""
         answerer, question = self._answerer, turn.question
         gathered = gather(hits, self._retriever.text, answerer.evidence_tokens)
+        evidence = gathered.evidence
+        if turn.selected and answerer.quotes_only:
+            evidence = without(evidence, turn.selected)
         turn.clock.lap("evidence")
-        sentences: list[Sentence] = []
-        left_out: list[RejectedSentence] = []
-        numbers = SourceNumbers()
-        parts = Returning(answerer.sentences(question, gathered.evidence, self._style))
-        for part in parts:
-            if isinstance(part, RejectedSentence):
-                left_out.append(part)
-            elif not isinstance(part, Sentence):
-                turn.on_progress(part)
-            elif not self._is_repeat(part, turn):
-                sentences.append(numbers.numbered(part))
-                turn.on_sentence(sentences[-1])
+        parts = Returning(answerer.sentences(question, evidence, self._style))
+        sentences, left_out, is_stopped = self._shown(parts, turn)
         answer = Answer(
             question.text,
-            question.text,
+            question.standing,
             tuple(sentences),
-            gathered.evidence,
+            evidence,
             len(left_out),
             style=self._style,
             left_out=tuple(left_out),
-            model_failed=bool(gathered.evidence) and answerer.failed,
+            model_failed=bool(evidence) and answerer.failed,
         )
-        offers_model = bool(gathered.evidence and sentences) and answerer.quotes_only and not self._offered_model
-        shows_notice = bool(gathered.evidence) and (offers_model or not answerer.quotes_only)
+        offers_model = bool(evidence and sentences) and answerer.quotes_only and not self._offered_model
+        shows_notice = bool(evidence) and (offers_model or not answerer.quotes_only)
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
@@ -350,8 +368,34 @@ class Chat:
             self._gaps_notice(question, answer),
             self._unread_notice(turn, answer),
         )
+        if is_stopped:
+            return stopped(Reply(answer, tuple(hits)))
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
         return Reply(answer, tuple(hits), confidence=parts.returned if answer.evidence else None)
+
+    def _shown(self, parts: Iterable[Written], turn: Turn) -> tuple[list[Sentence], list[RejectedSentence], bool]:
+        """The sentences that were shown, those that were left out, and whether the answer was stopped.
+
+        Raises AnswerStopped if it was stopped before the first sentence.
+        """
+        sentences: list[Sentence] = []
+        left_out: list[RejectedSentence] = []
+        numbers = SourceNumbers()
+        try:
+            for part in parts:
+                if isinstance(part, RejectedSentence):
+                    left_out.append(part)
+                elif not isinstance(part, Sentence):
+                    turn.on_progress(part)
+                elif not self._is_repeat(part, turn):
+                    numbered = numbers.numbered(part)
+                    turn.on_sentence(numbered)
+                    sentences.append(numbered)
+        except AnswerStopped:
+            if not sentences:
+                raise
+            return sentences, left_out, True
+        return sentences, left_out, False
 
     def _is_repeat(self, sentence: Sentence, turn: Turn) -> bool:
         """Whether the last answer already had this quote, and the quote has no word that the follow-up adds.
@@ -402,6 +446,18 @@ class Chat:
             rerank=self._rerank,
         )
         return _joined({question.text: self._retriever.find(request)})
+
+    def _search_about(self, question: Question, selected: Selected) -> SearchResult:
+        """The passages for a question about selected words. Other places are asked for without that of the words; who
+        disagrees is in another paper."""
+        if not asks_elsewhere(question.text):
+            return self._search_in(question.worded, self._papers)
+        papers = self._papers
+        if question.asks_who_disagrees:
+            papers = [paper for paper in self._current_papers() if paper.id != selected.paper.id]
+        result = self._search_in(question.worded, papers, self._top_k + SELECTED_PASSAGES)
+        others = [hit for hit in result.hits if not selected.overlaps(hit.paper, *hit.span)]
+        return replace(result, hits=tuple(others[: self._top_k]))
 
     def _search_for_papers(self, topic: Question) -> SearchResult:
         """The best passage of each of the best papers on a topic, the best paper first."""
@@ -466,6 +522,15 @@ def _joined(results: Mapping[str, SearchResult]) -> SearchResult:
     first = next(iter(results.values()))
     laps = {stage: sum(one.timings_ms.get(stage, 0.0) for one in results.values()) for stage in first.timings_ms}
     return replace(first, hits=tuple(hits.values()), timings_ms=laps)
+
+
+def _about(selected: Selected) -> str:
+    """The selected words on one line, cut to what fits beside a question."""
+    words = one_line(selected.text)
+    words = words if len(words) <= MOST_SELECTED else whole_words(words, MOST_SELECTED)
+    while estimate_tokens(words) > MOST_SELECTED_TOKENS:
+        words = words[: 3 * len(words) // 4]
+    return words
 
 
 def unread_notice(weights: Mapping[str, float], names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from folio.answer.excerpts import MOST_BEFORE, leans
 from folio.answer.structure import lists_and_tables
-from folio.answer_types import Evidence
+from folio.answer_types import Evidence, Selected
 from folio.papers.model import Hit, Paper
 from folio.text import estimate_tokens, one_line, sentence_spans, stripped
 
@@ -66,6 +66,23 @@ def gather(hits: Sequence[Hit], read: ReadText, budget: int) -> GatheredEvidence
     best_first = sorted(spans, key=lambda span: hits.index(span.hits[0]))
     evidence = (Evidence(n, s.paper, s.start, s.end, s.text, s.hits) for n, s in enumerate(best_first, 1))
     return GatheredEvidence(tuple(evidence), len(hits) - taken)
+
+
+def without(evidence: Sequence[Evidence], selected: Selected) -> tuple[Evidence, ...]:
+    """The evidence without the sentences that a reader selected, numbered anew: nobody asks to read them again."""
+    pieces: list[Evidence] = []
+    for piece in evidence:
+        start, end = selected.start - piece.start, selected.end - piece.start
+        if not selected.overlaps(piece.paper, piece.start, piece.end):
+            pieces.append(piece)
+            continue
+        taken = [span for span in sentence_spans(piece.text) if span[0] < end and start < span[1]]
+        first, last = (taken[0][0], taken[-1][1]) if taken else (0, len(piece.text))
+        for low, high in (stripped(piece.text, 0, first), stripped(piece.text, last, len(piece.text))):
+            if low < high:
+                text = piece.text[low:high]
+                pieces.append(replace(piece, start=piece.start + low, end=piece.start + high, text=text))
+    return tuple(replace(piece, number=number) for number, piece in enumerate(pieces, 1))
 
 
 def _tokens(spans: Sequence[_Span]) -> int:

@@ -35,12 +35,12 @@ from folio.answer.ranking import (
 )
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
 from folio.errors import command
-from folio.grounding.conflicts import against
+from folio.grounding.conflicts import MOST_AGAINST, against, conflict
 from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.question import followup
 from folio.question.kind import ASKING, gives_number
-from folio.question.question import Question
+from folio.question.question import Question, Statement, asks_where
 from folio.search.builtin_reranker import Matches, evidence_coverage, matches
 from folio.text import coverage, one_line, sentence_spans, tokenize
 
@@ -64,6 +64,8 @@ _NAME = re.compile(r"(?<!^)\b(?:[A-Z][\w-]*|\w*\d[\w-]*)")
 # A paper is listed for a topic from this confidence on, and if confidence + PAPER_WEIGHT * score (near 1 for the best
 # paper) reaches the last value (LOG.md).
 LEAST_OF_PAPER, PAPER_WEIGHT, LEAST_WITH_SCORE = 0.5, 0.5, 0.86
+# Share of the selected words, by IDF, in a sentence that says the same. Set by hand on 12 selections (LOG.md).
+SAME_WORDS = 0.6
 LEAST_OF_NAME = 0.5  # share of a name's words, by IDF, in a text about it
 MOST_OF_ONE_PAPER = 2  # excerpts for each part of a question if one paper answers all of it
 WITHOUT_MODEL = (
@@ -121,6 +123,9 @@ class ExtractiveAnswerer:
     ) -> Generator[Sentence, None, float | None]:
         """See protocols.Answerer. A question is refused below LEAST_CONFIDENCE."""
         question = Question.of(question)
+        if question.only_points and isinstance(question.worded, Statement):
+            return (yield from self._nearest(question, evidence, style))
+        question = question.worded
         if style == "plain" and question.topic:
             return (yield from self._list_papers(Question(question.topic), evidence))
         if style == "plain" and question.type.aspect == "summary" and (whole := self._summary(evidence)):
@@ -141,11 +146,26 @@ class ExtractiveAnswerer:
             yield from _best(scored.excerpts, question, evidence, style, FROM_PAPERS if is_sure else CLOSEST)
         return scored.confidence
 
+    def _nearest(
+        self, question: Question, evidence: Sequence[Evidence], style: Style
+    ) -> Generator[Sentence, None, float | None]:
+        """For a question that only points at selected words: what contradicts them or says the same, if it asks for
+        that; otherwise the closest passages. Nothing shows that these explain the words."""
+        if question.asks_who_disagrees and (conflicting := _conflicting(question.about, evidence)):
+            yield from conflicting
+            return 1.0
+        scored = self._score(question.worded, evidence, style)
+        if scored.is_enough and scored.excerpts:
+            same = coverage(self._term_weights(question.worded), tokenize(scored.excerpts[0].core_text))
+            is_answer = asks_where(question.text) and same >= SAME_WORDS
+            yield from _best(scored.excerpts, question.worded, evidence, style, FROM_PAPERS if is_answer else CLOSEST)
+        return scored.confidence
+
     def closest(
         self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Iterator[Sentence]:
         """The closest excerpts, without refusing: for an answer whose model failed."""
-        question = Question.of(question)
+        question = Question.of(question).worded
         if style == "plain" and (of_parts := self._best_of_parts(question, evidence)):
             yield from _each(of_parts.excerpts, evidence, CLOSEST)
         else:
@@ -153,6 +173,7 @@ class ExtractiveAnswerer:
 
     def best_quote(self, question: Question, evidence: Sequence[Evidence]) -> Sentence | None:
         """The sentence that answers best, for an answer by a model; None if no sentence answers."""
+        question = question.worded
         scored = self._score(question, evidence)
         if not scored.excerpts or not scored.is_enough:
             return None
@@ -262,6 +283,17 @@ class ExtractiveAnswerer:
         weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
         return matches(self._embedder, question.text, pieces, weights), weights
+
+
+def _conflicting(statements: str, evidence: Sequence[Evidence]) -> list[Sentence]:
+    """The sentences of the evidence that contradict one of the statements, at most MOST_AGAINST."""
+    spoken = [statements[start:end] for start, end in sentence_spans(statements)]
+    sentences = [
+        Sentence(each.text, (citation(each.evidence, each.start, each.end, 1.0),), section=FROM_PAPERS)
+        for each in number_sentences(evidence)
+        if any(conflict(statement, each.text) for statement in spoken)
+    ]
+    return sentences[:MOST_AGAINST]
 
 
 def _is_found_for(question: Question, evidence: Evidence) -> bool:

@@ -115,7 +115,7 @@ class OllamaAnswerer:
         if not evidence:
             return
         question = Question.of(question)
-        layout = Layout(question.text, evidence, self._format, style)
+        layout = Layout(question.text, evidence, self._format, style, about=question.about)
         if layout.notes and not self._fits(prompts.RULES, layout.prompt):
             layout = replace(layout, guided=False)
         best_quote = partial(self._stand_in.best_quote, question, evidence)

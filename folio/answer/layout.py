@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from folio.answer import prompts
-from folio.answer.fencing import evidence_block, note_line, numbered_block
+from folio.answer.fencing import evidence_block, note_line, numbered_block, selection_block
 from folio.answer.parser import OutputParser, StatementParser, schema
 from folio.answer.validation import Parser
 from folio.answer_types import Evidence, Style
@@ -39,6 +39,7 @@ class Layout:
     format: AnswerFormat
     style: Style
     guided: bool = True  # show the model the notes on the evidence, if there are any
+    about: str = ""  # the selected words that the question is about
 
     @cached_property
     def start(self) -> str:
@@ -55,7 +56,8 @@ class Layout:
     @property
     def prompt(self) -> str:
         """The user's message."""
-        return self.start + self.notes + _TASKS[self.format, self.style].format(question=self.question)
+        selection = selection_block(self.about) if self.about else ""
+        return self.start + self.notes + selection + _TASKS[self.format, self.style].format(question=self.question)
 
     @cached_property
     def notes(self) -> str:

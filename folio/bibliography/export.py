@@ -71,10 +71,14 @@ class CitedPage:
 
     @property
     def where(self) -> str:
-        """The page as people write it: "p. 7", "p. 7 (printed iv)"."""
-        if self.label in ("", str(self.page)):
-            return f"p. {self.page}"
-        return f"p. {self.page} (printed {name_line(self.label, MAX_LABEL)})"
+        return page_and_label(self.page, self.label)
+
+
+def page_and_label(page: int, label: str) -> str:
+    """A page as people write it: "p. 7", "p. 7 (printed iv)"."""
+    if label in ("", str(page)):
+        return f"p. {page}"
+    return f"p. {page} (printed {name_line(label, MAX_LABEL)})"
 
 
 def cited_pages(citations: Iterable[Quote]) -> tuple[CitedPage, ...]:
@@ -188,9 +192,14 @@ def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
     return (match[1].lower(), f"  {fields},\n") if is_balanced else None
 
 
-def library_bibtex(papers: Sequence[Paper], published: Mapping[str, str] | None = None) -> str:
-    """All papers as one BibTeX file. published: paper id -> the publisher's entry (works.publishers_bibtex)."""
-    keys, known = unique_keys(papers), published or {}
+def library_bibtex(
+    papers: Sequence[Paper], published: Mapping[str, str] | None = None, keys: Mapping[str, str] | None = None
+) -> str:
+    """Papers as one BibTeX file. published: paper id -> the publisher's entry (works.publishers_bibtex).
+
+    keys: paper id -> citation key; default: unique among these papers.
+    """
+    keys, known = keys or unique_keys(papers), published or {}
     return "\n".join(bibtex(paper, keys[paper.id], full=True, published=known.get(paper.id, "")) for paper in papers)
 
 

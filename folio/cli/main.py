@@ -16,6 +16,7 @@ COMMANDS = {
     "fetch": "bring in papers from the internet",
     "ask": "ask one question, or chat",
     "papers": "list papers, show and correct their metadata",
+    "notes": "list, add, delete and export notes on papers",
     "log": "list questions, with their answers and ratings",
     "move": "copy the library into PostgreSQL, or back",
     "serve": "ask in a browser",

@@ -58,6 +58,7 @@ def _report(app: App, to: Place, moved: Moved, seconds: float) -> None:
         "questions in the log": moved.questions,
         "conversations": moved.conversations,
         "works that services describe": moved.works,
+        "notes": moved.notes,
     }
     totals = ", ".join(f"{what}: {number:,}" for what, number in counts.items())
     output().print(f"Copied, and compared row by row: {totals}.")

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 HELP = (
     "/sources lists the passages behind the last answer, /evidence the text it was made from, /dropped the statements"
-    " that were left out of it, /verify 2 opens its second source; /good and /bad rate it; /new starts a new"
-    " conversation, /quit ends the chat. /deep before a question searches in rounds. Ctrl-C stops an answer;"
-    " /resume continues a search in rounds that was stopped."
+    " that were left out of it, /verify 2 opens its second source; /note 2 keeps its second statement as a note; /good"
+    " and /bad rate it; /new starts a new conversation, /quit ends the chat. /deep before a question searches in"
+    " rounds. Ctrl-C stops an answer; /resume continues a search in rounds that was stopped."
 )
 NOTHING_CITED = "The answer has no citations, so there is no page to open."
 # How a search ended that can be resumed; "over": it is complete, but the model failed before it had answered
@@ -50,7 +50,7 @@ _ENDS: dict[End, str] = {
     "over": "The search is saved; {} answers from it again",
 }
 # Chat commands about the last answer
-COMMANDS = ("/sources", "/evidence", "/dropped", "/verify", "/good", "/bad")
+COMMANDS = ("/sources", "/evidence", "/dropped", "/verify", "/note", "/good", "/bad")
 
 
 class ChatSession:
@@ -291,7 +291,8 @@ class ChatSession:
 
     def _run_command(self, command: str, more: Sequence[str], last: Reply | None) -> None:
         """Run a chat command about the last answer."""
-        if command not in COMMANDS or (more and not (command == "/verify" and more[0].isdecimal())):
+        takes = command == "/note" or (command == "/verify" and more and more[0].isdecimal())
+        if command not in COMMANDS or (more and not takes):
             say(HELP)
         elif last is None:
             say("Nothing has been asked yet.")
@@ -303,8 +304,28 @@ class ChatSession:
             show.show_left_out(output(), last.answer, self._marks)
         elif command == "/verify":
             self.verify(last, int(more[0]) if more else None)
+        elif command == "/note":
+            self._keep_note(last, more)
         else:
             self._mark("good" if command == "/good" else "bad")
+
+    def _keep_note(self, reply: Reply, more: Sequence[str]) -> None:
+        """Keep a statement of an answer with its quotes. more: its number, if not the first; words for the note."""
+        from folio.store import notes
+        from folio.store.note_places import quote_at
+
+        has_number = bool(more) and more[0].isdecimal()
+        number = int(more[0]) if has_number else 1
+        statements = [sentence for sentence in reply.answer.sentences if sentence.citations]
+        if not 1 <= number <= len(statements):
+            count = counted(len(statements), "statement") if statements else "no statement"
+            say(f"The last answer has {count} to keep as a note.")
+            return
+        statement = statements[number - 1]
+        quotes = [quote_at(self._library, cited.paper, cited.start, cited.end) for cited in statement.citations]
+        text = " ".join(more[1:] if has_number else more)
+        note = notes.add(self._library.database, quotes, statement=statement.text, text=text)
+        say(f"Kept as note {note.id[:8]}: {plain_line(statement.text)}")
 
 
 def _resume_command(in_chat: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from folio.errors import UsageError, command
 from folio.papers.identifiers import ARXIV_ADDRESS, ARXIV_ID, DOI_ADDRESS, DOI_START
-from folio.papers.metadata import FIELDS, Field, Metadata, PersonName
+from folio.papers.metadata import FIELDS, NO_METADATA, Field, Metadata, PersonName, Source, merged
 from folio.papers.people import split_typed_name, typed_name
 from folio.text import one_line, shorten
 
@@ -119,6 +119,24 @@ def edited(person: Metadata, edits: Edits) -> Metadata:
         if field is not None:
             known[name] = field
     return Metadata(**known)
+
+
+def retagged(layers: Mapping[Source, Metadata], add: Sequence[str], remove: Sequence[str]) -> Metadata:
+    """A person's metadata of a paper after adding and removing tags. layers: the metadata of all sources, before.
+
+    Case does not matter. If the imported tags are left, the person's are reset. Raises UsageError as checked_field.
+    """
+    person = layers.get("person", NO_METADATA)
+    adding = checked_field("tags", add).value
+    gone = {tag.casefold() for tag in checked_field("tags", remove).value} - {tag.casefold() for tag in adding}
+    before = merged(layers).tags.value
+    kept = [tag for tag in before if tag.casefold() not in gone]
+    known = {tag.casefold() for tag in kept}
+    tags = checked_field("tags", [*kept, *(tag for tag in adding if tag.casefold() not in known)])
+    if tags.value == before:
+        return person
+    imported = merged({source: metadata for source, metadata in layers.items() if source != "person"})
+    return edited(person, {"tags": None if tags.value == imported.tags.value else tags})
 
 
 def resets(names: Iterable[str]) -> dict[str, Field[Any] | None]:

@@ -236,6 +236,11 @@ class Hit:
     found_for: tuple[str, ...] = field(default=(), compare=False)
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Its span in the text of the paper."""
+        return self.chunk.start, self.chunk.end
+
+    @property
     def pages(self) -> tuple[int, int]:
         """First and last physical page of the passage."""
         return self.paper.pages.pages_of(self.chunk.start, self.chunk.end)

@@ -89,6 +89,11 @@ class PaperSection:
         """The displayed name: "§5.2 Leader election", "Abstract"."""
         return f"§{self.number} {self.title}" if self.number else self.title
 
+    @property
+    def plain(self) -> str:
+        """Its heading as printed: "5.2 Leader election", "Abstract"."""
+        return f"{self.number} {self.title}".strip()
+
 
 # Spans [start, end) of a text, in order, without overlap
 Spans = tuple[tuple[int, int], ...]

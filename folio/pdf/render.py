@@ -1,35 +1,28 @@
-"""Renders a page of a PDF as a PNG with quotes highlighted in yellow.
-
-Quotes come from the cleaned text, where broken words are joined, ligatures expanded and columns reordered. So only
-their letters and digits are matched, with those of the page in the order they were drawn.
-"""
+"""Renders a page of a PDF as a PNG with quotes highlighted in yellow."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from folio.errors import PaperError, command
+from folio.pdf.letters import Letters, Piece, Rect, covered, drawn_letters, is_whole_words, line_boxes, place
 from folio.pdf.mupdf import pymupdf, unlock
 from folio.text import fold, reason_of
 
-# Left, top, right and bottom, in points from the left and the top of the page as shown.
-Rect = tuple[float, float, float, float]
 _Pixels = npt.NDArray[np.uint8]
 
 _POINTS_PER_INCH = 72
 # An A4 page has 2.2 million pixels at 150 dpi. The largest page, 200 inches square, would have 900 million (2.7 GB).
 _MAX_PIXELS = 12_000_000
 _YELLOW = (255, 232, 64)
-# A piece of a quote has at least this many letters and digits; many shorter ones occur several times on a page.
-_MIN_PIECE = 8
 # A quote counts as found if its pieces cover this share of it.
 _MIN_SHARE = 0.8
 
@@ -50,33 +43,52 @@ def page_png(path: Path, page: int, quotes: Sequence[str], *, dpi: int = 150) ->
     Raises PaperError if the file is missing, not a PDF, locked by a password or damaged, has no such page, or cannot be
     drawn.
     """
-    mupdf = pymupdf()
+    with opened(path) as document, page_of(document, path, page) as loaded:
+        boxes = quote_boxes(loaded, quotes)
+        png = _draw_png(loaded, [box for of_quote in boxes for box in of_quote], dpi)
+        return PagePicture(png, tuple(map(bool, boxes)))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """The PyMuPDF document of a file.
+
+    Raises PaperError if the file is missing, not a PDF, locked by a password or damaged.
+    """
     document = _open(path)
     try:
         if not unlock(document):
             raise PaperError(f"{path.name} is encrypted and needs a password.", "Save it without a password.")
-        count = len(document)
-        if not count:
+        if not len(document):
             raise PaperError(*_damaged(path))
-        if not 1 <= page <= count:
-            raise PaperError(
-                f"{path.name} has no page {page} (its last is {count}), so it is not the file that was ingested.",
-                f"Run `{command('ingest')}` again.",
-            )
-        loaded = document.load_page(page - 1)
-        boxes = quote_boxes(loaded, quotes)
-        png = _draw_png(loaded, [box for of_quote in boxes for box in of_quote], dpi)
-        return PagePicture(png, tuple(map(bool, boxes)))
+        yield document
     except PaperError:
         raise
-    except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit in memory
-        raise PaperError(
-            f"Page {page} of {path.name} cannot be drawn: {reason_of(error)}.", "Open the file in a PDF reader instead."
-        ) from error
+    except Exception as error:  # MuPDF raises many kinds
+        raise PaperError(*_unreadable(path.name, error)) from error
     finally:
         document.close()
         # MuPDF keeps every warning until they are reset.
-        mupdf.TOOLS.reset_mupdf_warnings()
+        pymupdf().TOOLS.reset_mupdf_warnings()
+
+
+@contextmanager
+def page_of(document: Any, path: Path, page: int) -> Iterator[Any]:
+    """Physical page `page`, from 1. Raises PaperError if there is none, and for any failure of the block."""
+    count = len(document)
+    if not 1 <= page <= count:
+        raise PaperError(
+            f"{path.name} has no page {page} (its last is {count}), so it is not the file that was ingested.",
+            f"Run `{command('ingest')}` again.",
+        )
+    try:
+        yield document.load_page(page - 1)
+    except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit in memory
+        raise PaperError(*_unreadable(f"Page {page} of {path.name}", error)) from error
+
+
+def _unreadable(name: str, error: Exception) -> tuple[str, str]:
+    return f"{name} cannot be drawn: {reason_of(error)}.", "Open the file in a PDF reader instead."
 
 
 def quote_boxes(page: Any, quotes: Sequence[str]) -> list[tuple[Rect, ...]]:
@@ -84,8 +96,26 @@ def quote_boxes(page: Any, quotes: Sequence[str]) -> list[tuple[Rect, ...]]:
 
     () for a quote that is not on the page.
     """
-    letters = _letters(page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractRAWDICT())
-    return [tuple(_line_boxes(page, letters, _match_pieces(fold(quote), letters))) for quote in quotes]
+    letters = drawn_letters(page)
+    pieces = [_match_pieces(fold(quote), letters) for quote in quotes]
+    return [
+        tuple(box for piece in of_quote for *_, box in line_boxes(letters, piece.at, piece.at + piece.length))
+        for of_quote in pieces
+    ]
+
+
+def _match_pieces(quote: str, letters: Letters) -> list[Piece]:
+    """The pieces of a folded quote on the page: one if the page has it in one, as whole words.
+
+    [] if they cover too little of the quote.
+    """
+    at = letters.text.find(quote) if quote else -1
+    while at >= 0:
+        if is_whole_words(letters, at, at + len(quote)):
+            return [Piece(0, at, len(quote))]
+        at = letters.text.find(quote, at + 1)
+    pieces = place(quote, letters)
+    return pieces if covered(pieces) >= _MIN_SHARE * len(quote) else []
 
 
 def _open(path: Path) -> Any:
@@ -108,82 +138,6 @@ def _open(path: Path) -> Any:
 
 def _damaged(path: Path) -> tuple[str, str]:
     return f"{path.name} is damaged or cut short.", "Download the file again."
-
-
-class _Letters(NamedTuple):
-    """The folded letters and digits of a page, in the order they were drawn."""
-
-    text: str
-    lines: list[int]  # the line number of each letter
-    boxes: list[Rect]  # the box of each letter, before the page is rotated
-    words: set[int]  # the indexes of the letters that start a word, and the end
-    starts: list[int]  # the indexes of the letters that start a line, and the end
-
-
-def _letters(page: dict[str, Any]) -> _Letters:
-    letters: list[str] = []
-    lines: list[int] = []
-    boxes: list[Rect] = []
-    words: set[int] = set()
-    starts: list[int] = []
-    drawn = [line for block in page["blocks"] for line in block.get("lines", ())]
-    for number, line in enumerate(drawn):
-        starts.append(len(letters))
-        for character in (character for span in line["spans"] for character in span["chars"]):
-            folded = fold(character["c"])
-            if not folded:
-                words.add(len(letters))
-            letters += folded
-            lines += [number] * len(folded)
-            boxes += [character["bbox"]] * len(folded)
-    starts.append(len(letters))
-    return _Letters("".join(letters), lines, boxes, words.union(starts), starts)
-
-
-def _match_pieces(quote: str, letters: _Letters) -> list[tuple[int, int]]:
-    """The spans [start, end) of the page's letters that match a folded quote, in its order.
-
-    One span if the page has the quote in one piece. Otherwise the longest pieces possible, because a column or a
-    running head may be drawn in between; [] if they cover too little of the quote.
-    """
-    at = letters.text.find(quote) if quote else -1
-    while at >= 0:
-        if at in letters.words and at + len(quote) in letters.words:
-            return [(at, at + len(quote))]
-        at = letters.text.find(quote, at + 1)
-    pieces: list[tuple[int, int]] = []
-    start = 0
-    while start + _MIN_PIECE <= len(quote):
-        end = start + _MIN_PIECE
-        at = letters.text.find(quote[start:end])
-        if at < 0:
-            start += 1
-            continue
-        # A longer match cannot occur earlier.
-        while end < len(quote) and (longer := letters.text.find(quote[start : end + 1], at)) >= 0:
-            at, end = longer, end + 1
-        if end < len(quote):
-            # Only whole lines are drawn in between, so the piece ends with its last whole line, if it has one.
-            line_end = letters.starts[bisect_right(letters.starts, at + end - start) - 1]
-            if line_end - at >= _MIN_PIECE:
-                end = start + line_end - at
-        pieces.append((at, at + end - start))
-        start = end
-    covered = sum(end - start for start, end in pieces)
-    return pieces if covered >= _MIN_SHARE * len(quote) else []
-
-
-def _line_boxes(page: Any, letters: _Letters, pieces: Sequence[tuple[int, int]]) -> Iterator[Rect]:
-    """A box around each line of each piece, on the page as shown: rotated and cropped."""
-    mupdf = pymupdf()
-    for start, end in pieces:
-        box_of_line: dict[int, Any] = {}
-        for line, box in zip(letters.lines[start:end], letters.boxes[start:end], strict=True):
-            box_of_line[line] = box_of_line[line] | box if line in box_of_line else mupdf.Rect(box)
-        for unrotated in box_of_line.values():
-            visible = (unrotated * page.rotation_matrix) & page.rect
-            if not visible.is_empty:
-                yield (visible.x0, visible.y0, visible.x1, visible.y1)
 
 
 def _draw_png(page: Any, boxes: Sequence[Rect], dpi: int) -> bytes:

@@ -12,7 +12,7 @@ from folio.papers.sections import Kind
 from folio.question.kind import QuestionType, asked_measure, asks_for_number, question_type
 from folio.question.library import FactsQuestion, LibraryQuestion, library_question, wanted_papers
 from folio.question.parts import compared_things, parts_alone, questions_in, thing_in
-from folio.text import tokenize
+from folio.text import shorten, tokenize
 
 # Words that ask for a kind of text which is excluded from the evidence otherwise
 _KIND_WORDS: tuple[tuple[Kind, str], ...] = (
@@ -33,6 +33,35 @@ _KIND_WORDS: tuple[tuple[Kind, str], ...] = (
 _ASKS_FOR_KIND = tuple((kind, re.compile(rf"\b(?:{words})\b", re.I)) for kind, words in _KIND_WORDS)
 
 
+# Words of questions about a selection that say nothing about its content
+_ABOUT_SELECTION = frozenset(
+    tokenize(
+        "mean means meaning meant explain explained explanation define definition tell say says said state stated claim"
+        " claimed true correct right else elsewhere paper papers author authors anyone anybody someone passage sentence"
+        " text word words part selection selected quote agree agrees disagree disagrees contradict contradicts dispute"
+        " disputes deny denies refute refutes oppose opposes support supports evidence find found come comes context"
+        " more detail details please simple simply terms understand clarify summarise summarize short"
+    )
+)
+_ELSEWHERE = re.compile(r"\b(?:else|elsewhere|(?:other|which|any) (?:papers?|works?|authors?|studies))\b", re.I)
+_DISAGREES = re.compile(
+    r"\b(?:disagree\w*|contradict\w*|disput\w+|den(?:y|ies|ied)|refut\w+|oppos\w+|argues? against|challeng\w+)\b", re.I
+)
+_THIS = re.compile(r"\b(?:this|that|these|it)\b", re.I)
+_MOST_WORDS_OF_A_NAME = 5  # so many selected words or fewer name a thing; more say something
+_SHOWN_SELECTION = 200  # characters
+
+
+def asks_elsewhere(text: str) -> bool:
+    """Whether a question about a selection asks for other places: "Where else is this said?", "Who disagrees?"."""
+    return asks_where(text) or bool(_DISAGREES.search(text))
+
+
+def asks_where(text: str) -> bool:
+    """Whether a question about a selection asks where else the same is said."""
+    return bool(_ELSEWHERE.search(text)) and not _DISAGREES.search(text)
+
+
 @dataclass(frozen=True)
 class Question:
     """A question that stands alone."""
@@ -41,11 +70,41 @@ class Question:
     typed: str = ""  # the original of a corrected spelling; "" if it is the text
     readings: tuple[str, ...] = ()  # a follow-up's search queries, the reranker's first; () for others
     senses: tuple[str, ...] = ()  # a follow-up's possible meanings, the likeliest first; () if it is clear
+    about: str = ""  # the selected words of a paper that "this" means; "" for a question without a selection
 
     @classmethod
     def of(cls, question: Question | str) -> Question:
         """The question itself, or a new one with this text."""
         return question if isinstance(question, Question) else cls(question)
+
+    @cached_property
+    def worded(self) -> Question:
+        """The question in words that a passage with its answer has: with a selection, the selected words.
+
+        A few selected words take the place of "this". Many follow the question's own words, which are left out if they
+        only point at the selection.
+        """
+        if not self.about:
+            return self
+        if len(self.about.split()) <= _MOST_WORDS_OF_A_NAME and not asks_elsewhere(self.text):
+            named, count = _THIS.subn(lambda _: self.about, self.text, count=1)
+            return Question(named if count else f"{self.text} {self.about}")
+        return Statement(self.about if self.only_points else f"{self.text} {self.about}")
+
+    @cached_property
+    def only_points(self) -> bool:
+        """Whether its words only point at the selected ones: "What does this mean?", "Where else is this said?"."""
+        return bool(self.about) and self.terms <= _ABOUT_SELECTION
+
+    @cached_property
+    def standing(self) -> str:
+        """The text, with the beginning of the selected words."""
+        return f"{self.text} “{shorten(self.about, _SHOWN_SELECTION)}”" if self.about else self.text
+
+    @cached_property
+    def asks_who_disagrees(self) -> bool:
+        """Whether it asks who disagrees with the selected words."""
+        return bool(self.about and _DISAGREES.search(self.text))
 
     @cached_property
     def type(self) -> QuestionType:
@@ -110,3 +169,18 @@ class Question:
     def numbers(self) -> frozenset[str]:
         """Its search tokens with a digit."""
         return frozenset(token for token in self.tokens if any(map(str.isdigit, token)))
+
+
+@dataclass(frozen=True)
+class Statement(Question):
+    """Words of a paper to search for. Whatever they say, they ask nothing."""
+
+    type = QuestionType("other")
+    asks_for_number = False
+    measure = ""
+    things = ()
+    questions = ()
+    parts = ()
+    about_library = None
+    topic = ""
+    kinds = frozenset()

@@ -43,6 +43,7 @@ from folio.schema.papers import (
     PaperFile,
     PaperId,
     PaperNotice,
+    PaperSpan,
     PaperTitle,
     Score,
     Sha256,
@@ -90,6 +91,8 @@ class QuoteJson(Strict):
     """Start of the quote in the text of its page, in characters."""
     end: Annotated[FromOne, at("offsets", 1)]
     """End of the quote in the text of its page."""
+    span: PaperSpan | None = None
+    """Start and end of the quote in the text of the paper; null in answers of older versions."""
     shown: str
     """The citation as displayed: "[Ongaro 2014, p. 6]", "[arXiv:2301.01234 p.7]", "[otters.pdf p.7]"; for a retracted
     paper "[Ongaro 2014, RETRACTED, p. 6]". No other text is displayed in this form."""
@@ -194,6 +197,8 @@ class HitJson(Strict):
     text: str
     page_breaks: list[Count] = Field(default_factory=list)
     """Where in its text each page after the first begins, in Unicode code points."""
+    span: PaperSpan | None = None
+    """Start and end of the passage in the text of the paper; null in answers of older versions."""
     section: str = ""
     """Its sections of the paper: "§5.2 Log", "§5.2 Log – §6 Clients"; empty if unknown."""
     notice: PaperNotice = None

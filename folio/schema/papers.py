@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -13,6 +13,9 @@ from folio.papers.metadata import Metadata, Origin
 from folio.papers.model import Paper, PaperHit
 from folio.papers.sections import Kind
 from folio.papers.work import NoticeKind, SourceName
+
+if TYPE_CHECKING:
+    from folio.store.readings import Reading
 
 
 def at(name: str, *path: str | int) -> Any:
@@ -25,6 +28,9 @@ FromOne = Annotated[int, Field(ge=1)]
 SHA256 = "^[0-9a-f]{64}$"
 Sha256 = Annotated[str, Field(pattern=SHA256, description="SHA-256 of the paper's file, in hex.")]
 PageRange = Annotated[tuple[FromOne, FromOne], Field(description="First and last page, physical, from 1.")]
+PaperSpan = Annotated[
+    tuple[Count, FromOne], Field(description="Start and end in the text of the paper, in Unicode code points.")
+]
 DIGITS = 4  # of a score, behind the point
 Score = Annotated[float, AfterValidator(lambda score: round(score, DIGITS))]
 # Fields of a paper, in a model built from something that has a `paper`
@@ -133,6 +139,10 @@ class PaperMatchJson(Strict):
 class ListedPaperJson(PaperJson):
     match: PaperMatchJson | None = None
     """Why the query found it; null without a query, or if the paper was not found by one."""
+    read: str = ""
+    """When it was last open in the reader, as ISO time in UTC; empty if it never was."""
+    read_page: Count = 0
+    """The physical page that was open then; 0 if it never was."""
 
 
 class PapersFoundJson(Strict):
@@ -231,13 +241,19 @@ def paper_json(paper: Paper, added: str) -> PaperJson:
     return PaperJson.model_validate(With(paper, added=added))
 
 
-def listed_paper_json(paper: Paper, added: str) -> ListedPaperJson:
-    """Like paper_json, for a list that a query may have ranked."""
-    return ListedPaperJson.model_validate(With(paper, added=added))
+def listed_paper_json(paper: Paper, added: str, reading: Reading | None = None) -> ListedPaperJson:
+    """Like paper_json, for a list that a query may have ranked. reading: None if it was never open in the reader."""
+    return ListedPaperJson.model_validate(With(paper, added=added, **_read(paper, reading)))
 
 
-def found_paper_json(hit: PaperHit, added: str) -> ListedPaperJson:
-    """A paper that a query found. added: ISO time in UTC."""
+def _read(paper: Paper, reading: Reading | None) -> dict[str, Any]:
+    if reading is None:
+        return {"read": "", "read_page": 0}
+    return {"read": reading.opened, "read_page": min(reading.page, paper.page_count)}  # a new version may be shorter
+
+
+def found_paper_json(hit: PaperHit, added: str, reading: Reading | None = None) -> ListedPaperJson:
+    """A paper that a query found. added: ISO time in UTC. reading: see listed_paper_json."""
     passage = hit.passage
     match = With(
         hit,
@@ -245,7 +261,7 @@ def found_paper_json(hit: PaperHit, added: str) -> ListedPaperJson:
         pages=passage.pages if passage else None,
         section=passage.section if passage else "",
     )
-    return ListedPaperJson.model_validate(With(hit.paper, added=added, match=match))
+    return ListedPaperJson.model_validate(With(hit.paper, added=added, match=match, **_read(hit.paper, reading)))
 
 
 def papers_notice(without_vector: int) -> str:

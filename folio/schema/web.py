@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from folio.answer_types import Style
+from folio.answer_types import Selected, Style
 from folio.bibliography.export import bibtex, reference
 from folio.errors import FolioError
 from folio.ingest.discovery import Status
@@ -16,6 +16,7 @@ from folio.papers.identifiers import LONGEST
 from folio.papers.metadata import Field as PaperField
 from folio.papers.metadata import PersonName
 from folio.papers.model import Paper
+from folio.papers.sections import Kind
 from folio.papers.work import Work
 from folio.schema.answers import (
     AnswerJson,
@@ -32,8 +33,10 @@ from folio.schema.papers import (
     FromOne,
     ListedPaperJson,
     PaperDetailsJson,
+    PaperId,
     PaperJson,
     PersonJson,
+    Score,
     Sha256,
     Strict,
     With,
@@ -44,6 +47,7 @@ from folio.search.filters import YEARS, PaperFilter
 from folio.services.answers import SearchQuery, SearchSource, Sort
 from folio.services.keep import Candidate, identifier_of
 from folio.store.query_log import Feedback
+from folio.store.readings import Removal
 from folio.zotero.link import open_pdf
 
 MAX_PASSAGES = 50
@@ -107,14 +111,32 @@ class SearchRequest(FilterRequest):
     use_reranker: bool = True
 
 
+class SelectionRequest(Strict):
+    """Words of a paper that a reader selected: "this" in a question."""
+
+    paper: Sha256
+    start: Count
+    end: FromOne
+    everywhere: bool = False
+    """Search all papers. Otherwise only this one is searched, unless the request names papers, or the question asks for
+    other places: "Where else is this said?", "Who disagrees?"."""
+
+
 class ChatRequest(FilterRequest):
     message: Text
     conversation: ConversationId | None = None
     """The conversation to continue; null starts a new one."""
+    after: TurnNumber | None = None
+    """The turn to follow, in a conversation with branches; null for its latest turn."""
+    replaces: TurnNumber | None = None
+    """The turn that this question replaces: an edited question, or the same one for another model. It follows the turn
+    before that one, instead of `after`; the earlier turns are kept as another branch."""
     listed: bool = False
     """Whether a new conversation is listed at once, or from its second question on."""
     top_k: PassageCount | None = None
     """Number of passages used as evidence; null for the setting TOP_K."""
+    selection: SelectionRequest | None = None
+    """The words that the question is about."""
     use_reranker: bool = True
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """A model that Ollama serves, or "builtin"; null for the model in the settings."""
@@ -166,6 +188,20 @@ class PaperEdits(Strict):
     tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] | None = None
 
 
+class ManyEdits(Strict):
+    """The same changes of several papers: of all, or after an error of none."""
+
+    papers: Annotated[PaperIds, Field(min_length=1)]
+    add_tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
+    remove_tags: Annotated[list[Text], Field(max_length=MOST_TAGS)] = Field(default_factory=list)
+    edits: PaperEdits = PaperEdits()
+
+
+class ReadingRequest(Strict):
+    page: Annotated[int, Field(ge=1, le=10**6)]
+    """The physical page that is open, from 1."""
+
+
 # Replies and events
 
 
@@ -189,6 +225,16 @@ class ScopeJson(PaperFields):
     papers: list[ScopePaperJson] = Field(default_factory=list)
 
 
+class SelectionJson(Strict):
+    """The words of a paper that a question is about."""
+
+    paper: PaperId
+    start: Count
+    end: FromOne
+    page: FromOne
+    text: str
+
+
 class ChatReply(AnswerJson):
     """An answer, a remark or a refusal, as a turn of a conversation. A refusal has fixed words. Remarks and refusals
     have no sentences and no citations."""
@@ -208,11 +254,19 @@ class ChatReply(AnswerJson):
     turn: TurnNumber
     scope: ScopeJson = ScopeJson()
     """The searched papers and sections; empty in answers of older versions."""
+    selection: SelectionJson | None = None
+    """The selected words that the question is about; null for none."""
     trace: TraceJson | None = None
     """The trace of a deep search; null for a quick one, or without a search."""
     evidence_profile: EvidenceProfileJson | None = None
     """The evidence behind a deep answer; null for a quick one, a refusal and a remark."""
     feedback: Literal["", "good", "bad"] = ""
+    parent: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """The turn that it follows; 0 for none."""
+    branches: list[TurnNumber] = Field(default_factory=list)
+    """The turns that follow the same turn, itself included, in order. Several: the conversation branches here."""
+    stopped: bool = False
+    """Whether the client stopped the answer: it has the sentences that were sent before."""
 
     @model_validator(mode="before")
     @classmethod
@@ -253,22 +307,58 @@ class ConversationSummary(Strict):
     title: str
     updated: str
     turns: Count
+    """The turns of all branches."""
+    pinned: bool
 
 
 class ConversationList(Strict):
     conversations: list[ConversationSummary]
-    """Latest first."""
+    """Pinned ones first, then the latest first."""
 
 
 class Conversation(Strict):
     id: ConversationId
     title: str
     updated: str
+    pinned: bool
     turns: list[ChatReply]
+    """Those of one path: each follows the one before."""
+
+
+class ConversationChanges(Strict):
+    """Changes of a conversation; null leaves a value as it is."""
+
+    title: Annotated[str, Field(pattern=NOT_BLANK, max_length=200)] | None = None
+    pinned: bool | None = None
+    """Whether it stands above the others."""
+
+
+Offset = Annotated[Count, Field(description="In the text of the paper, in Unicode code points.")]
+Box = Annotated[
+    tuple[float, float, float, float],
+    Field(description="Left, top, right, bottom, in points from the left top of the page as shown."),
+]
+
+
+class OutlineJson(Strict):
+    """A section of a paper, in the order of the paper. Its subsections follow it, with a higher level."""
+
+    title: str
+    """With its number: "5.2 Leader election"."""
+    level: FromOne
+    kind: Kind
+    page: FromOne
+    start: Offset
+    end: Offset
 
 
 class PaperDetails(PaperDetailsJson):
     """A paper with everything known about it."""
+
+    outline: list[OutlineJson]
+    """Its sections, with their places."""
+    sizes: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
+    """Width and height of each page as shown, in points; empty if its file cannot be read."""
 
     labels: Annotated[list[str], at("pages", "labels")]
     """The printed label of each page; empty if the file gives none."""
@@ -276,6 +366,57 @@ class PaperDetails(PaperDetailsJson):
     reference: str
     zotero: str
     """The link to open it in Zotero, to which "?page=7" may be added; empty if the paper is not there."""
+
+
+class HeadingJson(Strict):
+    """The heading of a section that begins on a page."""
+
+    start: Offset
+    end: Offset
+    level: FromOne
+    title: str
+
+
+class LinkJson(Strict):
+    """A link inside a PDF."""
+
+    box: Box
+    page: FromOne | None
+    """The physical page that it leads to, from 1; null for an address."""
+    uri: str
+    """An address that begins with http:, https:, mailto: or doi:; "" for a page."""
+
+
+class PageText(Strict):
+    """The text of a page in the library, and where it is drawn."""
+
+    page: FromOne
+    label: str
+    """Label printed on the page; the page's number if the file gives none."""
+    width: float
+    """Points, of the page as shown."""
+    height: float
+    start: Offset
+    end: Offset
+    text: str
+    """The paper's text from `start` to `end`: cleaned, in reading order."""
+    words: list[Annotated[list[int | float], Field(min_length=6, max_length=6)]]
+    """Each drawn word: start, end (in the paper), left, top, right, bottom; one for each line that it is on."""
+    placed: bool
+    """False without words: the page was read by OCR, or its text is not found on it."""
+    direction: Literal["ltr", "rtl"]
+    headings: list[HeadingJson]
+    paragraphs: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
+    """The start and the end of each."""
+    links: list[LinkJson]
+
+
+class PlacesJson(Strict):
+    """Where words stand in a paper."""
+
+    count: Count
+    hits: list[Annotated[list[Count], Field(min_length=3, max_length=3)]]
+    """Start and end in the text of the paper, and the page, in order; at most 2,000."""
 
 
 class FailureJson(Strict):
@@ -299,6 +440,98 @@ class RemovedJson(Strict):
     """The new place of its file, relative to PAPERS_DIR; null if the file was not moved."""
 
 
+class ChangedPapers(Strict):
+    changed: Count
+    """Number of papers whose metadata is another one now."""
+
+
+class RemovedPaperJson(Strict):
+    """A paper that was removed."""
+
+    paper: Sha256
+    title: str
+    file: str
+    """The name of its file."""
+    removed: str
+    """ISO time in UTC."""
+
+
+class RemovedPapers(Strict):
+    papers: list[RemovedPaperJson]
+    """Those of the last day, latest first."""
+
+
+class AboutQuoteJson(Strict):
+    """A sentence of a paper that says what it is about."""
+
+    kind: Literal["claim", "method", "result", "limits"]
+    start: Count
+    """The span of the sentence in the paper's text, in characters."""
+    end: Count
+    page: FromOne
+    """Physical, from 1."""
+    label: str
+    """The label printed on the page, or its number."""
+    section: str
+    quote: str
+
+
+class ReferenceJson(Strict):
+    """An entry of a paper's references, as its own pages list it."""
+
+    text: str
+    paper: str
+    """The id of the paper of the library that it cites; empty if that is not here."""
+    title: str
+    """The title of that paper, or of a work that a service has described; empty if not known."""
+    year: int | None
+    start: Count
+    """The span of the entry in the paper's text, in characters."""
+    end: Count
+    page: FromOne
+    """Physical, from 1."""
+
+
+class LikePaperJson(Strict):
+    paper: Sha256
+    title: str
+    year: int | None
+
+
+class SimilarPaperJson(LikePaperJson):
+    score: Score
+    """Cosine of the vectors of both papers."""
+
+
+class CitingConversation(Strict):
+    id: ConversationId
+    title: str
+    updated: str
+
+
+class PaperAbout(Strict):
+    """What a paper is about, and what it has to do with the other papers and with the conversations."""
+
+    abstract: str
+    quotes: list[AboutQuoteJson]
+    """At most one of each kind."""
+    references: list[ReferenceJson]
+    """In the order of its pages; empty if they cannot be told apart."""
+    cited_here_by: list[LikePaperJson]
+    """Papers of the library that cite it, as their own references or services say; the newest first."""
+    similar: list[SimilarPaperJson]
+    """The nearest first."""
+    conversations: list[CitingConversation]
+    """Those with an answer that cites it, latest first."""
+    notes: Count
+    """Number of notes with a quote from it."""
+
+
+class SuggestedQuestions(Strict):
+    questions: list[str]
+    """Each was checked: the papers answer it."""
+
+
 class StoreJson(Strict):
     folder: str
     papers: Count
@@ -317,6 +550,8 @@ class Health(Strict):
     """What would improve answers."""
     chat_models: list[str]
     """Models that a request may name, in addition to "builtin"."""
+    model: str
+    """The model that answers if a request names none: one of those, or "builtin"; "" if it cannot be used."""
     logged: bool
     """Whether questions and conversations are stored."""
     online: bool
@@ -342,9 +577,20 @@ class AddedEvent(Strict):
     notes: list[str]
 
 
-def paper_details(paper: Paper, added: str, files: Sequence[str], published: str) -> PaperDetails:
-    """paper_details_json with page labels, a reference and BibTeX. published: the publisher's BibTeX, "" for none."""
-    shown = {"bibtex": bibtex(paper, published=published), "reference": reference(paper, ())}
+def paper_details(
+    paper: Paper, added: str, files: Sequence[str], published: str, sizes: Sequence[tuple[float, float]]
+) -> PaperDetails:
+    """paper_details_json with page labels, a reference, BibTeX and an outline.
+
+    published: the publisher's BibTeX, "" for none. sizes: of the pages, () if unknown.
+    """
+    page_at, sections = paper.pages.page_at, paper.sections.headed
+    shown = {
+        "bibtex": bibtex(paper, published=published),
+        "reference": reference(paper, ()),
+        "outline": [With(section, title=section.plain, page=page_at(section.start)) for section in sections],
+        "sizes": list(map(list, sizes)),
+    }
     zotero = open_pdf(paper.metadata.zotero.value)
     return PaperDetails.model_validate(details(paper, added, files, **shown, zotero=zotero))
 
@@ -373,9 +619,19 @@ def paper_edits(wanted: PaperEdits) -> dict[str, PaperField[Any] | None]:
 
 
 def chat_reply(
-    message: str, answer: AnswerJson, conversation: str, turn: int, elapsed_ms: float, scope: ScopeJson | None = None
+    message: str,
+    answer: AnswerJson,
+    conversation: str,
+    turn: int,
+    elapsed_ms: float,
+    scope: ScopeJson | None = None,
+    selected: Selected | None = None,
+    **more: Any,
 ) -> ChatReply:
-    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1."""
+    """The reply to a message: all fields of the answer, also of a deep one, and these. turn: its number, from 1.
+
+    more: other fields of ChatReply.
+    """
     return ChatReply(
         **dict(answer),
         message=message,
@@ -384,12 +640,20 @@ def chat_reply(
         conversation=conversation,
         turn=turn,
         scope=scope or ScopeJson(),
+        selection=SelectionJson.model_validate(selected) if selected else None,
+        **more,
     )
 
 
 def scope_json(request: FilterRequest, chosen: Sequence[Paper]) -> ScopeJson:
     """The scope of a request. chosen: the papers that it names."""
     return ScopeJson.model_validate(With(request, papers=chosen))
+
+
+def removed_papers(removals: Sequence[Removal]) -> RemovedPapers:
+    return RemovedPapers(
+        papers=[RemovedPaperJson.model_validate(With(each, file=each.files[0].name)) for each in removals]
+    )
 
 
 def error_body(error: FolioError) -> ErrorBody:
@@ -606,3 +870,48 @@ class CancelledUploads(Strict):
 
 class RetriedUploads(Strict):
     retried: Count
+
+
+# What changes in the store (GET /events)
+
+
+class HelloEvent(Strict):
+    """The first event. Another one: changes were missed, or the library was replaced. Load everything."""
+
+    generation: Count
+    """Of the library; 0 without one."""
+
+
+class PapersEvent(Strict):
+    """Papers were added or removed, or something about them changed: also what is in none of the lists, such as a
+    citation."""
+
+    added: list[Sha256]
+    changed: list[Sha256]
+    removed: list[Sha256]
+    generation: Count
+
+
+class UploadsEvent(Strict):
+    """The numbers of files in the queue."""
+
+    waiting: Count
+    running: Count
+    """Being added or stopped."""
+    done: Count
+    """Added or failed, until they leave the queue."""
+
+
+class NotesEvent(Strict):
+    """Notes were added, changed or deleted."""
+
+
+class ConversationsEvent(Strict):
+    """Listed conversations that are new or have another turn, title or pin; and deleted ones."""
+
+    changed: list[ConversationId]
+    deleted: list[ConversationId]
+
+
+class FailuresEvent(Strict):
+    """The list of files that could not be read changed."""

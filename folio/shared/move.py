@@ -25,7 +25,7 @@ from folio.system.files import discard, no_space
 
 _AGAIN = "Run the same command again."
 # Rows that are read at a time; fewer for tables with long rows
-_ROWS, _LONG_ROWS, _LONG = 2000, 20, ("texts", "turns", "queries")
+_ROWS, _LONG_ROWS, _LONG = 2000, 20, ("texts", "turns", "queries", "notes", "note_quotes")
 _FOLDER = "move"
 # Table -> the parts of it that are copied one after the other: passages before their fine passages, and of the table
 # `kept` only what both engines have
@@ -43,6 +43,7 @@ class Moved:
     questions: int  # of the log
     conversations: int
     works: int
+    notes: int
 
 
 def move(source: Store, target: Store, progress: Progress, *, replaces: bool = False) -> Moved:
@@ -74,9 +75,8 @@ def move(source: Store, target: Store, progress: Progress, *, replaces: bool = F
             of = {name: int(new.database.query(f"SELECT count(*) FROM {name}")[0][0]) for name in NAMES["user"]}
             pages = sum(paper.page_count for paper in new.papers())
             passages = new.chunk_count() + new.chunk_count("fine")
-            return Moved(
-                counts["papers"], counts["files"], pages, passages, of["queries"], of["conversations"], of["works"]
-            )
+            user = (of[name] for name in ("queries", "conversations", "works", "notes"))
+            return Moved(counts["papers"], counts["files"], pages, passages, *user)
 
 
 def _to_folder(old: Database, target: LocalStore, progress: Progress) -> None:

@@ -41,6 +41,7 @@ from folio.store.database import (
     USER_VERSION,
     Database,
     Part,
+    added_since,
     clause,
     findable,
     first_rows,
@@ -141,11 +142,27 @@ class PostgresDatabase(Database):
             f" (SELECT value FROM {USER_SCHEMA}.kept WHERE key = 'version')"
         )
         ((*_, self._read_only, version),) = self._own.execute(sql).fetchall()
-        if version != str(USER_VERSION):
+        if version.isdecimal() and 0 < int(version) < USER_VERSION:
+            self._update_user()
+        elif version != str(USER_VERSION):
             raise StoreMismatch(
                 f"The library in {self.place} was written by a newer version of Folio.", "Use that version."
             )
         self._set_path()
+
+    def _update_user(self) -> None:
+        """Add the tables that the user data of an earlier version lacks; another computer may be doing the same."""
+        if self._read_only:
+            raise StoreMismatch(
+                f"The library in {self.place} was written by an older version of Folio, and may not be updated by you.",
+                "Ask who runs the server to open it once with this version.",
+            )
+        with self._own.transaction():
+            self._own.execute(f"SET LOCAL search_path TO {USER_SCHEMA}")
+            ((version,),) = self._own.execute("SELECT value FROM kept WHERE key = 'version' FOR UPDATE").fetchall()
+            for statement in statements(added_since(int(version)), _TYPES):
+                self._own.execute(statement.encode())
+            self._own.execute("UPDATE kept SET value = %s WHERE key = 'version'", (str(USER_VERSION),))
 
     def _set_path(self) -> None:
         if self._fixed:

@@ -368,7 +368,9 @@ def _postgres(library: Library) -> PostgresDatabase:
 def _inherit(old: Library, new: Library) -> None:
     """Give papers the user data of the papers that they replace, if both are versions of one paper."""
     before = {file.path: file.sha256 for file in old.files()}
-    after = {file.path: file.sha256 for file in new.files() if file.path in before}
+    new_files = new.files()
+    kept = {file.sha256 for file in new_files}
+    after = {file.path: file.sha256 for file in new_files if file.path in before}
     pairs = {(before[path], paper) for path, paper in after.items() if before[path] != paper}
     described = with_user_data(old.database, {old_id for old_id, _ in pairs}) if pairs else set()
     for old_id, new_id in sorted(pairs):
@@ -378,4 +380,4 @@ def _inherit(old: Library, new: Library) -> None:
                 texts = (old.text(old_id, 0, papers[0].length), new.text(new_id, 0, papers[1].length))
                 versions = [Version(paper.id, paper.metadata, text) for paper, text in zip(papers, texts, strict=True)]
                 with new.database.transaction("user"):
-                    inherit(new.database, *versions)
+                    inherit(new.database, *versions, is_replaced=old_id not in kept)

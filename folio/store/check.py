@@ -7,6 +7,7 @@ file sound to SQLite, and restoring the whole file would lose a day of other row
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TypeVar
 
 from folio.errors import StoreDamaged
 from folio.papers.model import Notice
-from folio.store import query_log, rows, user_file, works
+from folio.store import notes, query_log, readings, rows, user_file, works
 from folio.store.database import Database, Part, first_rows
 from folio.store.rows import text_hash
 from folio.store.sqlite import SqliteDatabase
@@ -56,11 +57,16 @@ USER_TABLES = {
     "queries": UserTable(query_log.logged, query_log.COLUMNS, "id, asked", "question"),
     "turns": UserTable(rows.turn, rows.TURN_COLUMNS, "id, conversation, place"),
     "conversations": UserTable(lambda *row: list(map(rows.string, row)), "id, title, begun, updated", "id"),
+    "pins": UserTable(rows.string, "conversation", "conversation"),
     "metadata": UserTable(rows.metadata_layer, rows.METADATA_COLUMNS, "paper, source"),
     "works": UserTable(works.work_of_row, works.WORK_COLUMNS, "id"),
     "citations": UserTable(works.citation, works.CITATION_COLUMNS, "citing, cited"),
     "paper_works": UserTable(works.paper_work, works.PAPER_WORK_COLUMNS, "paper"),
     "notices": UserTable(works.notice, works.NOTICE_COLUMNS, "work, kind, link, source"),
+    "readings": UserTable(readings.reading, readings.READING_COLUMNS, "paper"),
+    "removals": UserTable(readings.removal, readings.REMOVAL_COLUMNS, "paper"),
+    "notes": UserTable(notes.note, notes.NOTE_COLUMNS, "id"),
+    "note_quotes": UserTable(notes.note_quote, notes.QUOTE_COLUMNS, "note, place"),
 }
 
 
@@ -214,9 +220,11 @@ def _restored(database: Database, name: str, row: int, copies: Sequence[str]) ->
     if alternative := table.alternative_key:
         same = f"{same} OR own.rowid = other.rowid AND own.{alternative} = other.{alternative}"
     columns = [column for _, column, *_ in database.query(f"PRAGMA main.table_info({name})")]
-    # Not the question of a turn, which may have been deleted from the log
-    restored = ", ".join(f'"{column}"' for column in columns if column != "query")
+    # Not what a row refers to, which may have been deleted: the question of a turn, the conversation of a note
+    restored = ", ".join(f'"{column}"' for column in columns if column not in ("query", "conversation"))
     for copy in copies:
+        if not database.query(f"PRAGMA {copy}.table_info({name})"):  # a copy of an older version
+            continue
         sql = f"SELECT other.rowid FROM main.{name} own JOIN {copy}.{name} other ON {same} WHERE own.rowid = :row"
         for (copy_row,) in database.query(sql, row=row):
             source = f"FROM {copy}.{name} WHERE rowid = :copy_row"
@@ -243,12 +251,19 @@ def _complete(database: Database) -> None:
         database.execute(sql, key=key, value=value)
     database.execute("UPDATE main.kept SET value = :version WHERE key = 'version'", version=first["version"])
     database.execute("UPDATE main.turns SET query = NULL WHERE query NOT IN (SELECT id FROM main.queries)")
+    references = "SELECT id FROM main.conversations"
+    database.execute(f"UPDATE main.notes SET conversation = NULL WHERE conversation NOT IN ({references})")
     database.execute("DELETE FROM main.conversations WHERE id NOT IN (SELECT conversation FROM main.turns)")
+    database.execute(f"DELETE FROM main.pins WHERE conversation NOT IN ({references})")
     gaps = "SELECT conversation FROM main.turns GROUP BY conversation HAVING max(place) > count(*)"
-    sql = f"SELECT conversation, id, reply, memory FROM main.turns WHERE conversation IN ({gaps}) ORDER BY 1, place"
+    columns = "conversation, id, reply, memory, place"
+    sql = f"SELECT {columns} FROM main.turns WHERE conversation IN ({gaps}) ORDER BY conversation, place"
     for _, turns in groupby(database.query(sql), key=lambda turn: turn[0]):
-        for place, (_, id, reply_json, memory) in enumerate(turns, 1):
+        before: list[int] = []  # the places until now
+        for place, (_, id, reply_json, memory, old_place) in enumerate(turns, 1):
             reply = json.loads(reply_json)
-            changed = json.dumps({**reply, "turn": place}) if "turn" in reply else reply_json
+            renumbered = {"turn": place, "parent": bisect_right(before, reply.get("parent", old_place))}
+            changed = json.dumps({**reply, **{name: renumbered[name] for name in renumbered if name in reply}})
+            before.append(old_place)
             sql = "UPDATE main.turns SET place = :place, reply = :reply, crc = :crc WHERE id = :id"
             database.execute(sql, place=place, reply=changed, crc=rows.shown_crc(changed, memory), id=id)

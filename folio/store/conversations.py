@@ -4,6 +4,9 @@ They are tables next to the query log; no index or generation depends on them. I
 memory until the program ends.
 
 The answers of turns are saved for follow-ups as spans of their papers, without the text.
+
+A turn follows another one, its parent. A question that was edited or asked again has the parent of the one it replaces:
+the conversation branches there. It shows one path, and a follow-up knows its own path only.
 """
 
 from __future__ import annotations
@@ -29,20 +32,24 @@ from folio.store.rows import text_hash
 from folio.store.sqlite import MEMORY, SqliteDatabase
 from folio.store.user_file import user_file_of
 from folio.system.files import identity
-from folio.text import one_line, whole_words
+from folio.text import one_line, plain_words, whole_words
 
 T = TypeVar("T")
 
 ID_BYTES = 12  # random bytes in an id: too many to guess
 ID_LENGTH = 16  # characters of base64
 MAX_TITLE_LENGTH = 80  # characters
-_SUMMARIES = """SELECT c.id, c.title, c.updated, count(*) FROM conversations c JOIN turns t ON t.conversation = c.id
-    {} GROUP BY c.id, c.title, c.updated ORDER BY max(t.id) DESC"""
+_PINNED = "(SELECT count(*) FROM pins p WHERE p.conversation = c.id)"
+_SUMMARIES = f"""SELECT c.id, c.title, c.updated, count(*), {_PINNED}, max(t.id)
+    FROM conversations c JOIN turns t ON t.conversation = c.id {{}}
+    GROUP BY c.id, c.title, c.updated ORDER BY 5 DESC, 6 DESC"""
+_READ_AT_ONCE = 100  # turns, whose replies are long
 _THIS_TURN = "WHERE conversation = :id AND place = :place"
 
 # Columns that are copied: not a turn's row in the query log, because the log is not copied
 _COPIED = {
     "conversations": ("id", "title", "begun", "updated"),
+    "pins": ("conversation",),
     "turns": ("id", "conversation", "place", "asked", "reply", "memory", "crc"),
 }
 
@@ -52,9 +59,11 @@ class Summary:
     """A conversation in a list."""
 
     id: str
-    title: str  # its first question, shortened
+    title: str  # its first question, shortened, or as a person renamed it
     updated: str  # time of its last answer (ISO, UTC)
-    turns: int
+    turns: int  # those of all branches
+    pinned: bool
+    latest: int  # grows with each turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,46 @@ class Turn:
     reply: dict[str, Any]  # the reply that was shown
     query: int | None  # the turn's row in the query log; None if it is not logged
     answer: Answer | None  # for follow-ups; None if not requested, or if its papers' text is gone or has changed
+
+    @property
+    def parent(self) -> int:
+        """The place of the turn that it follows; 0 for none. Before there were branches, it followed the last one."""
+        parent = self.reply.get("parent")
+        return parent if isinstance(parent, int) and 0 <= parent < self.place else self.place - 1
+
+
+def path_through(turns: Sequence[Turn], through: int | None = None) -> tuple[Turn, ...]:
+    """The path that ends in the latest turn; with `through`, in the latest turn that follows it. Raises NotKnown.
+
+    turns: all turns of a conversation, in order.
+    """
+    last = 0 if through is None else through
+    following = {last}
+    for turn in turns:
+        if turn.parent in following:
+            following.add(turn.place)
+            last = turn.place
+    return path_to(turns, last)
+
+
+def path_to(turns: Sequence[Turn], place: int) -> tuple[Turn, ...]:
+    """The path that ends in this turn; () for 0. Raises NotKnown."""
+    by_place = {turn.place: turn for turn in turns}
+    if place and place not in by_place:
+        raise not_known()
+    backwards = []
+    while turn := by_place.get(place):
+        backwards.append(turn)
+        place = turn.parent
+    return tuple(reversed(backwards))
+
+
+def branches(turns: Sequence[Turn]) -> dict[int, list[int]]:
+    """Parent -> the places of the turns that follow it, in order."""
+    following: dict[int, list[int]] = {}
+    for turn in turns:
+        following.setdefault(turn.parent, []).append(turn.place)
+    return following
 
 
 class Conversations:
@@ -80,6 +129,7 @@ class Conversations:
         self._database: Database | None = None
         self._opened: Hashable = None  # the identity of that database
         self._stored: frozenset[str] | None = None  # ids of the conversations in a library that cannot be written
+        self._words: dict[tuple[int, str], str] = {}  # row and conversation of a turn -> its words (search)
 
     def close(self) -> None:
         with self._lock:
@@ -92,8 +142,44 @@ class Conversations:
         return token_urlsafe(ID_BYTES)
 
     def summaries(self) -> tuple[Summary, ...]:
-        """All conversations, the one with the latest turn first."""
+        """All conversations: pinned ones first, then the one with the latest turn."""
         return tuple(self._read(_summary, _SUMMARIES.format("")))
+
+    def search(self, query: str) -> tuple[Summary, ...]:
+        """The conversations whose title, questions and answers have all words of a query, whole or as a part."""
+        summaries = self.summaries()
+        texts = {summary.id: [" ".join(plain_words(summary.title))] for summary in summaries}
+        for (_, conversation), words in self._turn_words().items():
+            texts.setdefault(conversation, []).append(words)
+        text_of = {conversation: " ".join(parts) for conversation, parts in texts.items()}
+        return tuple(each for each in summaries if all(word in text_of[each.id] for word in plain_words(query)))
+
+    def _turn_words(self) -> dict[tuple[int, str], str]:
+        """The words of each turn's question and answer. Each turn is read once: these never change."""
+        keys = self._read(_turn_key, "SELECT id, conversation FROM turns")
+        known = {key: self._words[key] for key in keys if key in self._words}
+        new = [key for key in keys if key not in known]
+        sql = "SELECT id, conversation, reply FROM turns WHERE id IN (SELECT value FROM json_each(:ids))"
+        for start in range(0, len(new), _READ_AT_ONCE):
+            known |= self._read(_turn_words, sql, ids=[id for id, _ in new[start : start + _READ_AT_ONCE]])
+        self._words = known
+        return known
+
+    def rename(self, conversation: str, title: str) -> None:
+        """Raises NotKnown."""
+        self.require(conversation)
+        with self._writing() as database:
+            sql = "UPDATE conversations SET title = :title WHERE id = :id"
+            database.execute(sql, title=storable(one_line(title)), id=conversation)
+
+    def pin(self, conversation: str, *, pinned: bool) -> None:
+        """Put a conversation above the others, or back. Raises NotKnown."""
+        self.require(conversation)
+        with self._writing() as database:
+            database.execute("DELETE FROM pins WHERE conversation = :id", id=conversation)
+            if pinned:
+                sql = "INSERT INTO pins (conversation) SELECT id FROM conversations WHERE id = :id"
+                database.execute(sql, id=conversation)
 
     def require(self, conversation: str) -> Summary:
         """The summary of a conversation. Raises NotKnown."""
@@ -108,6 +194,17 @@ class Conversations:
             Turn(place, asked, reply, query, None if library is None else restore(memory, library))
             for _, place, asked, reply, memory, query in turns
         )
+
+    def citing(self, paper: str) -> tuple[Summary, ...]:
+        """The conversations with an answer that cites this paper, the one with the latest turn first."""
+        sql = f"SELECT {rows.TURN_COLUMNS} FROM turns WHERE reply LIKE :paper"
+        turns = self._read(rows.turn, sql, paper=f'%"{paper}"%')
+        citing = {
+            conversation
+            for conversation, _, _, reply, *_ in turns
+            if any(citation.get("paper") == paper for citation in reply.get("citations", ()))
+        }
+        return tuple(summary for summary in self.summaries() if summary.id in citing)
 
     def query(self, conversation: str, place: int) -> int | None:
         """A turn's row in the query log, None if it is not logged. Raises NotKnown if there is no such turn."""
@@ -222,7 +319,7 @@ class Conversations:
         memory = in_memory()
         with closed_on_error(memory), memory.transaction("user"):
             for table, columns in _COPIED.items():
-                rows_read = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY id")
+                rows_read = stored.query(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1")
                 memory.insert(table, [dict(zip(columns, row, strict=True)) for row in rows_read])
         stored.close()
         self._stored = frozenset(id for (id,) in memory.query("SELECT id FROM conversations"))
@@ -261,8 +358,19 @@ def _not_deletable() -> StoreError:
     )
 
 
-def _summary(id: object, title: object, updated: object, turns: object) -> Summary:
-    return Summary(rows.string(id), rows.string(title), rows.string(updated), rows.number(turns))
+def _summary(id: object, title: object, updated: object, turns: object, pins: object, latest: object) -> Summary:
+    texts = rows.string(id), rows.string(title), rows.string(updated)
+    return Summary(*texts, rows.number(turns), rows.number(pins) > 0, rows.number(latest))
+
+
+def _turn_key(id: object, conversation: object) -> tuple[int, str]:
+    return rows.number(id), rows.string(conversation)
+
+
+def _turn_words(id: object, conversation: object, reply: object) -> tuple[tuple[int, str], str]:
+    """The key of a turn, and the words of its question and answer."""
+    texts = rows.mapped(reply, "a turn of a conversation")
+    return _turn_key(id, conversation), " ".join(plain_words(f"{texts.get('message', '')} {texts.get('answer', '')}"))
 
 
 def _first(values: list[T]) -> T:

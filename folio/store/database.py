@@ -88,8 +88,7 @@ CREATE TABLE paper_vectors (
 CREATE INDEX paper_vectors_hash ON paper_vectors(text_hash);
 """
 
-# The user data. A change needs a migration that keeps all of it; there has been none yet.
-USER_VERSION = 1
+# The user data of version 1. A table that exists is never changed: a new version adds tables (USER_ADDED).
 USER = """
 CREATE TABLE kept (key {text} PRIMARY KEY, value {text} NOT NULL){keyed};
 -- Metadata of papers (papers/metadata.py) from sources other than their PDFs; a paper need not be in the library
@@ -170,6 +169,53 @@ CREATE TABLE notices (                  -- retractions, corrections and newer ve
     PRIMARY KEY (work, kind, link, source)
 );
 """
+# Version of the user data -> the tables that it added, which an older file gets when it is opened (`added_since`)
+USER_ADDED = {
+    2: """
+CREATE TABLE notes (
+    id {text} PRIMARY KEY,
+    colour {text} NOT NULL, text {text} NOT NULL, statement {text} NOT NULL, -- "" for none
+    conversation {text} REFERENCES conversations(id) ON DELETE SET NULL, -- the statement's
+    turn {integer},                     -- its place in the conversation
+    created {text} NOT NULL, updated {text} NOT NULL, -- ISO times in UTC
+    crc {integer} NOT NULL              -- CRC-32 of the columns that a person wrote
+);
+CREATE INDEX notes_conversation ON notes(conversation);
+CREATE TABLE note_quotes (
+    note {text} NOT NULL REFERENCES notes(id) ON DELETE CASCADE,
+    place {integer} NOT NULL,           -- in the note, from 1
+    paper {text} NOT NULL,              -- SHA-256 of its file; it need not be in the library
+    start {integer} NOT NULL, "end" {integer} NOT NULL,
+    quote {text} NOT NULL,
+    before {text} NOT NULL, after {text} NOT NULL, -- the characters around it, to find it again
+    page {integer} NOT NULL, label {text} NOT NULL,
+    title {text} NOT NULL, file {text} NOT NULL, -- of the paper, for when it is removed
+    state {text} NOT NULL,              -- "here", "moved" or "lost", in the text with this CRC-32
+    text_crc {integer} NOT NULL,
+    crc {integer} NOT NULL,             -- CRC-32 of all columns above but the first two
+    PRIMARY KEY (note, place)
+);
+CREATE INDEX note_quotes_paper ON note_quotes(paper);
+""",
+    3: """
+CREATE TABLE readings (                 -- when papers were last open in the reader; they need not be in the library
+    paper {text} PRIMARY KEY,           -- SHA-256 of its file
+    opened {text} NOT NULL,             -- ISO time in UTC
+    page {integer} NOT NULL             -- physical, from 1
+);
+CREATE TABLE removals (                 -- papers that a person removed, and may bring back
+    paper {text} PRIMARY KEY,           -- SHA-256 of its file
+    title {text} NOT NULL,
+    files {text} NOT NULL,              -- JSON: name, old and new path of each file
+    removed {text} NOT NULL             -- ISO time in UTC
+);
+""",
+    4: """
+-- Conversations that stand above the others
+CREATE TABLE pins (conversation {text} PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE);
+""",
+}
+USER_VERSION = max(USER_ADDED)
 
 # Table -> the columns whose values identify the row that an insert replaces
 KEYS: dict[str, tuple[str, ...]] = {
@@ -177,21 +223,23 @@ KEYS: dict[str, tuple[str, ...]] = {
     "failures": ("path",),
     "pending": ("text_hash",),
     "works": ("id",),
-    **dict.fromkeys(("paper_vectors", "paper_works"), ("paper",)),
+    **dict.fromkeys(("paper_vectors", "paper_works", "readings", "removals"), ("paper",)),
     "metadata": ("paper", "source"),
     "citations": ("citing", "cited"),
     "notices": ("work", "kind", "link", "source"),
     "conversations": ("id",),
 }
-TABLES = {"library": LIBRARY, "user": USER}
+TABLES = {"library": LIBRARY, "user": USER + "".join(USER_ADDED.values())}
 NAMES = {part: re.findall(r"CREATE TABLE (\w+)", text) for part, text in TABLES.items()}
 COLUMNS = {
     table: re.findall(r'"?(\w+)"? \{(?:text|integer|real|bytes)\}', re.sub(r"--[^\n]*", "", body))
-    for table, body in re.findall(r"CREATE TABLE (\w+) (\(.*?)\)(?:\{keyed\})?;", LIBRARY + USER, re.S)
+    for table, body in re.findall(r"CREATE TABLE (\w+) (\(.*?)\)(?:\{keyed\})?;", "".join(TABLES.values()), re.S)
 }
 # Table -> the columns that identify each row
 ROW_KEYS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("papers", "chunks", "queries", "turns"), ("id",)),
+    **dict.fromkeys(("papers", "chunks", "queries", "turns", "notes"), ("id",)),
+    "note_quotes": ("note", "place"),
+    "pins": ("conversation",),
     "texts": ("paper",),
     "files": ("path",),
     "vectors": ("chunk",),
@@ -209,6 +257,11 @@ def statements(text: str, types: Mapping[str, str], schema: str = "") -> list[st
     if schema:
         text = re.sub(r"CREATE (TABLE|INDEX) ", rf"CREATE \1 {schema}.", text)
     return [statement.strip().format_map(types) for statement in text.split(";") if statement.strip()]
+
+
+def added_since(version: int) -> str:
+    """The tables that the user data of an older version lacks."""
+    return "".join(tables for number, tables in USER_ADDED.items() if number > version)
 
 
 def first_rows(part: Literal["library", "user"]) -> dict[str, str]:

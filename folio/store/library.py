@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,13 @@ _VECTORS_KEPT = 2**12
 _PAPERS_AT_ONCE = 32
 _STATE = "SELECT key, value FROM meta UNION ALL SELECT key, value FROM kept WHERE key = 'said'"
 _AMONG = "IN (SELECT value FROM json_each(:ids))"
+
+
+class Changes(NamedTuple):
+    """The result of changing the metadata of papers."""
+
+    papers: int  # whose metadata changed
+    renamed: bool  # whether the title of one of them changed
 
 
 @dataclass
@@ -478,6 +485,12 @@ class Library:
             assert self._state is not None
             return stamp, int(self._state["described"])
 
+    def state(self) -> tuple[Stamp, tuple[str, str]]:
+        """The stamp, and a value that changes with what is known about papers and works."""
+        with self.reading() as stamp, self.database.rows_expected():
+            assert self._state is not None
+            return stamp, (self._state["described"], self._state["said"])
+
     def described(self) -> set[str]:
         """The papers that sources other than their PDFs describe, also if they are not in the library."""
         return set(self._read(rows.string, "SELECT DISTINCT paper FROM metadata"))
@@ -511,18 +524,34 @@ class Library:
 
         If so, the caller updates the indexes: BM25 also searches titles, so the passages are indexed again.
         """
+        return self.change_metadata_of([paper], source, lambda layers: change(layers.get(source, NO_METADATA))).renamed
+
+    def change_metadata_of(
+        self, papers: Sequence[str], source: Source, change: Callable[[Mapping[Source, Metadata]], Metadata]
+    ) -> Changes:
+        """Replace a source's metadata of papers by what `change` makes of all sources' metadata of each.
+
+        It is one transaction, so all change or, after an error, none.
+        """
         with self.database.transaction():
-            before = self._papers_of([paper])
-            metadata = change(self.metadata_layers(paper).get(source, NO_METADATA))
-            metadata_layers.write(self.database, paper, source, metadata)
-            is_renamed = [old.title for old in before] != [new.title for new in self._papers_of([paper])]
-            if is_renamed:
+            before = {paper.id: paper.title for paper in self._papers_of(list(papers))}
+            changed = []
+            for paper in papers:
+                layers = self.metadata_layers(paper)
+                metadata = change(layers)
+                if metadata != layers.get(source, NO_METADATA):
+                    metadata_layers.write(self.database, paper, source, metadata)
+                    changed.append(paper)
+            after = self._papers_of(changed)
+            renamed = [paper.id for paper in after if paper.title != before[paper.id]]
+            if renamed:
                 generation = self._next_generation()
-                self._mark_removed(paper, generation)
-                for table, column in (("chunks", "paper"), ("papers", "id")):
-                    sql = f"UPDATE {table} SET generation = :generation WHERE {column} = :paper"
-                    self._execute(sql, generation=generation, paper=paper)
-        return is_renamed
+                for paper in renamed:
+                    self._mark_removed(paper, generation)
+                    for table, column in (("chunks", "paper"), ("papers", "id")):
+                        sql = f"UPDATE {table} SET generation = :generation WHERE {column} = :paper"
+                        self._execute(sql, generation=generation, paper=paper)
+        return Changes(len(changed), bool(renamed))
 
     def _inherit(self, old: str, new: NewPaper) -> None:
         """Give a new paper the user data of the paper that it replaces, if both are versions of one paper."""
@@ -531,7 +560,9 @@ class Library:
             for _, text in self._read(rows.paper_text, sql, old=old):
                 before = metadata_layers.Version(old, merged(self.metadata_layers(old)), text)
                 after = merged({**self.metadata_layers(new.id), "pdf": new.metadata})
-                metadata_layers.inherit(self.database, before, metadata_layers.Version(new.id, after, new.text))
+                version = metadata_layers.Version(new.id, after, new.text)
+                is_replaced = not self._query("SELECT 1 FROM files WHERE paper = :old", old=old)
+                metadata_layers.inherit(self.database, before, version, is_replaced=is_replaced)
 
     def recall(self, hashes: Sequence[str]) -> dict[str, Vectors]:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""

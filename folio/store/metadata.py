@@ -1,7 +1,8 @@
 """Metadata that people and services gave for papers, in the table `metadata`: one row per paper and source.
 
 It stays when a paper is removed, and applies again when the paper comes back. When a newer version of the same paper
-replaces a file, the new paper inherits it. The metadata from the PDF itself is in the paper's own row.
+replaces a file, the new paper inherits it, and gets the notes. The metadata from the PDF itself is in the paper's own
+row.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import Metadata, Source, merged, to_json
-from folio.store import rows, works
+from folio.store import notes, readings, rows, works
 from folio.store.database import NAMES, Database
 from folio.store.sqlite import SqliteDatabase
 from folio.text import tokenize
@@ -55,14 +56,18 @@ class Version:
     text: str
 
 
-def inherit(database: Database, old: Version, new: Version) -> None:
+def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool) -> None:
     """Give a paper the user data of another one, and its work, if both are versions of one paper.
 
-    Sources that already describe the new paper are kept.
+    Sources that already describe the new paper are kept. is_replaced: whether the old paper leaves the library, so that
+    its notes become notes on the new one.
     """
     if not same_paper(old, new):
         return
     works.inherit(database, old.id, new.id)
+    readings.inherit(database, old.id, new.id)
+    if is_replaced:
+        notes.follow(database, old.id, new.id)
     layers = read(database, [old.id, new.id])
     for source, metadata in layers.get(old.id, {}).items():
         if source not in layers.get(new.id, {}):
@@ -72,9 +77,10 @@ def inherit(database: Database, old: Version, new: Version) -> None:
 
 
 def with_user_data(database: Database, papers: Iterable[str]) -> set[str]:
-    """Those of these papers that people or services described, or whose work is known."""
+    """Those of these papers that people or services described, that were read or have notes, or whose work is known."""
     among = "paper IN (SELECT value FROM json_each(:papers))"
-    sql = f"SELECT paper FROM metadata WHERE {among} UNION SELECT paper FROM paper_works WHERE {among}"
+    tables = ("metadata", "paper_works", "readings", "note_quotes")
+    sql = " UNION ".join(f"SELECT paper FROM {table} WHERE {among}" for table in tables)
     return set(database.read(rows.string, sql, papers=list(papers)))
 
 
@@ -122,10 +128,11 @@ def _inherit(database: SqliteDatabase) -> None:
     sql = "SELECT f.paper, g.paper FROM main.files f JOIN other.files g ON g.path = f.path WHERE f.paper != g.paper"
     pairs = database.read(rows.text_pair, sql)
     described = with_user_data(database, {old for old, _ in pairs}) if pairs else set()
+    kept = set(database.read(rows.string, "SELECT paper FROM other.files")) if described else set()
     for old, new in pairs:
         versions = [*_versions(database, "main", old), *_versions(database, "other", new)] if old in described else []
         if len(versions) == 2:
-            inherit(database, *versions)
+            inherit(database, *versions, is_replaced=old not in kept)
 
 
 def _versions(database: SqliteDatabase, schema: str, paper: str) -> list[Version]:

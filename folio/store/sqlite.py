@@ -38,6 +38,7 @@ from folio.store.database import (
     USER_VERSION,
     Database,
     Part,
+    added_since,
     clause,
     findable,
     first_rows,
@@ -69,6 +70,7 @@ _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_IOERR_SHORT_READ", "SQLITE_ERROR")
 # ... unless SQLITE_ERROR is about connections: "database other is locked", "cannot commit - no transaction is active"
 _STATES = ("locked", "transaction")
+_USER_VERSION = "SELECT CAST(value AS INTEGER) FROM kept WHERE key = 'version'"
 # Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
 SIDE_FILES = 2**16
 
@@ -243,8 +245,10 @@ class SqliteDatabase(Database):
                 "Move it away, or set VECTORSTORE_DIR to another folder.",
             )
         # The version is stored in two places, so that one flipped bit does not make the file look newer.
-        version = self._sqlite.execute("SELECT CAST(value AS INTEGER) FROM kept WHERE key = 'version'").fetchall()
-        if version != [(USER_VERSION,)]:
+        version = self._sqlite.execute(_USER_VERSION).fetchall()
+        if version and 0 < version[0][0] < USER_VERSION:
+            self._update_user()
+        elif version != [(USER_VERSION,)]:
             raise StoreMismatch(
                 f"The file {self._user} was written by a newer version of Folio.",
                 "Use that version, or move the file away: it has your questions, conversations and edits.",
@@ -265,6 +269,27 @@ class SqliteDatabase(Database):
                 self._sqlite.executemany(f"INSERT INTO {schema}.{FIRST[part]} VALUES (?, ?)", rows)
                 version = LIBRARY_VERSION if part == "library" else USER_VERSION
                 self._sqlite.execute(f"PRAGMA {schema}.user_version = {version}")  # also for older versions of Folio
+            self._sqlite.execute("COMMIT")
+        except BaseException:
+            if self._sqlite.in_transaction:
+                self._sqlite.execute("ROLLBACK")
+            raise
+
+    def _update_user(self) -> None:
+        """Add the tables that the user data of an earlier version lacks; another process may be doing the same."""
+        if self.is_read_only:  # they are empty, and last as long as the connection
+            ((version,),) = self._sqlite.execute(_USER_VERSION).fetchall()
+            for statement in statements(added_since(version), user_file.TYPES, "temp"):
+                self._sqlite.execute(statement)
+            return
+        user_file.copy_daily(self._user)
+        self._sqlite.execute("BEGIN IMMEDIATE")
+        try:
+            ((version,),) = self._sqlite.execute(_USER_VERSION).fetchall()
+            for statement in statements(added_since(version), user_file.TYPES, self._user_schema):
+                self._sqlite.execute(statement)
+            self._sqlite.execute("UPDATE kept SET value = ? WHERE key = 'version'", (str(USER_VERSION),))
+            self._sqlite.execute(f"PRAGMA {self._user_schema}.user_version = {USER_VERSION}")
             self._sqlite.execute("COMMIT")
         except BaseException:
             if self._sqlite.in_transaction:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from folio.store.database import TABLES, Part, statements
+from folio.store.database import TABLES, USER_VERSION, Part, added_since, statements
 from folio.system.files import discard, no_space, replace, sha256_file, sync, sync_folder
 
 # Inode, bytes, and time of the last change in ns
@@ -252,12 +252,13 @@ def _check(address: str, path: Path) -> list[str]:
         try:
             lines = [str(line) for (line,) in connection.execute("PRAGMA integrity_check").fetchall()]
             ((page_size,),) = connection.execute("PRAGMA page_size").fetchall()
+            ((version,),) = connection.execute("PRAGMA user_version").fetchall()
             schema_rows = connection.execute(SELECT.format("main")).fetchall()
         except UnicodeDecodeError as error:  # SQLite's errors also quote damaged text
             return [str(error)]
     if path.stat().st_size % page_size:
         return ["the last page is cut short"]
-    changed = faults("user", schema_rows) if schema_rows else []  # a new file has no tables yet
+    changed = faults("user", schema_rows, version) if schema_rows else []  # a new file has no tables yet
     return changed if lines == ["ok"] and changed else lines
 
 
@@ -340,13 +341,21 @@ def is_of(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> bool
     return {statement for _, statement in schema_rows if statement is not None} == expected
 
 
-def faults(part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]]) -> list[str]:
-    """The missing or changed tables and indexes, one sentence each. schema_rows: the rows of SELECT."""
+def faults(
+    part: Part, schema_rows: Iterable[tuple[bytes, bytes | None]], user_version: int = USER_VERSION
+) -> list[str]:
+    """The missing or changed tables and indexes, one sentence each. schema_rows: the rows of SELECT.
+
+    user_version: of the user data; what later versions added may be missing.
+    """
     statement_of = dict(schema_rows)
+    later = statements(added_since(user_version), TYPES) if part == "user" and user_version else []
     problems = []
     for statement in statements(TABLES[part], TYPES):
         kind, name = _NAME.findall(statement)[0]
         if name.encode() not in statement_of:
+            if statement in later:
+                continue
             problems.append(f"The {kind.lower()} {name} is missing.")
         elif statement_of[name.encode()] != statement.encode():
             problems.append(f"The {kind.lower()} {name} has changed since it was made.")

@@ -156,6 +156,11 @@ def write_text(path: Path, text: str) -> None:
     _replace(path, text.encode())
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Like write_json, for bytes."""
+    _replace(path, content)
+
+
 def write_private(path: Path, text: str) -> None:
     """Like write_text, for a file that only this user can read, whatever the umask."""
     _replace(path, text.encode(), _open_private)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
@@ -19,19 +20,25 @@ from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES as ALREADY_COMPRESSED
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from folio import errors
 from folio.app import App
 from folio.bibliography.export import library_bibtex, library_csl_json
+from folio.bibliography.notes import markdown, word_document
 from folio.papers.model import Paper
+from folio.schema import notes as note_schema
 from folio.schema import web as schema
-from folio.schema.papers import SHA256, Sha256
+from folio.schema.papers import SHA256, ListedPaperJson, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
+from folio.web.events import Broadcast
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
+from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
 from folio.web.papers import fitting_papers, library_citations, paper_citations, require_papers
 from folio.web.questions import Busy
 from folio.web.service import Service
@@ -52,8 +59,15 @@ MAX_CONCURRENT_ANSWERS = 8
 # Deep searches may take minutes; with their own slots, they delay no other question.
 MAX_CONCURRENT_DEEP_ANSWERS = 4
 MAX_CONCURRENT_SEARCHES = 4  # at services on the internet
-# A hostile page can take minutes to render, so few requests may wait for pictures at once.
-MAX_CONCURRENT_PICTURES = 4
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_NoteExport = Literal["md", "docx", "bib"]
+# A hostile page can take minutes to render, so few requests may wait for pages at once.
+MAX_CONCURRENT_PAGES = 4
+# Only JSON is compressed: events must not wait, and the page's files come from this computer or are cached.
+_NOT_JSON = ("text/*", "image/*", "application/pdf", "application/octet-stream")
+_PAGE_CACHE = "private, max-age=600"
+PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
+T = TypeVar("T")
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
 _MAX_BODY = 10**7
 # By default FastAPI sends traces, error details included, to the address that the environment names.
@@ -69,11 +83,13 @@ _NO_TELEMETRY: TelemetryConfig = {
 def make_web(app: App, rules: AccessRules, online: Online | None = None) -> FastAPI:
     """The API and the page for one store, behind the request guard. online: services on the internet, if allowed."""
     service, threads = Service(app, online), RequestThreads()
+    broadcast = Broadcast(service.watch())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
+        await broadcast.close()
         await threads.shut_down()
         await to_thread.run_sync(service.close)
 
@@ -94,13 +110,18 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _paper_routes(service, threads),
         _file_routes(service),
         _bibliography_routes(app),
+        _note_routes(app),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
+        _event_routes(broadcast),
     ):
         web.include_router(routes)
     _add_page(web)
     max_upload = app.limits(1).max_file_mb * 10**6
     limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
+    web.add_middleware(
+        GZipMiddleware, minimum_size=1000, compresslevel=6, exclude_content_types=(*ALREADY_COMPRESSED, *_NOT_JSON)
+    )
     web.add_middleware(RequestGuard, rules=rules, limit=lambda path: limits.get(path, _MAX_BODY))
     return web
 
@@ -154,16 +175,23 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
         """Answer a message as server-sent events: `retrieved`, each `sentence`, `citations`, then `done` with the whole
         reply; or `error`. `thinking`: the model thinks before it writes. `checking`: the number of statements waiting
         for the verifier. With the mode "deep", the steps of the search come first: `papers`, each `evidence`,
-        `search_again`, `search_ended`."""
+        `search_again`, `search_ended`. If the client disconnects, the sentences sent until then are stored as the
+        answer; without one, nothing is."""
         await to_thread.run_sync(service.questions.require_answerable, question)
         stream = EventStream(threads)
 
         def answer() -> None:
-            reply = service.questions.ask(question, stream)
+            reply = service.questions.ask(question, stream, keeps_stopped=True)
             stream.send("citations", schema.CitationsEvent(citations=reply.citations))
             stream.send("done", reply)
 
         return finishing_response(stream.run(answer, slots[question.mode]))
+
+    @routes.get("/examples")
+    def list_examples() -> schema.SuggestedQuestions:
+        """A few questions that the library answers, each about another paper; none if there are no good ones. The
+        search for them takes limited time: after an empty reply, another request goes on."""
+        return schema.SuggestedQuestions(questions=service.suggestions.examples())
 
     @routes.post("/feedback", status_code=204)
     def record_feedback(request: schema.FeedbackRequest) -> None:
@@ -177,30 +205,49 @@ def _conversation_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Conversations"])
 
     @routes.get("/conversations")
-    def list_conversations() -> schema.ConversationList:
-        """All conversations, latest first."""
-        return service.conversations()
+    def list_conversations(query: Annotated[str, Query(max_length=500)] = "") -> schema.ConversationList:
+        """All conversations, or those whose title, questions and answers have all words of the query: pinned ones
+        first, then the latest first."""
+        return service.conversations(query)
 
     @routes.get("/conversations/{conversation}")
-    def get_conversation(conversation: schema.ConversationId) -> schema.Conversation:
-        """A conversation with its answers."""
-        return service.conversation(conversation)
+    def get_conversation(
+        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+    ) -> schema.Conversation:
+        """A conversation with its answers: the path to the latest turn; with `turn`, the path through that turn, to
+        the latest one that follows it."""
+        return service.conversation(conversation, turn)
+
+    @routes.patch("/conversations/{conversation}")
+    def change_conversation(
+        conversation: schema.ConversationId, changes: schema.ConversationChanges
+    ) -> schema.ConversationSummary:
+        """Rename or pin a conversation."""
+        return service.change_conversation(conversation, changes)
 
     @routes.delete("/conversations/{conversation}", status_code=204)
     def delete_conversation(conversation: schema.ConversationId) -> None:
         """Delete a conversation, and its questions from the log."""
         service.delete_conversation(conversation)
 
+    @routes.get("/conversations/{conversation}/turns/{turn}/followups")
+    def list_followups(
+        conversation: schema.ConversationId, turn: Annotated[int, InPath(ge=1, le=1_000_000)]
+    ) -> schema.SuggestedQuestions:
+        """At most three questions that the papers cited by an answer answer from other passages."""
+        return schema.SuggestedQuestions(questions=service.suggestions.followups(conversation, turn))
+
     @routes.get(
         "/conversations/{conversation}/markdown",
         response_class=PlainTextResponse,
         responses=_content("text/markdown", "The Markdown file."),
     )
-    def export_conversation(conversation: schema.ConversationId) -> Response:
-        """Export a conversation as Markdown, with its citations."""
-        text, name = service.markdown(conversation)
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(text, media_type="text/markdown", headers=headers)
+    def export_conversation(
+        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+    ) -> Response:
+        """Export a conversation as Markdown, with its citations. turn: see `GET /conversations/{conversation}`."""
+        text, name = service.markdown(conversation, turn)
+        return _download(text, "text/markdown", name)
 
     @routes.get(
         "/conversations/{conversation}/zotero-note",
@@ -208,10 +255,13 @@ def _conversation_routes(service: Service) -> APIRouter:
         responses=_content("text/plain", "The HTML of the note, as text."),
     )
     def export_zotero_note(
-        conversation: schema.ConversationId, turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None
+        conversation: schema.ConversationId,
+        turn: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+        through: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     ) -> Response:
-        """A conversation, or one answer of it, as the HTML of a Zotero note with links to the cited pages."""
-        return PlainTextResponse(service.zotero_note(conversation, turn))
+        """A conversation, or one answer (`turn`), as the HTML of a Zotero note with links to the cited pages. through:
+        as `turn` of `GET /conversations/{conversation}`."""
+        return PlainTextResponse(service.zotero_note(conversation, turn, through))
 
     return routes
 
@@ -272,12 +322,48 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
         removed = service.paper_files.remove(paper)
         return schema.RemovedJson(file=removed.file, kept_at=removed.kept_at)
 
+    _add_library_routes(routes, service)
     return routes
+
+
+def _add_library_routes(routes: APIRouter, service: Service) -> None:
+    @routes.post("/papers/edits")
+    def edit_papers(request: schema.ManyEdits) -> schema.ChangedPapers:
+        """Change the tags and fields of several papers: of all, or after an error of none. The fields `edits` are those
+        of `PATCH /papers/{paper}`."""
+        return schema.ChangedPapers(changed=service.edit_many(request))
+
+    @routes.get("/papers/{paper}/about")
+    def get_about(paper: Sha256) -> schema.PaperAbout:
+        """What a paper is about, in its own words; its references as its own pages list them, with the papers of the
+        library that they cite; the papers that cite it, similar papers, and the conversations that cite it."""
+        return service.paper_pages.about(paper)
+
+    @routes.put("/papers/{paper}/reading", status_code=204)
+    def record_reading(paper: Sha256, request: schema.ReadingRequest) -> None:
+        """Record that a paper is open in the reader, and at which page."""
+        service.record_reading(paper, request.page)
+
+    @routes.get("/removed")
+    def list_removed() -> schema.RemovedPapers:
+        """The papers that were removed in the last day, which can be brought back."""
+        return service.removed()
+
+    @routes.post("/removed/{paper}/restore")
+    def restore_paper(paper: Sha256) -> ListedPaperJson:
+        """Bring a removed paper back: its file moves back and is read again. Its edits, tags and notes were kept."""
+        return service.restore(paper)
 
 
 def _file_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Papers"])
-    picture_slots = CapacityLimiter(MAX_CONCURRENT_PICTURES)
+    slots = CapacityLimiter(MAX_CONCURRENT_PAGES)
+
+    async def read_page(request: Request, read: Callable[..., T], *arguments: object) -> T:
+        async with slots:
+            if await request.is_disconnected():
+                raise RequestCancelled
+            return await to_thread.run_sync(read, *arguments)
 
     @routes.get(
         "/pdf/{paper}",
@@ -298,18 +384,34 @@ def _file_routes(service: Service) -> APIRouter:
     async def get_page_picture(
         request: Request,
         paper: Sha256,
-        page: Annotated[int, InPath(ge=1, le=10**6)],
+        page: PageNumber,
         quote: Annotated[list[Annotated[str, Query(max_length=20_000)]], Query(max_length=50)] = [],  # noqa: B006
+        dpi: Annotated[int, Query(ge=36, le=400)] = 150,
     ) -> Response:
         """A page as a PNG picture with the quotes marked in yellow. The header `Folio-Marked` has 1 for each quote that
-        was marked and 0 for each other."""
-        async with picture_slots:
-            if await request.is_disconnected():
-                raise RequestCancelled
-            picture = await to_thread.run_sync(service.picture, paper, page, quote)
+        was marked and 0 for each other. A very large page has fewer dots per inch than `dpi`."""
+        picture = await read_page(request, service.picture, paper, page, quote, dpi)
         marked = ",".join(str(int(is_highlighted)) for is_highlighted in picture.highlighted)
-        headers = {"Folio-Marked": marked, "Cache-Control": "private, max-age=600"}
+        headers = {"Folio-Marked": marked, "Cache-Control": _PAGE_CACHE}
         return Response(picture.png, media_type="image/png", headers=headers)
+
+    @routes.get(
+        "/papers/{paper}/pages/{page}/text",
+        response_model=schema.PageText,
+        responses={304: {"description": "It has not changed."}},
+    )
+    async def get_page_text(request: Request, paper: Sha256, page: PageNumber) -> Response:
+        """The text of a page, with the place of each word on its picture, its headings and its links. Has an `ETag`."""
+        text = await read_page(request, service.page_text, paper, page)
+        headers = {"ETag": f'"{sha256(text).hexdigest()[:32]}"', "Cache-Control": _PAGE_CACHE}
+        if headers["ETag"] == request.headers.get("If-None-Match"):
+            return Response(status_code=304, headers=headers)
+        return Response(text, media_type="application/json", headers=headers)
+
+    @routes.get("/papers/{paper}/find")
+    def find_in_paper(paper: Sha256, words: Annotated[str, Query(max_length=500)]) -> schema.PlacesJson:
+        """Where words stand in a paper, without regard to case, accents, ligatures, signs and line ends."""
+        return service.find(paper, words)
 
     return routes
 
@@ -347,10 +449,6 @@ def _bibliography_routes(app: App) -> APIRouter:
             return papers, works.publishers_bibtex(library.database, [paper.id for paper in papers])
         return [], {}
 
-    def download(text: str, media_type: str, name: str) -> Response:
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(text, media_type=media_type, headers=headers)
-
     bibtex = _content("application/x-bibtex", "The BibTeX file.")
     objects = {"type": "array", "items": {"type": "object"}}
     csl_json = _content("application/vnd.citationstyles.csl+json", "The CSL-JSON file.", objects)
@@ -359,7 +457,7 @@ def _bibliography_routes(app: App) -> APIRouter:
     def export_bibtex(wanted: Annotated[schema.FilterRequest, Query()]) -> Response:
         """The chosen papers, or all, as BibTeX; the publisher's own entry if it is known. Fields that are not sure are
         left out, with a note."""
-        return download(library_bibtex(*read(wanted)), "application/x-bibtex", "folio.bib")
+        return _download(library_bibtex(*read(wanted)), "application/x-bibtex", "folio.bib")
 
     @routes.post("/papers.bib", response_class=Response, responses=bibtex, summary="Export many as BibTeX")
     def export_chosen_bibtex(wanted: schema.FilterRequest) -> Response:
@@ -370,13 +468,70 @@ def _bibliography_routes(app: App) -> APIRouter:
     def export_csl_json(wanted: Annotated[schema.FilterRequest, Query()]) -> Response:
         """The chosen papers, or all, as CSL-JSON. Fields that are not sure are left out, with a note."""
         text = library_csl_json(read(wanted)[0])
-        return download(text, "application/vnd.citationstyles.csl+json", "folio.json")
+        return _download(text, "application/vnd.citationstyles.csl+json", "folio.json")
 
     @routes.post("/papers.csl.json", response_class=Response, responses=csl_json, summary="Export many as CSL-JSON")
     def export_chosen_csl_json(wanted: schema.FilterRequest) -> Response:
         """As GET, for more papers than fit into an address."""
         return export_csl_json(wanted)
 
+    return routes
+
+
+def _note_routes(app: App) -> APIRouter:
+    routes = APIRouter(tags=["Notes"])
+
+    @routes.get("/notes")
+    def get_notes(choice: Annotated[note_schema.NoteChoice, Query()]) -> note_schema.NoteList:
+        """The notes that fit, at the current places of their quotes."""
+        return list_notes(app, choice)
+
+    @routes.post("/notes", status_code=201)
+    def create_note(new: note_schema.NewNote) -> note_schema.NoteJson:
+        """Add a note on places or words of papers; with `statement`, keep a statement of an answer with its quotes."""
+        return add_note(app, new)
+
+    @routes.patch("/notes/{note}")
+    def edit_note(note: note_schema.NoteId, edits: note_schema.NoteEdits) -> note_schema.NoteJson:
+        """Change a note's text or colour."""
+        return change_note(app, note, edits)
+
+    @routes.delete("/notes/{note}", status_code=204)
+    def delete_note(note: note_schema.NoteId) -> None:
+        """Delete a note."""
+        remove_note(app, note)
+
+    def export(chosen: note_schema.NoteChoice | note_schema.ChosenNotes, kind: _NoteExport) -> Response:
+        notes = chosen_notes(app, chosen)
+        if kind == "md":
+            return _download(markdown(notes), "text/markdown", "folio-notes.md")
+        if kind == "docx":
+            return _download(word_document(notes), WORD, "folio-notes.docx")
+        return _download(bibtex_of_notes(app, notes), "application/x-bibtex", "folio-notes.bib")
+
+    def add_export(kind: _NoteExport, media_type: str, name: str, what: str) -> None:
+        form = {"type": "string", "format": "binary"} if kind == "docx" else None
+        responses = _content(media_type, f"The {name} file.", form)
+        options: dict[str, Any] = {"response_class": Response, "responses": responses}
+
+        @routes.get(
+            f"/notes.{kind}", summary=f"Export notes as {name}", description=f"The notes that fit as {what}.", **options
+        )
+        def export_notes(choice: Annotated[note_schema.NoteChoice, Query()]) -> Response:
+            return export(choice, kind)
+
+        @routes.post(
+            f"/notes.{kind}",
+            summary=f"Export chosen notes as {name}",
+            description=f"These notes, in this order, as {what}.",
+            **options,
+        )
+        def export_chosen_notes(chosen: note_schema.ChosenNotes) -> Response:
+            return export(chosen, kind)
+
+    add_export("md", "text/markdown", "Markdown", "Markdown, with links to their pages")
+    add_export("docx", WORD, "Word", "a Word document")
+    add_export("bib", "application/x-bibtex", "BibTeX", "the BibTeX of the papers that they cite")
     return routes
 
 
@@ -493,6 +648,19 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
     return routes
 
 
+def _event_routes(broadcast: Broadcast) -> APIRouter:
+    routes = APIRouter(tags=["Events"])
+    kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations")
+
+    @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
+    async def follow_events() -> EventSourceResponse:
+        """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
+        `failures`, `uploads`, `notes` and `conversations`. After another `hello`, load everything again."""
+        return EventSourceResponse(broadcast.listen())
+
+    return routes
+
+
 async def _follow(queue: UploadQueue) -> AsyncIterator[dict[str, str]]:
     """Events with the state of the queue, until nothing waits."""
     version: object = None
@@ -507,6 +675,12 @@ async def _follow(queue: UploadQueue) -> AsyncIterator[dict[str, str]]:
                 return
             sent = state
         await asyncio.sleep(_POLL_S)
+
+
+def _download(content: str | bytes, media_type: str, name: str) -> Response:
+    """A reply that a browser saves as a file with this name."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)
 
 
 # Errors: all have the same JSON form.
@@ -576,6 +750,7 @@ PATTERNS = {
     schema.CONVERSATION: "is not the id of a conversation",
     SHA256: "is not the id of a paper",
     schema.UPLOAD: "is not the id of an upload",
+    note_schema.NOTE: "is not the id of a note",
 }
 
 

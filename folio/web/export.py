@@ -1,7 +1,7 @@
 """Exports a conversation as Markdown, or as the HTML of a Zotero note with links that open the cited pages. Pure.
 
-Text from a paper, a file name or a model never becomes a link, a tag or a heading: Markdown is escaped for CommonMark
-(https://spec.commonmark.org/0.31.2/) and for the extensions of GitHub and pandoc. A link comes from zotero/link.py.
+Text from a paper, a file name or a model never becomes a link, a tag or a heading (bibliography/markdown.py). A link
+comes from zotero/link.py.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from folio.answer_types import CLOSEST, EXCERPTS, SUMMARY, Section
 from folio.bibliography.export import CitedPage, merge_by_page, reference_line, stands_in
+from folio.bibliography.markdown import LINE_BREAK, escaped, line_escaped
 from folio.deep.types import RELEVANT
 from folio.papers.label import published_in
 from folio.shown_text import (
@@ -41,18 +42,11 @@ from folio.zotero.link import checked
 
 _MOST_NAMED = 10  # papers
 _SCOPE_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by")
-_ACTIVE = re.compile(
-    r"[\\`*_{}\[\]<>#|~$&@^]"  # anywhere
-    r"|:(?=//)|(?<=www)\."  # in URLs, which GitHub turns into links
-    r"|\A[-+=:]"  # at the start of a line
-)
-_BREAK = "\\\n"
-_NUMBER = re.compile(r"\A\d{1,9}(?=[.)])")  # list numbers at the start of a line
 
 
 def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool = False) -> str:
     """replies: ChatReply objects of the web API as dictionaries, in order. numbered: cite by number of the source."""
-    parts = [f"# {_escaped(title)}"]
+    parts = [f"# {escaped(title)}"]
     for reply in replies:
         parts += _turn(_with_numbers(reply) if numbered else reply)
     if papers := list(_references(replies)):
@@ -84,15 +78,15 @@ def _with_numbers(reply: Mapping[str, Any]) -> dict[str, Any]:
 def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     """The paragraphs of a question and its answer."""
     sources = merge_by_page(map(_source, reply["citations"]))
-    yield f"## {_escaped(reply['message'])}"
+    yield f"## {escaped(reply['message'])}"
     if reply["standalone_question"] != reply["message"].strip():
-        yield f"Understood as: {_escaped(reply['standalone_question'])}"
+        yield f"Understood as: {escaped(reply['standalone_question'])}"
     if scope := _scope_words(reply.get("scope")):
-        yield f"Asked only: {_escaped(scope)}"
+        yield f"Asked only: {escaped(scope)}"
     if reply["refused"] or reply.get("remark"):
-        yield f"*{_escaped(reply['answer'])}*"
+        yield f"*{escaped(reply['answer'])}*"
     for warning in reply.get("warnings", ()):
-        yield f"**{_escaped(warning)}**"
+        yield f"**{escaped(warning)}**"
     if reply["sentences"] and (short := reply["sentences"][0].get("short")):
         yield _short_answer(reply["sentences"][0], short)
     before = Section()
@@ -104,7 +98,7 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
         else:
             yield from _paragraphs(sentences)
     if note := _legend(reply):
-        yield f"*{_escaped(note)}*"
+        yield f"*{escaped(note)}*"
     if profile := reply.get("evidence_profile"):
         yield from _profile(profile)
     if reply["notice"]:
@@ -119,7 +113,7 @@ def _turn(reply: Mapping[str, Any]) -> Iterator[str]:
     if left_out := reply.get("left_out"):
         yield f"### {LEFT_OUT}"
         yield "The papers do not support these statements of the model:"
-        items = (f"{_statement(each['text'])}{_BREAK}*Reason: {_escaped(each['reason'])}*" for each in left_out)
+        items = (f"{_statement(each['text'])}{LINE_BREAK}*Reason: {escaped(each['reason'])}*" for each in left_out)
         yield "\n".join(_item("- ", item) for item in items)
 
 
@@ -140,7 +134,7 @@ def _profile(profile: Mapping[str, Any]) -> Iterator[str]:
 
 def _quoted(quotes: Iterable[Mapping[str, Any]]) -> str:
     """Quotes with their pages, each a paragraph."""
-    return "\n\n".join(f"“{_escaped(quote['quote'])}” {_marks([quote])[0]}" for quote in quotes)
+    return "\n\n".join(f"“{escaped(quote['quote'])}” {_marks([quote])[0]}" for quote in quotes)
 
 
 def _search_summary(trace: Mapping[str, Any]) -> str:
@@ -159,7 +153,7 @@ def _short_answer(sentence: Mapping[str, Any], short: Sequence[int]) -> str:
     """A short answer in bold with its page."""
     answer = sentence["text"][short[0] : short[1]]
     on_page = [cited for cited in sentence["citations"] if stands_in(answer, [cited["quote"]])]
-    return f"**{_escaped(answer)}** {_marks((on_page or sentence['citations'])[:1])[0]}"
+    return f"**{escaped(answer)}** {_marks((on_page or sentence['citations'])[:1])[0]}"
 
 
 def _headings(section: Section, before: Section) -> Iterator[str]:
@@ -169,7 +163,7 @@ def _headings(section: Section, before: Section) -> Iterator[str]:
         if section.heading == CLOSEST.heading:
             yield f"*{MAY_NOT_ANSWER}*"
     if section.subheading:
-        yield f"#### {_escaped(section.subheading)}"
+        yield f"#### {escaped(section.subheading)}"
 
 
 def _paragraphs(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -180,11 +174,11 @@ def _paragraphs(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             continue
         for sentence in together:
             if sentence.get("instead_of"):
-                yield f"*{_escaped(IN_PLACE)}*"
+                yield f"*{escaped(IN_PLACE)}*"
             yield _sentence(sentence)
             if _is_reworded(sentence):
                 quotes = dict.fromkeys(citation["quote"] for citation in sentence["citations"])
-                yield "\n>\n".join(f"> “{_escaped(quote)}”" for quote in quotes)
+                yield "\n>\n".join(f"> “{escaped(quote)}”" for quote in quotes)
 
 
 def _stands_alone(sentence: Mapping[str, Any]) -> bool:
@@ -210,20 +204,20 @@ def _statement(text: str, marks: Sequence[Sequence[int]] = ()) -> str:
             words = piece.strip(" ")
             bold = f"**{_spaced(words, starts=not lines[-1])}**" if words and is_marked else ""
             lines[-1] += piece.replace(words, bold, 1) if bold else _spaced(piece, starts=not lines[-1])
-    return _BREAK.join(lines)
+    return LINE_BREAK.join(lines)
 
 
 def _spaced(line: str, *, starts: bool) -> str:
     """A part of a line, escaped. starts: whether it is the start of the line."""
     text = line.lstrip(" ") if starts else line
-    return "&nbsp;" * (len(line) - len(text)) + re.sub(" (?= )", "&nbsp;", _markup_escaped(text))
+    return "&nbsp;" * (len(line) - len(text)) + re.sub(" (?= )", "&nbsp;", line_escaped(text))
 
 
 def _sentence(sentence: Mapping[str, Any]) -> str:
     """A sentence with the pages that support it and that contradict it, on a new line if it has several lines."""
     sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
     statement = _statement(sentence["text"], sentence.get("marks", ()))  # an older Folio stored none
-    line = f"{sign}{statement}{_BREAK if _BREAK in statement else ' '}{' '.join(_marks(sentence['citations']))}"
+    line = f"{sign}{statement}{LINE_BREAK if LINE_BREAK in statement else ' '}{' '.join(_marks(sentence['citations']))}"
     others = _marks(sentence["against"])
     if others:
         line += f" **But {' '.join(others)} {'say' if len(others) > 1 else 'says'} otherwise.**"
@@ -233,23 +227,23 @@ def _sentence(sentence: Mapping[str, Any]) -> str:
 def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
     """Citations as the terminal shows them, each page once: "[Ongaro 2014, p. 6]", or "[1]" with a mark."""
     marks = dict.fromkeys(cited.get("mark") or mark_again(str(cited["shown"]), cited["page"]) for cited in citations)
-    return list(map(_markup_escaped, marks))
+    return list(map(line_escaped, marks))
 
 
 def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterator[str]:
     """An item of the numbered list of sources: the page, and its quotes that are not in the texts."""
-    title = f". {_escaped(name_line(source.title))}" if source.title.strip() else ""
+    title = f". {escaped(name_line(source.title))}" if source.title.strip() else ""
     item = f"{number}. "
     place = ", ".join((source.where, *source.sections))
     zotero = f" [Open in Zotero]({source.zotero})" if source.zotero else ""
-    published = f". {_escaped(source.published)}" if source.published else ""
-    notice = f" **{_escaped(source.notice)}**" if source.notice else ""
-    yield f"{item}{_escaped(name_line(source.file))}, {_escaped(place)}{title}{published}{notice}{zotero}"
+    published = f". {escaped(source.published)}" if source.published else ""
+    notice = f" **{escaped(source.notice)}**" if source.notice else ""
+    yield f"{item}{escaped(name_line(source.file))}, {escaped(place)}{title}{published}{notice}{zotero}"
     for quote, support in source.quotes:
         if stands_in(quote, texts):
             continue
         support_note = f" (support {support:.2f})" if support < 1 else ""
-        yield f"{' ' * len(item)}> “{_escaped(quote)}”{support_note}"
+        yield f"{' ' * len(item)}> “{escaped(quote)}”{support_note}"
 
 
 def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -259,22 +253,13 @@ def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         _, _, pages = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
         pages.add(citation["page"])
     for title, file, pages in papers.values():
-        yield f"- {_escaped(reference_line('', name_line(title), name_line(file), sorted(pages)))}"
+        yield f"- {escaped(reference_line('', name_line(title), name_line(file), sorted(pages)))}"
 
 
 def _with_code(text: str) -> str:
     """A message of Folio, escaped, with its commands as code."""
     parts = split_commands(plain_line(text))
-    return "".join(f"`{part}`" if is_command else _markup_escaped(part) for part, is_command in parts)
-
-
-def _escaped(text: str) -> str:
-    """Foreign text on one line, escaped."""
-    return _markup_escaped(plain_line(text))
-
-
-def _markup_escaped(line: str) -> str:
-    return _NUMBER.sub(r"\g<0>\\", _ACTIVE.sub(r"\\\g<0>", line))
+    return "".join(f"`{part}`" if is_command else line_escaped(part) for part, is_command in parts)
 
 
 # Both formats

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path, PurePath
 from secrets import token_hex
@@ -22,19 +22,19 @@ from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing, command
 from folio.ingest.discovery import IngestProgress, Outcome
 from folio.papers.model import Paper, SourceFile
 from folio.papers.work import Work
-from folio.pdf.render import PagePicture, page_png
 from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
 from folio.search.filters import PaperFilter, SectionFilter
 from folio.search.names import aliases_in
 from folio.search.pool import RetrieverPool
 from folio.services.keep import PaperFound, keep_papers, paper_marks
-from folio.store import indexes, works
+from folio.store import indexes, readings, works
 from folio.store.library import Library
+from folio.store.readings import MovedFile, Removal
 from folio.store.works import KeptWork, cited_papers
 from folio.system.files import REMOVED, discard, identity, no_device, no_space, replace, sha256_file, shortened, sync
-from folio.system.workers import PersistentWorker
 from folio.text import one_line
+from folio.web.stream import StageProgress
 
 _UPLOAD = ".upload-"
 # Seconds without a write after which an upload is stale: its process was killed. A local copy takes far less.
@@ -217,22 +217,88 @@ class PaperFiles:
 
     def remove(self, paper: str) -> Removed:
         """Remove a paper from the index. Its file moves to .removed in PAPERS_DIR, so that the next ingest does not add
-        the paper again; a file outside PAPERS_DIR is not touched.
+        the paper again; a file outside PAPERS_DIR is not touched. `restore` brings the paper back.
 
         Raises NotKnown for an unknown id, StoreBusy.
         """
-        with self.writing():
-            with closing(self._app.open_library()) as library:
-                files = [file for file in library.files() if file.sha256 == paper]
-                if not files:
-                    raise unknown_paper()
-                for file in files:
-                    library.drop(file.path)
+        with self.writing(), closing(self._app.open_library()) as library:
+            files = [file for file in library.files() if file.sha256 == paper]
+            if not files:
+                raise unknown_paper()
+            title = library.papers_by_id([paper])[0].title
+            for file in files:
+                library.drop(file.path)
             try:
-                moved = [place for file in files if (place := self._move_to_removed(Path(file.path)))]
+                moved = [self._move_to_removed(Path(file.path)) for file in files]
             finally:
                 self._app.finish_ingest()
-        return Removed(files[0].name, moved[0] if moved else None)
+            kept = [
+                MovedFile(file.name, file.path, str(to or file.path)) for file, to in zip(files, moved, strict=True)
+            ]
+            readings.record_removal(library.database, paper, title, kept)
+        place = next(filter(None, moved), None)
+        return Removed(files[0].name, f"{REMOVED}/{place.name}" if place else None)
+
+    def restore(self, paper: str) -> None:
+        """Bring a removed paper back: its files move back, under a similar name where another file has theirs, and are
+        read again.
+
+        Raises NotKnown if no removal of it is offered, PaperError if its file is gone, and as ingest does. After an
+        error, its files are where they were.
+        """
+        with self._writer_lock(_LOCK_TIMEOUT_S):
+            with closing(self._app.open_library()) as library:
+                removals = [removal for removal in readings.removals(library.database) if removal.paper == paper]
+            if not removals:
+                raise NotKnown("This paper cannot be brought back.", f"Its file may be in {REMOVED}: add it again.")
+            there = [file for file in removals[0].files if _is_paper(Path(file.kept_at), paper)]
+            if not there:
+                raise PaperError(
+                    f"The file {removals[0].files[0].name} is gone, or has changed.", "Add the paper again."
+                )
+            placed: dict[SourceFile, Path] = {}  # file -> where it was before
+            try:
+                for file in there:
+                    path = self._move_back(Path(file.kept_at), Path(file.path))
+                    name = PurePath(file.name).with_name(path.name).as_posix()
+                    placed[SourceFile(str(path), name, paper)] = Path(file.kept_at)
+                silent = StageProgress(lambda *_: None, lambda: None)
+                retry = frozenset(file.path for file in placed)
+                self._require_read(list(self._app.ingest(list(placed), silent, retry=retry)), retry)
+            except BaseException:
+                with closing(self._app.open_library()) as library:
+                    added = {file.path for file in library.files()}
+                for source, before in placed.items():
+                    if source.path != str(before) and source.path not in added:
+                        replace(Path(source.path), before)
+                raise
+            self._app.finish_ingest()
+            with closing(self._app.open_library()) as library:
+                readings.forget_removal(library.database, paper)
+
+    def _require_read(self, outcomes: Sequence[Outcome], paths: Iterable[str]) -> None:
+        """Raise PaperError for a file that could not be read, and forget its failure."""
+        for outcome in outcomes:
+            if outcome.status == "failed":
+                with closing(self._app.open_library()) as library:
+                    for path in paths:
+                        library.forget_failure(path)
+                happened, remedy, *_ = outcome.notes
+                raise PaperError(happened, remedy)
+
+    def _move_back(self, path: Path, original: Path) -> Path:
+        """Move a file back to its original path or, if another file is there, to a similar one. Returns the path."""
+        if path == original:
+            return path
+        original.parent.mkdir(parents=True, exist_ok=True)
+        for target in _candidates(original.parent, original.name):
+            try:
+                _put(path, target)
+            except FileExistsError:
+                continue
+            path.unlink(missing_ok=True)
+            return target
+        raise AssertionError("names never run out")
 
     def finish_edit(self, *, is_renamed: bool) -> None:
         """Update the indexes after an edit (App.finish_edit), unless this process is writing.
@@ -299,15 +365,33 @@ class PaperFiles:
             return Upload(SourceFile(str(path), path.name, digest), is_new=True)
         raise AssertionError("names never run out")
 
-    def _move_to_removed(self, path: Path) -> str | None:
-        """Move a file in PAPERS_DIR to .removed. Returns its new relative path; None for any other file."""
+    def _move_to_removed(self, path: Path) -> Path | None:
+        """Move a file in PAPERS_DIR to .removed. Returns its new path; None for any other file."""
         if not path.is_relative_to(self._folder) or not path.is_file():
             return None
         folder = self._folder / REMOVED
         folder.mkdir(exist_ok=True)
         target = next(candidate for candidate in _candidates(folder, path.name) if not candidate.exists())
         replace(path, target)
-        return f"{REMOVED}/{target.name}"
+        return target
+
+
+def _is_paper(path: Path, paper: str) -> bool:
+    """Whether this file is there, and is this paper's."""
+    try:
+        return sha256_file(path) == paper
+    except OSError:
+        return False
+
+
+def removed_papers(app: App) -> list[Removal]:
+    """The papers that can be brought back, latest first; none if there is no index yet."""
+    try:
+        library = app.open_library()
+    except StoreMissing:
+        return []
+    with closing(library):
+        return readings.removals(library.database)
 
 
 def safe_name(name: str) -> str:
@@ -353,6 +437,12 @@ def require_papers(library: Library, ids: Sequence[str]) -> list[Paper]:
     return papers
 
 
+def require_page(paper: Paper, page: int) -> None:
+    """Raise NotKnown if the paper has no such page."""
+    if not 1 <= page <= paper.page_count:
+        raise NotKnown(f"The paper has no page {page}.", f"Its last page is {paper.page_count}.")
+
+
 def unknown_paper() -> NotKnown:
     """The error for an id that no paper has."""
     return NotKnown(
@@ -380,7 +470,10 @@ def list_papers(app: App, retrievers: RetrieverPool, query: schema.PaperQuery) -
         added = library.added()
         fitting = fitting_papers(library, _filter(query))
         end = None if query.limit is None else query.offset + query.limit
-        listed = [listed_paper_json(paper, added[paper.id]) for paper in fitting[query.offset : end]]
+        opened = readings.readings(library.database)
+        listed = [
+            listed_paper_json(paper, added[paper.id], opened.get(paper.id)) for paper in fitting[query.offset : end]
+        ]
         return schema.PaperList(papers=listed, failures=failures)
 
 
@@ -400,9 +493,9 @@ def _ranked(retrievers: RetrieverPool, query: schema.PaperQuery) -> tuple[list[L
         # The metadata of a paper may have a word that no passage has, such as an author's name.
         if not any(hit.lexical for hit in hits) and not reader.retriever.is_understood(words):
             return [], NOTHING_KNOWN
-        added = library.added()
+        added, opened = library.added(), readings.readings(library.database)
         notice = papers_notice(reader.retriever.papers_without_vector())
-    return [found_paper_json(hit, added[hit.paper.id]) for hit in hits], notice
+    return [found_paper_json(hit, added[hit.paper.id], opened.get(hit.paper.id)) for hit in hits], notice
 
 
 def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
@@ -481,39 +574,3 @@ class _WorkItems:
 def _ordered(items: Iterable[schema.WorkJson]) -> list[schema.WorkJson]:
     """Works in the library first, then works with a title, then the most cited."""
     return sorted(items, key=lambda work: (not work.paper, not work.title, -(work.cited or 0)))
-
-
-# Pages as PNG pictures
-
-# Pictures cached for readers who page back and forth; about half a megabyte each
-CACHED_PICTURES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class PageView:
-    """Physical page `page`, from 1, of a PDF, with these quotes marked."""
-
-    path: Path
-    page: int
-    quotes: tuple[str, ...]
-    dpi: int
-
-
-class PageImages:
-    """Renders pages in a worker process, which limits the time and memory of a hostile page. Thread-safe."""
-
-    def __init__(self, *, timeout_s: float, memory_mb: int, cached_pictures: int = CACHED_PICTURES) -> None:
-        """timeout_s, memory_mb: limits for rendering one page, see workers.run_guarded."""
-        self._worker = PersistentWorker(_render, timeout_s=timeout_s, memory_mb=memory_mb)
-        self._cached = lru_cache(maxsize=cached_pictures)(self._worker.run)  # exceptions are not cached
-
-    def picture(self, view: PageView) -> PagePicture:
-        """The page as it was when it was first rendered. Raises PaperError as render.page_png does, and PaperLimit."""
-        return self._cached(view)
-
-    def close(self) -> None:
-        self._worker.close()
-
-
-def _render(view: PageView) -> PagePicture:
-    return page_png(view.path, view.page, view.quotes, dpi=view.dpi)

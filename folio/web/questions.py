@@ -8,15 +8,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from folio.answer.chat import Chat, Find, Reply, log_entry
-from folio.answer_types import Answer, Checking, Thinking, warnings
+from folio.answer.chat import Chat, Find, Reply, log_entry, stopped
+from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinking, warnings
 from folio.app import App
 from folio.errors import StoreError, UsageError
 from folio.papers.model import Hit, Paper
-from folio.question.question import Question
+from folio.question.question import Question, asks_elsewhere
 from folio.schema import web as schema
 from folio.schema.answers import (
     AnswerJson,
@@ -32,7 +32,7 @@ from folio.schema.papers import NoticeJson
 from folio.search.filters import PaperFilter, Selection, select
 from folio.search.pool import Reader, RetrieverPool
 from folio.search.retriever import SearchRequest
-from folio.store.conversations import ID_LENGTH, Conversations, Summary
+from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
 from folio.store.library import Library
 from folio.store.query_log import Feedback, LogEntry
 from folio.system.files import unusable
@@ -45,9 +45,12 @@ if TYPE_CHECKING:
     from folio.deep.types import DeepEvent
 
 
+MOST_SELECTED_CHARACTERS = 20_000
 NO_WORDS = "No passage has these words. These are the nearest in meaning."
 # Suffix of the id of a conversation that a program began: it is listed from its second question on
 _ONCE = "-once"
+# Seconds that a question waits for a stopped answer of its conversation to be stored, and between two looks
+_STOPPING_S, _POLL_S = 3, 0.05
 
 
 class AnswerCallbacks(Protocol):
@@ -78,7 +81,7 @@ class Questions:
         self._app = app
         self._retrievers = retrievers
         self._conversations = conversations
-        self._answering: set[str] = set()
+        self._answering: dict[str, AnswerCallbacks] = {}  # conversation -> the client of its answer
         self._lock = Lock()
 
     @property
@@ -114,29 +117,37 @@ class Questions:
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
-            _select(library, question)
+            _select(library, _scoped(question))
+            _selected(library, question.selection)
         if question.conversation is not None:
-            with self._lock:
-                if question.conversation in self._answering:
-                    raise _busy()
+            self._wait_until_stopped(question.conversation)
             self._conversations.require(question.conversation)
+        if question.after or question.replaces:
+            _place_of(question, self._conversations.turns(question.conversation) if question.conversation else ())
 
-    def ask(self, question: schema.ChatRequest, callbacks: AnswerCallbacks) -> schema.ChatReply:
+    def ask(
+        self, question: schema.ChatRequest, callbacks: AnswerCallbacks, *, keeps_stopped: bool = False
+    ) -> schema.ChatReply:
         """Answer a message and store the answer. If that fails, the reply's notice says so.
 
-        Raises NotKnown, Busy, StoreMissing, StoreMismatch, ModelError, and whatever the callbacks raise.
+        keeps_stopped: the client gets each sentence at once; if the callbacks raise AnswerStopped after the first one,
+        the sentences until then are stored as the answer. Raises NotKnown, Busy, StoreMissing, StoreMismatch,
+        ModelError, and whatever the callbacks raise.
         """
         callbacks.check_cancelled()  # the client may have left while it was queued
+        question = _scoped(question)
         began = perf_counter()
         at = datetime.now(UTC).isoformat(timespec="seconds")
         conversation = question.conversation
         if conversation is None:
             conversation = self._conversations.begin() + ("" if question.listed else _ONCE)
-        with self._lock_conversation(conversation), self._retrievers.acquire() as reader:
+        with self._lock_conversation(conversation, callbacks), self._retrievers.acquire() as reader:
             before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
-            turns = [turn.answer for turn in before if turn.answer is not None]
+            place = _place_of(question, before)
+            turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
             # Before the answer, which must not fail if a paper is removed meanwhile.
             scope = schema.scope_json(question, require_papers(reader.library, question.papers))
+            selected = _selected(reader.library, question.selection)
             chat = self._chat(reader, question, callbacks, turns)
             search = None
             if question.mode == "deep":
@@ -151,18 +162,35 @@ class Questions:
                     "retrieved",
                     schema.RetrievedEvent(
                         conversation=conversation,
-                        turn=len(before) + 1,
+                        turn=place.turn,
                         hits=list(map(HitJson.model_validate, hits)),
                         elapsed_ms=_milliseconds(began),
                     ),
                 ),
                 partial(_on_progress, callbacks, models["llm"]),
                 _find(search, callbacks) if search else None,
+                selected,
             )
-            callbacks.check_cancelled()
-            answer = self._answer_json(reply, models, search)
-            turn, elapsed_ms = len(before) + 1, _milliseconds(began)
-            web_reply = schema.chat_reply(question.message, answer, conversation, turn, elapsed_ms, scope)
+            try:
+                callbacks.check_cancelled()
+                answer = self._answer_json(reply, models, search)
+            except AnswerStopped:
+                if not (keeps_stopped and reply.answer.sentences):
+                    raise
+                reply = stopped(reply)
+                answer = self._answer_json(reply, models, search)
+            web_reply = schema.chat_reply(
+                question.message,
+                answer,
+                conversation,
+                place.turn,
+                _milliseconds(began),
+                scope,
+                selected,
+                parent=place.parent,
+                branches=place.branches,
+                stopped=reply.stopped,
+            )
             if not self._app.shows_understood:  # the page and exports show it if it differs from the message
                 web_reply = web_reply.model_copy(update={"standalone_question": question.message})
             entry = log_entry(reply, at, models["llm"]) if self.are_logged else None
@@ -188,10 +216,12 @@ class Questions:
         )
 
     def _answer_json(self, reply: Reply, models: dict[str, str], search: DeepSearch | None) -> AnswerJson:
-        """The answer as JSON; a deep answer with its trace and its profile."""
+        """The answer as JSON; a deep answer with its trace and, unless it was stopped, its profile."""
         answer = answer_json(reply.answer, reply.hits, models, reply.timings_ms)
         if search is None or search.trace is None:
             return answer
+        if reply.stopped:
+            return deep_answer_json(answer, search.trace)
         profile = search.weigher(self._app.models.meaning).profile(reply.answer, search.trace)
         return deep_answer_json(answer, search.trace, profile)
 
@@ -214,18 +244,50 @@ class Questions:
             self._app.query_log(library).mark_row(row, feedback)
         self._conversations.mark(conversation, turn, feedback)
 
+    def _wait_until_stopped(self, conversation: str) -> None:
+        """Wait until an answer that was stopped is stored. Raises Busy while an answer is made."""
+        end = perf_counter() + _STOPPING_S
+        while (callbacks := self._answering.get(conversation)) is not None:
+            try:
+                callbacks.check_cancelled()
+            except AnswerStopped:
+                if perf_counter() < end:
+                    sleep(_POLL_S)
+                    continue
+            raise _busy()
+
     @contextmanager
-    def _lock_conversation(self, conversation: str) -> Iterator[None]:
+    def _lock_conversation(self, conversation: str, callbacks: AnswerCallbacks) -> Iterator[None]:
         """Raises Busy while the conversation is answering: a follow-up needs the answer before it."""
+        self._wait_until_stopped(conversation)
         with self._lock:
             if conversation in self._answering:
                 raise _busy()
-            self._answering.add(conversation)
+            self._answering[conversation] = callbacks
         try:
             yield
         finally:
             with self._lock:
-                self._answering.discard(conversation)
+                del self._answering[conversation]
+
+
+class _Place(NamedTuple):
+    """Where a new turn stands in its conversation."""
+
+    turn: int  # its number
+    parent: int
+    branches: list[int]
+
+
+def _place_of(question: schema.ChatRequest, turns: Sequence[Turn]) -> _Place:
+    """turns: all turns of its conversation. Raises NotKnown."""
+    new = len(turns) + 1
+    if question.replaces is not None:
+        parent = path_to(turns, question.replaces)[-1].parent
+    else:
+        parent = len(turns) if question.after is None else question.after
+    path_to(turns, parent)
+    return _Place(new, parent, [*branches(turns).get(parent, ()), new])
 
 
 def _on_progress(callbacks: AnswerCallbacks, model: str, part: Checking | Thinking) -> None:
@@ -251,6 +313,27 @@ def _select(library: Library, request: schema.FilterRequest) -> Selection:
         return Selection(papers or None, None)
     wanted = replace(wanted, ids=frozenset(request.papers))
     return select(library, wanted)
+
+
+def _scoped(question: schema.ChatRequest) -> schema.ChatRequest:
+    """The question, to be asked of the paper of its selection unless it names papers or asks for other places."""
+    chosen = question.selection
+    if chosen is None or question.papers or chosen.everywhere or asks_elsewhere(question.message):
+        return question
+    anything = {name: list[str]() for name in schema.PaperFields.model_fields if name != "section"}
+    return question.model_copy(update={**anything, "papers": [chosen.paper]})
+
+
+def _selected(library: Library, wanted: schema.SelectionRequest | None) -> Selected | None:
+    """The selected words. Raises NotKnown, and UsageError if the paper has no words there."""
+    if wanted is None:
+        return None
+    (paper,) = require_papers(library, [wanted.paper])
+    is_inside = wanted.start < wanted.end <= paper.length and wanted.end - wanted.start <= MOST_SELECTED_CHARACTERS
+    text = library.text(paper.id, wanted.start, wanted.end) if is_inside else ""
+    if not text.strip():
+        raise UsageError("The selection has no words, or too many.", "Select some words or some paragraphs of a page.")
+    return Selected(paper, wanted.start, wanted.end, text)
 
 
 def _busy() -> Busy:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
 
 from folio.answer.chat import warm_up
 from folio.app import App
 from folio.console import say
-from folio.errors import ModelError, NotKnown, StoreError, StoreMissing
-from folio.papers.edits import edited
+from folio.errors import ModelError, NotKnown, PaperError, StoreError, StoreMissing
+from folio.papers.edits import edited, retagged
+from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
 from folio.schema import web as schema
-from folio.schema.papers import PaperJson, With, paper_json
+from folio.schema.papers import ListedPaperJson, PaperJson, With, listed_paper_json, paper_json
 from folio.search.pool import RetrieverPool
 from folio.store import indexes
+from folio.store.conversations import Turn, branches, path_through
+from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
+from folio.web.about import PaperPages
+from folio.web.events import StoreWatch
 from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
-from folio.web.papers import PageImages, PageView, PaperFiles, list_papers, require_papers
+from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
+from folio.web.papers import PaperFiles, list_papers, removed_papers, require_page, require_papers
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
+from folio.web.suggestions import Suggestions
 from folio.web.uploads import UploadQueue
 
 _ALL = schema.PaperQuery()
-DPI = 150  # of a page's picture: 1240 pixels across A4, sharp even on displays with two pixels per CSS pixel
 
 
 class Service:
@@ -44,8 +51,11 @@ class Service:
         self.fetcher = PaperFetcher(app, self.paper_files, online)
         self._retrievers = RetrieverPool(app.open_library, app.retriever, app.open_indexes)
         self._conversations = app.conversations()
-        self._page_images = PageImages(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+        self._pages = PageReader(timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
+        self._page_texts = Cache[bytes](CACHED_TEXTS, len)
         self.questions = Questions(app, self._retrievers, self._conversations)
+        self.suggestions = Suggestions(app, self._retrievers, self._conversations)
+        self.paper_pages = PaperPages(app, self._conversations)
 
     def start(self) -> None:
         """Start background threads: the queue of uploads, loading models, checking indexes, deleting stale uploads."""
@@ -61,9 +71,12 @@ class Service:
 
     def close(self) -> None:
         self.uploads.stop()
-        self._page_images.close()
+        self._pages.close()
         self._retrievers.close()
         self._conversations.close()
+
+    def watch(self) -> StoreWatch:
+        return StoreWatch(self._app.open_library, self._conversations, self.uploads)
 
     # State of the index
 
@@ -71,13 +84,14 @@ class Service:
         """The contents of the store, and the models in use. Raises StoreMismatch, StoreDamaged."""
         app = self._app.at_a_glance()
         store, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
-        model_errors: list[str] = []
+        model, model_errors = "", list[str]()
         with suppress(StoreMissing), self._retrievers.acquire() as reader:
             models["embedder"] = app.embedder(reader.library).name
             reranker = app.models.reranker()
             models["reranker"] = reranker.name if reranker else "none"
             try:
                 models["llm"] = app.models.answerer(reader.retriever).name
+                model = app.models.answer_model()
             except ModelError as error:  # the settings name a model that cannot be used
                 model_errors.append(f"{error.happened} {error.remedy}")
             made_with = reader.made_with
@@ -98,6 +112,7 @@ class Service:
             models=models,
             better=[*model_errors, *app.models.better],
             chat_models=app.models.chat_models(),
+            model=model,
             logged=self.questions.are_logged,
             online=self.fetcher.is_online,
             network=self.fetcher.note,
@@ -112,7 +127,11 @@ class Service:
         """An ETag of papers(): it changes with every paper or unreadable file that is added, changed or removed."""
         parts: list[object] = []
         with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
-            parts = [library.papers_stamp(), library.failures()]
+            parts = [
+                library.papers_stamp(),
+                library.failures(),
+                sorted(map(astuple, readings(library.database).values())),
+            ]
         return f'"{sha256(repr(parts).encode(errors="replace")).hexdigest()[:32]}"'
 
     def paper(self, paper: str) -> schema.PaperDetails:
@@ -121,7 +140,13 @@ class Service:
             (stored,) = require_papers(library, [paper])
             files = [file.name for file in library.files() if file.sha256 == paper]
             published = publishers_bibtex(library.database, [paper]).get(paper, "")
-            return schema.paper_details(stored, library.added()[paper], files, published)
+            added = library.added()[paper]
+        return schema.paper_details(stored, added, files, published, self._sizes(paper))
+
+    def _sizes(self, paper: str) -> Sequence[tuple[float, float]]:
+        with suppress(PaperError, OSError):  # everything else about the paper is known without its file
+            return self._pages.sizes(self.pdf(paper))
+        return ()
 
     def edit(self, paper: str, request: schema.PaperEdits) -> schema.PaperDetails:
         """Change the metadata of a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
@@ -131,6 +156,43 @@ class Service:
             is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
         self.paper_files.finish_edit(is_renamed=is_renamed)
         return self.paper(paper)
+
+    def edit_many(self, request: schema.ManyEdits) -> int:
+        """Change the metadata of papers, of all or none; returns the number of changed ones.
+
+        Raises NotKnown, UsageError for a value that a field cannot have.
+        """
+        with closing(self._app.open_library()) as library:
+            papers = [paper.id for paper in require_papers(library, request.papers)]
+            edits = schema.paper_edits(request.edits)
+
+            def change(layers: Mapping[Source, Metadata]) -> Metadata:
+                person = edited(layers.get("person", NO_METADATA), edits)
+                return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+
+            changes = library.change_metadata_of(papers, "person", change)
+        if changes.papers:
+            self.paper_files.finish_edit(is_renamed=changes.renamed)
+        return changes.papers
+
+    def record_reading(self, paper: str, page: int) -> None:
+        """A person has this page of a paper open. Raises NotKnown."""
+        with closing(self._app.open_library()) as library:
+            (stored,) = require_papers(library, [paper])
+            require_page(stored, page)
+            record_reading(library.database, paper, page)
+
+    def removed(self) -> schema.RemovedPapers:
+        """The papers that can be brought back."""
+        return schema.removed_papers(removed_papers(self._app))
+
+    def restore(self, paper: str) -> ListedPaperJson:
+        """Bring a removed paper back. Raises NotKnown, PaperError, StoreBusy and as an ingest does."""
+        self.paper_files.restore(paper)
+        with closing(self._app.open_library()) as library, library.reading():
+            (stored,) = require_papers(library, [paper])
+            reading = readings(library.database, [paper]).get(paper)
+            return listed_paper_json(stored, library.added()[paper], reading)
 
     def listed_paper(self, paper: str) -> PaperJson:
         """A paper as papers() lists it. Raises NotKnown."""
@@ -143,51 +205,95 @@ class Service:
         with closing(self._app.open_library()) as library:
             return self.paper_files.pdf(library, paper)
 
-    def picture(self, paper: str, page: int, quotes: Sequence[str]) -> PagePicture:
+    def picture(self, paper: str, page: int, quotes: Sequence[str], dpi: int) -> PagePicture:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
-        with closing(self._app.open_library()) as library:
+        path = self._page(paper, page).path
+        return self._pages.picture(PageView(path, page, tuple(quotes), dpi))
+
+    def page_text(self, paper: str, page: int) -> bytes:
+        """A schema.PageText as JSON. Raises NotKnown, PaperError."""
+        place = self._page(paper, page)
+
+        def read() -> bytes:
+            with closing(self._app.open_library()) as library:
+                (stored,) = require_papers(library, [paper])
+            return page_text_json(stored, place, self._pages.text_layer(place)).encode()
+
+        return self._page_texts.get(place, read)
+
+    def _page(self, paper: str, page: int) -> PageOfText:
+        """A page, from 1. Raises NotKnown, PaperError."""
+        with closing(self._app.open_library()) as library, library.reading():
             (stored,) = require_papers(library, [paper])
-            if not 1 <= page <= stored.page_count:
-                raise NotKnown(f"The paper has no page {page}.", f"Its last page is {stored.page_count}.")
-            path = self.paper_files.pdf(library, paper)
-        return self._page_images.picture(PageView(path, page, tuple(quotes), DPI))
+            require_page(stored, page)
+            start, end = stored.pages.bounds(page, stored.length)
+            return PageOfText(self.paper_files.pdf(library, paper), page, library.text(paper, start, end), start)
+
+    def find(self, paper: str, words: str) -> schema.PlacesJson:
+        """Where words stand in a paper. Raises NotKnown."""
+        with closing(self._app.open_library()) as library, library.reading():
+            (stored,) = require_papers(library, [paper])
+            places = find_words(library.text(paper, 0, stored.length), words)
+        hits = [[start, end, stored.pages.page_at(start)] for start, end in places.spans]
+        return schema.PlacesJson(count=places.total, hits=hits)
 
     # Conversations
 
-    def conversations(self) -> schema.ConversationList:
-        listed = filter(is_listed, self._conversations.summaries())
+    def conversations(self, query: str = "") -> schema.ConversationList:
+        """The listed conversations; with a query, those with all of its words."""
+        listed = filter(is_listed, self._conversations.search(query) if query else self._conversations.summaries())
         return schema.ConversationList(conversations=list(map(schema.ConversationSummary.model_validate, listed)))
 
-    def conversation(self, conversation: str) -> schema.Conversation:
-        """Raises NotKnown."""
+    def conversation(self, conversation: str, turn: int | None = None) -> schema.Conversation:
+        """Its path to the latest turn; with `turn`, the path through that turn. Raises NotKnown."""
         summary = self._conversations.require(conversation)
-        return schema.Conversation.model_validate(With(summary, turns=self._replies(conversation)))
+        turns = self._conversations.turns(conversation)
+        return schema.Conversation.model_validate(With(summary, turns=self._replies(path_through(turns, turn), turns)))
 
-    def _replies(self, conversation: str, turn: int | None = None) -> list[schema.ChatReply]:
-        """The replies of a conversation, or only number `turn`, with the current names of their papers."""
-        stored = [each.reply for each in self._conversations.turns(conversation) if turn in (None, each.place)]
+    def change_conversation(self, conversation: str, changes: schema.ConversationChanges) -> schema.ConversationSummary:
+        """Rename it, pin it, or take it down. Raises NotKnown."""
+        if changes.title is not None:
+            self._conversations.rename(conversation, changes.title)
+        if changes.pinned is not None:
+            self._conversations.pin(conversation, pinned=changes.pinned)
+        return schema.ConversationSummary.model_validate(self._conversations.require(conversation))
+
+    def _replies(self, shown: Sequence[Turn], turns: Sequence[Turn]) -> list[schema.ChatReply]:
+        """The replies of some turns, with the current names of their papers. turns: all turns of the conversation."""
+        stored = [each.reply for each in shown]
         papers: dict[str, Paper] = {}
         with suppress(StoreMissing), closing(self._app.open_library()) as library, library.reading():
             papers = {paper.id: paper for paper in library.papers_by_id(papers_of_replies(stored))}
-        return [schema.ChatReply.model_validate(as_known_now(reply, papers)) for reply in stored]
+        following = branches(turns)
+        return [
+            schema.ChatReply.model_validate(
+                {**as_known_now(each.reply, papers), "parent": each.parent, "branches": following[each.parent]}
+            )
+            for each in shown
+        ]
 
     def delete_conversation(self, conversation: str) -> None:
         """Raises NotKnown."""
         self._conversations.remove(conversation)
 
-    def markdown(self, conversation: str) -> tuple[str, str]:
-        """A conversation with its citations as Markdown, and a file name for it. Raises NotKnown."""
-        summary = self._conversations.require(conversation)
-        title = re.sub(r"[^a-z0-9]+", "-", summary.title.lower()).strip("-")[:50].strip("-")
-        name = "-".join(filter(None, ["folio", title, summary.updated[:10]]))
-        replies = [reply.model_dump() for reply in self._replies(conversation)]
-        return markdown(summary.title, replies, numbered=self._app.numbers_citations), f"{name}.md"
+    def markdown(self, conversation: str, turn: int | None = None) -> tuple[str, str]:
+        """A path of a conversation (as `conversation`) with its citations as Markdown, and a file name for it.
 
-    def zotero_note(self, conversation: str, turn: int | None) -> str:
-        """A conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
-        summary = self._conversations.require(conversation)
-        replies = self._replies(conversation, turn)
-        if not replies:
+        Raises NotKnown.
+        """
+        shown = self.conversation(conversation, turn)
+        title = re.sub(r"[^a-z0-9]+", "-", shown.title.lower()).strip("-")[:50].strip("-")
+        name = "-".join(filter(None, ["folio", title, shown.updated[:10]]))
+        replies = [reply.model_dump() for reply in shown.turns]
+        return markdown(shown.title, replies, numbered=self._app.numbers_citations), f"{name}.md"
+
+    def zotero_note(self, conversation: str, turn: int | None, through: int | None = None) -> str:
+        """A path of a conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
+        if turn is None:
+            shown = self.conversation(conversation, through)
+            return zotero_note(shown.title, [reply.model_dump() for reply in shown.turns])
+        turns = self._conversations.turns(conversation)
+        (reply,) = self._replies([each for each in turns if each.place == turn], turns) or (None,)
+        if reply is None:
             raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
-        title = summary.title if turn is None else replies[0].message
-        return zotero_note(title, [reply.model_dump() for reply in replies])
+        return zotero_note(reply.message, [reply.model_dump()])

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from sse_starlette import EventSourceResponse
 from starlette.requests import Request
 
+from folio.answer_types import AnswerStopped
 from folio.errors import FolioError
 from folio.ingest.discovery import Outcome
 from folio.papers.model import SourceFile
@@ -33,7 +34,7 @@ _POLL_S = 0.5
 _SHUTDOWN_S = 5
 
 
-class RequestCancelled(Exception):
+class RequestCancelled(AnswerStopped):
     """The client has disconnected, or the server is shutting down."""
 
 

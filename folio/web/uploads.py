@@ -37,7 +37,7 @@ from folio.errors import (
 )
 from folio.ingest.discovery import IngestProgress, Outcome, Status
 from folio.schema.papers import PaperJson
-from folio.schema.web import UploadJson, UploadsJson, UploadState
+from folio.schema.web import UploadJson, UploadsEvent, UploadsJson, UploadState
 from folio.system.files import (
     discard,
     disk_full,
@@ -209,6 +209,13 @@ class UploadQueue:
             uploads = [self._json(id, record) for id, record in records.items()]
             waits = any(record.state in _TO_DO for record in records.values())
             return UploadsJson(uploads=uploads, active=active, notice=self._notice if waits else "")
+
+    def counts(self) -> UploadsEvent:
+        """How many files wait, are being added, and were added or failed."""
+        with self._lock:
+            states = [self._json(id, record).state for id, record in self._load().items()]
+        waiting, done = states.count("waiting"), states.count("added") + states.count("failed")
+        return UploadsEvent(waiting=waiting, running=len(states) - waiting - done, done=done)
 
     @property
     def version(self) -> tuple[int, int]:

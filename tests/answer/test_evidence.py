@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folio.answer.evidence import HEADER_TOKENS, MAX_GROWTH, GatheredEvidence, gather
-from folio.answer_types import Evidence
+from folio.answer.evidence import HEADER_TOKENS, MAX_GROWTH, GatheredEvidence, gather, without
+from folio.answer_types import Evidence, Selected
 from folio.papers.metadata import NO_METADATA
 from folio.papers.model import Chunk, Hit, PageMap, Paper
 from folio.papers.sections import PaperSection, SectionMap
@@ -304,3 +304,18 @@ def test_evidence_does_not_grow_into_references() -> None:
         paper = replace(hit.paper, sections=sections)
         grown = [gather([replace(one, paper=paper)], text.read, PLENTY).evidence[0].text for one in (hit, inside)]
         assert grown == ["Otters sleep on kelp. Seals eat", text.texts["p1"][22:]]
+
+
+def test_the_sentences_of_a_selection_are_left_out() -> None:
+    shelf = Text("One ends here. Two ends here. Three ends here.", "Four ends here.")
+    hits = [shelf.hit(0, "Three ends here."), shelf.hit(0, "here.", "p2")]
+    evidence = gather(hits, shelf.read, PLENTY).evidence
+
+    def left(start: int, end: int, paper: str = "p1") -> list[tuple[int, str]]:
+        selected = Selected(shelf.papers[paper], start, end, "")
+        return [(piece.number, piece.text) for piece in without(evidence, selected)]
+
+    assert left(17, 20) == [(1, "One ends here."), (2, "Three ends here."), (3, "Four ends here.")]
+    assert left(0, 20) == [(1, "Three ends here."), (2, "Four ends here.")]
+    assert left(0, 46) == [(1, "Four ends here.")]
+    assert left(0, 5, "p2") == [(1, "One ends here. Two ends here. Three ends here.")]

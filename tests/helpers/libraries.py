@@ -12,10 +12,12 @@ import pytest
 
 from folio.papers.metadata import Metadata, from_json, simple_metadata, to_json
 from folio.papers.work import Work, WorkAuthor
-from folio.store import rows, works
+from folio.store import notes, rows, works
 from folio.store.database import NAMES, Database
 from folio.store.library import Library
+from folio.store.note_places import quote_at
 from folio.store.query_log import LogEntry
+from folio.store.readings import MovedFile, record_reading, record_removal
 from folio.store.rows import row_digest
 from folio.store.works import Notice
 from folio.system import workers
@@ -111,6 +113,8 @@ def fill(app: HashingApp) -> HashingApp:
             works.link_paper(database, ids[-1], one, "doi", 1.0)
             works.add_citations(database, one, ["doi 10.1/bees", "doi 10.1/unknown"], "openalex", works.now())
             works.add_notice(database, Notice(other, "retraction", "2021-05-26", "10.1/gone", "crossref", works.now()))
+        record_reading(library.database, ids[0], 1)
+        record_removal(library.database, ABSENT, "Not here", [MovedFile("gone.pdf", "/gone.pdf", "/.removed/gone.pdf")])
         log = app.query_log(library)
         log.add(ENTRY)
         log.add(replace(ENTRY, question="Why?", confidence=None, trace=None, feedback=""))
@@ -120,4 +124,9 @@ def fill(app: HashingApp) -> HashingApp:
         conversations.add(conversation, {**REPLY, "turn": 1}, ANSWER, entry)
         conversations.add(conversation, {**REPLY, "turn": 2}, ANSWER, None)
         conversations.mark(conversation, 2, "bad")
+    with closing(app.open_library()) as library:
+        paper = library.papers()[0]
+        quotes = [quote_at(library, paper, 0, 20), quote_at(library, paper, 5, paper.length)]
+        notes.add(library.database, quotes, colour="blue", text="Größe?", conversation=conversation, turn=2)
+        notes.add(library.database, quotes[:1], statement="It is so.")
     return app

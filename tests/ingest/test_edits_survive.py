@@ -17,10 +17,12 @@ from folio.errors import StoreDamaged
 from folio.papers.edits import edited, parse_edits
 from folio.papers.metadata import Field, Metadata
 from folio.papers.work import Work
-from folio.store import indexes, user_file, works
+from folio.store import indexes, notes, user_file, works
 from folio.store.database import NAMES
+from folio.store.note_places import listed, quote_of
 from folio.store.user_file import set_aside
 from folio.system import workers
+from folio.text import one_line
 from tests.helpers.damage import at_once
 from tests.helpers.exhaustive import sample
 from tests.helpers.fakes import LINES, HashingApp, HashingEmbedder, hashing_app, make_pdf, overwrite, read_once
@@ -119,6 +121,36 @@ def test_a_newer_version_inherits_the_edit(app: HashingApp, rebuild: bool) -> No
     assert_edited(app)
     app.run(rebuild=True)
     assert_edited(app)
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_notes_are_on_the_newer_version_too(app: HashingApp, rebuild: bool) -> None:
+    """The last line of the file is replaced; then another paper takes its place, and it comes back elsewhere."""
+
+    def places() -> list[tuple[str, str, str]]:
+        with closing(app.open_library()) as library:
+            return [(each.place, each.quote.file, one_line(each.quote.quote)) for each in listed(library)[0].quotes]
+
+    first, last = LINES["sponges"][0], LINES["sponges"][-1]
+    with closing(app.open_library()) as library:
+        (paper,) = (paper for paper in library.papers() if paper.file == "sponges.pdf")
+        note = notes.add(library.database, [quote_of(library, paper, words) for words in (first, last)], text="Mine.")
+    path = app.settings.PAPERS_DIR / "sponges.pdf"
+    make_pdf(path, "sponges", change="This is the second edition of the text.")
+    app.run(rebuild=rebuild)
+    assert places() == [("moved", "sponges.pdf", first), ("lost", "sponges.pdf", last)]
+    app.run(rebuild=True)
+    assert places() == [("moved", "sponges.pdf", first), ("lost", "sponges.pdf", last)]
+    second = path.read_bytes()
+    make_pdf(path, "gradients", "Descent", change="Not what it was before.")
+    app.run(rebuild=rebuild)
+    assert [place for place, *_ in places()] == ["removed", "removed"]
+    path.with_name("again.pdf").write_bytes(second)
+    app.run()
+    assert places() == [("moved", "again.pdf", first), ("lost", "again.pdf", last)]
+    with closing(app.open_library()) as library:
+        assert notes.require(library.database, note.id).text == "Mine."
+    assert app.verify() == []
 
 
 @pytest.mark.parametrize("rebuild", [False, True])

@@ -111,7 +111,7 @@ def test_a_quote_over_two_lines_and_a_broken_word(tmp_path: Path) -> None:
     assert first[0] == pytest.approx(72 + pymupdf.get_text_length("It is said. ", fontsize=10), abs=0.5)
     assert first[1] < 95 < 101 < first[3] < 106
     assert second[0] == pytest.approx(72, abs=0.5)
-    assert second[2] == pytest.approx(72 + pymupdf.get_text_length("narily fond of urchins", fontsize=10), abs=0.5)
+    assert second[2] == pytest.approx(72 + pymupdf.get_text_length("narily fond of urchins.", fontsize=10), abs=0.5)
 
 
 def test_ligatures_accents_and_capitals(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ Without a PostgreSQL server, it is done in SQLite alone.
 
 from __future__ import annotations
 
+import re
+import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -23,20 +25,33 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from folio.errors import FolioError, IndexDamaged, StoreBusy, StoreError, StoreMissing, StoreRefused, UsageError
-from folio.papers.metadata import NO_METADATA, Field, Metadata, PersonName, simple_metadata
+from folio.errors import (
+    FolioError,
+    IndexDamaged,
+    NotKnown,
+    StoreBusy,
+    StoreError,
+    StoreMissing,
+    StoreRefused,
+    UsageError,
+)
+from folio.papers.metadata import NO_METADATA, Field, Metadata, PersonName, Source, simple_metadata
 from folio.papers.model import Chunk, Failure
 from folio.papers.sections import SectionMap
 from folio.papers.work import SourceName, Work, WorkAuthor
-from folio.store import metadata, works
+from folio.store import metadata, notes, readings, works
 from folio.store.conversations import Conversations
-from folio.store.database import Database
+from folio.store.database import USER_VERSION, Database, added_since, storable
 from folio.store.library import Library
+from folio.store.note_places import NoteFilter, Order, listed, quote_at, quote_of
+from folio.store.notes import Note, NoteQuote
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
-from folio.store.rows import PaperVector, text_hash
+from folio.store.readings import MovedFile
+from folio.store.rows import PaperVector, text_crc, text_hash
 from folio.store.works import Notice
 from tests.helpers import postgres
 from tests.helpers.answers import ANSWER
+from tests.helpers.damage import at_once
 from tests.helpers.engines import (
     SECTIONS,
     TEXT,
@@ -286,6 +301,238 @@ def test_unknown_ids_are_skipped_or_named(both: Both) -> None:
         both(lambda library: library.vectors_of([ids(new)[0], 17]))
 
 
+# Notes
+
+
+class Written:
+    """The time and the id of the next note: the same in both engines."""
+
+    number = 0
+
+    def next(self) -> None:
+        self.number += 1
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Written:
+    made = Written()
+    monkeypatch.setattr(notes, "_now", lambda: f"2026-01-02T03:04:{made.number:02}.000+00:00")
+    monkeypatch.setattr(secrets, "token_hex", lambda size: f"{made.number:0{2 * size}x}")
+    return made
+
+
+def _note(both: Both, written: Written, letter: str, *words: str, **given: Any) -> Note:
+    """A new note on these words of a paper."""
+    written.next()
+
+    def add_note(library: Library) -> Note:
+        (of,) = library.papers_by_id([letter * 64])
+        return notes.add(library.database, [quote_of(library, of, each) for each in words], **given)
+
+    return both(add_note)
+
+
+def _places(both: Both) -> list[tuple[str, str, int, str]]:
+    """State, paper, start and words of every quote: "removed" for a quote of a removed paper."""
+
+    def read(library: Library) -> list[tuple[str, str, int, str]]:
+        return [
+            (each.place, each.quote.paper[0], each.quote.start, each.quote.quote)
+            for note in reversed(listed(library, order="created"))
+            for each in note.quotes
+        ]
+
+    return both(read)
+
+
+def test_a_note_is_kept_changed_and_deleted(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b")))
+    first = _note(both, written, "a", "second  PAGE", "third", colour="green", text="Is it so?\n\nYes.")
+    quote = first.quotes[0]
+    assert (quote.start, quote.end, quote.quote, quote.page, quote.label) == (21, 32, "second page", 2, "2")
+    assert (quote.before, quote.after) == (TEXT[:21], TEXT[32:])
+    assert (quote.title, quote.file, quote.state) == ("Title a", "a.pdf", "here")
+    assert first.quotes[1].label == "3"
+    second = _note(both, written, "b", "ünï 🦀", statement="Crabs.")
+    assert both(lambda library: notes.read(library.database)) == [first, second]
+    assert both(lambda library: notes.require(library.database, second.id)) == second
+    for wanted, expected in (
+        ({"paper": "b" * 64}, [second]),
+        ({"colour": "green"}, [first]),
+        ({"colour": ""}, [second]),
+        ({"ids": [second.id, "0" * 16]}, [second]),
+        ({"ids": [], "colour": "pink"}, []),
+    ):
+        assert both(lambda library, wanted=wanted: notes.read(library.database, **wanted)) == expected  # type: ignore[misc]
+    assert both(lambda library: [notes.count(library.database, letter * 64) for letter in "abc"]) == [1, 1, 0]
+    before = both(lambda library: notes.state(library.database))
+    written.next()
+    changed = both(lambda library: notes.change(library.database, first.id, text="No."))
+    assert changed == replace(first, text="No.", updated="2026-01-02T03:04:03.000+00:00")
+    assert both(lambda library: notes.change(library.database, first.id, colour="")).colour == ""
+    assert both(lambda library: notes.state(library.database)) != before
+    both.require_equal()
+    both(lambda library: notes.remove(library.database, first.id))
+    assert both(lambda library: library.database.query("SELECT DISTINCT note FROM note_quotes")) == [(second.id,)]
+    for act in (notes.remove, notes.require, notes.change):
+        with pytest.raises(NotKnown):
+            both(lambda library, act=act: act(library.database, first.id))  # type: ignore[misc]
+    both.require_equal()
+
+
+@pytest.mark.parametrize("text", ["a\0b\ud800", "\u202e\x1b]0;x\x07", "<b>]]></b> {} %s :x '", "ب" * 9_990, "\ufffe"])
+def test_any_text_of_a_note_is_kept(both: Both, written: Written, text: str) -> None:
+    new = paper("a", f"{storable(text)} is {storable(text)}")
+    both(lambda library: add(library, storable(text).replace("/", "")[:50] + ".pdf", new))
+
+    def add_note(library: Library) -> Note:
+        (of,) = library.papers_by_id([new.id])
+        return notes.add(library.database, [quote_at(library, of, 0, of.length)], text=text, statement=text)
+
+    kept = both(add_note)
+    assert (kept.text, kept.quotes[0].quote) == (storable(text), new.text)
+    assert both(lambda library: [each.note for each in listed(library)]) == [kept]
+    both.require_equal()
+
+
+def test_places_are_found_again_in_a_text_that_was_read_again(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    _note(both, written, "a", "The second page")
+    _note(both, written, "a", "And the third one")
+    assert _places(both) == [("here", "a", 17, "The second page"), ("here", "a", 45, "And the third one")]
+
+    def read_as(text: str) -> None:
+        both(lambda library: library.drop("/papers/a.pdf"))
+        both(lambda library: add(library, "a.pdf", paper("a", text)))
+
+    both(lambda library: library.drop("/papers/a.pdf"))
+    assert [place[0] for place in _places(both)] == ["removed", "removed"]
+    read_as(TEXT)
+    assert [place[0] for place in _places(both)] == ["here", "here"]
+    read_as("The se-\ncond page came first. And the third one: gone?" + TEXT[-30:])
+    assert _places(both) == [
+        ("moved", "a", 0, "The se-\ncond page"),
+        ("moved", "a", 59, "And the third one"),
+    ]  # of two, the one with the same words around it
+    read_as("And the third one")
+    assert _places(both) == [("lost", "a", 0, "The se-\ncond page"), ("moved", "a", 0, "And the third one")]
+    read_as(TEXT)
+    assert _places(both) == [("moved", "a", 17, "The second page"), ("moved", "a", 45, "And the third one")]
+    both.require_equal()
+
+
+def test_what_was_found_is_stored(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    note = _note(both, written, "a", "The second page")
+    both(lambda library: library.drop("/papers/a.pdf"))
+    both(lambda library: add(library, "a.pdf", paper("a", "No. " + TEXT)))
+    _places(both)
+    (stored,) = both(lambda library: notes.require(library.database, note.id)).quotes
+    assert (stored.state, stored.start, stored.text_crc) == ("moved", 21, text_crc("No. " + TEXT))
+    assert (stored.before, stored.after) == (("No. " + TEXT)[:21], TEXT[32:])
+
+
+def test_a_new_version_of_a_file_has_the_notes_of_the_old_one(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: library.link([file("copy.pdf", "a")]))
+    _note(both, written, "a", "The second page")
+    both(lambda library: add(library, "a.pdf", paper("b", "New. " + TEXT)))
+    assert _places(both) == [("here", "a", 17, "The second page")]  # its paper is still there
+    both(lambda library: add(library, "copy.pdf", paper("c", "Newer. " + TEXT)))
+    assert _places(both) == [("moved", "c", 24, "The second page")]
+    other = Metadata(title=Field("Quite another thing", "page", True))
+    both(lambda library: add(library, "copy.pdf", paper("d", "On birds of the sea and the shore.", other)))
+    assert _places(both) == [("removed", "c", 24, "The second page")]
+    both(lambda library: add(library, "c.pdf", paper("c", "Newer. " + TEXT)))
+    assert _places(both) == [("moved", "c", 24, "The second page")]
+    both.require_equal()
+
+
+def test_a_library_of_an_older_version_gets_the_tables_that_it_lacks(both: Both, engines: tuple[Engine, ...]) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: QueryLog(library.database).add(ENTRY))
+    both.require_equal()
+    tables = re.findall(r"CREATE TABLE (\w+)", added_since(1))
+    for engine, library in zip(engines, both.libraries, strict=True):
+        for table in reversed(tables):
+            library.database.execute(f"DROP TABLE {table}")
+        library.database.execute("UPDATE kept SET value = '1' WHERE key = 'version'")
+        if engine.name == "sqlite":
+            library.database.execute("PRAGMA user.user_version = 1")
+        library.close()
+        at_once(3, lambda _, engine=engine: engine.library().close())  # type: ignore[misc]
+    both.libraries = [engine.library() for engine in engines]
+    both.require_equal()
+    assert both(lambda library: QueryLog(library.database).counts().questions) == 1
+    sql = "SELECT value FROM kept WHERE key = 'version'"
+    assert both(lambda library: library.database.query(sql)) == [(str(USER_VERSION),)]
+
+
+def test_a_note_outlives_the_conversation_of_its_statement(both: Both, engines: tuple[Engine, ...]) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    for engine, library in zip(engines, both.libraries, strict=True):
+        with closing(Conversations(partial(engine.connect, False))) as conversations:
+            conversation = conversations.begin()
+            conversations.add(conversation, {"answer": "x"}, ANSWER, None)
+            (of,) = library.papers()
+            quotes = [quote_of(library, of, "third")]
+            note = notes.add(library.database, quotes, statement="So.", conversation=conversation, turn=1)
+            assert (note.conversation, note.turn) == (conversation, 1)
+            gone = notes.add(library.database, quotes, statement="So.", conversation="not stored", turn=1)
+            assert (gone.conversation, gone.turn) == (None, None)
+            conversations.remove(conversation)
+        assert notes.require(library.database, note.id) == replace(note, conversation=None, turn=None)
+        assert library.check() == []
+
+
+def test_several_write_notes_at_once(both: Both, engines: tuple[Engine, ...]) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    for engine, library in zip(engines, both.libraries, strict=True):
+        (of,) = library.papers()
+        quote = quote_of(library, of, "third")
+        first = notes.add(library.database, [quote])
+
+        def write(number: int, engine: Engine = engine, quote: NoteQuote = quote, first: Note = first) -> None:
+            with closing(engine.library()) as other:
+                for each in range(5):
+                    notes.add(other.database, [quote], text=f"{number} {each}")
+                    notes.change(
+                        other.database, first.id, text="T" if number else None, colour=None if number else "pink"
+                    )
+
+        at_once(2, write)
+        texts = sorted(note.text for note in notes.read(library.database))
+        assert texts == sorted(["T", *(f"{number} {each}" for number in range(2) for each in range(5))])
+        assert notes.require(library.database, first.id).colour == "pink"
+        assert library.check() == []
+
+
+def test_notes_are_found_by_words_and_sorted(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b", simple_metadata("Åland otters"))))
+    both(lambda library: add(library, "a.pdf", paper("a", TEXT, simple_metadata("Bees"))))
+    _note(both, written, "a", "third one", text="Café?")
+    _note(both, written, "b", "second", statement="Statement")
+    _note(both, written, "a", "first")
+    written.next()
+    both(lambda library: notes.change(library.database, f"{1:016x}", colour="blue"))
+
+    def numbers(order: Order = "place", **wanted: Any) -> list[int]:
+        return both(lambda library: [int(one.note.id, 16) for one in listed(library, NoteFilter(**wanted), order)])
+
+    assert numbers("place") == [2, 3, 1]
+    assert numbers("created") == [3, 2, 1]
+    assert numbers("updated") == [1, 3, 2]
+    assert numbers("paper") == [2, 1, 3]
+    assert numbers(query="cafe THIRD") == [1]
+    assert numbers(query="state") == [2]
+    assert numbers(query="bees") == [3, 1]
+    assert numbers(query="bees second") == []
+    assert numbers(ids=(f"{3:016x}", f"{1:016x}")) == [3, 1]
+    with pytest.raises(NotKnown):
+        numbers(ids=("0" * 16,))
+
+
 # Snapshots and transactions
 
 
@@ -426,6 +673,54 @@ def test_what_people_say_stays_and_comes_back_and_is_inherited(both: Both) -> No
     assert both(lambda library: library.papers()[0].year) == 2024
     assert both(lambda library: [one.title for one in library.papers()]) == ["Pears", "Äpfel"]
     both.require_equal()
+
+
+def test_the_metadata_of_several_papers_changes_together(both: Both) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: add(library, "b.pdf", paper("b", TEXT + "b")))
+    said = Metadata(title=_said("Äpfel"))
+    papers = ["a" * 64, "b" * 64]
+    both(lambda library: library.set_metadata("b" * 64, "person", said))
+    assert both(lambda library: library.change_metadata_of(papers, "person", lambda _: said)) == (1, True)
+    assert both(lambda library: [one.title for one in library.papers()]) == ["Äpfel", "Äpfel"]
+    assert both(lambda library: library.change_metadata_of(papers, "person", lambda _: said)) == (0, False)
+
+    for library in both.libraries:
+        changes = iter([NO_METADATA])
+
+        def fail_at_second(layers: Mapping[Source, Metadata]) -> Metadata:
+            return next(changes)  # noqa: B023 -- called in this turn of the loop
+
+        with pytest.raises(StopIteration):
+            library.change_metadata_of(papers, "person", fail_at_second)
+    assert both(lambda library: [one.title for one in library.papers()]) == ["Äpfel", "Äpfel"]
+    both.require_equal()
+
+
+def test_where_a_paper_was_read_stays_and_is_inherited(both: Both) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    both(lambda library: readings.record_reading(library.database, "a" * 64, 2))
+    both(lambda library: readings.record_reading(library.database, "a" * 64, 3))
+    both(lambda library: readings.record_reading(library.database, "z" * 64, 1))
+    both(lambda library: add(library, "a.pdf", paper("c", TEXT + "new")))  # a version of the same paper
+    pages = both(lambda library: {id: read.page for id, read in readings.readings(library.database).items()})
+    assert pages == {"a" * 64: 3, "c" * 64: 3, "z" * 64: 1}
+    assert both(lambda library: set(readings.readings(library.database, ["c" * 64, "b" * 64]))) == {"c" * 64}
+    assert both(lambda library: library.check()) == []
+
+
+def test_a_removal_is_offered_until_the_paper_is_back(both: Both) -> None:
+    files = [MovedFile("a.pdf", "/papers/a.pdf", "/papers/.removed/a.pdf")]
+    both(lambda library: readings.record_removal(library.database, "a" * 64, "Äpfel\0", files))
+    (removal,) = readings.removals(both.libraries[0].database)
+    assert (removal.paper, removal.title, removal.files) == ("a" * 64, "Äpfel\ufffd", tuple(files))
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    assert both(lambda library: readings.removals(library.database)) == []
+    both(lambda library: library.drop("/papers/a.pdf"))
+    assert both(lambda library: len(readings.removals(library.database))) == 1
+    both(lambda library: readings.forget_removal(library.database, "a" * 64))
+    assert both(lambda library: readings.removals(library.database)) == []
+    assert both(lambda library: library.check()) == []
 
 
 def _said(value: Any) -> Field[Any]:
@@ -634,6 +929,15 @@ def test_conversations(both: Both) -> None:
         with pytest.raises(FolioError, match="deleted or continued elsewhere"):
             with_them(partial(Conversations.add, conversation="first", reply=wrong, answer=ANSWER, entry=None))
     assert with_them(lambda kept: kept.summaries())[0].id == "first"
+    both.require_equal()
+    with_them(lambda kept: kept.pin("second", pinned=True))
+    with_them(lambda kept: kept.rename("second", "Größe\0 🦀"))
+    assert [(one.id, one.title, one.pinned) for one in with_them(lambda kept: kept.summaries())] == [
+        ("second", "Größe\ufffd 🦀", True),
+        ("first", "first 🦀\ufffd ?", False),
+    ]
+    assert [one.id for one in with_them(lambda kept: kept.search("GROSSE"))] == ["second"]
+    assert with_them(lambda kept: kept.search("100%_'")) == ()
     both.require_equal()
     with_them(lambda kept: kept.remove("second"))
     assert [row for row, _ in both(lambda library: QueryLog(library.database).entries())] == [2, 1]

@@ -25,6 +25,8 @@ from folio.papers.model import SourceFile
 from folio.shared import published
 from folio.shared.postgres import PostgresDatabase
 from folio.shared.store import PostgresStore
+from folio.store import notes
+from folio.store.note_places import listed, quote_at
 from folio.store.query_log import QueryLog
 from folio.system import workers
 from tests.helpers.factories import write_pdf
@@ -268,6 +270,20 @@ def test_readers_see_the_old_library_or_the_new_one(
     assert reader.seen == {("0",), ("1",)}
     require_whole(ingested)
     require_one_schema(url)
+
+
+def test_notes_are_on_the_papers_of_a_rebuild(papers: Path, ingested: HashingApp) -> None:
+    with closing(store_of(ingested).open()) as library:
+        texts = {paper: library.text(paper.id, 0, paper.length) for paper in library.papers()[:3]}
+        for paper, text in texts.items():
+            notes.add(library.database, [quote_at(library, paper, 0, 20), quote_at(library, paper, 0, len(text))])
+            write_pdf(papers / "papers" / paper.file, [f"{text[:-30]} at last."], paper.title)
+    ingested.run(rebuild=True)
+    with closing(store_of(ingested).open()) as library:
+        places = {note.note.quotes[0].file: tuple(each.place for each in note.quotes) for note in listed(library)}
+        assert places.pop("p00.pdf") == ("here", "here")  # only a copy of it was replaced
+        assert set(places.values()) == {("moved", "lost")}
+        assert len(places) == 2
 
 
 def require_one_schema(url: str) -> None:

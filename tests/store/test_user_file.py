@@ -22,11 +22,13 @@ from filelock import FileLock
 from folio.errors import DiskFull, StoreDamaged, StoreError
 from folio.ingest import rebuild
 from folio.papers.metadata import simple_metadata
-from folio.store import user_file
+from folio.store import check, user_file
+from folio.store.check import repair
 from folio.store.conversations import Conversations
-from folio.store.database import LIBRARY_VERSION
+from folio.store.database import LIBRARY_VERSION, TABLES, USER, USER_VERSION, added_since
 from folio.store.library import Library
 from folio.store.query_log import QueryLog
+from folio.store.readings import readings, record_reading
 from folio.store.user_file import copies, copy_daily, copy_now, restored, set_aside
 from folio.system.files import make_private
 from tests.helpers.answers import ANSWER
@@ -202,7 +204,7 @@ KILLED = """
 import os, signal, sys
 from datetime import date
 from pathlib import Path
-from folio.store import user_file
+from folio.store import check, user_file
 kill = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
 setattr(user_file, sys.argv[2], kill)
 user_file.copy_now(Path(sys.argv[1]), date(2026, 4, 3))
@@ -391,7 +393,7 @@ def test_an_open_library_notices_that_its_user_file_was_replaced(path: Path, use
 RESTORING = """
 import os, signal, sys
 from pathlib import Path
-from folio.store import user_file
+from folio.store import check, user_file
 real, calls = user_file.replace, []
 def replace(*args):
     calls.append(args)
@@ -553,13 +555,85 @@ def test_a_changed_row_is_an_error_but_needs_no_rebuild(path: Path, user: Path) 
 
 
 def test_a_file_of_a_newer_version_is_left_alone(path: Path, user: Path) -> None:
-    tamper(user, "UPDATE kept SET value = '2' WHERE key = 'version'", "PRAGMA user_version = 2")
+    tamper(user, "UPDATE kept SET value = '99' WHERE key = 'version'", "PRAGMA user_version = 99")
     content = user.read_bytes()
     for open_it in (lambda: Library(path).close(), lambda: Conversations(path).summaries()):
         with pytest.raises(StoreError, match=r"user\.sqlite was written by a newer version of Folio") as caught:
             open_it()
         assert not isinstance(caught.value, StoreDamaged)
     assert user.read_bytes() == content
+
+
+def to_first_version(user: Path) -> None:
+    """Make the file one of the first version: without the tables that later versions added."""
+    added = re.findall(r"CREATE TABLE (\w+)", added_since(1))
+    drops = [f"DROP TABLE {table}" for table in reversed(added)]
+    tamper(user, *drops, "UPDATE kept SET value = '1' WHERE key = 'version'", "PRAGMA user_version = 1")
+
+
+def test_the_tables_of_a_new_file_are_those_of_an_updated_one() -> None:
+    assert TABLES["user"] == USER + added_since(1)
+    assert added_since(USER_VERSION) == ""
+
+
+def test_a_file_of_an_older_version_gets_the_tables_that_it_lacks(path: Path, user: Path) -> None:
+    to_first_version(user)
+    at_once(4, lambda _: Library(path).close())
+    with closing(Library(path)) as library:
+        assert library.check() == []
+        assert len(QueryLog(library.database).entries()) == 80
+        assert library.database.query("SELECT count(*) FROM notes") == [(0,)]
+        assert library.database.query("PRAGMA user.user_version") == [(USER_VERSION,)]
+    assert user_file.is_sound(user)
+
+
+def test_an_older_file_that_cannot_be_written_is_read(path: Path, user: Path) -> None:
+    to_first_version(user)
+    content = user.read_bytes()
+    with read_only_tree(path.parent), closing(Library(path)) as library:
+        assert library.is_read_only
+        assert library.database.query("SELECT count(*) FROM notes") == [(0,)]
+        assert len(QueryLog(library.database).entries()) == 80
+    assert user.read_bytes() == content
+
+
+def test_a_copy_of_an_older_version_is_restored_and_updated(path: Path, user: Path) -> None:
+    for copy in copies(user):
+        to_first_version(copy)
+    zero_pages(user, "queries")
+    user_file.suspect(user)
+    with closing(Library(path)) as library:
+        assert len(QueryLog(library.database).entries()) == 60
+        assert library.check() == []
+
+
+def test_a_row_is_taken_from_a_copy_of_an_older_version(path: Path, user: Path) -> None:
+    for copy in copies(user):
+        to_first_version(copy)
+    tamper(
+        user,
+        "UPDATE queries SET answer = 'It is not.' WHERE id = 7",
+        "INSERT INTO notes VALUES ('n', '', 'Hm.', '', NULL, NULL, '2026-01-02', '2026-01-02', 1)",
+    )
+    lines: list[str] = []
+    check.repair(path, lines.append)
+    assert lines[0].endswith("that could not be read: 2. Taken from a copy of an earlier day: 1; lost: 1.")
+    with closing(Library(path)) as library:
+        assert library.check() == []
+
+
+def test_a_changed_reading_is_restored_from_a_copy(path: Path, user: Path) -> None:
+    with closing(Library(path)) as library:
+        record_reading(library.database, "a" * 64, 3)
+    user_file.copy_now(user)
+    tamper(user, "UPDATE readings SET page = 0")
+    with closing(Library(path)) as library:
+        assert len(library.check()) == 1
+    notices: list[str] = []
+    repair(path, notices.append)
+    assert "Taken from a copy of an earlier day: 1; lost: 0." in notices[0]
+    with closing(Library(path)) as library:
+        assert readings(library.database)["a" * 64].page == 3
 
 
 def test_the_file_and_its_copies_are_private(path: Path, user: Path) -> None:

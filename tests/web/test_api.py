@@ -426,6 +426,7 @@ def test_papers_are_listed_with_their_details(shared: TestClient) -> None:
     assert otters.items() >= {"title": "On Sea Otters", "authors": [], "year": None, "pages": 2, "problems": []}.items()
     details = shared.get(f"/papers/{otters['id']}").json()
     assert otters.pop("match") is None  # without a query
+    assert (otters.pop("read"), otters.pop("read_page")) == ("", 0)  # it was never open in the reader
     assert details.items() >= otters.items()
     assert details["labels"] == ["", ""]
     assert "On Sea Otters" in details["reference"]

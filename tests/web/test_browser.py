@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, Locator, expect
 
 from folio.app import App
 from folio.papers.metadata import Field, Metadata
-from folio.pdf.render import Rect, quote_boxes
+from folio.pdf.letters import Rect
+from folio.pdf.render import quote_boxes
 from tests.helpers.browser import PHONE, WIDE, Tab, Yellow, drop, yellow
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
@@ -345,7 +346,7 @@ def test_the_options_restrict_what_is_searched(opened: Open, sectioned: Live) ->
     section = tab.page.get_by_label("Section", exact=True)
     section.fill("references")
     # What is typed stays while the options are shown anew
-    tab.page.evaluate("import('/assets/shared.js').then((shared) => shared.loadHealth())")
+    tab.page.evaluate("import('/assets/base/state.js').then((state) => state.loadHealth())")
     section.press("Enter")
     expect(tab.find("#chosen .tag-name")).to_have_text(["Section: references"])
     box = tab.find("#options-panel").bounding_box()

@@ -53,7 +53,7 @@ def operations(description: Any) -> list[Any]:
 
 
 def test_every_route_is_described(description: Any) -> None:
-    assert len(operations(description)) == len({(one.method, one.path) for one in operations(description)}) == 34
+    assert len(operations(description)) == len({(one.method, one.path) for one in operations(description)}) == 55
 
 
 def ends_before_it_begins(case: Any) -> bool:
@@ -65,6 +65,8 @@ def ends_before_it_begins(case: Any) -> bool:
 @pytest.mark.slow
 def test_responses_to_generated_requests_match_the_document(description: Any) -> None:
     for operation in operations(description):
+        if operation.path == "/events":  # its response does not end: tests/web/test_events.py
+            continue
 
         @some
         @given(case=operation.as_strategy())

@@ -10,17 +10,17 @@ import pytest
 
 from folio.errors import PaperError, PaperLimit
 from folio.pdf.render import page_png
-from folio.web.papers import PageImages, PageView
+from folio.web.pages import PageOfText, PageReader, PageView
 from tests.helpers.factories import OTTERS, write_pdf
 
 FUR = "No other mammal has a denser fur."
 
 
 @pytest.fixture
-def renderer(request: pytest.FixtureRequest) -> Iterator[PageImages]:
-    """Two pictures are cached."""
+def renderer(request: pytest.FixtureRequest) -> Iterator[PageReader]:
+    """Some small pictures are cached."""
     memory_mb = getattr(request, "param", 1024)
-    with closing(PageImages(timeout_s=60, memory_mb=memory_mb, cached_pictures=2)) as made:
+    with closing(PageReader(timeout_s=60, memory_mb=memory_mb, cached_pictures=9000)) as made:
         yield made
 
 
@@ -29,13 +29,13 @@ def path(tmp_path: Path) -> Path:
     return write_pdf(tmp_path / "otters.pdf", OTTERS)
 
 
-def test_a_page_looks_the_same_as_from_page_png(renderer: PageImages, path: Path) -> None:
+def test_a_page_looks_the_same_as_from_page_png(renderer: PageReader, path: Path) -> None:
     view = PageView(path, 1, (FUR, "Nobody wrote this sentence here."), 72)
     assert renderer.picture(view) == page_png(path, 1, view.quotes, dpi=72)
     assert renderer.picture(view).highlighted == (True, False)
 
 
-def test_pictures_are_cached_and_failures_are_not(renderer: PageImages, path: Path) -> None:
+def test_pictures_are_cached_and_failures_are_not(renderer: PageReader, path: Path) -> None:
     first, second, third = (PageView(path, 1, (), dpi) for dpi in (36, 37, 38))
     shown = [renderer.picture(view) for view in (first, second, first, third)]
     path.unlink()
@@ -47,6 +47,14 @@ def test_pictures_are_cached_and_failures_are_not(renderer: PageImages, path: Pa
 
 
 @pytest.mark.parametrize("renderer", [1], indirect=True)
-def test_a_page_over_the_memory_limit_fails(renderer: PageImages, path: Path) -> None:
+def test_a_page_over_the_memory_limit_fails(renderer: PageReader, path: Path) -> None:
     with pytest.raises((PaperLimit, PaperError)):
         renderer.picture(PageView(path, 1, (), 150))
+
+
+@pytest.mark.parametrize("renderer", [1], indirect=True)
+def test_the_text_and_the_sizes_of_a_page_are_read_within_the_same_limits(renderer: PageReader, path: Path) -> None:
+    with pytest.raises((PaperLimit, PaperError)):
+        renderer.text_layer(PageOfText(path, 1, OTTERS[0], 0))
+    with pytest.raises((PaperLimit, PaperError)):
+        renderer.sizes(path)

@@ -1,42 +1,40 @@
 // The page as a whole: views, keys, theme, and the models in use.
 
-import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./chat.js";
-import { setUpCitations } from "./citations.js";
-import { byId, el, formatCommands, formatCount, isolate, remember } from "./dom.js";
-import { setUpFind } from "./find.js";
-import { refreshLibrary, setUpLibrary } from "./library.js";
-import { askOnly, setUpOptions } from "./options.js";
-import { enterPanel, leavePanel } from "./panels.js";
-import { setUpSearch } from "./search.js";
-import { loadHealth, onChange, shared } from "./shared.js";
-import { loadConversations, markCurrent, setUpSide } from "./side.js";
-import { setUpUploads } from "./uploads.js";
-import { closeViewer, isViewerOpen, setUpViewer } from "./viewer.js";
-import { setUpWorks } from "./works.js";
+import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./ask/chat.js";
+import { setUpCitations } from "./library/citations.js";
+import { byId, el, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
+import { setUpFind } from "./find/find.js";
+import { refreshLibrary, setUpLibrary } from "./library/library.js";
+import { askOnly, setUpOptions } from "./ask/options.js";
+import { enterPanel, leavePanel } from "./base/panels.js";
+import { goTo, place } from "./base/router.js";
+import { setUpSearch } from "./search/search.js";
+import { health, loadHealth } from "./base/state.js";
+import { loadConversations, markCurrent, setUpSide } from "./ask/conversations.js";
+import { setUpUploads } from "./library/uploads.js";
+import { closeViewer, isViewerOpen, setUpViewer } from "./reader/viewer.js";
+import { setUpWorks } from "./find/works.js";
 
 const VIEWS = ["ask", "search", "library", "find"]; // by the digit that opens it with Alt
 const FIRST = { ask: "question", search: "query", library: "filter", find: "find-query" }; // what "/" focuses
 const NAMES = { search: "Search", library: "Library", find: "Find papers" };
 
-const getView = () => {
-  const name = location.hash.slice(1).split("/")[0];
-  return VIEWS.includes(name) ? name : "ask";
-};
+const getView = () => (VIEWS.includes(place.get().view) ? place.get().view : "ask");
 
 function route() {
   const view = getView();
   for (const name of VIEWS) byId(`view-${name}`).hidden = name !== view;
   for (const link of document.querySelectorAll(".views a")) {
-    if (link.id === "to-ask" ? view === "ask" : link.hash === `#${view}`) link.setAttribute("aria-current", "page");
+    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (view === "ask") showConversation(/^#c\/([\w-]+)$/.exec(location.hash)?.[1] ?? null).then(markCurrent);
+  if (view === "ask") showConversation(place.get().id || null).then(markCurrent);
   else document.title = `${NAMES[view]} · Folio`;
   markCurrent();
 }
 
-function goTo(view) {
-  location.hash = view === "ask" ? byId("to-ask").hash : `#${view}`;
+function show(view) {
+  goTo({ view, id: view === "ask" ? (getCurrentId() ?? "") : "", query: {} });
 }
 
 function handleKey(event) {
@@ -46,7 +44,7 @@ function handleKey(event) {
   } else if (event.altKey && /^Digit[1234]$/.test(event.code)) {
     event.preventDefault();
     const view = VIEWS[event.code.at(-1) - 1];
-    goTo(view);
+    show(view);
     byId("main").focus();
   } else if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey) {
     const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
@@ -71,13 +69,23 @@ function setUpTheme() {
   update();
 }
 
-function renderModels() {
-  document.body.classList.toggle("unlogged", !shared.health.logged);
-  const { models, better, store, fingerprint } = shared.health;
-  const roles = [["search: ", models.embedder], ["ranking: ", models.reranker], ["answers: ", models.llm]];
+/** @param {Api.Health | null} now */
+function renderModels(now) {
+  if (!now) return;
+  document.body.classList.toggle("unlogged", !now.logged);
+  const { models, better, store, fingerprint } = now;
+  const roles = [
+    ["search: ", models.embedder],
+    ["ranking: ", models.reranker],
+    ["answers: ", models.llm],
+  ];
   byId("foot-line").replaceChildren(
     store ? formatCount(store.papers, "paper") : "No papers yet",
-    el("span", {}, roles.filter(([, model]) => model).flatMap(([role, model]) => [` · ${role}`, isolate(model)])),
+    el(
+      "span",
+      {},
+      roles.filter(([, model]) => model).flatMap(([role, model]) => [` · ${role}`, isolate(model)]),
+    ),
   );
   byId("models-button").textContent = better.length ? "Improve answers" : "Models";
   const rows = [
@@ -99,8 +107,12 @@ function renderModels() {
       rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, isolate(what))]),
     ),
     ...(better.length ? [el("h3", {}, "Improve answers")] : []),
-    el("ul", {}, better.map((step) => el("li", {}, formatCommands(step[0].toUpperCase() + step.slice(1))))),
-    ...describeChosen(shared.health),
+    el(
+      "ul",
+      {},
+      better.map((step) => el("li", {}, formatCommands(step[0].toUpperCase() + step.slice(1)))),
+    ),
+    ...describeChosen(now),
     el("p", {}, formatCommands("`folio doctor` or `python query.py --doctor` shows what is ready.")),
   );
 }
@@ -155,11 +167,11 @@ setUpSide((id) => {
   if (id === getCurrentId()) newConversation();
 });
 setUpLibrary({ ask });
-setUpUploads({ show: () => goTo("library"), ask, added: refreshLibrary });
-onChange("health", renderModels);
+setUpUploads({ show: () => show("library"), ask, added: refreshLibrary });
+health.onChange(renderModels);
 byId("skip").onclick = () => byId("main").focus();
 document.addEventListener("keydown", handleKey);
-addEventListener("hashchange", () => {
+place.onChange(() => {
   route();
   const isTyped = ["search", "find"].includes(getView());
   if (isTyped && matchMedia("(hover: hover)").matches) byId(FIRST[getView()]).focus();

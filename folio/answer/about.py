@@ -1,0 +1,157 @@
+"""What a paper is about in a few of its own sentences: its claim, method, result and limits.
+
+A sentence is chosen by its section, by words with which authors announce a claim or a limit (argumentative zoning:
+Teufel and Moens 2002, https://aclanthology.org/J02-4002), and by the similarity of its meaning to the title and the
+abstract. A kind without such a sentence has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from folio.answer.excerpts import blocks
+from folio.answer_types import Evidence, Quote
+from folio.papers.model import Chunk, Hit, Paper
+from folio.papers.sections import Kind
+from folio.protocols import Embedder
+
+AboutKind = Literal["claim", "method", "result", "limits"]
+_OWN_WORK = r"(?:paper|article|work|study|report|thesis|survey|course|module|tutorial|lesson|project|replication)"
+_OURS = rf"(?:we|our|this {_OWN_WORK}|the (?:present )?{_OWN_WORK})"
+_CAN = r"(?:\w+ly )?(?:(?:can|will|also|then|further|thus|have|has|was|were|are|first) )*(?:\w+ly )?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    section: Kind
+    quote: Quote
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """How the sentences of a kind are recognised."""
+
+    sections: tuple[Kind, ...]  # with such sentences, the best first
+    says: re.Pattern[str]  # the words of such a sentence
+    any_of_abstract: bool = False  # whether a sentence of the abstract needs no such words
+
+    def weight(self, sentence: _Sentence) -> float:
+        """What the sentence's section and words add to its similarity."""
+        is_whole = bool(_WHOLE_PAPER.search(sentence.quote.quote))
+        return _WHOLE_WEIGHT * is_whole - _SECTION_WEIGHT * self.sections.index(sentence.section)
+
+    def candidates(self, sentences: Sequence[_Sentence]) -> list[_Sentence]:
+        """The sentences that may be of the kind, those in the best sections first."""
+        return [
+            each
+            for section in self.sections
+            for each in sentences
+            if each.section == section
+            and (self.says.search(each.quote.quote) or (self.any_of_abstract and section == "abstract"))
+            and (section != "other" or _WHOLE_PAPER.search(each.quote.quote))
+        ]
+
+
+_MOVES: dict[AboutKind, _Move] = {
+    "claim": _Move(
+        ("abstract", "introduction", "conclusion", "other"),
+        re.compile(
+            rf"\b{_OURS}\b[^.;]{{0,40}}?\b{_CAN}"
+            r"(?:show|prov|demonstrat|argu|establish|conclud|propos|present|introduc|describ|develop|report|reproduc"
+            r"|replicat|consider|stud|investigat|giv|aim|offer|provid)\w*\b",
+            re.I,
+        ),
+        any_of_abstract=True,
+    ),
+    "method": _Move(
+        ("methods", "abstract"),
+        re.compile(
+            rf"\bwe\b[^.;]{{0,25}}?\b{_CAN}"
+            r"(?:us|appl|implement|train|measur|compar|evaluat|simulat|fit|collect|estimat|analy[sz]|sampl|comput|model"
+            r"|extend|combin|design|build|built|adapt|follow|re-?implement)(?:e|ed|es|ing|y|ied|ies|s)?\b"
+            r"|\b(?:our|the proposed|this) (?:method|approach|algorithm|model|protocol|system|technique|design)\b"
+            r"[^.;]{0,40}\b(?:us|appl|combin|work|maintain|consist|rel|build)\w+\b|\bis (?:based|built) on\b",
+            re.I,
+        ),
+    ),
+    "result": _Move(
+        ("results", "abstract", "conclusion", "discussion"),
+        re.compile(
+            r"\b(?:results?|experiments?|findings?|evaluation|measurements?|simulations?|analysis)\b[^.;]{0,50}?"
+            r"\b(?:show|suggest|indicat|demonstrat|confirm|reveal|support|agree|are (?:consistent|similar))\w*\b"
+            r"|\bwe\b[^.;]{0,25}?\b(?:f(?:i|ou)nd|observed?|obtained|achieved|confirm(?:ed)?|were able to"
+            r"|have (?:\w+ )?(?:shown|proved|demonstrated))\b"
+            r"|\b(?:outperform|improv|reduc|increas|decreas|exceed|achiev)\w*\b[^.;]{0,60}\d",
+            re.I,
+        ),
+    ),
+    "limits": _Move(
+        ("limitations", "discussion", "conclusion"),
+        re.compile(
+            r"^(?=.*\b(?:we|our|this|here|future)\b).*(?:\blimit(?:ations?|ed (?:to|by|in))\b"
+            r"|\b(?:short|draw)(?:coming|back)s?\b|\bfuture (?:work|research)\b"
+            r"|\bremains? (?:an )?(?:open|unclear|to be)\b"
+            rf"|\b(?:{_OURS}|our \w+|this \w+)\b[^.;]{{0,30}}\b(?:do|does|did|could|can|were|are)(?: ?not|n['’]t)\b)",
+            re.I | re.S,
+        ),
+    ),
+}
+# A sentence about a figure or another place of the paper says little by itself
+_ELSEWHERE = re.compile(
+    r"\b(?:fig(?:ure|s|ures|\.)?|tables?|sections?|appendix|chapters?|eqs?\.?|listings?) ?\(?\d", re.I
+)
+_SHORTEST, _LONGEST = 8, 60  # words of a sentence
+_MOST_READ = 40  # sentences of a kind whose meaning is compared
+_SECTION_WEIGHT = 0.12  # of a section before the next one
+_WHOLE_WEIGHT = 0.15  # of words about the paper as a whole
+_LEAST = 0.35  # similarity to the title and the abstract
+_TELLING = 0.7  # similarity at which a sentence of the abstract says what the paper is about, whatever its words
+_ABSTRACT = 1500  # characters of the title and the abstract that are compared
+# Words of remarks on the way: "We hope that", "We begin by", "We will then show"
+_BY_THE_WAY = re.compile(
+    r"\b(?:hope|begin|start|remark|note|recall|decided|will (?:then|now|next|also)|in general)\b", re.I
+)
+_WHOLE_PAPER = re.compile(rf"\b(?:this|the present) {_OWN_WORK}\b|^Here\b", re.I)
+_OTHERS_WORK = re.compile(r"\[\d[\d,;\s–-]*\]|\([^()]*\b(?:19|20)\d\d[a-z]?\)|\bet al\b")
+
+
+def about_quotes(paper: Paper, text: str, embedder: Embedder) -> list[tuple[AboutKind, Quote]]:
+    """The sentences of a paper that say what it is about, at most one of each kind. text: the paper's.
+
+    Raises ModelError.
+    """
+    whole = Evidence(1, paper, 0, len(text), text, (Hit(Chunk(0, paper.id, 0, len(text)), paper, text, 0.0),))
+    sentences = list(_sentences(whole))
+    about = embedder.embed_query(f"{paper.title}. {paper.metadata.abstract.value}"[:_ABSTRACT])
+    chosen: dict[AboutKind, Quote] = {}
+    for kind, move in _MOVES.items():
+        candidates = [each for each in move.candidates(sentences) if each.quote not in chosen.values()][:_MOST_READ]
+        if not candidates:
+            continue
+        cosines = embedder.embed_passages([each.quote.quote for each in candidates]) @ about
+        scored = [
+            (bool(says), float(cosine) + move.weight(each), each.quote)
+            for each, cosine in zip(candidates, cosines, strict=True)
+            if cosine >= (_LEAST if (says := move.says.search(each.quote.quote)) else _TELLING)
+        ]
+        if scored:
+            chosen[kind] = max(scored, key=lambda each: each[:2])[2]
+    return list(chosen.items())
+
+
+def _sentences(whole: Evidence) -> Iterator[_Sentence]:
+    """The sentences that can be read by themselves, each on one page."""
+    paper, text = whole.paper, whole.text
+    for block in blocks(whole):
+        if block.kind != "prose":
+            continue
+        for part, words in zip(block.parts, block.words, strict=True):
+            sentence = text[part.start : part.end]
+            first, last = paper.pages.pages_of(part.start, part.end)
+            stands_alone = part.can_answer and not part.leans and sentence[0].isupper() and sentence[-1] == "."
+            is_bad = first != last or any(words.search(sentence) for words in (_ELSEWHERE, _OTHERS_WORK, _BY_THE_WAY))
+            if stands_alone and not is_bad and _SHORTEST <= words <= _LONGEST:
+                yield _Sentence(block.section, Quote(paper, part.start, part.end, sentence))

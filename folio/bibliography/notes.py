@@ -1,0 +1,180 @@
+"""Exports notes as Markdown, as a Word document, and the papers that they cite as BibTeX.
+
+Text of papers and of people is only text: it is escaped in Markdown, and has no control characters in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from folio.bibliography.export import library_bibtex, page_and_label, unique_keys
+from folio.bibliography.markdown import LINE_BREAK, escaped
+from folio.papers.model import Paper
+from folio.shown_text import name_line, plain_line
+from folio.store.note_places import Place, PlacedNote, PlacedQuote
+from folio.store.notes import Colour, NoteQuote
+from folio.zotero.link import open_page
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from docx.text.paragraph import Paragraph
+
+TITLE = "Notes"
+_IN_FOLIO, _IN_ZOTERO = "Open in Folio", "Open in Zotero"
+# Where a quote is -> what must be said about it
+REMARKS: Mapping[Place, str] = {
+    "lost": "These words are no longer in the paper.",
+    "removed": "The paper was removed from the library.",
+}
+# Colour -> the name of Word's highlight that is closest to it (docx.enum.text.WD_COLOR_INDEX)
+_HIGHLIGHTS: dict[Colour, str] = {"yellow": "YELLOW", "green": "BRIGHT_GREEN", "blue": "TURQUOISE", "pink": "PINK"}
+
+
+def folio_link(quote: NoteQuote) -> str:
+    """The address of a quote: "folio://paper/ID/p/7?from=10&to=20"."""
+    return f"folio://paper/{quote.paper}/p/{quote.page}?from={quote.start}&to={quote.end}"
+
+
+def zotero_link(placed: PlacedQuote) -> str:
+    """The link that opens the page in Zotero; "" if the paper is not there."""
+    return open_page(placed.paper.metadata.zotero.value, placed.quote.page) if placed.paper else ""
+
+
+def markdown(notes: Sequence[PlacedNote]) -> str:
+    """The notes in this order, with a heading for each paper."""
+    parts = [f"# {TITLE}"]
+    for _, group in groupby(notes, _paper_of):
+        of_paper = list(group)
+        parts.append(f"## {escaped(_heading(of_paper[0]))}")
+        parts.append("\n\n---\n\n".join("\n\n".join(_markdown_note(note)) for note in of_paper))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_note(placed: PlacedNote) -> Iterator[str]:
+    if statement := _markdown_lines(placed.note.statement):
+        yield statement
+    for each in placed.quotes:
+        links = "".join(f" [{text}]({address})" for text, address in _links(each))
+        remark = f" *{REMARKS[each.place]}*" if each.place in REMARKS else ""
+        yield f"> “{escaped(each.quote.quote)}”\n>\n> {escaped(_where(each, placed))}.{links}{remark}"
+    if text := _markdown_lines(placed.note.text):
+        yield text
+
+
+def _markdown_lines(text: str) -> str:
+    return "\n\n".join(LINE_BREAK.join(map(escaped, lines)) for lines in _paragraphs(text))
+
+
+def _paragraphs(text: str) -> list[list[str]]:
+    """The lines of each paragraph of a text, on which no character is hidden."""
+    lines = [plain_line(line) for line in text.splitlines()]
+    return [list(group) for has_words, group in groupby(lines, bool) if has_words]
+
+
+def _paper_of(placed: PlacedNote) -> str:
+    return placed.quotes[0].quote.paper if placed.quotes else ""
+
+
+def _heading(placed: PlacedNote) -> str:
+    """The title of the paper of a note, or its file."""
+    return _name(placed.quotes[0].quote) if placed.quotes else "No paper"
+
+
+def _name(quote: NoteQuote) -> str:
+    return name_line(quote.title) if quote.title.strip() else name_line(quote.file)
+
+
+def _where(each: PlacedQuote, placed: PlacedNote) -> str:
+    """The page, after the paper if it is another one than that of the note."""
+    is_same = each.quote.paper == _paper_of(placed)
+    return page_and_label(each.quote.page, each.quote.label) if is_same else where_of(each)
+
+
+def where_of(each: PlacedQuote) -> str:
+    """The paper and the page: "On Sea Otters, p. 7 (printed iv)"."""
+    return f"{_name(each.quote)}, {page_and_label(each.quote.page, each.quote.label)}"
+
+
+def _links(each: PlacedQuote) -> Iterator[tuple[str, str]]:
+    """The text and the address of each link to a quote that has a place."""
+    if each.place in ("here", "moved"):
+        yield _IN_FOLIO, folio_link(each.quote)
+        if link := zotero_link(each):
+            yield _IN_ZOTERO, link
+
+
+def word_document(notes: Sequence[PlacedNote]) -> bytes:
+    """The notes in this order as a file of Microsoft Word (.docx), with a heading for each paper."""
+    import docx
+
+    document = docx.Document()
+    about = document.core_properties
+    about.title, about.author, about.comments = TITLE, "", ""
+    document.add_heading(TITLE, 0)
+    for _, group in groupby(notes, _paper_of):
+        for place, note in enumerate(group):
+            if not place:
+                document.add_heading(_heading(note), 1)
+            _add_note(document, note)
+    file = BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def _add_note(document: Document, placed: PlacedNote) -> None:
+    from docx.enum.text import WD_COLOR_INDEX
+
+    _add_lines(document, placed.note.statement)
+    for each in placed.quotes:
+        paragraph = document.add_paragraph()
+        paragraph._p.style = "Quote"  # add_paragraph(style=...) would look for it among all styles
+        quote = paragraph.add_run(f"“{plain_line(each.quote.quote)}”")
+        if name := _HIGHLIGHTS.get(placed.note.colour):
+            quote.font.highlight_color = WD_COLOR_INDEX[name]
+        source = document.add_paragraph(f"{_where(each, placed)}.")
+        for text, address in _links(each):
+            source.add_run(" ")
+            _add_link(source, text, address)
+        if remark := REMARKS.get(each.place):
+            source.add_run(f" {remark}").italic = True
+    _add_lines(document, placed.note.text)
+
+
+def _add_lines(document: Document, text: str) -> None:
+    for lines in _paragraphs(text):
+        paragraph = document.add_paragraph(lines[0])
+        for line in lines[1:]:
+            paragraph.add_run().add_break()
+            paragraph.add_run(line)
+
+
+def _add_link(paragraph: Paragraph, text: str, address: str) -> None:
+    """Add a link, for which python-docx has no function of its own."""
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+
+    run = paragraph.add_run(text)
+    run.font.underline = True
+    link = OxmlElement("w:hyperlink")
+    relations = paragraph.part.rels  # its own function for a link compares it with all others
+    id = f"link{len(relations)}"
+    relations.add_relationship(RELATIONSHIP_TYPE.HYPERLINK, address, id, is_external=True)
+    link.set(qn("r:id"), id)
+    link.append(run._r)
+    paragraph._p.append(link)
+
+
+def cited_bibtex(notes: Sequence[PlacedNote], papers: Sequence[Paper], published: Mapping[str, str]) -> str:
+    """The papers that the notes cite as BibTeX, with a comment on each that was removed.
+
+    papers: all of the library, among which the keys are unique. published: see library_bibtex.
+    """
+    quotes = [each for note in notes for each in note.quotes]
+    cited = {each.paper.id: each.paper for each in quotes if each.paper}
+    removed = dict.fromkeys(_name(each.quote).replace("@", "(at)") for each in quotes if each.paper is None)
+    comments = "".join(f"% {REMARKS['removed']} {name}\n" for name in removed)
+    return comments + library_bibtex(list(cited.values()), published, unique_keys(papers))

@@ -1,0 +1,189 @@
+"""`folio notes`: lists, adds, deletes and exports notes on places in papers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from folio.cli.command import Parser, positive_int, run_subcommand, write_json
+from folio.console import output, say
+from folio.errors import UsageError
+from folio.shown_text import counted, plain_line
+
+if TYPE_CHECKING:
+    from folio.app import App
+    from folio.papers.model import Paper
+    from folio.store.library import Library
+    from folio.store.note_places import PlacedNote
+
+_COLOURS = ("yellow", "green", "blue", "pink")
+_ORDERS = ("place", "created", "updated", "paper")  # as store.note_places.Order, which --help need not import
+_FORMATS = ("md", "docx", "bib")
+_SHOWN_ID = 8  # characters of an id in the list; any beginning that fits one note names it
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=prog,
+        description="List, add, delete and export notes on places in papers. They stay when papers are read again.",
+        epilog="Without COMMAND, the notes are listed. Name a PAPER by its key, its file, words of its title, the name"
+        " of what it introduces, or the beginning of its id.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, purpose, add_arguments, run in (
+        ("list", "list notes", _add_list, _list),
+        ("add", "add a note on words of a paper", _add_add, _add),
+        ("delete", "delete a note", _add_delete, _delete),
+        ("export", "write notes as Markdown, as a Word document, or the papers that they cite as BibTeX", _add_export,
+         _export),
+    ):  # fmt: skip
+        subparser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        add_arguments(subparser)
+        subparser.set_defaults(run=run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "folio notes") -> int:
+    """Run the command; returns its exit code. prog: the name shown in --help and usage errors."""
+    return run_subcommand(parser(prog), argv, default="list")
+
+
+def _add_filter(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--paper", metavar="PAPER", help="only notes on this paper")
+    parser.add_argument("--colour", choices=_COLOURS, help="only notes of this colour")
+    order = "by the paper and the place in it (default), the newest or last changed first, or by the paper and the time"
+    parser.add_argument("--order", choices=_ORDERS, default="place", help=order)
+
+
+def _chosen(library: Library, arguments: argparse.Namespace, words: Sequence[str] = ()) -> list[PlacedNote]:
+    from folio.store.note_places import NoteFilter, listed
+
+    paper = _the_paper(library, arguments.paper).id if arguments.paper else ""
+    return listed(library, NoteFilter(paper, " ".join(words), arguments.colour), arguments.order)
+
+
+def _the_paper(library: Library, name: str) -> Paper:
+    """The paper with this name. Raises UsageError unless there is exactly one."""
+    from folio.search.names import aliases_in, file_names, the_paper
+
+    with library.reading():
+        return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    words = "only notes with these words in their quotes, their text, or the title of their paper"
+    parser.add_argument("words", nargs="*", metavar="WORDS", help=words)
+    _add_filter(parser)
+    parser.add_argument("--json", action="store_true", help="print only JSON, one object per line")
+
+
+def _list(app: App, arguments: argparse.Namespace) -> int:
+    with closing(app.open_library()) as library:
+        notes = _chosen(library, arguments, arguments.words)
+    if arguments.json:
+        from folio.schema.notes import note_json
+
+        for note in notes:
+            write_json(note_json(note))
+        return 0
+    for note in notes:
+        _show(note)
+    output().print(f"{counted(len(notes), 'note')}.")
+    return 0
+
+
+def _show(placed: PlacedNote) -> None:
+    """Print a note: its id and colour, its quotes with their places, its words."""
+    from folio.bibliography.notes import REMARKS, where_of
+
+    note = placed.note
+    lines = [" ".join(filter(None, [note.id[:_SHOWN_ID], note.created[:10], note.colour]))]
+    lines += [f"  {plain_line(line)}" for line in note.statement.splitlines() if line.strip()]
+    for each in placed.quotes:
+        remark = REMARKS.get(each.place, "")
+        lines.append(f"  “{plain_line(each.quote.quote)}” {where_of(each)}{f' ({remark})' if remark else ''}")
+    lines += [f"  {plain_line(line)}" for line in note.text.splitlines() if line.strip()]
+    output().print("\n".join(lines), markup=False, highlight=False)
+
+
+def _add_add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", metavar="PAPER", help="its key, file, words of its title, or the start of its id")
+    words = "words of the paper, as on its page; case, accents, hyphens and line ends may differ"
+    parser.add_argument("words", metavar="WORDS", help=words)
+    parser.add_argument("--page", type=positive_int, metavar="N", help="the page with the words, if others have them")
+    parser.add_argument("--text", default="", help="your own words")
+    parser.add_argument("--colour", choices=_COLOURS, default="", help="highlight the words in this colour")
+    parser.add_argument("--json", action="store_true", help="print only JSON")
+
+
+def _add(app: App, arguments: argparse.Namespace) -> int:
+    from folio.store import notes
+    from folio.store.note_places import placed, quote_of
+
+    with closing(app.open_library()) as library:
+        paper = _the_paper(library, arguments.paper)
+        quote = quote_of(library, paper, arguments.words, arguments.page)
+        note = notes.add(library.database, [quote], colour=arguments.colour, text=arguments.text)
+        added = placed(library, note.id)
+    if arguments.json:
+        from folio.schema.notes import note_json
+
+        write_json(note_json(added))
+    else:
+        _show(added)
+    return 0
+
+
+def _add_delete(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the note's id in the list, or its beginning")
+
+
+def _delete(app: App, arguments: argparse.Namespace) -> int:
+    from folio.store import notes
+
+    with closing(app.open_library()) as library:
+        id = arguments.id.strip().lower()
+        ids = [note.id for note in notes.read(library.database) if id and note.id.startswith(id)]
+        if len(ids) > 1:
+            raise UsageError(f"{len(ids)} notes have an id that begins so.", "Give more of the id.")
+        if not ids:
+            raise notes.unknown_note()
+        notes.remove(library.database, ids[0])
+    output().print(f"Deleted: note {ids[0][:_SHOWN_ID]}.")
+    return 0
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="default: standard output")
+    parser.add_argument("--format", choices=_FORMATS, help="default: by the ending of FILE, else md")
+    _add_filter(parser)
+
+
+def _export(app: App, arguments: argparse.Namespace) -> int:
+    from folio.bibliography.notes import cited_bibtex, markdown, word_document
+    from folio.store import works
+    from folio.system.files import write_bytes
+
+    ending = "" if arguments.file is None else arguments.file.suffix.removeprefix(".").lower()
+    kind = arguments.format or (ending if ending in _FORMATS else "md")
+    if kind == "docx" and arguments.file is None:
+        raise UsageError("A Word document is no text to print.", "Name a FILE, such as notes.docx.")
+    with closing(app.open_library()) as library:
+        notes = _chosen(library, arguments)
+        if kind == "bib":
+            with library.reading():
+                papers = library.papers()
+                published = works.publishers_bibtex(library.database, [paper.id for paper in papers])
+            content = cited_bibtex(notes, papers, published).encode()
+        else:
+            content = word_document(notes) if kind == "docx" else markdown(notes).encode()
+    if arguments.file is None:
+        sys.stdout.write(content.decode())
+        return 0
+    write_bytes(arguments.file, content)
+    say(f"{counted(len(notes), 'note')} written to {plain_line(str(arguments.file))}.")
+    return 0

@@ -1,0 +1,271 @@
+"""The places of notes in the papers of a library: made from offsets or words, and found again when a text changes.
+
+A quote remembers the CRC of the text that it was last looked for in. When its paper has another text, because it was
+read again or because a newer version of its file took its place, the quote is searched in it once, and the result is
+stored: other offsets, or that it is lost.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from folio.errors import StoreBusy, UsageError
+from folio.papers.model import Paper
+from folio.shown_text import counted, short_line
+from folio.store import notes, rows
+from folio.store.database import storable
+from folio.store.library import Library
+from folio.store.notes import Colour, Note, NoteQuote
+from folio.text import find_words, fold, stripped, without_marks
+
+MAX_QUOTE = 20_000  # characters
+_CONTEXT = 60  # characters kept on each side of a quote
+_SHOWN = 80  # characters of words in an error
+_LISTED = 5  # pages in an error
+_WAIT_S = 1.0  # for other writers, to store where a quote was found; else it is searched again the next time
+Place = Literal["here", "moved", "lost", "removed"]
+Order = Literal["place", "created", "updated", "paper"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFilter:
+    """Which notes: those that fit every given field."""
+
+    paper: str = ""  # its id: notes with a quote of it
+    query: str = ""  # each of its words is in the quotes, the text, the statement, or the title
+    colour: Colour | None = None
+    ids: tuple[str, ...] | None = None  # these, in this order, which is the order of the list then
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedQuote:
+    """A quote of a note with its paper as it is now; None if the paper was removed."""
+
+    quote: NoteQuote
+    paper: Paper | None
+
+    @property
+    def place(self) -> Place:
+        return "removed" if self.paper is None else self.quote.state
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedNote:
+    """A note with its quotes at their current places."""
+
+    note: Note
+    quotes: tuple[PlacedQuote, ...]
+
+
+def quote_at(library: Library, paper: Paper, start: int, end: int) -> NoteQuote:
+    """The quote at a span of a paper. Raises UsageError if the span has no words, or too many."""
+    text = library.text(paper.id, 0, paper.length)
+    first, last = stripped(text, max(0, start), min(end, len(text)))
+    if start < 0 or end > len(text) or first >= last:
+        raise UsageError("There are no words at this place of the paper.", "Select words on one of its pages.")
+    if last - first > MAX_QUOTE:
+        raise UsageError(f"A quote has at most {MAX_QUOTE:,} characters.", "Select less, or make several notes.")
+    return _quote(paper, text, first, last)
+
+
+def quote_of(library: Library, paper: Paper, words: str, page: int | None = None) -> NoteQuote:
+    """The quote with these words of a paper. page: physical; only on it.
+
+    Raises UsageError unless they are there once.
+    """
+    text = library.text(paper.id, 0, paper.length)
+    words = words.strip()
+    spans = list(_exactly(text, words)) or [_with_marks(text, span, words) for span in find_words(text, words)]
+    if page is not None:
+        spans = [span for span in spans if page in range(*_pages(paper, span))]
+    if len(spans) == 1:
+        return quote_at(library, paper, *spans[0])
+    where = "The paper has" if page is None else f"Page {page} of the paper has"
+    if not spans:
+        raise UsageError(
+            f"{where} no words “{short_line(words, _SHOWN)}”.",
+            "Copy them from the page, as they follow each other there. Case, accents and hyphens may differ.",
+        )
+    pages = list(dict.fromkeys(paper.pages.page_at(start) for start, _ in spans))
+    listed = ", ".join(map(str, pages[:_LISTED])) + (", …" if len(pages) > _LISTED else "")
+    on = f"on page{'s' * (len(pages) > 1)} {listed}"
+    raise UsageError(
+        f"{where} the words “{short_line(words, _SHOWN)}” {counted(len(spans), 'time')}, {on}.",
+        "Give more of the words around them" + (", or the page." if page is None and len(pages) > 1 else "."),
+    )
+
+
+def _pages(paper: Paper, span: tuple[int, int]) -> tuple[int, int]:
+    """The pages of a span, for `range`."""
+    first, last = paper.pages.pages_of(*span)
+    return first, last + 1
+
+
+def _quote(paper: Paper, text: str, start: int, end: int) -> NoteQuote:
+    page = paper.pages.page_at(start)
+    return NoteQuote(
+        paper.id,
+        start,
+        end,
+        text[start:end],
+        text[max(0, start - _CONTEXT) : start],
+        text[end : end + _CONTEXT],
+        page,
+        paper.pages.label(page),
+        storable(paper.title),
+        storable(paper.file),
+        "here",
+        rows.text_crc(text),
+    )
+
+
+def listed(library: Library, wanted: NoteFilter = NoteFilter(), order: Order = "place") -> list[PlacedNote]:
+    """The notes that fit, at their current places. Raises NotKnown for an id that no note has."""
+    with library.reading():
+        read = notes.read(library.database, ids=wanted.ids, paper=wanted.paper, colour=wanted.colour)
+        papers = {
+            paper.id: paper for paper in library.papers_by_id(quote.paper for note in read for quote in note.quotes)
+        }
+        crcs = _text_crcs(library, list(papers))
+        changes: list[tuple[str, int, NoteQuote, NoteQuote]] = []
+        placed: list[PlacedNote] = []
+        for note in read:
+            quotes = [_located(library, quote, papers.get(quote.paper), crcs) for quote in note.quotes]
+            pairs = enumerate(zip(note.quotes, quotes, strict=True), 1)
+            changes += [(note.id, place, old, new) for place, (old, new) in pairs if old.text_crc != new.text_crc]
+            current = tuple(_current(quote, papers.get(quote.paper)) for quote in quotes)
+            placed.append(
+                PlacedNote(
+                    replace(note, quotes=current), tuple(PlacedQuote(each, papers.get(each.paper)) for each in current)
+                )
+            )
+    if changes and not library.is_read_only:
+        with suppress(StoreBusy), library.database.transaction("user", _WAIT_S):
+            notes.replace_quotes(library.database, changes)
+    fitting = [each for each in placed if _fits(each.note, wanted.query)]
+    if wanted.ids is None:
+        return sorted(fitting, key=_ORDER[order], reverse=order in ("created", "updated"))
+    by_id = {each.note.id: each for each in fitting}
+    if not by_id.keys() >= set(wanted.ids):
+        raise notes.unknown_note()
+    return [by_id[id] for id in wanted.ids]
+
+
+def placed(library: Library, id: str) -> PlacedNote:
+    """The note with this id at its current place. Raises NotKnown."""
+    return listed(library, NoteFilter(ids=(id,)))[0]
+
+
+def _text_crcs(library: Library, papers: list[str]) -> dict[str, int]:
+    """Paper -> the CRC of its text."""
+    sql = "SELECT id, text_crc FROM papers WHERE id IN (SELECT value FROM json_each(:ids))"
+    pairs = library.database.read(lambda id, crc: (rows.string(id), rows.number(crc)), sql, ids=papers)
+    return dict(pairs)
+
+
+def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict[str, int]) -> NoteQuote:
+    """The quote at its place in the current text of its paper."""
+    if paper is None or quote.text_crc == crcs[paper.id]:
+        return quote
+    text = library.text(paper.id, 0, paper.length)
+    span = find_again(text, quote)
+    if span is None:
+        return replace(quote, state="lost", text_crc=crcs[paper.id])
+    again = replace(_quote(paper, text, *span), text_crc=crcs[paper.id])
+    is_here = quote.state != "moved" and span == (quote.start, quote.end)
+    return replace(again, state="here" if is_here else "moved")
+
+
+def find_again(text: str, quote: NoteQuote) -> tuple[int, int] | None:
+    """Where a changed text has a quote: of several places, the one whose surroundings are most alike.
+
+    Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs: p < 0.05 is
+    not p > 0.05.
+    """
+    spans = list(_exactly(text, quote.quote))
+    if not spans:
+        signs = _signs(quote.quote)
+        whole = [_with_marks(text, span, quote.quote) for span in find_words(text, quote.quote)]
+        spans = [span for span in whole if _signs(text[slice(*span)]) == signs]
+    before, after = fold(quote.before)[::-1], fold(quote.after)
+
+    def likeness(span: tuple[int, int]) -> tuple[int, int]:
+        start, end = span
+        left = _alike(before, fold(text[max(0, start - 2 * _CONTEXT) : start])[::-1])
+        return left + _alike(after, fold(text[end : end + 2 * _CONTEXT])), -abs(start - quote.start)
+
+    return max(spans, key=likeness, default=None)
+
+
+def _alike(one: str, other: str) -> int:
+    """The number of characters at the start that two texts share."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _exactly(text: str, words: str) -> Iterator[tuple[int, int]]:
+    at = text.find(words) if words else -1
+    while at >= 0:
+        yield at, at + len(words)
+        at = text.find(words, at + len(words))
+
+
+def _with_marks(text: str, span: tuple[int, int], quote: str) -> tuple[int, int]:
+    """A span from the first to the last letter or digit, with the marks that the quote has before and after them."""
+    ends = [place for place, char in enumerate(quote) if fold(char)] or [0, len(quote) - 1]
+    head, tail = quote[: ends[0]], quote[ends[-1] + 1 :]
+    start, end = span
+    if head and text.endswith(head, 0, start):
+        start -= len(head)
+    if tail and text.startswith(tail, end):
+        end += len(tail)
+    return start, end
+
+
+def _signs(text: str) -> list[str]:
+    """The signs of mathematics, of money, and others, but not accents."""
+    return [char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) in ("Sm", "Sc", "So")]
+
+
+def _current(quote: NoteQuote, paper: Paper | None) -> NoteQuote:
+    """The quote with the current names of its paper and page."""
+    if paper is None:
+        return quote
+    named = replace(quote, title=paper.title, file=paper.file)
+    if quote.state == "lost":
+        return named
+    page = paper.pages.page_at(quote.start)
+    return replace(named, page=page, label=paper.pages.label(page))
+
+
+def _fits(note: Note, query: str) -> bool:
+    words = without_marks(query).split()
+    texts = (
+        note.text,
+        note.statement,
+        *(text for quote in note.quotes for text in (quote.quote, quote.title, quote.file)),
+    )
+    return not words or all(word in without_marks("\n".join(texts)) for word in words)
+
+
+def _by_paper(each: PlacedNote) -> tuple[str, str, str]:
+    """Sorts by the title of the first quote's paper."""
+    quotes = each.note.quotes
+    return (without_marks(quotes[0].title), quotes[0].file, quotes[0].paper) if quotes else ("", "", "")
+
+
+def _by_place(each: PlacedNote) -> tuple[Any, ...]:
+    start = each.note.quotes[0].start if each.note.quotes else 0
+    return *_by_paper(each), start, each.note.created, each.note.id
+
+
+_ORDER: dict[Order, Callable[[PlacedNote], tuple[Any, ...]]] = {
+    "place": _by_place,
+    "created": lambda each: (each.note.created, each.note.id),
+    "updated": lambda each: (each.note.updated, each.note.id),
+    "paper": lambda each: (*_by_paper(each), each.note.created, each.note.id),
+}

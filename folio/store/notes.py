@@ -1,0 +1,246 @@
+"""Notes: places in papers that a person marked, each with a colour and words, in the tables `notes`, `note_quotes`.
+
+A quote keeps its place, its words and the characters around them, so that its place can be found again when the text of
+its paper changes (note_places.py), and it stays when its paper is removed. A note that is deleted stays in the daily
+copies of user.sqlite until newer ones replace them.
+
+As in rows.py, a row that has changed since it was written raises ValueError.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from folio.errors import NotKnown, StoreError, UsageError
+from folio.store import rows
+from folio.store.database import Database, UserDataChanged, storable
+
+Colour = Literal["yellow", "green", "blue", "pink", ""]
+# In the text of the paper: where it was marked, elsewhere, or nowhere
+State = Literal["here", "moved", "lost"]
+MAX_TEXT, MAX_QUOTES = 50_000, 50  # characters of a text, quotes of a note
+_ID_BYTES = 8
+NOTE_COLUMNS = "id, colour, text, statement, conversation, turn, created, updated, crc"
+QUOTE_COLUMNS = 'note, place, paper, start, "end", quote, before, after, page, label, title, file, state, text_crc, crc'
+
+
+@dataclass(frozen=True, slots=True)
+class NoteQuote:
+    """A span of a paper's text."""
+
+    paper: str
+    start: int
+    end: int
+    quote: str
+    before: str  # the characters before it
+    after: str
+    page: int  # physical, from 1
+    label: str  # printed on the page, or its number
+    title: str  # of the paper
+    file: str
+    state: State
+    text_crc: int  # of the text that it was last found, or not found, in
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    id: str  # 16 hex digits
+    colour: Colour
+    text: str  # the person's own words
+    statement: str  # a statement of an answer; "" for none
+    conversation: str | None  # with that answer
+    turn: int | None
+    created: str  # ISO time in UTC
+    updated: str
+    quotes: tuple[NoteQuote, ...]
+
+
+def note(*row: Any) -> Note:
+    """From NOTE_COLUMNS, without its quotes. Raises ValueError."""
+    *columns, crc = row
+    id, colour, text, statement, conversation, turn, created, updated = columns
+    label = f"note {str(id)[:16]}"
+    if crc != _note_crc(colour, text, statement, created):
+        raise UserDataChanged(f"{label} has changed since it was written")
+    if colour not in get_args(Colour):
+        raise ValueError(f"{label} has no colour that is known")
+    if conversation is None:
+        turn = None
+    return Note(rows.string(id), colour, text, statement, conversation, turn, created, rows.string(updated), ())
+
+
+def note_quote(*row: Any) -> tuple[str, int, NoteQuote]:
+    """From QUOTE_COLUMNS: its note, its place in it, and the quote. Raises ValueError."""
+    note, place, *columns, crc = row
+    quote = NoteQuote(*columns)
+    if crc != rows.shown_crc(*columns):
+        raise UserDataChanged(f"a quote of note {str(note)[:16]} has changed since it was written")
+    if quote.state not in get_args(State) or not 0 <= quote.start < quote.end:
+        raise ValueError(f"a quote of note {str(note)[:16]} cannot be read")
+    return rows.string(note), rows.number(place), quote
+
+
+def read(
+    database: Database, *, ids: Iterable[str] | None = None, paper: str = "", colour: Colour | None = None
+) -> list[Note]:
+    """The notes with their quotes, oldest first: all, or those with these ids, a quote of this paper, this colour.
+
+    Raises StoreDamaged.
+    """
+    only = ["1 = 1"]
+    if ids is not None:
+        only.append("id IN (SELECT value FROM json_each(:ids))")
+    if paper:
+        only.append("id IN (SELECT note FROM note_quotes WHERE paper = :paper)")
+    if colour is not None:
+        only.append("colour = :colour")
+    chosen = " AND ".join(only)
+    values = {"ids": list(ids or ()), "paper": paper, "colour": colour}
+    quotes: dict[str, list[NoteQuote]] = defaultdict(list)
+    with database.snapshot():
+        notes = database.read(note, f"SELECT {NOTE_COLUMNS} FROM notes WHERE {chosen} ORDER BY created, id", **values)
+        sql = f"""SELECT {QUOTE_COLUMNS} FROM note_quotes WHERE note IN (SELECT id FROM notes WHERE {chosen})
+            ORDER BY note, place"""
+        for id, _, quote in database.read(note_quote, sql, **values):
+            quotes[id].append(quote)
+    return [replace(each, quotes=tuple(quotes[each.id])) for each in notes]
+
+
+def require(database: Database, id: str) -> Note:
+    """The note with this id. Raises NotKnown."""
+    notes = read(database, ids=[id])
+    if not notes:
+        raise unknown_note()
+    return notes[0]
+
+
+def count(database: Database, paper: str) -> int:
+    """The number of notes on a paper."""
+    sql = "SELECT count(DISTINCT note) FROM note_quotes WHERE paper = :paper"
+    return int(database.query(sql, paper=paper)[0][0])
+
+
+def state(database: Database) -> Hashable:
+    """A value that changes when a note is added, changed or deleted."""
+    return database.query("SELECT count(*), max(updated) FROM notes")[0]
+
+
+def add(
+    database: Database,
+    quotes: Sequence[NoteQuote],
+    *,
+    colour: Colour = "",
+    text: str = "",
+    statement: str = "",
+    conversation: str | None = None,
+    turn: int | None = None,
+) -> Note:
+    """Add a note on these places. The conversation and turn of its statement are kept if the conversation is stored.
+
+    Raises UsageError for too long a text, StoreError if the library cannot be written.
+    """
+    require_writable(database)
+    _require_short(text, statement)
+    now = _now()
+    with database.transaction("user"):
+        stored = "SELECT id FROM conversations WHERE id = :id"
+        is_stored = conversation is not None and bool(database.query(stored, id=conversation))
+        place = (conversation, turn) if is_stored else (None, None)
+        new = Note(
+            secrets.token_hex(_ID_BYTES), colour, storable(text), storable(statement), *place, now, now, tuple(quotes)
+        )
+        database.insert("notes", [_note_row(new)])
+        database.insert(
+            "note_quotes", [{"note": new.id, "place": at, **_quote_row(quote)} for at, quote in enumerate(quotes, 1)]
+        )
+    return new
+
+
+def change(database: Database, id: str, *, text: str | None = None, colour: Colour | None = None) -> Note:
+    """Change a note's text or colour; None leaves it as it is. Raises NotKnown, UsageError, StoreError."""
+    require_writable(database)
+    _require_short(text or "")
+    with database.transaction("user"):
+        before = require(database, id)
+        after = replace(
+            before,
+            text=before.text if text is None else storable(text),
+            colour=before.colour if colour is None else colour,
+            updated=max(_now(), before.updated),
+        )
+        row = _note_row(after)
+        sql = "UPDATE notes SET text = :text, colour = :colour, updated = :updated, crc = :crc WHERE id = :id"
+        database.execute(sql, **{name: row[name] for name in ("text", "colour", "updated", "crc", "id")})
+    return after
+
+
+def remove(database: Database, id: str) -> None:
+    """Delete a note. Raises NotKnown, StoreError."""
+    require_writable(database)
+    with database.transaction("user"):
+        if not database.execute("DELETE FROM notes WHERE id = :id RETURNING id", id=id):
+            raise unknown_note()
+
+
+def replace_quotes(database: Database, changes: Iterable[tuple[str, int, NoteQuote, NoteQuote]]) -> None:
+    """Store new places of quotes: note, place in it, old quote, new quote.
+
+    A quote that is no longer the old one stays. The caller has a transaction.
+    """
+    for note, place, old, new in changes:
+        values = {**_quote_row(new), "note": note, "place": place, "old_crc": _quote_row(old)["crc"]}
+        columns = ", ".join(f'"{name}" = :{name}' for name in _quote_row(new))
+        sql = f"UPDATE note_quotes SET {columns} WHERE note = :note AND place = :place AND crc = :old_crc"
+        database.execute(sql, **values)
+
+
+def follow(database: Database, old: str, new: str) -> None:
+    """Give the quotes of a paper to the paper that replaces it. The caller has a transaction."""
+    sql = f"SELECT {QUOTE_COLUMNS} FROM note_quotes WHERE paper = :paper"
+    quotes = database.read(note_quote, sql, paper=old)
+    replace_quotes(database, ((*row, replace(row[-1], paper=new, state="moved")) for row in quotes))
+
+
+def require_writable(database: Database) -> None:
+    """Raises StoreError if notes cannot be stored."""
+    if database.is_read_only:
+        raise StoreError(
+            "Notes cannot be kept here: the folder of the index cannot be written.", "Make it writable, and try again."
+        )
+
+
+def unknown_note() -> NotKnown:
+    """The error for a note that does not exist."""
+    return NotKnown("There is no such note.", "It may have been deleted.")
+
+
+def _require_short(*texts: str) -> None:
+    if any(len(text) > MAX_TEXT for text in texts):
+        raise UsageError(f"A note has at most {MAX_TEXT:,} characters.", "Shorten it, or write several notes.")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _note_crc(*written: object) -> int:
+    """The checksum of the columns that a person wrote: colour, text, statement, created."""
+    return rows.shown_crc(*written)
+
+
+def _note_row(note: Note) -> dict[str, object]:
+    """The values of NOTE_COLUMNS, by name."""
+    values: dict[str, object] = {name: getattr(note, name) for name in NOTE_COLUMNS.removesuffix(", crc").split(", ")}
+    return {**values, "crc": _note_crc(note.colour, note.text, note.statement, note.created)}
+
+
+def _quote_row(quote: NoteQuote) -> dict[str, object]:
+    """The values of QUOTE_COLUMNS without the note and the place, by name."""
+    names = [name.strip('"') for name in QUOTE_COLUMNS.split(", ")[2:-1]]
+    values: dict[str, object] = {name: getattr(quote, name) for name in names}
+    return {**values, "crc": rows.shown_crc(*values.values())}

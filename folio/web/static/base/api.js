@@ -1,0 +1,234 @@
+// Requests to the server.
+
+import { t } from "./strings.js";
+
+/** An error and its remedy, one sentence each. `status` is 0 if the server did not respond. */
+export class ApiError extends Error {
+  /** @param {string} error @param {string} remedy @param {number} [status] */
+  constructor(error, remedy, status = 0) {
+    super(error);
+    this.error = error;
+    this.remedy = remedy;
+    this.status = status;
+  }
+}
+
+const connectionError = () => new ApiError(t("error.connection"), t("error.connection.remedy"));
+
+/** Turns anything thrown into an ApiError that can be shown. @param {unknown} thrown */
+export function toApiError(thrown) {
+  if (thrown instanceof ApiError) return thrown;
+  console.error(thrown);
+  return new ApiError(t("error.page"), t("error.page.remedy"));
+}
+
+/** Whether a retry would fail in the same way. @param {ApiError} error */
+export const isPermanent = (error) => error.status >= 400 && error.status < 500 && error.status !== 409;
+
+/** @param {any} thrown */
+export const isAbort = (thrown) => thrown?.name === "AbortError";
+
+/** Throws ApiError. @param {string} path @param {RequestInit} [options] */
+async function request(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (thrown) {
+    throw isAbort(thrown) ? thrown : connectionError();
+  }
+  if (response.ok || response.status === 304) return response;
+  throw refusal(response.status, await response.json().catch(() => ({})));
+}
+
+/** @param {number} status @param {Partial<Api.ErrorBody>} body */
+const refusal = (status, body) =>
+  new ApiError(body.error ?? t("error.status", { status }), body.remedy ?? t("error.status.remedy"), status);
+
+/** @param {string} method @param {unknown} body @param {AbortSignal} [signal] @returns {RequestInit} */
+const sendJson = (method, body, signal) => ({
+  method,
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+  signal,
+});
+
+/** @param {unknown} body @param {AbortSignal} [signal] */
+const postJson = (body, signal) => sendJson("POST", body, signal);
+
+/** @param {string} path @param {RequestInit} [options] @returns {Promise<any>} */
+const getJson = async (path, options) => (await request(path, options)).json();
+
+/** @typedef {{event: string, data: any}} StreamEvent */
+
+/**
+ * Yields the events of a stream. Throws on "error", and if the stream ends before "done".
+ * @param {string} path @param {RequestInit} options
+ * @returns {AsyncGenerator<StreamEvent, void, void>}
+ */
+async function* streamEvents(path, options) {
+  const { body } = await request(path, options);
+  if (!body) throw connectionError();
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read().catch((thrown) => {
+        throw isAbort(thrown) ? thrown : connectionError();
+      });
+      if (done) throw connectionError();
+      const blocks = (text + value).split(/\r\n\r\n|\n\n/);
+      text = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const received = parseEvent(block);
+        if (!received) continue;
+        if (received.event === "error") throw new ApiError(received.data.error, received.data.remedy);
+        yield received;
+        if (received.event === "done") return;
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** @param {string} block @returns {StreamEvent | null} */
+export function parseEvent(block) {
+  let event = "message";
+  const data = [];
+  for (const line of block.split(/\r?\n/)) {
+    const [, field, value] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    if (field === "event") event = value;
+    else if (field === "data") data.push(value); // other lines are comments that keep the connection open
+  }
+  return data.length ? { event, data: JSON.parse(data.join("\n")) } : null;
+}
+
+/** @returns {Promise<Api.Health>} */
+export const getHealth = () => getJson("/health");
+
+/** @param {Api.SearchRequest} query @param {AbortSignal} signal @returns {Promise<Api.SearchReply>} */
+export const search = (query, signal) => getJson("/search", postJson(query, signal));
+
+/** @param {Api.ChatRequest} message @param {AbortSignal} signal */
+export const ask = (message, signal) => streamEvents("/chat/stream", postJson(message, signal));
+
+/** @param {Api.FeedbackRequest} feedback */
+export const sendFeedback = (feedback) => request("/feedback", postJson(feedback));
+
+/** @returns {Promise<Api.ConversationList>} */
+export const listConversations = () => getJson("/conversations");
+
+/** @param {string} id @returns {Promise<Api.Conversation>} */
+export const getConversation = (id) => getJson(`/conversations/${id}`);
+
+/** @param {string} id */
+export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
+
+/** @param {string} id */
+export const markdownUrl = (id) => `/conversations/${id}/markdown`;
+
+/** @param {string} id @param {number} turn */
+export const getZoteroNote = async (id, turn) =>
+  (await request(`/conversations/${id}/zotero-note?turn=${turn}`)).text();
+
+/**
+ * All papers, and their tag; null if that is still this tag.
+ * @param {string} [tag]
+ * @returns {Promise<(Api.PaperList & {tag: string}) | null>}
+ */
+export async function listPapers(tag = "") {
+  const response = await request("/papers", { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+  return response.status === 304 ? null : { ...(await response.json()), tag: response.headers.get("ETag") };
+}
+
+/** @param {string} query @param {AbortSignal} signal @returns {Promise<Api.PaperList>} */
+export const findPapers = (query, signal) => getJson(`/papers?${new URLSearchParams({ query })}`, { signal });
+
+/** @param {string} id @returns {Promise<Api.PaperDetails>} */
+export const getPaper = (id) => getJson(`/papers/${id}`);
+
+/** @param {string} id @param {Api.PaperEdits} edits @returns {Promise<Api.PaperDetails>} */
+export const editPaper = (id, edits) => getJson(`/papers/${id}`, sendJson("PATCH", edits));
+
+/** @param {string} id @returns {Promise<Api.RemovedJson>} */
+export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });
+
+/**
+ * A bibliography of these papers: "/papers.bib" or "/papers.csl.json".
+ * @param {string} path @param {string[]} papers
+ */
+export const exportPapers = async (path, papers) => (await request(path, postJson({ papers }))).blob();
+
+/** @param {string} id @param {number} page */
+export const pdfUrl = (id, page) => `/pdf/${id}#page=${page}`;
+
+/**
+ * Sends a PDF to the server's queue; resolves to its entry there once the server has kept it. onSent: called with the
+ * share that was sent, from 0 to 1. fetch() does not tell that.
+ * @param {File} file @param {(share: number) => void} onSent @param {AbortSignal} signal
+ * @returns {Promise<Api.UploadJson>}
+ */
+export function sendUpload(file, onSent, signal) {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open("POST", `/uploads?${new URLSearchParams({ name: file.name })}`);
+    sending.setRequestHeader("Content-Type", "application/pdf");
+    sending.responseType = "json";
+    sending.upload.onprogress = ({ loaded, total }) => onSent(total ? loaded / total : 0);
+    sending.onload = () => {
+      if (sending.status < 300 && sending.response) resolve(sending.response);
+      else reject(refusal(sending.status, sending.response ?? {}));
+    };
+    sending.onerror = () => reject(connectionError());
+    sending.onabort = () => reject(new DOMException("The upload was cancelled.", "AbortError"));
+    signal.addEventListener("abort", () => sending.abort());
+    sending.send(file);
+  });
+}
+
+/** @returns {Promise<Api.UploadsJson>} */
+export const listUploads = () => getJson("/uploads");
+
+/** @param {AbortSignal} signal */
+export const followUploads = (signal) => streamEvents("/uploads/events", { signal });
+
+/** @param {string} id */
+export const cancelUpload = (id) => request(`/uploads/${id}`, { method: "DELETE" });
+export const cancelUploads = () => request("/uploads", { method: "DELETE" });
+
+/** @param {string} id */
+export const retryUpload = (id) => request(`/uploads/${id}/retry`, { method: "POST" });
+export const retryUploads = () => request("/uploads/retry", { method: "POST" });
+
+/**
+ * Works at services on the internet, where the server may ask them.
+ * @param {Record<string, string | number | boolean | null>} query @param {AbortSignal} signal
+ * @returns {Promise<Api.DiscoverReply>}
+ */
+export function discover(query, signal) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== false);
+  return getJson(`/discover?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`, { signal });
+}
+
+/** @param {string[]} ids @param {AbortSignal} signal */
+export const fetchPapers = (ids, signal) => streamEvents("/papers/fetch", postJson({ ids }, signal));
+
+/** @returns {Promise<Api.LibraryCitations>} */
+export const listCitations = () => getJson("/citations");
+
+/** @param {string} id @param {AbortSignal} signal @returns {Promise<Api.PaperCitations>} */
+export const getCitations = (id, signal) => getJson(`/papers/${id}/citations`, { signal });
+
+/** @param {string} id @param {AbortSignal} signal @returns {Promise<Api.PaperCitations>} */
+export const lookUpCitations = (id, signal) => getJson(`/papers/${id}/citations`, { method: "POST", signal });
+
+/**
+ * A page as a picture, and for each quote whether it is marked.
+ * @param {string} id @param {number} page @param {string[]} quotes @param {AbortSignal} signal
+ */
+export async function getPicture(id, page, quotes, signal) {
+  const query = new URLSearchParams(quotes.map((quote) => ["quote", quote]));
+  const response = await request(`/papers/${id}/pages/${page}.png${quotes.length ? `?${query}` : ""}`, { signal });
+  const marked = (response.headers.get("Folio-Marked") ?? "").split(",").map((flag) => flag.trim() === "1");
+  return { blob: await response.blob(), marked: quotes.map((_, index) => marked[index] ?? false) };
+}

@@ -1,0 +1,77 @@
+// The address of each state of the page: what is shown, and the page of a paper that is open beside it.
+
+/**
+ * @typedef {object} Reading A page that is open in the reader.
+ * @property {string} paper its id
+ * @property {number} page from 1
+ * @property {number | null} from where the marked words begin and end: offsets in the paper's text, in code points
+ * @property {number | null} to
+ */
+
+/**
+ * @typedef {object} Place
+ * @property {View} view
+ * @property {string} id of the conversation ("ask") or the paper ("paper"); "" without one
+ * @property {Record<string, string>} query what else the view shows: words, filters, options
+ * @property {Reading | null} reading
+ */
+
+/** @typedef {"ask" | "search" | "library" | "find" | "notes" | "paper"} View */
+
+/** @type {View[]} */
+const VIEWS = ["ask", "search", "library", "find", "notes", "paper"];
+const READING = ["read", "p", "from", "to"];
+const PAPER = /^[0-9a-f]{64}$/;
+const CONVERSATION = /^[\w-]{1,64}$/;
+
+/** @type {Place} */
+export const START = Object.freeze({ view: "ask", id: "", query: {}, reading: null });
+
+/**
+ * The place that an address names: "#paper/<id>/p/10?from=5&to=9", "#search?q=otters", "#c/<id>?read=<paper>&p=10".
+ * What it does not understand is left out.
+ * @param {string} hash
+ * @returns {Place}
+ */
+export function parsePlace(hash) {
+  const [path, search = ""] = hash.replace(/^#/, "").split(/\?(.*)/s, 2);
+  const given = Object.fromEntries(new URLSearchParams(search));
+  const query = Object.fromEntries(Object.entries(given).filter(([name, value]) => value && !READING.includes(name)));
+  const [first = "", id = "", mark, number] = path.split("/");
+  if (first === "paper" && PAPER.test(id)) {
+    const reading = mark === "p" ? parseReading({ ...given, read: id, p: number ?? "" }) : parseReading(given);
+    return { view: "paper", id, query, reading };
+  }
+  const reading = parseReading(given);
+  if (first === "c" && CONVERSATION.test(id)) return { view: "ask", id, query, reading };
+  const view = VIEWS.find((name) => name === first && name !== "paper") ?? "ask";
+  return { view, id: "", query, reading };
+}
+
+/** @param {Record<string, string>} given @returns {Reading | null} */
+function parseReading({ read, p, from, to }) {
+  if (!read || !PAPER.test(read)) return null;
+  const [start, end] = [parseNumber(from), parseNumber(to)];
+  const isSpan = start !== null && end !== null && start < end;
+  return { paper: read, page: parseNumber(p) || 1, from: isSpan ? start : null, to: isSpan ? end : null };
+}
+
+/** @param {string | undefined} text */
+const parseNumber = (text) => (/^\d{1,9}$/.test(text ?? "") ? Number(text) : null);
+
+/** The address of a place; it begins with "#". @param {Place} place */
+export function formatPlace({ view, id, query, reading }) {
+  const isReader = view === "paper" && reading?.paper === id;
+  let path = view === "ask" && id ? `c/${id}` : view === "paper" ? `paper/${id}` : view;
+  /** @type {[string, string][]} */
+  const given = Object.entries(query).filter(([, value]) => value);
+  if (reading && isReader) path += `/p/${reading.page}`;
+  else if (reading) given.push(["read", reading.paper], ["p", String(reading.page)]);
+  if (reading?.from != null && reading.to != null) {
+    given.push(["from", String(reading.from)], ["to", String(reading.to)]);
+  }
+  return `#${path}${given.length ? `?${new URLSearchParams(given)}` : ""}`;
+}
+
+/** @param {Place} one @param {Place} other */
+export const isSamePlace = (one, other) => formatPlace(one) === formatPlace(other);

@@ -1,0 +1,60 @@
+// Where the page is. Each state has an address: Back returns to the state before, and a reload shows the state again.
+
+import { closeLeftPanels } from "./panels.js";
+import { formatPlace, isSamePlace, parsePlace } from "./place.js";
+import { Value } from "./value.js";
+
+/** @typedef {import("./place.js").Place} Place */
+/** @typedef {import("./place.js").Reading} Reading */
+
+/** @type {Value<Place>} */
+export const place = new Value(parsePlace(location.hash));
+
+/**
+ * Shows another place. replace: without an entry of its own in the browser's history, as for what is being typed.
+ * @param {Partial<Place>} change
+ * @param {{replace?: boolean}} [how]
+ */
+export function goTo(change, { replace = false } = {}) {
+  const next = { ...place.get(), ...change };
+  if (isSamePlace(next, place.get())) return;
+  if (replace) history.replaceState(history.state, "", formatPlace(next));
+  else history.pushState(null, "", formatPlace(next));
+  place.set(next);
+}
+
+/** Changes what a view shows besides its id. Empty values are left out. @param {Record<string, string>} change */
+export function setQuery(change, { replace = true } = {}) {
+  const entries = Object.entries({ ...place.get().query, ...change }).filter(([, value]) => value);
+  goTo({ query: Object.fromEntries(entries) }, { replace });
+}
+
+/** The address of another view, for a link. What is open in the reader stays. @param {Partial<Place>} change */
+export const linkTo = (change) =>
+  formatPlace({ view: "ask", id: "", query: {}, reading: place.get().reading, ...change });
+
+let isOpened = false; // the reader was opened by an entry of the history, which Back would leave
+
+/** Opens a page of a paper. @param {Reading} reading @param {{replace?: boolean}} [how] */
+export function openReading(reading, { replace = place.get().reading !== null } = {}) {
+  if (!place.get().reading) isOpened = true;
+  goTo({ reading }, { replace });
+}
+
+/** Closes the reader, as Back does. */
+export function closeReading() {
+  if (!place.get().reading) return;
+  if (isOpened) history.back();
+  else goTo({ reading: null }, { replace: true });
+  isOpened = false;
+}
+
+addEventListener("popstate", () => {
+  if (closeLeftPanels()) {
+    history.replaceState(history.state, "", formatPlace(place.get())); // it may have changed below the panel
+    return;
+  }
+  const next = parsePlace(location.hash);
+  if (!next.reading) isOpened = false;
+  if (!isSamePlace(next, place.get())) place.set(next);
+});

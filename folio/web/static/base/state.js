@@ -1,0 +1,126 @@
+// What the views share: the server's health, the papers, and the options of the next question.
+
+import * as api from "./api.js";
+import { formatOptions, parseOptions } from "./options.js";
+import { place, setQuery } from "./router.js";
+import { Value } from "./value.js";
+
+/**
+ * @typedef {object} Library
+ * @property {Map<string, Api.ListedPaperJson>} papers by id
+ * @property {Api.FailureJson[]} failures
+ * @property {Set<string>} collections the paths of all papers' collections and of those above them, in order
+ * @property {Set<string>} tags in order
+ */
+
+/** @typedef {import("./options.js").Options} Options */
+/** @typedef {Pick<Options, "papers" | "filters">} Scope */
+
+/** @type {Value<Api.Health | null>} */
+export const health = new Value(/** @type {Api.Health | null} */ (null));
+
+/** @type {Library} */
+const EMPTY = { papers: new Map(), failures: [], collections: new Set(), tags: new Set() };
+/** @type {Value<Library>} */
+export const library = new Value(EMPTY);
+
+export const EVERYTHING = Object.freeze({ papers: [], filters: {} });
+
+/** @type {Value<Options>} */
+export const options = new Value(parseOptions(place.get().view === "ask" ? place.get().query : {}));
+
+/** Changes some options. @param {Partial<Options>} change */
+export function setOptions(change) {
+  options.set({ ...options.get(), ...change });
+}
+
+options.onChange((chosen) => {
+  if (place.get().view === "ask") setQuery(formatOptions(chosen));
+});
+
+/** Several values are separated by ";", years by "," too; the name of a collection or a tag may have a ";". */
+/** @param {string} name @param {string} typed */
+function splitValues(name, typed) {
+  const { collections, tags } = library.get();
+  if ((name === "collection" && collections.has(typed)) || (name === "tag" && tags.has(typed))) return [typed];
+  const parts = typed.split(name === "year" ? /[;,]/ : ";");
+  return parts.map((part) => part.trim()).filter(Boolean);
+}
+
+/** A scope as the server expects it. @param {Scope} scope */
+export function buildFilter({ papers, filters }) {
+  const values = Object.entries(filters).map(([name, typed]) => [name, splitValues(name, typed)]);
+  return { papers, ...Object.fromEntries(values) };
+}
+
+/** @returns {Scope} */
+export const getScope = () => ({ papers: options.get().papers, filters: options.get().filters });
+
+/** Throws ApiError. */
+export async function loadHealth() {
+  health.set(await api.getHealth());
+}
+
+/** @param {string} one @param {string} other */
+const compareNames = (one, other) => one.localeCompare(other);
+
+/** The path of a collection, and of those above it: "Systems/Consensus", "Systems". @param {string} path */
+const listPaths = (path) => path.split("/").map((_, at, steps) => steps.slice(0, at + 1).join("/"));
+
+/**
+ * Whether a paper is in a collection, or in one below it.
+ * @param {{collections: string[]}} paper @param {string} path
+ */
+export const isIn = (paper, path) => paper.collections.some((each) => each === path || each.startsWith(`${path}/`));
+
+let tag = ""; // of the list of papers, by which the server knows whether it has changed
+let loading = Promise.resolve(false);
+/** @type {() => void} */
+let resolveFirst;
+/** Resolves after the first attempt to load the papers, even if it failed. @type {Promise<void>} */
+export const papersLoaded = new Promise((resolve) => (resolveFirst = resolve));
+
+/**
+ * Loads the papers if they have changed since; returns whether. One request at a time. Throws ApiError.
+ * @returns {Promise<boolean>}
+ */
+export function loadPapers() {
+  loading = loading.catch(() => {}).then(loadChanged);
+  return loading;
+}
+
+async function loadChanged() {
+  try {
+    const list = await api.listPapers(tag);
+    if (list) takePapers(list);
+    return list !== null;
+  } finally {
+    resolveFirst();
+  }
+}
+
+/** @param {Api.PaperList & {tag: string}} list */
+function takePapers({ papers, failures, tag: newTag }) {
+  tag = newTag;
+  const before = library.get().papers;
+  // A paper that has not changed stays the same object, so that a list need not render it again.
+  const kept = papers.map((paper) => {
+    const known = before.get(paper.id);
+    return known && JSON.stringify(known) === JSON.stringify(paper) ? known : paper;
+  });
+  library.set({
+    papers: new Map(kept.map((paper) => [paper.id, paper])),
+    failures,
+    collections: new Set(papers.flatMap((paper) => paper.collections.flatMap(listPaths)).sort(compareNames)),
+    tags: new Set(papers.flatMap((paper) => paper.tags).sort(compareNames)),
+  });
+}
+
+/**
+ * The title of a paper, or of the one that a citation or a hit is from, as it is now; its file name if it has none.
+ * @param {{paper?: string, id?: string, title: string, file: string}} paper
+ */
+export function getTitle(paper) {
+  const { title, file } = library.get().papers.get(paper.paper ?? paper.id ?? "") ?? paper;
+  return title || file;
+}

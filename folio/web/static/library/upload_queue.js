@@ -1,0 +1,254 @@
+// Sending files to the server, which queues them, and following its queue.
+
+import * as api from "../base/api.js";
+import { showToast } from "../base/dom.js";
+import { health } from "../base/state.js";
+
+const AT_ONCE = 2; // files that are sent at the same time
+const AGAIN_MS = 2000; // between tries while the server does not respond
+const MOST_CUTS = 3; // times that a file is sent to a server that responds and cuts the connection
+
+let outgoing = []; // files that the server does not have yet: {key, file, state, sent, cuts, error, controller}
+let queue = { uploads: [], active: false, notice: "" }; // as the server told it last
+const accepted = new Map(); // uploads that the server has kept, by id, until it tells of them
+const kept = new Map(); // uploads that were added, by id: they leave the server's queue before they leave the page
+const dismissed = new Set(); // ids of what is no longer shown
+let onChange = () => {};
+let onAdded = () => {};
+let onRenamed = () => {};
+let following = false;
+let changed = false; // whether the queue has changed since the server was asked last
+let watching = null; // aborts the events
+let isAway = false; // whether the server does not respond
+// Other pages of this browser, which learn that the queue has changed
+const others = "BroadcastChannel" in window ? new BroadcastChannel("folio-uploads") : null;
+
+export const isPending = (item) => item.state === "waiting" || item.state === "sending";
+export const isDone = (item) => item.state === "added" || item.state === "failed";
+/** Whether a person can retry it. */
+export const canRetry = (item) => item.state === "failed" && (Boolean(item.id) || !api.isPermanent(item.error));
+
+/** Whether files are being sent: they are lost if the page is closed. */
+export const isSending = () => outgoing.some(isPending);
+
+/** Whether files wait or are being added, here or on the server. */
+export const isActive = () => queue.active || isSending();
+
+/** Why the queue does not advance; "" if it does. */
+export const getNotice = () =>
+  isAway ? "Folio is not responding. Files that it has are safe; the others are sent when it is back." : queue.notice;
+
+/** All items: those on the server, in its order, then those not sent yet. Each has a `key`. */
+export function listItems() {
+  const uploads = new Map(kept);
+  for (const upload of queue.uploads) uploads.set(upload.id, upload);
+  const shown = [...uploads.values()].filter(({ id }) => !dismissed.has(id)).map((item) => ({ ...item, key: item.id }));
+  return [...shown.sort((a, b) => (a.id < b.id ? -1 : 1)), ...outgoing];
+}
+
+// Sending
+
+/** Sends files to the server, two at a time, which adds them one after the other. */
+export function addFiles(files) {
+  const most = health.get()?.max_file_mb;
+  for (const file of files) {
+    const key = `new-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+    const item = { key, file, state: "waiting", sent: 0, cuts: 0, error: null };
+    outgoing.push(item);
+    if (most && file.size > most * 1e6) {
+      const remedy = "Raise the setting MAX_FILE_MB to add it.";
+      fail(item, new api.ApiError(`The file is larger than ${most} MB.`, remedy, 413));
+    }
+  }
+  sendNext();
+}
+
+function sendNext() {
+  while (outgoing.filter((item) => item.state === "sending").length < AT_ONCE) {
+    const next = outgoing.find((item) => item.state === "waiting");
+    if (!next) break;
+    send(next);
+  }
+  onChange();
+}
+
+async function send(item) {
+  item.state = "sending";
+  item.controller = new AbortController();
+  const onSent = (share) => {
+    item.sent = share;
+    onChange();
+  };
+  try {
+    const upload = await api.sendUpload(item.file, onSent, item.controller.signal);
+    forget(item);
+    onRenamed(item.key, upload.id);
+    if (!queue.uploads.some(({ id }) => id === upload.id)) {
+      accepted.set(upload.id, upload);
+      queue = { ...queue, uploads: [...queue.uploads, upload], active: true };
+    }
+    tellOthers();
+    follow();
+  } catch (thrown) {
+    if (api.isAbort(thrown)) forget(item);
+    else fail(item, await explain(item.file, thrown));
+  }
+  sendNext();
+}
+
+/** Browsers report the same error if the server is away and if the file was changed or deleted after it was chosen. */
+async function explain(file, thrown) {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+  } catch {
+    return new api.ApiError("The file cannot be read.", "Choose it again.", 422);
+  }
+  return api.toApiError(thrown);
+}
+
+/** A file whose connection was cut is sent again: once the server responds; while it does, a few times. */
+function fail(item, error) {
+  item.state = "failed";
+  item.error = error;
+  if (error.status !== 0) return;
+  item.cuts += 1;
+  follow();
+  setTimeout(() => {
+    if (isAway || !wasCut().includes(item)) return;
+    if (item.cuts < MOST_CUTS) sendAgain(item);
+    else giveUp(item);
+  }, AGAIN_MS * item.cuts);
+}
+
+function giveUp(item) {
+  const happened = `The connection was cut ${MOST_CUTS} times while the file was sent, though Folio responds.`;
+  const remedy = "A proxy may limit the size of a file. Raise its limit, or put the file into your papers folder.";
+  item.cuts = 0;
+  item.error = new api.ApiError(happened, remedy, 502);
+  onChange();
+}
+
+function forget(item) {
+  outgoing = outgoing.filter((other) => other !== item);
+}
+
+function sendAgain(item) {
+  item.state = "waiting";
+  sendNext();
+}
+
+// Following
+
+function update(state) {
+  for (const upload of state.uploads) {
+    accepted.delete(upload.id);
+    if (upload.state !== "added") continue;
+    if (!kept.has(upload.id)) onAdded();
+    kept.set(upload.id, upload);
+  }
+  const late = [...accepted.values()]; // what was told is older than these
+  queue = late.length ? { ...state, uploads: [...state.uploads, ...late], active: true } : state;
+  onChange();
+}
+
+async function look() {
+  const before = [...accepted.keys()];
+  const state = await api.listUploads();
+  isAway = false;
+  for (const id of before) accepted.delete(id);
+  update(state);
+  return state;
+}
+
+/** Follows the queue until nothing waits. Never throws. */
+export async function follow() {
+  changed = true;
+  if (following) return;
+  following = true;
+  while (changed) {
+    try {
+      changed = false;
+      await followOnce();
+    } catch (thrown) {
+      if (api.isAbort(thrown)) continue;
+      if (api.toApiError(thrown).status !== 0 || !(isActive() || wasCut().length)) break;
+      changed = isAway = true;
+      for (const item of wasCut()) item.cuts = 0;
+      onChange();
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+  following = false;
+}
+
+/** A hidden page sends no requests: all pages of a browser share few connections to a server. */
+async function followOnce() {
+  if (document.hidden) return;
+  const wasAway = isAway;
+  const state = await look();
+  if (wasAway) wasCut().forEach(sendAgain);
+  if (!state.active || document.hidden) return;
+  watching = new AbortController();
+  for await (const { data } of api.followUploads(watching.signal)) update(data);
+}
+
+/** The files that did not arrive because the server did not respond. */
+const wasCut = () => outgoing.filter((item) => item.error?.status === 0 && item.state === "failed");
+
+const tellOthers = () => others?.postMessage("changed");
+
+// Actions of a person
+
+/** Changes the queue on the server, shows the result, and informs the other pages. */
+async function change(request) {
+  try {
+    await request();
+    await look();
+  } catch (thrown) {
+    const error = api.toApiError(thrown);
+    if (error.status !== 404) showToast(`${error.error} ${error.remedy}`); // 404: it has left the queue meanwhile
+  }
+  tellOthers();
+  follow();
+}
+
+export function retry(item) {
+  if (item.id) change(() => api.retryUpload(item.id));
+  else sendAgain(item);
+}
+
+/** Retries all failed items that may succeed. */
+export function retryFailed() {
+  outgoing.filter(canRetry).forEach(sendAgain);
+  if (queue.uploads.some(canRetry)) change(api.retryUploads);
+}
+
+/** Cancels an item that waits or is being added; hides one that is done. */
+export function dismiss(item) {
+  if (item.state === "added") {
+    kept.delete(item.id);
+    dismissed.add(item.id);
+  } else if (item.id) change(() => api.cancelUpload(item.id));
+  else if (item.state === "sending") item.controller.abort();
+  else forget(item);
+  onChange();
+}
+
+/** Cancels all items that wait or are being added. */
+export function cancelAll() {
+  outgoing.filter(isPending).forEach(dismiss);
+  if (queue.active) change(api.cancelUploads);
+}
+
+/** changed: called after each change. added: called when a paper was added. renamed: with an item's old and new key. */
+export function setUpQueue(hooks) {
+  onChange = hooks.changed;
+  onAdded = hooks.added;
+  onRenamed = hooks.renamed;
+  others?.addEventListener("message", follow);
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) watching?.abort();
+    else follow();
+  });
+  follow();
+}

@@ -1,0 +1,874 @@
+// Made by scripts/make_page_types.py.
+declare namespace Api {
+  interface AboutQuoteJson {
+    kind: "claim" | "method" | "result" | "limits";
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    section: string;
+    quote: string;
+  }
+
+  interface AddedEvent {
+    status: "added" | "replaced" | "unchanged" | "duplicate" | "failed" | "pruned";
+    paper: PaperJson;
+    notes: (string)[];
+  }
+
+  interface AgeJson {
+    years: (number)[];
+    unknown: number;
+  }
+
+  interface AuthorsFieldJson {
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    sure: boolean;
+    value: (PersonJson_Output)[];
+  }
+
+  interface BasisJson {
+    papers: number;
+    relevant: number;
+    scored: number;
+    statements: number;
+    left_out: number;
+  }
+
+  interface Body_add_paper_papers_post {
+    file: string;
+  }
+
+  interface CancelledUploads {
+    cancelled: number;
+  }
+
+  interface ChangedPapers {
+    changed: number;
+  }
+
+  interface ChatReply {
+    standalone_question: string;
+    style: "plain" | "report";
+    answer: string;
+    refused: boolean;
+    remark: string;
+    sentences: (SentenceJson)[];
+    dropped_sentences: number;
+    left_out: (LeftOutJson)[];
+    notice: string;
+    warnings: (string)[];
+    model_failed: boolean;
+    citations: (CitationJson)[];
+    hits: (HitJson)[];
+    models: Record<string, string>;
+    message: string;
+    sources_used: (string)[];
+    elapsed_ms: number;
+    conversation: string;
+    turn: number;
+    scope: ScopeJson;
+    selection: SelectionJson | null;
+    trace: TraceJson | null;
+    evidence_profile: EvidenceProfileJson | null;
+    feedback: "" | "good" | "bad";
+    parent: number;
+    branches: (number)[];
+    stopped: boolean;
+  }
+
+  interface ChatRequest {
+    year?: (string)[];
+    author?: (string)[];
+    venue?: (string)[];
+    section?: (string)[];
+    collection?: (string)[];
+    tag?: (string)[];
+    cited_by?: (string)[];
+    papers?: (string)[];
+    message: string;
+    conversation?: string | null;
+    after?: number | null;
+    replaces?: number | null;
+    listed?: boolean;
+    top_k?: number | null;
+    selection?: SelectionRequest | null;
+    use_reranker?: boolean;
+    model?: string | null;
+    style?: "plain" | "report";
+    mode?: "quick" | "deep";
+  }
+
+  interface CheckingEvent {
+    count: number;
+  }
+
+  interface ChosenNotes {
+    ids: (string)[];
+  }
+
+  interface CitationEdge {
+    citing: string;
+    cited: string;
+  }
+
+  interface CitationJson {
+    paper: string;
+    file: string;
+    title: string;
+    venue: string;
+    year: number | null;
+    page: number;
+    label: string;
+    quote: string;
+    start: number;
+    end: number;
+    span: [number, number] | null;
+    shown: string;
+    section: string;
+    zotero: string;
+    notice: NoticeJson | null;
+    evidence: number;
+    support: number;
+    number: number;
+  }
+
+  interface CitationsEvent {
+    citations: (CitationJson)[];
+  }
+
+  interface CitingConversation {
+    id: string;
+    title: string;
+    updated: string;
+  }
+
+  interface ConfidenceJson {
+    value: number;
+    level: "medium" | "low";
+  }
+
+  interface Conversation {
+    id: string;
+    title: string;
+    updated: string;
+    pinned: boolean;
+    turns: (ChatReply)[];
+  }
+
+  interface ConversationChanges {
+    title: string | null;
+    pinned: boolean | null;
+  }
+
+  interface ConversationList {
+    conversations: (ConversationSummary)[];
+  }
+
+  interface ConversationSummary {
+    id: string;
+    title: string;
+    updated: string;
+    turns: number;
+    pinned: boolean;
+  }
+
+  interface ConversationsEvent {
+    changed: (string)[];
+    deleted: (string)[];
+  }
+
+  interface DifferenceJson {
+    some: (QuoteJson)[];
+    others: (QuoteJson)[];
+  }
+
+  interface DiscoverReply {
+    works: (WorkJson)[];
+    notices: (string)[];
+  }
+
+  interface ErrorBody {
+    error: string;
+    remedy: string;
+  }
+
+  interface EvidenceEventJson {
+    event: "evidence";
+    part: string;
+    paper: string;
+    file: string;
+    title: string;
+    pages: [number, number];
+    text: string;
+    page_breaks: (number)[];
+    relevance: number | null;
+    summary: string;
+  }
+
+  interface EvidenceProfileJson {
+    basis: BasisJson;
+    confidence: ConfidenceJson | null;
+    agreements: ((QuoteJson)[])[];
+    differences: (DifferenceJson)[];
+    open_questions: (QuoteJson)[];
+    age: AgeJson;
+    compared_by: string;
+    calls: number;
+  }
+
+  interface FailureJson {
+    file: string;
+    error: string;
+    remedy: string;
+  }
+
+  interface FailuresEvent {
+  }
+
+  interface FeedbackRequest {
+    conversation: string;
+    turn: number;
+    feedback: "good" | "bad";
+  }
+
+  interface FetchDoneEvent {
+    added: number;
+    unchanged: number;
+    failed: number;
+  }
+
+  interface FetchFailedEvent {
+    id: string;
+    title: string;
+    error: string;
+    remedy: string;
+  }
+
+  interface FetchNoticeEvent {
+    text: string;
+  }
+
+  interface FetchProgressEvent {
+    id: string;
+    title: string;
+    stage: "downloading" | "reading" | "embedding";
+    done: number;
+    of: number;
+  }
+
+  interface FetchRequest {
+    ids: (string)[];
+  }
+
+  interface FetchedEvent {
+    id: string;
+    status: "added" | "replaced" | "unchanged" | "duplicate" | "failed" | "pruned";
+    paper: PaperJson;
+    notes: (string)[];
+  }
+
+  interface FieldsJson {
+    title: TextFieldJson;
+    authors: AuthorsFieldJson;
+    year: YearFieldJson;
+    venue: TextFieldJson;
+    doi: TextFieldJson;
+    arxiv: TextFieldJson;
+    abstract: TextFieldJson;
+    kind: TextFieldJson;
+    volume: TextFieldJson;
+    issue: TextFieldJson;
+    pages: TextFieldJson;
+    publisher: TextFieldJson;
+    url: TextFieldJson;
+    genre: TextFieldJson;
+    citation_key: TextFieldJson;
+    bibliography: TextFieldJson;
+    tags: ListFieldJson;
+    collections: ListFieldJson;
+    zotero: TextFieldJson;
+  }
+
+  interface FilterRequest {
+    year?: (string)[];
+    author?: (string)[];
+    venue?: (string)[];
+    section?: (string)[];
+    collection?: (string)[];
+    tag?: (string)[];
+    cited_by?: (string)[];
+    papers?: (string)[];
+  }
+
+  interface HeadingJson {
+    start: number;
+    end: number;
+    level: number;
+    title: string;
+  }
+
+  interface Health {
+    status: "ready" | "empty";
+    store: StoreJson | null;
+    fingerprint: Record<string, string>;
+    models: Record<string, string>;
+    better: (string)[];
+    chat_models: (string)[];
+    model: string;
+    logged: boolean;
+    online: boolean;
+    network: string;
+    max_file_mb: number;
+  }
+
+  interface HelloEvent {
+    generation: number;
+  }
+
+  interface HitJson {
+    paper: string;
+    file: string;
+    title: string;
+    pages: [number, number];
+    score: number;
+    dense: number | null;
+    bm25: number | null;
+    text: string;
+    page_breaks: (number)[];
+    span: [number, number] | null;
+    section: string;
+    notice: NoticeJson | null;
+  }
+
+  interface LeftOutJson {
+    text: string;
+    reason: string;
+  }
+
+  interface LibraryCitations {
+    edges: (CitationEdge)[];
+  }
+
+  interface LikePaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+  }
+
+  interface LinkJson {
+    box: [number, number, number, number];
+    page: number | null;
+    uri: string;
+  }
+
+  interface ListFieldJson {
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    sure: boolean;
+    value: (string)[];
+  }
+
+  interface ListedPaperJson {
+    id: string;
+    key: string;
+    file: string;
+    title: string;
+    authors: (string)[];
+    year: number | null;
+    venue: string;
+    doi: string;
+    arxiv: string;
+    tags: (string)[];
+    collections: (string)[];
+    unsure: (string)[];
+    pages: number;
+    chunks: number;
+    added: string;
+    problems: (string)[];
+    notice: NoticeJson | null;
+    match: PaperMatchJson | null;
+    read: string;
+    read_page: number;
+  }
+
+  interface ManyEdits {
+    papers: (string)[];
+    add_tags?: (string)[];
+    remove_tags?: (string)[];
+    edits?: PaperEdits;
+  }
+
+  interface NewNote {
+    quotes: (SpanOfPaper | WordsOfPaper)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+  }
+
+  interface NoteEdits {
+    text?: string | null;
+    colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+  }
+
+  interface NoteJson {
+    id: string;
+    quotes: (NoteQuoteJson)[];
+    colour: "yellow" | "green" | "blue" | "pink" | "";
+    text: string;
+    statement: string;
+    conversation: string | null;
+    turn: number | null;
+    paper: string;
+    file: string;
+    title: string;
+    created: string;
+    updated: string;
+    zotero: string;
+  }
+
+  interface NoteList {
+    notes: (NoteJson)[];
+    count: number;
+  }
+
+  interface NoteQuoteJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    label: string;
+    quote: string;
+    place: "here" | "moved" | "lost" | "removed";
+  }
+
+  interface NotesEvent {
+  }
+
+  interface NoticeJson {
+    kind: "retraction" | "withdrawal" | "removal" | "partial-retraction" | "expression-of-concern" | "correction" | "older-version" | "same-paper" | "reinstatement" | "new-version";
+    date: string;
+    link: string;
+    source: "openalex" | "semanticscholar" | "crossref" | "arxiv";
+    mark: string;
+    text: string;
+  }
+
+  interface OutlineJson {
+    title: string;
+    level: number;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    page: number;
+    start: number;
+    end: number;
+  }
+
+  interface PageText {
+    page: number;
+    label: string;
+    width: number;
+    height: number;
+    start: number;
+    end: number;
+    text: string;
+    words: ((number)[])[];
+    placed: boolean;
+    direction: "ltr" | "rtl";
+    headings: (HeadingJson)[];
+    paragraphs: ((number)[])[];
+    links: (LinkJson)[];
+  }
+
+  interface PaperAbout {
+    abstract: string;
+    quotes: (AboutQuoteJson)[];
+    references: (ReferenceJson)[];
+    cited_here_by: (LikePaperJson)[];
+    similar: (SimilarPaperJson)[];
+    conversations: (CitingConversation)[];
+    notes: number;
+  }
+
+  interface PaperCitations {
+    known: boolean;
+    references: (WorkJson)[];
+    cited_by: (WorkJson)[];
+    reference_count: number;
+    cited_by_count: number;
+  }
+
+  interface PaperDetails {
+    id: string;
+    key: string;
+    file: string;
+    title: string;
+    authors: (string)[];
+    year: number | null;
+    venue: string;
+    doi: string;
+    arxiv: string;
+    tags: (string)[];
+    collections: (string)[];
+    unsure: (string)[];
+    pages: number;
+    chunks: number;
+    added: string;
+    problems: (string)[];
+    notice: NoticeJson | null;
+    files: (string)[];
+    fields: FieldsJson;
+    sections: (SectionJson)[];
+    notices: (NoticeJson)[];
+    outline: (OutlineJson)[];
+    sizes: ((number)[])[];
+    labels: (string)[];
+    bibtex: string;
+    reference: string;
+    zotero: string;
+  }
+
+  interface PaperEdits {
+    title?: string | null;
+    authors?: (PersonJson_Input | string)[] | null;
+    year?: number | "" | null;
+    venue?: string | null;
+    doi?: string | null;
+    arxiv?: string | null;
+    abstract?: string | null;
+    kind?: string | null;
+    volume?: string | null;
+    issue?: string | null;
+    pages?: string | null;
+    publisher?: string | null;
+    url?: string | null;
+    citation_key?: string | null;
+    tags?: (string)[] | null;
+  }
+
+  interface PaperFoundJson {
+    paper: string;
+    file: string;
+    title: string;
+  }
+
+  interface PaperJson {
+    id: string;
+    key: string;
+    file: string;
+    title: string;
+    authors: (string)[];
+    year: number | null;
+    venue: string;
+    doi: string;
+    arxiv: string;
+    tags: (string)[];
+    collections: (string)[];
+    unsure: (string)[];
+    pages: number;
+    chunks: number;
+    added: string;
+    problems: (string)[];
+    notice: NoticeJson | null;
+  }
+
+  interface PaperList {
+    papers: (ListedPaperJson)[];
+    failures: (FailureJson)[];
+    notice: string;
+  }
+
+  interface PaperMatchJson {
+    label: string;
+    score: number;
+    bm25: number | null;
+    dense: number | null;
+    words: (string)[];
+    pages: [number, number] | null;
+    section: string;
+  }
+
+  interface PapersEvent {
+    added: (string)[];
+    changed: (string)[];
+    removed: (string)[];
+    generation: number;
+  }
+
+  interface PapersEventJson {
+    event: "papers";
+    query: string;
+    papers: (PaperFoundJson)[];
+  }
+
+  interface PersonJson_Input {
+    family: string;
+    given: string;
+  }
+
+  interface PersonJson_Output {
+    family: string;
+    given: string;
+  }
+
+  interface PlacesJson {
+    count: number;
+    hits: ((number)[])[];
+  }
+
+  interface ProgressEvent {
+    stage: "reading" | "embedding";
+    done: number;
+    of: number;
+  }
+
+  interface QuoteJson {
+    paper: string;
+    file: string;
+    title: string;
+    venue: string;
+    year: number | null;
+    page: number;
+    label: string;
+    quote: string;
+    start: number;
+    end: number;
+    span: [number, number] | null;
+    shown: string;
+    section: string;
+    zotero: string;
+    notice: NoticeJson | null;
+  }
+
+  interface ReadingRequest {
+    page: number;
+  }
+
+  interface ReferenceJson {
+    text: string;
+    paper: string;
+    title: string;
+    year: number | null;
+    start: number;
+    end: number;
+    page: number;
+  }
+
+  interface RemovedJson {
+    file: string;
+    kept_at: string | null;
+  }
+
+  interface RemovedPaperJson {
+    paper: string;
+    title: string;
+    file: string;
+    removed: string;
+  }
+
+  interface RemovedPapers {
+    papers: (RemovedPaperJson)[];
+  }
+
+  interface RetriedUploads {
+    retried: number;
+  }
+
+  interface RetrievedEvent {
+    conversation: string;
+    turn: number;
+    hits: (HitJson)[];
+    elapsed_ms: number;
+  }
+
+  interface SavedEvent {
+    file: string;
+  }
+
+  interface ScopeJson {
+    year: (string)[];
+    author: (string)[];
+    venue: (string)[];
+    section: (string)[];
+    collection: (string)[];
+    tag: (string)[];
+    cited_by: (string)[];
+    papers: (ScopePaperJson)[];
+  }
+
+  interface ScopePaperJson {
+    paper: string;
+    file: string;
+    title: string;
+  }
+
+  interface SearchAgainEventJson {
+    event: "search_again";
+    how: "reformulate" | "expand" | "offset";
+    why: string;
+    queries: (string)[];
+  }
+
+  interface SearchEndedEventJson {
+    event: "search_ended";
+    why: string;
+  }
+
+  interface SearchReply {
+    query: string;
+    hits: (HitJson)[];
+    notice: string;
+    models: Record<string, string>;
+    elapsed_ms: number;
+  }
+
+  interface SearchRequest {
+    year?: (string)[];
+    author?: (string)[];
+    venue?: (string)[];
+    section?: (string)[];
+    collection?: (string)[];
+    tag?: (string)[];
+    cited_by?: (string)[];
+    papers?: (string)[];
+    query: string;
+    top_k?: number;
+    use_reranker?: boolean;
+  }
+
+  interface SectionJson {
+    level: number;
+    number: string;
+    title: string;
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    pages: [number, number];
+  }
+
+  interface SelectionJson {
+    paper: string;
+    start: number;
+    end: number;
+    page: number;
+    text: string;
+  }
+
+  interface SelectionRequest {
+    paper: string;
+    start: number;
+    end: number;
+    everywhere?: boolean;
+  }
+
+  interface SentenceJson {
+    text: string;
+    section: string;
+    citations: (CitationJson)[];
+    against: (CitationJson)[];
+    outcome: "quoted" | "reworded";
+    verified_by: string;
+    instead_of: string;
+    marks: ([number, number])[];
+    short: [number, number] | null;
+  }
+
+  interface SimilarPaperJson {
+    paper: string;
+    title: string;
+    year: number | null;
+    score: number;
+  }
+
+  interface SpanOfPaper {
+    paper: string;
+    start: number;
+    end: number;
+  }
+
+  interface StoreJson {
+    folder: string;
+    papers: number;
+    chunks: number;
+    bytes: number;
+    generation: number;
+  }
+
+  interface SuggestedQuestions {
+    questions: (string)[];
+  }
+
+  interface TextFieldJson {
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    sure: boolean;
+    value: string;
+  }
+
+  interface ThinkingEvent {
+    model: string;
+  }
+
+  interface TraceJson {
+    assessor: string;
+    rounds: number;
+    calls: number;
+    seconds: number;
+    events: (PapersEventJson | EvidenceEventJson | SearchAgainEventJson | SearchEndedEventJson)[];
+    left_out: number;
+  }
+
+  interface UploadJson {
+    id: string;
+    file: string;
+    state: "waiting" | "reading" | "embedding" | "stopping" | "added" | "failed";
+    done: number;
+    of: number;
+    status: "added" | "replaced" | "unchanged" | "duplicate" | "failed" | "pruned" | null;
+    paper: string | null;
+    title: string;
+    pages: number;
+    notes: (string)[];
+    error: string;
+    remedy: string;
+  }
+
+  interface UploadsEvent {
+    waiting: number;
+    running: number;
+    done: number;
+  }
+
+  interface UploadsJson {
+    uploads: (UploadJson)[];
+    active: boolean;
+    notice: string;
+  }
+
+  interface WordsOfPaper {
+    paper: string;
+    quote: string;
+    page: number | null;
+  }
+
+  interface WorkJson {
+    id: string;
+    link: string;
+    title: string;
+    authors: (string)[];
+    year: number | null;
+    venue: string;
+    abstract: string;
+    doi: string;
+    arxiv: string;
+    cited: number | null;
+    open: boolean | null;
+    retracted: boolean;
+    paper: string | null;
+    other_version: boolean;
+    file: string;
+  }
+
+  interface YearFieldJson {
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    sure: boolean;
+    value: number | null;
+  }
+}

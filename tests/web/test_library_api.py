@@ -1,0 +1,212 @@
+"""What people do with papers through the API: tags and edits of many, where they were read, removal and return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from folio.papers.metadata import Field, Metadata
+from folio.papers.model import SourceFile
+from folio.system import workers
+from tests.helpers.fakes import HashingApp, RecordedProgress, read_here
+from tests.helpers.web_client import NOBODY, client_of, json_of, papers_by_file, refusal, small_app
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    return small_app(tmp_path)
+
+
+@pytest.fixture
+def client(app: HashingApp) -> Iterator[TestClient]:
+    with client_of(app) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ids(client: TestClient) -> dict[str, str]:
+    """File -> paper id."""
+    return {file: str(paper["id"]) for file, paper in papers_by_file(client).items()}
+
+
+def edit_many(client: TestClient, papers: list[str], **changes: Any) -> int:
+    return int(json_of(client.post("/papers/edits", json={"papers": papers, **changes}))["changed"])
+
+
+def tags(client: TestClient) -> dict[str, list[str]]:
+    return {file: paper["tags"] for file, paper in papers_by_file(client).items()}
+
+
+# Tags and edits of several papers
+
+
+def test_tags_are_added_to_and_removed_from_several_papers(client: TestClient, ids: dict[str, str]) -> None:
+    papers = list(ids.values())
+    assert edit_many(client, papers, add_tags=["To read", "ice"]) == 2
+    assert edit_many(client, papers[:1], add_tags=["TO READ"]) == 0  # it has this tag
+    assert edit_many(client, [ids["otters.pdf"]], add_tags=["kelp"], remove_tags=["ICE"]) == 1
+    assert tags(client) == {"otters.pdf": ["To read", "kelp"], "alps/glaciers.pdf": ["To read", "ice"]}
+    assert list(papers_by_file(client, tag="kelp")) == ["otters.pdf"]
+    assert edit_many(client, papers, remove_tags=["kelp", "ice", "to read"]) == 2
+    assert client.get(f"/papers/{ids['otters.pdf']}").json()["fields"]["tags"]["origin"] == ""  # nobody's any more
+
+
+def test_tags_are_laid_over_imported_ones(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    otters = ids["otters.pdf"]
+    with closing(app.open_library()) as library:
+        library.set_metadata(otters, "zotero", Metadata(tags=Field(("sea", "old"), "zotero", True)))
+    assert edit_many(client, [otters], add_tags=["new"], remove_tags=["old"]) == 1
+    assert tags(client)["otters.pdf"] == ["sea", "new"]
+    with closing(app.open_library()) as library:
+        library.set_metadata(otters, "zotero", Metadata(tags=Field(("other",), "zotero", True)))
+    assert tags(client)["otters.pdf"] == ["sea", "new"]
+    assert json_of(client.patch(f"/papers/{otters}", json={"tags": None}))["tags"] == ["other"]
+
+
+def test_fields_of_several_papers_are_edited_together(client: TestClient, ids: dict[str, str]) -> None:
+    papers = list(ids.values())
+    assert edit_many(client, papers, edits={"venue": "Tides", "year": 2014}, add_tags=["a"]) == 2
+    assert {(paper["venue"], paper["year"]) for paper in papers_by_file(client).values()} == {("Tides", 2014)}
+    assert edit_many(client, papers, edits={"title": "Zanzibar"}) == 2
+    hits = client.post("/search", json={"query": "Zanzibar"}).json()["hits"]
+    assert {hit["title"] for hit in hits} == {"Zanzibar"}
+    assert edit_many(client, papers, edits={"title": "Zanzibar"}) == 0
+
+
+def test_after_an_error_no_paper_is_edited(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    papers = list(ids.values())
+    request: dict[str, Any] = {"papers": [*papers, NOBODY], "add_tags": ["a"]}
+    assert refusal(client.post("/papers/edits", json=request), 404) == "This paper is not in the index."
+    request = {"papers": papers, "add_tags": ["a"], "edits": {"kind": "poem"}}
+    assert refusal(client.post("/papers/edits", json=request), 400).startswith("“poem” is not a kind")
+    edit_many(client, papers[1:], add_tags=[f"tag {number}" for number in range(100)])
+    assert refusal(client.post("/papers/edits", json={"papers": papers, "add_tags": ["a"]}), 400)
+    assert sorted(map(len, tags(client).values())) == [0, 100]
+    assert refusal(client.post("/papers/edits", json={"papers": []}), 422)
+    assert refusal(client.post("/papers/edits", json={"papers": papers, "add_tags": ["a\u202eb"]}), 400)
+
+
+# Reading
+
+
+def test_where_a_paper_was_read_is_listed(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    otters = ids["otters.pdf"]
+    assert {(paper["read"], paper["read_page"]) for paper in papers_by_file(client).values()} == {("", 0)}
+    tag = client.get("/papers").headers["ETag"]
+    assert client.put(f"/papers/{otters}/reading", json={"page": 2}).status_code == 204
+    response = client.get("/papers", headers={"If-None-Match": tag})
+    assert response.status_code == 200
+    paper = papers_by_file(client)["otters.pdf"]
+    assert paper["read_page"] == 2
+    assert datetime.now(UTC) - datetime.fromisoformat(paper["read"]) < timedelta(minutes=1)
+    assert papers_by_file(client, query="otters")["otters.pdf"]["read_page"] == 2  # also where papers are ranked
+    client.put(f"/papers/{otters}/reading", json={"page": 1})
+    assert papers_by_file(client)["otters.pdf"]["read_page"] == 1
+    assert app.verify() == []
+
+
+def test_only_pages_of_a_paper_are_read(client: TestClient, ids: dict[str, str]) -> None:
+    otters = ids["otters.pdf"]
+    assert refusal(client.put(f"/papers/{otters}/reading", json={"page": 3}), 404) == "The paper has no page 3."
+    assert refusal(client.put(f"/papers/{otters}/reading", json={"page": 0}), 422)
+    assert refusal(client.put(f"/papers/{NOBODY}/reading", json={"page": 1}), 404)
+
+
+def test_what_was_read_outlives_a_rebuild_and_removal(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    client.put(f"/papers/{ids['otters.pdf']}/reading", json={"page": 2})
+    app.run(rebuild=True)
+    assert papers_by_file(client)["otters.pdf"]["read_page"] == 2
+
+
+# Removal
+
+
+def test_a_removed_paper_comes_back_with_its_edits(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    glaciers, place = ids["alps/glaciers.pdf"], app.settings.PAPERS_DIR / "alps" / "glaciers.pdf"
+    before = papers_by_file(client)["alps/glaciers.pdf"]
+    assert client.get("/removed").json() == {"papers": []}
+    edit_many(client, [glaciers], add_tags=["ice"])
+    client.put(f"/papers/{glaciers}/reading", json={"page": 1})
+    client.delete(f"/papers/{glaciers}")
+    assert not place.exists()
+    (removed,) = client.get("/removed").json()["papers"]
+    assert removed.items() >= {"paper": glaciers, "title": before["title"], "file": "alps/glaciers.pdf"}.items()
+    back = json_of(client.post(f"/removed/{glaciers}/restore"))
+    assert back.items() >= {"id": glaciers, "file": "alps/glaciers.pdf", "tags": ["ice"], "read_page": 1}.items()
+    assert place.exists()
+    assert list((app.settings.PAPERS_DIR / ".removed").iterdir()) == []
+    assert client.get("/removed").json() == {"papers": []}
+    assert client.post("/search", json={"query": "glaciers"}).json()["hits"]
+    assert refusal(client.post(f"/removed/{glaciers}/restore"), 404) == "This paper cannot be brought back."
+    assert app.verify() == []
+
+
+def test_a_restored_file_replaces_no_other(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    otters, place = ids["otters.pdf"], app.settings.PAPERS_DIR / "otters.pdf"
+    client.delete(f"/papers/{otters}")
+    place.write_bytes(b"another file")
+    assert json_of(client.post(f"/removed/{otters}/restore"))["file"] == "otters (2).pdf"
+    assert place.read_bytes() == b"another file"
+
+
+def test_a_file_outside_the_papers_folder_is_read_where_it_lies(
+    client: TestClient, app: HashingApp, ids: dict[str, str], tmp_path: Path
+) -> None:
+    otters, outside = ids["otters.pdf"], tmp_path / "elsewhere" / "otters.pdf"
+    outside.parent.mkdir()
+    (app.settings.PAPERS_DIR / "otters.pdf").rename(outside)
+    outcomes = app.ingest([SourceFile(str(outside), "otters.pdf", otters)], RecordedProgress(), retry=frozenset())
+    assert [outcome.file.path for outcome in outcomes] == [str(outside)]
+    app.finish_ingest()
+    client.delete(f"/papers/{otters}")
+    assert outside.exists()
+    json_of(client.post(f"/removed/{otters}/restore"))
+    with closing(app.open_library()) as library:
+        assert str(outside) in [file.path for file in library.files()]
+
+
+def test_a_removed_paper_whose_file_is_gone_stays_removed(
+    client: TestClient, app: HashingApp, ids: dict[str, str]
+) -> None:
+    otters, kept = ids["otters.pdf"], app.settings.PAPERS_DIR / ".removed" / "otters.pdf"
+    client.delete(f"/papers/{otters}")
+    kept.write_bytes(b"%PDF- changed")
+    assert refusal(client.post(f"/removed/{otters}/restore"), 422).startswith("The file otters.pdf is gone")
+    kept.unlink()
+    assert refusal(client.post(f"/removed/{otters}/restore"), 422).startswith("The file otters.pdf is gone")
+    assert "otters.pdf" not in papers_by_file(client)
+
+
+def test_a_paper_that_cannot_be_read_again_stays_removed(
+    client: TestClient, app: HashingApp, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    otters, kept = ids["otters.pdf"], app.settings.PAPERS_DIR / ".removed" / "otters.pdf"
+    client.delete(f"/papers/{otters}")
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(workers, "run_guarded", fail)
+    assert client.post(f"/removed/{otters}/restore").status_code >= 400
+    assert kept.exists()
+    assert not (app.settings.PAPERS_DIR / "otters.pdf").exists()
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    json_of(client.post(f"/removed/{otters}/restore"))
+
+
+def test_a_removal_is_offered_for_a_day(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    otters, kept = ids["otters.pdf"], app.settings.PAPERS_DIR / ".removed" / "otters.pdf"
+    client.delete(f"/papers/{otters}")
+    yesterday = (datetime.now(UTC) - timedelta(hours=25)).isoformat(timespec="seconds")
+    with closing(app.open_library()) as library, library.database.transaction("user"):
+        library.database.execute("UPDATE removals SET removed = :yesterday", yesterday=yesterday)
+    assert client.get("/removed").json() == {"papers": []}
+    assert refusal(client.post(f"/removed/{otters}/restore"), 404)
+    assert kept.exists()
