@@ -1,46 +1,46 @@
 // The page as a whole: views, keys, theme, and the models in use.
 
-import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./ask/chat.js";
-import { setUpCitations } from "./library/citations.js";
-import { byId, el, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
+import { askAboutSelection, getConversationPlace, getCurrentId, newConversation } from "./ask/chat.js";
+import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
+import { byId, el, fillTexts, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
+import { followEvents, onEvent } from "./base/events.js";
 import { setUpFind } from "./find/find.js";
 import { refreshLibrary, setUpLibrary } from "./library/library.js";
-import { askOnly, setUpOptions } from "./ask/options.js";
 import { enterPanel, leavePanel } from "./base/panels.js";
 import { goTo, place } from "./base/router.js";
 import { setUpSearch } from "./search/search.js";
-import { health, loadHealth } from "./base/state.js";
-import { loadConversations, markCurrent, setUpSide } from "./ask/conversations.js";
-import { setUpUploads } from "./library/uploads.js";
-import { closeViewer, isViewerOpen, setUpViewer } from "./reader/viewer.js";
-import { setUpWorks } from "./find/works.js";
+import { health, loadHealth, setOptions } from "./base/state.js";
+import { loadConversations, setUpSide } from "./ask/conversations.js";
+import { setUpPaper } from "./paper/paper.js";
+import { closeReader, isReaderOpen, setUpReader } from "./reader/reader.js";
+import { renderWork, setUpWorks } from "./find/works.js";
 
 const VIEWS = ["ask", "search", "library", "find"]; // by the digit that opens it with Alt
 const FIRST = { ask: "question", search: "query", library: "filter", find: "find-query" }; // what "/" focuses
-const NAMES = { search: "Search", library: "Library", find: "Find papers" };
+const NAMES = { search: "Search", library: "Library", find: "Find papers", paper: "Paper" };
+const SHOWN = [...VIEWS, "paper"];
 
-const getView = () => (VIEWS.includes(place.get().view) ? place.get().view : "ask");
+const getView = () => (SHOWN.includes(place.get().view) ? place.get().view : "ask");
 
 function route() {
   const view = getView();
-  for (const name of VIEWS) byId(`view-${name}`).hidden = name !== view;
+  for (const name of SHOWN) byId(`view-${name}`).hidden = name !== view;
   for (const link of document.querySelectorAll(".views a")) {
-    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
+    if (link.dataset.view === (view === "paper" ? "library" : view)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  if (view === "ask") showConversation(place.get().id || null).then(markCurrent);
-  else document.title = `${NAMES[view]} · Folio`;
-  markCurrent();
+  if (view === "ask") showConversation((place.get().view === "ask" && place.get().id) || null);
+  else if (view !== "paper") document.title = `${NAMES[view]} · Folio`; // that is its title
 }
 
 function show(view) {
-  goTo({ view, id: view === "ask" ? (getCurrentId() ?? "") : "", query: {} });
+  goTo(view === "ask" ? getConversationPlace() : { view, id: "", query: {} });
 }
 
 function handleKey(event) {
-  if (event.key === "Escape" && isViewerOpen() && !document.querySelector("dialog:modal, :popover-open")) {
+  if (event.key === "Escape" && isReaderOpen() && !document.querySelector("dialog:modal, :popover-open")) {
     event.preventDefault();
-    closeViewer();
+    closeReader();
   } else if (event.altKey && /^Digit[1234]$/.test(event.code)) {
     event.preventDefault();
     const view = VIEWS[event.code.at(-1) - 1];
@@ -50,7 +50,7 @@ function handleKey(event) {
     const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
     if (typing || document.querySelector("dialog:modal")) return;
     event.preventDefault();
-    byId(FIRST[getView()]).focus();
+    byId(FIRST[getView()] ?? "main").focus();
   }
 }
 
@@ -128,21 +128,37 @@ function describeChosen({ models, better }) {
   return [el("p", {}, formatCommands(text))];
 }
 
-function ask(id) {
+function ask(...ids) {
   newConversation();
-  askOnly(id);
+  setOptions({ papers: ids });
 }
 
-const LOOK_MS = 30_000; // between two looks whether papers were added elsewhere
+const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in a second
 
-/** Shows changes by the terminal or another tab: soon, and when a person returns to the page. */
-function watchPapers() {
-  const look = async () => {
-    if (!document.hidden && (await refreshLibrary({ ifChanged: true }))) await loadHealth().catch(() => {});
+/** Calls a function now, or later so that it is not called more often than this. @param {() => void} run */
+function atMostEvery(ms, run) {
+  let timer = 0;
+  let isWanted = false;
+  return function call() {
+    isWanted = true;
+    if (timer) return;
+    isWanted = false;
+    run();
+    timer = setTimeout(() => {
+      timer = 0;
+      if (isWanted) call();
+    }, ms);
   };
-  setInterval(look, LOOK_MS);
-  addEventListener("focus", look);
-  document.addEventListener("visibilitychange", look);
+}
+
+/** Shows what this page, another tab or a terminal changes. */
+function followChanges() {
+  const load = atMostEvery(LOAD_MS, () => {
+    refreshLibrary({ ifChanged: true });
+    loadHealth().catch(() => {});
+  });
+  for (const kind of ["hello", "papers", "failures"]) onEvent(kind, load);
+  followEvents();
 }
 
 /** On a narrow screen, Back closes the panel that covers the page. */
@@ -156,18 +172,20 @@ function setUpPopovers() {
   }
 }
 
-setUpViewer();
-setUpOptions();
-setUpChat();
+fillTexts(document);
+setUpReader({ ask: (_, question) => askAboutSelection(question) });
+setUpChat(byId("view-ask"), byId("to-ask"));
 setUpSearch();
 setUpWorks({ ask, added: refreshLibrary });
 setUpFind();
-setUpCitations();
-setUpSide((id) => {
-  if (id === getCurrentId()) newConversation();
+setUpSide(byId("side"), {
+  create: newConversation,
+  deleted: (id) => {
+    if (id === getCurrentId()) newConversation();
+  },
 });
-setUpLibrary({ ask });
-setUpUploads({ show: () => show("library"), ask, added: refreshLibrary });
+setUpLibrary(byId("view-library"), { bar: byId("adding"), ask });
+setUpPaper(byId("view-paper"), { ask, renderWork });
 health.onChange(renderModels);
 byId("skip").onclick = () => byId("main").focus();
 document.addEventListener("keydown", handleKey);
@@ -178,7 +196,7 @@ place.onChange(() => {
 });
 setUpTheme();
 setUpPopovers();
-watchPapers();
+followChanges();
 loadHealth().catch((thrown) => {
   byId("foot-line").textContent = "Folio is not responding";
   showStartError(thrown);
@@ -186,4 +204,4 @@ loadHealth().catch((thrown) => {
 refreshLibrary();
 loadConversations();
 route();
-if (matchMedia("(hover: hover)").matches && getView() !== "library") byId(FIRST[getView()]).focus();
+if (matchMedia("(hover: hover)").matches && !["library", "paper"].includes(getView())) byId(FIRST[getView()]).focus();

@@ -170,19 +170,40 @@ export function recall(name) {
   }
 }
 
+const TOAST_MS = 4000;
+const ACTION_MS = 10_000; // for a message with a button
+
 /** @type {number | undefined} */
 let toastTimer;
 
-/** Shows a short message for a few seconds; screen readers announce it. @param {string} text */
-export function showToast(text) {
+/**
+ * Shows a short message for a few seconds; screen readers announce it. With an action, it has a button and stays
+ * longer, and while it has the focus.
+ * @param {string} text @param {{label: string, run: () => void} | null} [action]
+ */
+export function showToast(text, action = null) {
   const node = byId("toast");
-  node.replaceChildren(...formatCommands(text));
-  node.classList.add("shown");
-  clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => {
+  const hide = () => {
     node.classList.remove("shown");
     node.textContent = "";
-  }, 4000);
+  };
+  const hideLater = () => {
+    clearTimeout(toastTimer);
+    toastTimer = setTimeout(() => (node.contains(document.activeElement) ? hideLater() : hide()), wait);
+  };
+  const wait = action ? ACTION_MS : TOAST_MS;
+  const run = () => {
+    hide();
+    action?.run();
+  };
+  node.replaceChildren(...formatCommands(text), ...(action ? [makeButton("toast-action", run, action.label)] : []));
+  node.classList.add("shown");
+  hideLater();
+}
+
+/** Has screen readers read a text. @param {string} text */
+export function announce(text) {
+  byId("said").textContent = text;
 }
 
 /** Copies text to the clipboard and confirms it. `what` names it in the message. */

@@ -12,7 +12,10 @@ const MARGIN = 600; // pixels above and below the view for which items are rende
  * @property {(item: T) => string} key
  * @property {(item: T, index: number) => HTMLElement} render
  * @property {(item: T) => number} height pixels with the space below it; a guess if `isMeasured`
+ * @property {() => number} [cover] pixels at the top of the scroller that a header covers
  * @property {boolean} [isMeasured] the height of each element is measured once it is there
+ * @property {(node: HTMLElement) => boolean} [isKept] an element that stays far from the view too, as one with the focus
+ * @property {() => void} [onMeasured] called after heights were measured
  * @property {(keys: string[]) => void} [onShown] called with the items that have elements, after each change
  */
 
@@ -91,7 +94,8 @@ export class WindowedList {
     if (at === undefined) return null;
     const { scroller } = this.options;
     const [top, bottom] = [this.#offsets.tops[at], this.#offsets.tops[at + 1]].map((y) => y + this.#getTop());
-    if (top < scroller.scrollTop) scroller.scrollTop = top;
+    const cover = this.options.cover?.() ?? 0;
+    if (top < scroller.scrollTop + cover) scroller.scrollTop = top - cover;
     else if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
     this.#render();
     return this.getNode(key);
@@ -139,7 +143,8 @@ export class WindowedList {
     const wanted = new Map(this.items.slice(first, end).map((item, at) => [key(item), first + at]));
     for (const [name, shown] of this.#shown) {
       const at = this.#places.get(name);
-      if (at !== undefined && shown.node.contains(document.activeElement)) wanted.set(name, at); // keeps the focus
+      const isKept = shown.node.contains(document.activeElement) || this.options.isKept?.(shown.node);
+      if (at !== undefined && isKept) wanted.set(name, at);
       if (at === undefined || !wanted.has(name)) this.#drop(name);
       else if (this.items[at] !== shown.item) this.#replace(name, at);
     }
@@ -147,6 +152,7 @@ export class WindowedList {
     for (const [name, at] of [...wanted].sort((one, other) => one[1] - other[1])) {
       const node = this.#shown.get(name)?.node ?? this.#make(this.items[at], at);
       this.#shown.set(name, { node, item: this.items[at] });
+      this.#number(node, at);
       node.style.setProperty("top", `${this.#offsets.tops[at]}px`);
       if (node === next) next = next.nextElementSibling;
       else root.insertBefore(node, next);
@@ -157,10 +163,20 @@ export class WindowedList {
   /** @param {T} item @param {number} at */
   #make(item, at) {
     const node = this.options.render(item, at);
-    node.setAttribute("aria-posinset", String(at + 1));
-    node.setAttribute("aria-setsize", String(this.items.length));
+    this.#number(node, at);
     this.sizes?.observe(node);
     return node;
+  }
+
+  /** Tells screen readers the place of an item. A row of a table counts from 2, below its header. */
+  /** @param {HTMLElement} node @param {number} at */
+  #number(node, at) {
+    if (node.getAttribute("role") === "row") {
+      node.setAttribute("aria-rowindex", String(at + 2));
+      return;
+    }
+    node.setAttribute("aria-posinset", String(at + 1));
+    node.setAttribute("aria-setsize", String(this.items.length));
   }
 
   /** Renders an item again in its place. @param {string} key @param {number} at */
@@ -169,10 +185,12 @@ export class WindowedList {
     const node = this.#make(this.items[at], at);
     this.#shown.set(key, { node, item: this.items[at] });
     if (!before) return;
-    const isFocused = before.contains(document.activeElement);
+    const focused = document.activeElement;
     this.sizes?.unobserve(before);
+    const isFocused = before.contains(focused);
     before.replaceWith(node);
-    if (isFocused) focusFirst(node);
+    if (before === focused) node.focus({ preventScroll: true });
+    else if (isFocused) focusFirst(node);
   }
 
   /** @param {string} key */
@@ -201,6 +219,7 @@ export class WindowedList {
     this.options.root.style.setProperty("height", `${this.#offsets.total}px`);
     this.#keepAt(anchor);
     this.#render();
+    this.options.onMeasured?.();
   }
 }
 

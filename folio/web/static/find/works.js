@@ -4,7 +4,7 @@ import * as api from "../base/api.js";
 import { byId, el, formatCount, hideVisually, isolate, makeButton } from "../base/dom.js";
 import { makeIcon, renderMessage, renderProblem } from "../base/dom.js";
 import { getTitle, library, loadHealth } from "../base/state.js";
-import { openPage } from "../reader/viewer.js";
+import { openAt } from "../reader/reader.js";
 
 const MAX_AUTHORS = 8; // that are shown
 const waiting = []; // works to add, one at a time
@@ -75,7 +75,7 @@ function showHere(box, work) {
   const { title, file } = library.get().papers.get(work.paper) ?? work;
   const open = (event) => {
     const from = event.currentTarget;
-    openPage({ paper: work.paper, page: 1, title, file, from: work.leave() ?? from });
+    openAt({ paper: work.paper, page: 1, title, file, opener: work.leave() ?? from });
   };
   const mark = work.other_version ? "Another version is in your library" : "In your library";
   show(box, el("p", { class: "here" }, makeIcon("check"), mark), makeButton("button quiet", open, "Open", which(work)));

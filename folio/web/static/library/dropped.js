@@ -1,13 +1,14 @@
 // The PDFs among the files and folders that were chosen or dropped.
 
+/** @param {string} path */
 const isPdf = (path) => /\.pdf$/i.test(path);
-/** Such as the "._paper.pdf" that macOS puts beside a paper on other disks. */
+/** Such as the "._paper.pdf" that macOS puts beside a paper on other disks. @param {string} path */
 const isHidden = (path) => path.split("/").some((part) => part.startsWith("."));
 
 /** Whether this browser lets a person choose a folder. */
 export const choosesFolders = () => "webkitdirectory" in HTMLInputElement.prototype;
 
-/** The PDFs of a chosen folder and of those in it, and how many other files it has. */
+/** The PDFs of a chosen folder and of those in it, and how many other files it has. @param {File[]} files */
 export function sortFolder(files) {
   const visible = [...files].filter((file) => !isHidden(file.webkitRelativePath));
   const pdfs = visible.filter((file) => isPdf(file.name));
@@ -17,18 +18,20 @@ export function sortFolder(files) {
 /**
  * Starts to read what was dropped; to be called while the event is handled. Resolves to the files that were dropped
  * themselves and the PDFs of the folders, and how many other files those have. Browsers without folders give files.
+ * @param {DataTransfer} transfer
  */
 export function readDropped(transfer) {
   const items = [...transfer.items].filter((item) => item.kind === "file");
-  const found = items.map((item) => ({ entry: item.webkitGetAsEntry?.() ?? null, file: item.getAsFile() }));
-  return collect(found);
+  return collect(items.map((item) => ({ entry: item.webkitGetAsEntry?.() ?? null, file: item.getAsFile() })));
 }
 
-async function collect(found) {
+/** @param {{entry: FileSystemEntry | null, file: File | null}[]} dropped */
+async function collect(dropped) {
+  /** @type {File[]} */
   const files = [];
   let others = 0;
-  for (const { entry, file } of found) {
-    if (!entry?.isDirectory) {
+  for (const { entry, file } of dropped) {
+    if (!entry || !isFolder(entry)) {
       if (file) files.push(file);
       continue;
     }
@@ -40,16 +43,24 @@ async function collect(found) {
   return { files, others };
 }
 
+/** @param {FileSystemEntry} entry @returns {entry is FileSystemDirectoryEntry} */
+const isFolder = (entry) => entry.isDirectory;
+
+/** @param {FileSystemEntry} entry @returns {entry is FileSystemFileEntry} */
+const isFile = (entry) => entry.isFile;
+
 /** The files of a folder and of those in it that are not hidden. */
+/** @param {FileSystemDirectoryEntry} folder @returns {AsyncGenerator<FileSystemFileEntry, void, void>} */
 async function* walk(folder) {
   const reader = folder.createReader();
   for (;;) {
+    /** @type {FileSystemEntry[]} */
     const entries = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
     if (!entries.length) return; // it gives some at a time
     for (const entry of entries) {
       if (isHidden(entry.name)) continue;
-      if (entry.isDirectory) yield* walk(entry);
-      else yield entry;
+      if (isFolder(entry)) yield* walk(entry);
+      else if (isFile(entry)) yield entry;
     }
   }
 }

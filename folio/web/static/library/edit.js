@@ -1,126 +1,227 @@
-// The form that corrects what is known about a paper.
+// The form that corrects what is known about a paper: in a dialog, on the paper's page and beside its first page.
 
 import * as api from "../base/api.js";
-import { byId, el, hideVisually, isolate, makeButton, renderProblem, showToast } from "../base/dom.js";
+import { el, hideVisually, isolate, makeButton, renderProblem, showToast } from "../base/dom.js";
 import { enterPanel, leavePanel } from "../base/panels.js";
+import { t } from "../base/strings.js";
 
-const FIELDS = {
-  title: ["Title", "textarea", {}],
-  authors: ["Authors", "textarea", {}, "One on each line: Family, Given. An organisation in braces: {European Union}."],
-  year: ["Year", "input", { inputmode: "numeric", pattern: "[0-9]{4}", title: "Four digits, such as 2014", size: "6" }],
-  venue: ["Journal, conference or university", "input", {}],
-  doi: ["DOI", "input", {}],
+/** @typedef {"title" | "authors" | "year" | "venue" | "doi" | "tags"} Field */
+/** @typedef {import("../base/strings.js").Key} Key */
+/** @typedef {{name: Key, tag: "input" | "textarea", attributes: Record<string, string>, hint?: Key}} Control */
+
+/** @type {Record<Field, Control>} */
+const CONTROLS = {
+  title: { name: "edit.title", tag: "textarea", attributes: {} },
+  authors: { name: "edit.authors", tag: "textarea", attributes: {}, hint: "edit.authors.hint" },
+  year: { name: "edit.year", tag: "input", attributes: { inputmode: "numeric", pattern: "[0-9]{4}", size: "6" } },
+  venue: { name: "edit.venue", tag: "input", attributes: {} },
+  doi: { name: "edit.doi", tag: "input", attributes: {} },
+  tags: { name: "edit.tags", tag: "textarea", attributes: {}, hint: "edit.tags.hint" },
 };
+const FIELDS = /** @type {Field[]} */ (Object.keys(CONTROLS));
+
+/** @type {Record<Api.TextFieldJson["origin"], Key>} */
 const ORIGINS = {
-  "": "Not known",
-  page: "From its first pages",
-  "pdf metadata": "From the file’s metadata",
-  identifier: "From its identifier",
-  "file date": "From the file’s date",
-  "cited works": "Guessed from the works that it cites",
-  "file name": "From the file’s name",
-  arxiv: "From arXiv",
-  openalex: "From OpenAlex",
-  crossref: "From Crossref",
-  semanticscholar: "From Semantic Scholar",
-  bibliography: "From your bibliography",
-  zotero: "From Zotero",
-  person: "Your edit",
+  "": "origin.none",
+  page: "origin.page",
+  "pdf metadata": "origin.pdf",
+  identifier: "origin.identifier",
+  "file date": "origin.date",
+  "cited works": "origin.cited",
+  "file name": "origin.name",
+  arxiv: "origin.arxiv",
+  openalex: "origin.openalex",
+  crossref: "origin.crossref",
+  semanticscholar: "origin.semanticscholar",
+  bibliography: "origin.bibliography",
+  zotero: "origin.zotero",
+  person: "origin.person",
 };
 
-let edited = null; // the paper, as the server knows it
-let onSaved = () => {};
-
-/** Opens the form for a paper. `saved` is called after each change. Raises ApiError. */
-export async function editPaper(id, saved) {
-  edited = await api.getPaper(id);
-  onSaved = saved;
-  byId("edit-title").replaceChildren("Edit ", isolate(edited.file));
-  byId("edit-problem").replaceChildren();
-  byId("edit-fields").replaceChildren(...Object.keys(FIELDS).map(renderField));
-  byId("edit").showModal();
-  enterPanel(byId("edit"), () => byId("edit").close());
-  byId("edit-fields").querySelector("textarea").focus();
+/** What is typed for a field. @param {Field} name @param {Api.PaperDetails} paper */
+export function toText(name, { fields }) {
+  if (name === "authors") return fields.authors.value.map(formatPerson).join("\n");
+  return name === "tags" ? fields.tags.value.join("\n") : String(fields[name].value ?? "");
 }
 
-function renderField(name) {
-  const [label, tag, attributes, hint] = FIELDS[name];
-  const id = `edit-field-${name}`;
-  const control = el(tag, { id, "aria-describedby": `${id}-note`, autocomplete: "off", dir: "auto", ...attributes });
-  if (tag === "input") control.type = "text";
-  else control.rows = name === "title" ? 2 : Math.min(6, Math.max(2, edited.fields.authors.value.length));
-  control.value = toText(name, edited);
-  return el("div", { class: "field" }, el("label", { for: id }, label), control, renderNote(name, hint));
-}
-
-function renderNote(name, hint) {
-  const { origin, sure } = edited.fields[name];
-  const text = `${ORIGINS[origin] ?? origin}${origin && !sure ? ", not sure" : ""}.${hint ? ` ${hint}` : ""}`;
-  const which = () => hideVisually(`: ${FIELDS[name][0]}`);
-  const reset = makeButton("button quiet", () => resetField(name), "Undo my edit", which());
-  const note = el("p", { id: `edit-field-${name}-note` }, text);
-  return el("div", { class: "edit-note" }, note, origin === "person" ? reset : null);
-}
-
-function toText(name, paper) {
-  const { value } = paper.fields[name];
-  return name === "authors" ? value.map(formatPerson).join("\n") : String(value ?? "");
-}
-
+/** @param {Api.PersonJson_Output} person */
 const formatPerson = ({ family, given }) =>
   given ? `${family}, ${given}` : /\s/.test(family) ? `{${family}}` : family;
 
-function toValue(name, text) {
-  if (name === "authors")
+/** A field's value for the server. @param {Field} name @param {string} text */
+export function toValue(name, text) {
+  if (name === "authors" || name === "tags") {
     return text
       .split("\n")
       .map((line) => line.trim())
       .filter(Boolean);
+  }
   return name === "year" && text.trim() ? Number(text) : text.trim();
 }
 
-async function resetField(name) {
-  if (!(await change({ [name]: null }))) return;
-  const before = byId(`edit-field-${name}`).closest(".field");
-  before.replaceWith(renderField(name));
-  byId(`edit-field-${name}`).focus();
+let made = 0; // forms; the ids of fields are those of one form
+
+/**
+ * @typedef {object} FormHooks
+ * @property {() => unknown} changed called after each change that the server has made
+ * @property {() => void} saved called when what was typed is saved
+ * @property {Key} [save] the name of the button
+ * @property {HTMLButtonElement[]} [buttons] before that one
+ * @property {boolean} [confirms] to save confirms the fields that are not sure, too
+ */
+
+export class EditForm {
+  #id = "";
+
+  /** @param {Api.PaperDetails} paper as the server knows it @param {FormHooks} hooks */
+  constructor(paper, hooks) {
+    made += 1;
+    this.#id = `edit-${made}`;
+    this.paper = paper;
+    this.hooks = hooks;
+    this.fields = el(
+      "div",
+      { class: "fields" },
+      FIELDS.map((name) => this.#renderField(name)),
+    );
+    this.problem = el("div");
+    const save = el("button", { type: "submit", class: "button primary" }, t(hooks.save ?? "edit.save"));
+    this.node = el(
+      "form",
+      { class: "edit-form", onsubmit: (/** @type {Event} */ event) => this.#submit(event), onkeydown: submitWithKeys },
+      this.fields,
+      this.problem,
+      el("div", { class: "row" }, hooks.buttons ?? [], save),
+    );
+  }
+
+  focus() {
+    this.node.querySelector("textarea")?.focus();
+  }
+
+  /** @param {Field} name */
+  #control(name) {
+    const control = this.node.querySelector(`#${this.#id}-${name}`);
+    return /** @type {HTMLInputElement | HTMLTextAreaElement} */ (control);
+  }
+
+  /** @param {Field} name */
+  #renderField(name) {
+    const { name: label, tag, attributes } = CONTROLS[name];
+    const id = `${this.#id}-${name}`;
+    const control = el(tag, { id, "aria-describedby": `${id}-note`, autocomplete: "off", dir: "auto", ...attributes });
+    if (control instanceof HTMLTextAreaElement) control.rows = this.#countRows(name);
+    else control.type = "text";
+    if (name === "year") control.title = t("edit.year.hint");
+    control.value = toText(name, this.paper);
+    const { origin, sure } = this.paper.fields[name];
+    const doubt = control.value && origin && !sure ? "doubted" : "";
+    const text = el("label", { for: id }, t(label));
+    return el("div", { class: `field ${doubt}` }, text, control, this.#renderNote(name));
+  }
+
+  /** @param {Field} name */
+  #countRows(name) {
+    if (name === "title") return 2;
+    return Math.min(6, Math.max(2, this.paper.fields[name === "tags" ? "tags" : "authors"].value.length));
+  }
+
+  /** @param {Field} name */
+  #renderNote(name) {
+    const { origin, sure } = this.paper.fields[name];
+    const { hint } = CONTROLS[name];
+    const source = origin && !sure ? t("edit.unsure", { origin: t(ORIGINS[origin]) }) : `${t(ORIGINS[origin])}.`;
+    const text = [source, hint ? t(hint) : ""].filter(Boolean).join(" ");
+    const which = hideVisually(`: ${t(CONTROLS[name].name)}`);
+    const reset = makeButton("button quiet", () => this.#reset(name), t("edit.reset"), which);
+    const note = el("p", { id: `${this.#id}-${name}-note` }, text);
+    return el("div", { class: "edit-note" }, note, origin === "person" ? reset : null);
+  }
+
+  /** @param {Field} name */
+  async #reset(name) {
+    if (!(await this.#change({ [name]: null }))) return;
+    this.#control(name).closest(".field")?.replaceWith(this.#renderField(name));
+    this.#control(name).focus();
+  }
+
+  /** @param {Event} event */
+  async #submit(event) {
+    event.preventDefault();
+    const edits = this.#collect();
+    if (Object.keys(edits).length && !(await this.#change(edits))) return;
+    this.hooks.saved();
+  }
+
+  /** What was typed, and what is confirmed. @returns {Api.PaperEdits} */
+  #collect() {
+    const typed = FIELDS.map((name) => ({ name, text: this.#control(name).value }));
+    const { paper, hooks } = this;
+    const isDoubted = (/** @type {Field} */ name) => Boolean(hooks.confirms) && paper.unsure.includes(name);
+    const changed = typed.filter(({ name, text }) => text !== toText(name, paper) || isDoubted(name));
+    return Object.fromEntries(changed.map(({ name, text }) => [name, toValue(name, text)]));
+  }
+
+  /** Sends a change; returns whether it was made. @param {Api.PaperEdits} edits */
+  async #change(edits) {
+    const buttons = this.node.querySelectorAll("button");
+    for (const button of buttons) button.disabled = true;
+    try {
+      this.paper = await api.editPaper(this.paper.id, edits);
+      this.problem.replaceChildren();
+    } catch (thrown) {
+      this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+      this.problem.scrollIntoView({ block: "nearest" });
+      return false;
+    } finally {
+      for (const button of buttons) button.disabled = false;
+    }
+    await this.hooks.changed();
+    return true;
+  }
 }
 
-async function save(event) {
+/** Ctrl+Enter saves from a field of several lines, too. @param {KeyboardEvent} event */
+function submitWithKeys(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
-  const texts = Object.keys(FIELDS).map((name) => [name, byId(`edit-field-${name}`).value]);
-  const changed = texts.filter(([name, text]) => text !== toText(name, edited));
-  if (changed.length) {
-    if (!(await change(Object.fromEntries(changed.map(([name, text]) => [name, toValue(name, text)]))))) return;
-    showToast("Saved.");
-  }
-  byId("edit").close();
+  if (event.currentTarget instanceof HTMLFormElement) event.currentTarget.requestSubmit();
 }
 
-/** Sends a change; returns whether it was made. */
-async function change(edits) {
-  const buttons = byId("edit").querySelectorAll("button");
-  for (const button of buttons) button.disabled = true;
-  try {
-    edited = await api.editPaper(edited.id, edits);
-    byId("edit-problem").replaceChildren();
-  } catch (thrown) {
-    byId("edit-problem").replaceChildren(renderProblem(api.toApiError(thrown)));
-    byId("edit-problem").scrollIntoView({ block: "nearest" });
-    return false;
-  } finally {
-    for (const button of buttons) button.disabled = false;
-  }
-  await onSaved();
-  return true;
-}
-
-/** closed: called with the paper's id when the form has closed. */
-export function setUpEdit(closed) {
-  byId("edit-form").addEventListener("submit", save);
-  byId("edit-cancel").onclick = () => byId("edit").close();
-  byId("edit").addEventListener("close", () => {
-    leavePanel(byId("edit"));
-    closed(edited.id);
+/**
+ * Opens a dialog, which is removed when it closes. Resolves then.
+ * @param {HTMLElement} root @param {HTMLDialogElement} dialog
+ */
+export function openDialog(root, dialog) {
+  root.append(dialog);
+  dialog.showModal();
+  enterPanel(dialog, () => dialog.close());
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      leavePanel(dialog);
+      dialog.remove();
+      resolve(undefined);
+    });
   });
+}
+
+/**
+ * Lets a person correct a paper in a dialog. Resolves when that is closed. Throws ApiError.
+ * @param {HTMLElement} root that gets the dialog @param {string} id @param {() => unknown} changed
+ */
+export async function editPaper(root, id, changed) {
+  const paper = await api.getPaper(id);
+  const dialog = el("dialog", { class: "edit", id: "edit", "aria-labelledby": "edit-title" });
+  const form = new EditForm(paper, {
+    changed,
+    saved: () => {
+      dialog.close();
+      showToast(t("edit.saved"));
+    },
+    buttons: [makeButton("button", () => dialog.close(), t("cancel"))],
+  });
+  dialog.append(el("h2", { id: "edit-title" }, `${t("edit")} `, isolate(paper.file)), form.node);
+  const closed = openDialog(root, dialog);
+  form.focus();
+  await closed;
 }

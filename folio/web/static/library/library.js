@@ -1,105 +1,424 @@
-// The library: lists and removes papers.
+// The library: finds, narrows, sorts, selects, edits, exports and removes papers.
 
 import * as api from "../base/api.js";
-import { showCitations } from "./citations.js";
-import { byId, confirmAction, el, formatCount, formatPages, hideVisually } from "../base/dom.js";
-import { isolate, makeButton, makeIcon, renderMessage, renderProblem, showToast } from "../base/dom.js";
-import { editPaper, setUpEdit } from "./edit.js";
-import { getTitle, isIn, library, loadHealth, loadPapers } from "../base/state.js";
-import { renderNotice } from "../ask/statement.js";
-import { openPage } from "../reader/viewer.js";
+import {
+  el,
+  formatPages,
+  isolate,
+  makeButton,
+  makeIcon,
+  renderMessage,
+  renderProblem,
+  showToast,
+} from "../base/dom.js";
+import { goTo, linkTo, place } from "../base/router.js";
+import { library, loadPapers } from "../base/state.js";
+import { t } from "../base/strings.js";
+import { Between } from "./between.js";
+import { editFields, editTags } from "./bulk.js";
+import { choosePapers, COLUMNS, formatWanted, isNarrowed, parseWanted, sortPapers } from "./catalog.js";
+import { CheckQueue, listUnsure } from "./check.js";
+import { editPaper } from "./edit.js";
+import { Facets } from "./facets.js";
+import { followReading } from "./reading.js";
+import { RemovedToday, removePapers } from "./removed.js";
+import { COLUMN_NAMES, getName, Table } from "./table.js";
+import { setUpUploads } from "./uploads.js";
 
-let askOnly = () => {};
-let related = []; // papers found by what is typed, best first
-let finding = null; // aborts the search for them
-const TYPING_MS = 250; // a search starts when nothing was typed for so long
+/** @typedef {import("./catalog.js").Paper} Paper */
+/** @typedef {import("./catalog.js").Wanted} Wanted */
+/** @typedef {import("../base/strings.js").Key} Key */
+
+const TYPING_MS = 250; // the server is asked when nothing was typed for so long
 const MAX_QUERY = 500; // characters, as the server has it
 
-/** Loads the papers and renders them, with ifChanged only if they are others. Returns whether; never throws. */
+/** @type {{path: string, name: Key, chosen: Key, id: string}[]} */
+const EXPORTS = [
+  { path: "/papers.bib", name: "export.bibtex", chosen: "export.bibtex.of", id: "export-bibtex" },
+  { path: "/papers.csl.json", name: "export.csl", chosen: "export.csl.of", id: "export-csl" },
+];
+
+/** @type {LibraryView | null} */
+let view = null;
+
+/** Loads the papers, with ifChanged only if they are others. Returns whether; never throws. */
 export async function refreshLibrary({ ifChanged = false } = {}) {
-  const box = byId("library-problem");
   try {
     const isLoaded = await loadPapers();
-    if (isLoaded) box.replaceChildren();
+    if (isLoaded) view?.showProblem(null);
     return isLoaded;
   } catch (thrown) {
-    if (ifChanged) return false; // what is shown stays
-    byId("library-count").textContent = "";
-    box.replaceChildren(renderProblem(api.toApiError(thrown), () => refreshLibrary()));
+    if (!ifChanged) view?.showProblem(renderProblem(api.toApiError(thrown), () => refreshLibrary())); // else it stays
     return false;
   }
 }
 
-const ORDERS = {
-  title: (a, b) => getTitle(a).localeCompare(getTitle(b)),
-  year: (a, b) => (b.year ?? 0) - (a.year ?? 0) || ORDERS.title(a, b),
-  added: (a, b) => b.added.localeCompare(a.added) || ORDERS.title(a, b),
-};
+/**
+ * @typedef {object} LibraryHooks
+ * @property {HTMLElement} bar shows what is being added, in all views
+ * @property {(...ids: string[]) => void} ask restricts questions to these papers
+ */
 
-const EXPORTS = { "export-bibtex": "BibTeX", "export-csl": "CSL-JSON" };
-const GROUPS = { collection: "All collections", tag: "All tags" };
+/** @param {HTMLElement} root @param {LibraryHooks} hooks */
+export function setUpLibrary(root, hooks) {
+  view = new LibraryView(root, hooks);
+  followReading();
+}
 
-/** Offers the collections and tags to choose from, where papers have any. */
-function renderGroups() {
-  for (const [name, all] of Object.entries(GROUPS)) {
-    const node = byId(`choose-${name}`);
-    const chosen = node.value;
-    node.replaceChildren(
-      el("option", { value: "" }, all),
-      ...[...library.get()[`${name}s`]].map((value) => el("option", { value }, value)),
+class LibraryView {
+  /** @type {Wanted} */
+  #wanted = parseWanted({});
+  /** @type {{papers: Map<string, Paper> | null, order: string, sorted: Paper[]}} */
+  #sorted = { papers: null, order: "", sorted: [] };
+  /** @type {Paper[]} */
+  #papers = []; // that the table shows
+  /** @type {Api.ListedPaperJson[]} */
+  #related = []; // papers that the server found, best first
+  /** @type {AbortController | null} */
+  #finding = null;
+  #found = ""; // what the server was asked for
+
+  /** @param {HTMLElement} root @param {LibraryHooks} hooks */
+  constructor(root, hooks) {
+    this.root = root;
+    this.hooks = hooks;
+    this.changed = () => refreshLibrary();
+    this.count = el("p", { id: "library-count", class: "status", role: "status" });
+    this.check = makeButton("button quiet", () => this.#goToCheck("all", false), "");
+    this.unread = makeButton("button quiet", () => this.failures.scrollIntoView(), "");
+    this.drop = el("div", { class: "dropbox" });
+    this.uploads = el("ul", { class: "uploads", id: "uploads", "aria-label": t("uploads") });
+    this.problem = el("div", { class: "library-problem" });
+    this.removed = new RemovedToday(this.changed);
+    this.filter = this.#makeFilter();
+    this.narrowing = makeButton("button", () => this.#toggleFacets(), makeIcon("options"), t("facet.all"));
+    this.narrowing.setAttribute("aria-expanded", "false");
+    this.order = this.#makeOrder();
+    this.actions = el("div", { class: "library-actions", role: "group", "aria-label": t("library.actions") });
+    const tools = [this.filter, this.narrowing, this.order, this.actions];
+    this.tools = el("div", { class: "library-tools", hidden: true }, tools);
+    this.facets = new Facets((change) => this.#narrow(change));
+    this.failures = el("div", { id: "failures" });
+    this.between = new Between();
+    this.related = el("ul", { id: "related-papers", "aria-label": t("related") });
+    this.relatedBox = el(
+      "div",
+      { id: "related", hidden: true },
+      el("h2", { class: "related-title" }, t("related")),
+      this.related,
     );
-    node.value = library.get()[`${name}s`].has(chosen) ? chosen : "";
-    node.hidden = !library.get()[`${name}s`].size;
+    this.scroller = el("div", { class: "scroll library-scroll" }, this.relatedBox, this.failures, this.between.node);
+    this.table = new Table(this.scroller, {
+      sort: (column, isDown) => this.#narrow({ column, isDown }),
+      open: (id) => goTo({ view: "paper", id, query: {} }),
+      selected: () => this.#showActions(),
+      keys: { t: () => this.#editTags(), e: () => this.#edit() },
+    });
+    this.queue = new CheckQueue({
+      changed: this.changed,
+      show: (id) => this.#goToCheck(id, true),
+      leave: () => goTo({ query: formatWanted(this.#wanted) }),
+    });
+    const head = el(
+      "div",
+      { class: "library-head" },
+      el("h1", {}, t("library")),
+      this.count,
+      this.check,
+      this.unread,
+      this.drop,
+    );
+    this.body = el("div", { class: "library-body" }, this.facets.node, this.scroller);
+    this.main = el(
+      "div",
+      { class: "library" },
+      head,
+      this.uploads,
+      this.problem,
+      this.removed.node,
+      this.tools,
+      this.body,
+    );
+    root.append(this.main, this.queue.node);
+    setUpUploads({ drop: this.drop, list: this.uploads, bar: hooks.bar, ask: hooks.ask, added: this.changed });
+    library.onChange(() => this.#takePapers());
+    place.watch(() => this.#follow());
+    document.addEventListener("keydown", (event) => this.#handleKey(event));
   }
-}
 
-function renderPapers() {
-  const { value: collection } = byId("choose-collection");
-  const { value: tag } = byId("choose-tag");
-  const isChosen = (paper) => (!collection || isIn(paper, collection)) && (!tag || paper.tags.includes(tag));
-  const wanted = byId("filter").value.trim().toLowerCase();
-  const describe = (paper) =>
-    [paper.title, paper.file, paper.year ?? "", paper.venue, paper.doi, paper.arxiv, ...paper.authors].join(" ");
-  const fits = (paper) => isChosen(paper) && describe(paper).toLowerCase().includes(wanted);
-  const papers = [...library.get().papers.values()].filter(fits).sort(ORDERS[byId("sort").value]);
-  const all = library.get().papers.size;
-  byId("library-tools").hidden = !all;
-  let status = papers.length === all ? formatCount(all, "paper") : `${papers.length} of ${formatCount(all, "paper")}`;
-  if (!all) status = "No papers yet. Papers that you add never leave this computer.";
-  byId("library-count").textContent = status;
-  renderExports(papers);
-  byId("papers").replaceChildren(...papers.map((paper) => renderPaper(paper)));
-  const exact = new Set(papers.map((paper) => paper.id));
-  const others = related.filter(({ id }) => library.get().papers.has(id) && !exact.has(id));
-  byId("related").hidden = !others.length;
-  byId("related-papers").replaceChildren(
-    ...others.map(({ id, match }) => renderPaper(library.get().papers.get(id), match)),
-  );
-  byId("failures").replaceChildren(...renderFailures());
-}
-
-/** The exports have the papers that are listed. */
-function renderExports(papers) {
-  const isWhole = papers.length === library.get().papers.size;
-  for (const [id, name] of Object.entries(EXPORTS)) {
-    const link = byId(id);
-    const which = isWhole ? "" : ` of ${formatCount(papers.length, "paper")}`;
-    link.lastChild.textContent = `Export ${name}${which}`;
-    link.hidden = !papers.length;
-    link.onclick = isWhole ? null : (event) => exportListed(event, papers);
+  /** @param {HTMLElement | null} problem */
+  showProblem(problem) {
+    this.problem.replaceChildren(...(problem ? [problem] : []));
+    if (problem) this.count.textContent = "";
   }
-}
 
-async function exportListed(event, papers) {
-  event.preventDefault();
-  const path = event.currentTarget.getAttribute("href");
-  try {
-    const href = URL.createObjectURL(
-      await api.exportPapers(
-        path,
-        papers.map(({ id }) => id),
+  #makeFilter() {
+    /** @type {HTMLInputElement} */
+    const filter = el("input", {
+      type: "search",
+      id: "filter",
+      placeholder: t("library.filter"),
+      "aria-label": t("library.filter.label"),
+      autocomplete: "off",
+      oninput: () => this.#narrow({ words: filter.value }),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#leaveFilter(event),
+    });
+    return filter;
+  }
+
+  /** The order, where the table has no header. */
+  #makeOrder() {
+    const options = COLUMNS.map((column) =>
+      el("option", { value: column }, t("library.sort.by", { name: t(COLUMN_NAMES[column]) })),
+    );
+    return el("select", { id: "sort", "aria-label": t("library.sort"), onchange: () => this.#chooseOrder() }, options);
+  }
+
+  // The address
+
+  /** Shows what the address wants. */
+  #follow() {
+    const { view: shown, query } = place.get();
+    if (shown !== "library") return;
+    const wanted = parseWanted(query);
+    if (document.activeElement !== this.filter) this.filter.value = wanted.words;
+    const isSame = JSON.stringify(wanted) === JSON.stringify(this.#wanted);
+    this.#wanted = wanted;
+    if (!isSame || !this.#papers.length) this.#show();
+    if (wanted.words.trim() !== this.#found) this.#findRelated(wanted.words.trim());
+    this.#showQueue();
+  }
+
+  /** @param {Partial<Wanted>} change */
+  #narrow(change) {
+    if (change.words === "") this.filter.value = "";
+    goTo({ query: formatWanted({ ...this.#wanted, ...change }) }, { replace: true });
+  }
+
+  #chooseOrder() {
+    const column = COLUMNS.find((name) => name === this.order.value) ?? "title";
+    this.#narrow({ column, isDown: column === "year" || column === "added" });
+  }
+
+  /** @param {string} id @param {boolean} replace */
+  #goToCheck(id, replace) {
+    goTo({ query: { ...formatWanted(this.#wanted), check: id } }, { replace });
+  }
+
+  #showQueue() {
+    const { check } = place.get().query;
+    const isLoaded = library.get().papers.size > 0;
+    this.main.hidden = Boolean(check) && isLoaded;
+    if (check && isLoaded) this.queue.show(check, this.#sort());
+    else if (!this.queue.node.hidden) {
+      this.queue.hide();
+      this.check.focus();
+    }
+  }
+
+  #toggleFacets() {
+    const isOpen = this.main.classList.toggle("with-facets");
+    this.narrowing.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) this.#showFacets();
+  }
+
+  // What is shown
+
+  #takePapers() {
+    const { papers, failures } = library.get();
+    const unsure = listUnsure(papers.values()).length;
+    this.check.hidden = !unsure;
+    this.check.textContent = t("check.open", { count: unsure });
+    this.unread.hidden = !failures.length;
+    this.unread.textContent = t("failures.count", { count: failures.length });
+    this.failures.replaceChildren(...renderFailures(failures));
+    this.main.classList.toggle("empty", !papers.size);
+    this.between.refresh();
+    this.removed.refresh();
+    if (place.get().view === "library") {
+      this.#show();
+      this.#showQueue();
+    } else this.#papers = []; // shown when the view is
+  }
+
+  /** The papers in their order; sorted once, not with each keystroke. */
+  #sort() {
+    const { papers } = library.get();
+    const { column, isDown } = this.#wanted;
+    const order = `${column} ${isDown}`;
+    if (this.#sorted.papers !== papers || this.#sorted.order !== order) {
+      this.#sorted = { papers, order, sorted: sortPapers(papers.values(), column, isDown) };
+    }
+    return this.#sorted.sorted;
+  }
+
+  #show() {
+    const { papers, counts } = choosePapers(this.#sort(), this.#wanted);
+    this.#papers = papers;
+    this.counts = counts;
+    const all = library.get().papers.size;
+    this.tools.hidden = this.body.hidden = !all && !library.get().failures.length;
+    const some = t("library.some", { shown: papers.length, count: all });
+    this.count.textContent = !all
+      ? t("library.empty")
+      : papers.length === all
+        ? t("library.count", { count: all })
+        : some;
+    this.order.value = this.#wanted.column;
+    this.table.show(papers, this.#wanted);
+    this.#showFacets();
+    this.#showRelated();
+  }
+
+  #showFacets() {
+    if (!this.counts || !this.facets.node.checkVisibility()) return;
+    this.facets.show(this.#wanted, this.counts, isNarrowed(this.#wanted));
+  }
+
+  /** Papers with the words are shown at once; those that are about them follow, as the server ranks them. */
+  /** @param {string} words */
+  async #findRelated(words) {
+    this.#finding?.abort();
+    this.#finding = new AbortController();
+    const { signal } = this.#finding;
+    this.#found = words;
+    this.#related = [];
+    this.#showRelated();
+    if (!words) return;
+    await new Promise((resolve) => setTimeout(resolve, TYPING_MS));
+    if (signal.aborted) return;
+    try {
+      this.#related = (await api.findPapers(words.slice(0, MAX_QUERY), signal)).papers;
+    } catch {
+      return; // typed on, or no model: the papers with the words are there
+    }
+    this.#showRelated();
+  }
+
+  #showRelated() {
+    const exact = new Set(this.#papers);
+    const others = this.#related.flatMap(({ id, match }) => {
+      const paper = library.get().papers.get(id);
+      return paper && match && !exact.has(paper) ? [renderRelated(paper, match)] : [];
+    });
+    this.relatedBox.hidden = !others.length;
+    this.related.replaceChildren(...others);
+  }
+
+  // Actions
+
+  /** What can be done with the selected papers, or with all that are shown. */
+  #showActions() {
+    const chosen = this.table.selection.chosen.size;
+    const hadFocus = this.actions.contains(document.activeElement);
+    const listed = chosen ? this.table.listChosen() : this.#papers;
+    const exports = listed.length ? EXPORTS.map((each) => this.#makeExport(each, listed, chosen > 0)) : [];
+    const nodes = chosen ? [...this.#makeActions(chosen), ...exports, this.#makeRemove(), this.#makeClear()] : exports;
+    this.actions.replaceChildren(...nodes);
+    if (hadFocus) this.table.focus();
+  }
+
+  /** @param {number} count */
+  #makeActions(count) {
+    return [
+      el("span", { class: "selected", role: "status" }, t("library.selected", { count })),
+      makeButton("button quiet", () => this.hooks.ask(...this.table.selection.list()), t("library.ask", { count })),
+      withKeys(
+        makeButton("button quiet", () => this.#editTags(), t("library.tags")),
+        "T",
       ),
-    );
+      withKeys(
+        makeButton("button quiet", () => this.#edit(), t("edit")),
+        "E",
+      ),
+    ];
+  }
+
+  #makeRemove() {
+    return makeButton("button quiet", () => this.#remove(), t("remove"));
+  }
+
+  #makeClear() {
+    const clear = () => {
+      this.table.select(() => this.table.selection.clear());
+      this.table.focus();
+    };
+    return withKeys(makeButton("button quiet", clear, t("library.clear")), "Escape");
+  }
+
+  /** @param {(typeof EXPORTS)[number]} each @param {Paper[]} papers @param {boolean} isSelection */
+  #makeExport({ path, name, chosen, id }, papers, isSelection) {
+    const isWhole = !isSelection && papers.length === library.get().papers.size;
+    const text = isWhole ? t(name) : t(chosen, { count: papers.length });
+    const link = el("a", { class: "button quiet", id, href: path, download: true }, makeIcon("export"), text);
+    if (!isWhole) link.onclick = (event) => exportPapers(event, path, papers);
+    return link;
+  }
+
+  async #editTags() {
+    const papers = this.table.listChosen();
+    if (papers.length) await editTags(this.root, papers, library.get().tags, this.changed);
+    this.table.focus();
+  }
+
+  async #edit() {
+    const papers = this.table.listChosen();
+    try {
+      if (papers.length === 1) await editPaper(this.root, papers[0].id, this.changed);
+      else if (papers.length) await editFields(this.root, papers, this.changed);
+      this.showProblem(null);
+    } catch (thrown) {
+      this.showProblem(renderProblem(api.toApiError(thrown), () => this.#edit()));
+      return;
+    }
+    this.table.focus();
+  }
+
+  async #remove() {
+    try {
+      await removePapers(this.table.listChosen(), this.changed);
+      this.showProblem(null);
+    } catch (thrown) {
+      this.showProblem(renderProblem(api.toApiError(thrown), () => this.#remove()));
+      return;
+    }
+    this.table.focus();
+  }
+
+  // Keys
+
+  /** @param {KeyboardEvent} event */
+  #leaveFilter(event) {
+    if (event.key !== "ArrowDown" || !this.#papers.length) return;
+    event.preventDefault();
+    this.table.focus();
+  }
+
+  /** The keys of the table work while it has the focus, and where nothing else does. @param {KeyboardEvent} event */
+  #handleKey(event) {
+    const { target } = event;
+    if (!(target instanceof HTMLElement) || event.defaultPrevented || place.get().view !== "library") return;
+    if (this.main.hidden || document.querySelector("dialog:modal, :popover-open")) return;
+    const isIdle = target === document.body || target.id === "main";
+    if (!isIdle && !this.table.rows.contains(target)) return;
+    if (target.matches("a") && event.key === "Enter") return;
+    if (this.table.handleKey(event)) event.preventDefault();
+  }
+}
+
+/** @template {HTMLElement} T @param {T} button @param {string} keys */
+function withKeys(button, keys) {
+  button.setAttribute("aria-keyshortcuts", keys);
+  button.title = keys;
+  return button;
+}
+
+/** @param {MouseEvent} event @param {string} path @param {Paper[]} papers */
+async function exportPapers(event, path, papers) {
+  event.preventDefault();
+  try {
+    const ids = papers.map(({ id }) => id);
+    const href = URL.createObjectURL(await api.exportPapers(path, ids));
     el("a", { href, download: path.replace("/papers", "folio").replace(".csl", "") }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
   } catch (thrown) {
@@ -108,146 +427,33 @@ async function exportListed(event, papers) {
   }
 }
 
-/** Papers that contain what is typed are shown at once; those that are about it follow, ranked by the server. */
-async function findRelated() {
-  finding?.abort();
-  finding = new AbortController();
-  const { signal } = finding;
-  related = [];
-  renderPapers();
-  const query = byId("filter").value.trim();
-  if (!query) return;
-  await new Promise((resolve) => setTimeout(resolve, TYPING_MS));
-  if (signal.aborted) return;
-  try {
-    related = (await api.findPapers(query.slice(0, MAX_QUERY), signal)).papers;
-  } catch {
-    return; // typed on, or no model: the papers that contain the words are there
-  }
-  renderPapers();
-}
-
-/** Why a paper was found, in words. */
+/** Why a paper was found, in words. @param {Api.PaperMatchJson} match */
 function describeMatch({ words, pages, section }) {
-  const reasons = words.length ? [`its words: ${words.join(", ")}`] : [];
-  if (pages) reasons.push(`in the text: ${[section, formatPages(pages)].filter(Boolean).join(", ")}`);
-  return reasons.join(" · ") || "a similar subject";
+  const reasons = words.length ? [t("related.words", { words: words.join(", ") })] : [];
+  if (pages) reasons.push(t("related.text", { place: [section, formatPages(pages)].filter(Boolean).join(", ") }));
+  return reasons.join(" · ") || t("related.similar");
 }
 
-/** match: why it was found; left out for a paper that contains what is typed. */
-function renderPaper(paper, match = null) {
-  const { id, title, file, authors, venue, problems } = paper;
-  const open = (event) => openPage({ paper: id, page: 1, title, file, from: event.currentTarget });
-  const facts = [
-    paper.year ? [String(paper.year), unsure(paper, "year")] : null,
-    venue ? [isolate(venue), unsure(paper, "venue")] : null,
-    formatCount(paper.pages, "page"),
-    paper.arxiv ? `arXiv:${paper.arxiv}` : null,
-    title ? isolate(file) : null,
-  ];
-  const which = () => hideVisually(`: ${getTitle(paper)}`);
-  return el(
+/** @param {Paper} paper @param {Api.PaperMatchJson} match */
+const renderRelated = (paper, match) =>
+  el(
     "li",
     {},
-    el("h2", {}, makeButton("source", open, isolate(getTitle(paper))), unsure(paper, "title")),
-    renderNotice(paper.notice),
-    authors.length ? el("p", { class: "authors" }, isolate(authors.join(", ")), unsure(paper, "authors")) : null,
-    renderNames("Collections", paper.collections),
-    renderNames("Tags", paper.tags),
+    el("a", { class: "source", href: linkTo({ view: "paper", id: paper.id }) }, isolate(getName(paper))),
+    el("p", { class: "note" }, isolate(describeMatch(match))),
+  );
+
+/** @param {Api.FailureJson[]} failures */
+function renderFailures(failures) {
+  if (!failures.length) return [];
+  const items = failures.map(({ file, error, remedy }) =>
     el(
-      "div",
-      { class: "facts" },
-      el(
-        "p",
-        { class: "about" },
-        facts.filter(Boolean).flatMap((fact, place) => [place ? " · " : null, fact].flat()),
-      ),
-      el(
-        "div",
-        { class: "paper-actions" },
-        makeButton("button quiet", () => askOnly(id), "Ask this paper", which()),
-        makeButton("button quiet", (event) => showCitations(id, event.currentTarget), "Citations", which()),
-        makeEditButton(id, which()),
-        makeButton("button quiet", () => removePaper(paper), "Remove", which()),
-      ),
-    ),
-    match ? el("p", { class: "note" }, isolate(describeMatch(match))) : null,
-    el(
-      "ul",
-      { class: "odd" },
-      problems.map((text) => el("li", {}, makeIcon("warning"), renderMessage(text))),
+      "li",
+      {},
+      el("p", { class: "file" }, isolate(file)),
+      el("p", {}, renderMessage(error)),
+      el("p", {}, renderMessage(remedy)),
     ),
   );
-}
-
-const renderNames = (label, names) =>
-  names.length ? el("p", { class: "groups" }, `${label}: `, isolate(names.join(" · "))) : null;
-
-/** " (year not sure)" if it is not. */
-const unsure = (paper, name) =>
-  paper.unsure.includes(name) ? el("span", { class: "unsure" }, ` (${name} not sure)`) : null;
-
-function makeEditButton(id, which) {
-  const button = makeButton("button quiet", () => edit(id), "Edit", which);
-  button.dataset.edit = id;
-  return button;
-}
-
-async function edit(id) {
-  try {
-    await editPaper(id, refreshLibrary);
-  } catch (thrown) {
-    showPaperProblem(id, api.toApiError(thrown), () => edit(id));
-  }
-}
-
-/** Shows a problem beneath its paper, where the button is that somebody pressed. */
-function showPaperProblem(id, error, retry) {
-  const item = document.querySelector(`[data-edit="${id}"]`)?.closest("li");
-  item?.querySelector(".problem")?.remove();
-  (item ?? byId("library-problem")).append(renderProblem(error, retry));
-}
-
-const renderRemedy = (remedy) => el("p", {}, renderMessage(remedy));
-
-function renderFailures() {
-  if (!library.get().failures.length) return [];
-  const items = library
-    .get()
-    .failures.map(({ file, error, remedy }) =>
-      el("li", {}, el("p", { class: "file" }, isolate(file)), el("p", {}, renderMessage(error)), renderRemedy(remedy)),
-    );
-  return [el("h2", {}, "Files that could not be read"), el("ul", { class: "failed" }, items)];
-}
-
-async function removePaper(paper) {
-  const text = el(
-    "span",
-    {},
-    "“",
-    isolate(getTitle(paper)),
-    "” will be removed from the index. If its file is in your papers folder, it is moved to ",
-    el("code", {}, "papers/.removed"),
-    "; otherwise it stays where it is.",
-  );
-  if (!(await confirmAction("Remove this paper?", text, "Remove"))) return;
-  try {
-    const { kept_at: kept } = await api.deletePaper(paper.id);
-    showToast(kept ? `Removed. The file is now ${kept} in your papers folder.` : "Removed. The file was not moved.");
-  } catch (thrown) {
-    return showPaperProblem(paper.id, api.toApiError(thrown), () => removePaper(paper));
-  }
-  await refreshLibrary();
-  loadHealth().catch(() => {});
-}
-
-/** ask: restricts questions to the paper with this id. */
-export function setUpLibrary({ ask }) {
-  askOnly = ask;
-  setUpEdit((id) => (document.querySelector(`[data-edit="${id}"]`) ?? byId("filter")).focus());
-  byId("filter").addEventListener("input", findRelated);
-  byId("sort").addEventListener("change", renderPapers);
-  for (const name of Object.keys(GROUPS)) byId(`choose-${name}`).addEventListener("change", renderPapers);
-  library.onChange(renderGroups);
-  library.onChange(renderPapers);
+  return [el("h2", {}, t("failures")), el("ul", { class: "failed" }, items)];
 }

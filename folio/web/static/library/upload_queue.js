@@ -2,31 +2,56 @@
 
 import * as api from "../base/api.js";
 import { showToast } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
 import { health } from "../base/state.js";
+import { t } from "../base/strings.js";
+
+/**
+ * @typedef {object} Outgoing A file that the server does not have yet.
+ * @property {string} key
+ * @property {File} file
+ * @property {"waiting" | "sending" | "failed"} state
+ * @property {number} sent the share that was sent, from 0 to 1
+ * @property {number} cuts how often its connection was cut
+ * @property {api.ApiError | null} error
+ * @property {AbortController | null} controller
+ */
+/** @typedef {Api.UploadJson & {key: string}} Queued A file in the server's queue. */
+/** @typedef {Outgoing | Queued} Item */
 
 const AT_ONCE = 2; // files that are sent at the same time
 const AGAIN_MS = 2000; // between tries while the server does not respond
+const LOOK_MS = 500; // between two looks at the queue while something is being added
 const MOST_CUTS = 3; // times that a file is sent to a server that responds and cuts the connection
 
-let outgoing = []; // files that the server does not have yet: {key, file, state, sent, cuts, error, controller}
+/** @type {Outgoing[]} */
+let outgoing = [];
+/** @type {Api.UploadsJson} */
 let queue = { uploads: [], active: false, notice: "" }; // as the server told it last
+/** @type {Map<string, Api.UploadJson>} */
 const accepted = new Map(); // uploads that the server has kept, by id, until it tells of them
+/** @type {Map<string, Api.UploadJson>} */
 const kept = new Map(); // uploads that were added, by id: they leave the server's queue before they leave the page
+/** @type {Set<string>} */
 const dismissed = new Set(); // ids of what is no longer shown
 let onChange = () => {};
 let onAdded = () => {};
+/** @type {(before: string, after: string) => void} */
 let onRenamed = () => {};
 let following = false;
 let changed = false; // whether the queue has changed since the server was asked last
-let watching = null; // aborts the events
 let isAway = false; // whether the server does not respond
-// Other pages of this browser, which learn that the queue has changed
-const others = "BroadcastChannel" in window ? new BroadcastChannel("folio-uploads") : null;
 
+/** @param {Item} item */
 export const isPending = (item) => item.state === "waiting" || item.state === "sending";
+/** @param {Item} item */
 export const isDone = (item) => item.state === "added" || item.state === "failed";
-/** Whether a person can retry it. */
-export const canRetry = (item) => item.state === "failed" && (Boolean(item.id) || !api.isPermanent(item.error));
+/** Whether a person can retry it. @param {Item} item */
+export const canRetry = (item) =>
+  item.state === "failed" && (isQueued(item) || (item.error !== null && !api.isPermanent(item.error)));
+
+/** @param {Item} item @returns {item is Queued} */
+export const isQueued = (item) => "id" in item;
 
 /** Whether files are being sent: they are lost if the page is closed. */
 export const isSending = () => outgoing.some(isPending);
@@ -35,10 +60,9 @@ export const isSending = () => outgoing.some(isPending);
 export const isActive = () => queue.active || isSending();
 
 /** Why the queue does not advance; "" if it does. */
-export const getNotice = () =>
-  isAway ? "Folio is not responding. Files that it has are safe; the others are sent when it is back." : queue.notice;
+export const getNotice = () => (isAway ? t("uploads.away") : queue.notice);
 
-/** All items: those on the server, in its order, then those not sent yet. Each has a `key`. */
+/** All items: those on the server, in its order, then those not sent yet. @returns {Item[]} */
 export function listItems() {
   const uploads = new Map(kept);
   for (const upload of queue.uploads) uploads.set(upload.id, upload);
@@ -48,16 +72,16 @@ export function listItems() {
 
 // Sending
 
-/** Sends files to the server, two at a time, which adds them one after the other. */
+/** Sends files to the server, two at a time, which adds them one after the other. @param {File[]} files */
 export function addFiles(files) {
   const most = health.get()?.max_file_mb;
   for (const file of files) {
     const key = `new-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
-    const item = { key, file, state: "waiting", sent: 0, cuts: 0, error: null };
+    /** @type {Outgoing} */
+    const item = { key, file, state: "waiting", sent: 0, cuts: 0, error: null, controller: null };
     outgoing.push(item);
     if (most && file.size > most * 1e6) {
-      const remedy = "Raise the setting MAX_FILE_MB to add it.";
-      fail(item, new api.ApiError(`The file is larger than ${most} MB.`, remedy, 413));
+      fail(item, new api.ApiError(t("uploads.large", { most }), t("uploads.large.remedy"), 413));
     }
   }
   sendNext();
@@ -72,10 +96,11 @@ function sendNext() {
   onChange();
 }
 
+/** @param {Outgoing} item */
 async function send(item) {
   item.state = "sending";
   item.controller = new AbortController();
-  const onSent = (share) => {
+  const onSent = (/** @type {number} */ share) => {
     item.sent = share;
     onChange();
   };
@@ -87,7 +112,6 @@ async function send(item) {
       accepted.set(upload.id, upload);
       queue = { ...queue, uploads: [...queue.uploads, upload], active: true };
     }
-    tellOthers();
     follow();
   } catch (thrown) {
     if (api.isAbort(thrown)) forget(item);
@@ -97,16 +121,18 @@ async function send(item) {
 }
 
 /** Browsers report the same error if the server is away and if the file was changed or deleted after it was chosen. */
+/** @param {File} file @param {unknown} thrown */
 async function explain(file, thrown) {
   try {
     await file.slice(0, 1).arrayBuffer();
   } catch {
-    return new api.ApiError("The file cannot be read.", "Choose it again.", 422);
+    return new api.ApiError(t("uploads.unreadable"), t("uploads.unreadable.remedy"), 422);
   }
   return api.toApiError(thrown);
 }
 
 /** A file whose connection was cut is sent again: once the server responds; while it does, a few times. */
+/** @param {Outgoing} item @param {api.ApiError} error */
 function fail(item, error) {
   item.state = "failed";
   item.error = error;
@@ -120,18 +146,19 @@ function fail(item, error) {
   }, AGAIN_MS * item.cuts);
 }
 
+/** @param {Outgoing} item */
 function giveUp(item) {
-  const happened = `The connection was cut ${MOST_CUTS} times while the file was sent, though Folio responds.`;
-  const remedy = "A proxy may limit the size of a file. Raise its limit, or put the file into your papers folder.";
   item.cuts = 0;
-  item.error = new api.ApiError(happened, remedy, 502);
+  item.error = new api.ApiError(t("uploads.cut", { count: MOST_CUTS }), t("uploads.cut.remedy"), 502);
   onChange();
 }
 
+/** @param {Outgoing} item */
 function forget(item) {
   outgoing = outgoing.filter((other) => other !== item);
 }
 
+/** @param {Outgoing} item */
 function sendAgain(item) {
   item.state = "waiting";
   sendNext();
@@ -139,6 +166,7 @@ function sendAgain(item) {
 
 // Following
 
+/** @param {Api.UploadsJson} state */
 function update(state) {
   for (const upload of state.uploads) {
     accepted.delete(upload.id);
@@ -170,7 +198,6 @@ export async function follow() {
       changed = false;
       await followOnce();
     } catch (thrown) {
-      if (api.isAbort(thrown)) continue;
       if (api.toApiError(thrown).status !== 0 || !(isActive() || wasCut().length)) break;
       changed = isAway = true;
       for (const item of wasCut()) item.cuts = 0;
@@ -181,25 +208,23 @@ export async function follow() {
   following = false;
 }
 
-/** A hidden page sends no requests: all pages of a browser share few connections to a server. */
+/** A hidden page sends no requests. */
 async function followOnce() {
   if (document.hidden) return;
   const wasAway = isAway;
   const state = await look();
   if (wasAway) wasCut().forEach(sendAgain);
-  if (!state.active || document.hidden) return;
-  watching = new AbortController();
-  for await (const { data } of api.followUploads(watching.signal)) update(data);
+  if (!state.active) return;
+  changed = true;
+  await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
 }
 
 /** The files that did not arrive because the server did not respond. */
 const wasCut = () => outgoing.filter((item) => item.error?.status === 0 && item.state === "failed");
 
-const tellOthers = () => others?.postMessage("changed");
-
 // Actions of a person
 
-/** Changes the queue on the server, shows the result, and informs the other pages. */
+/** Changes the queue on the server, and shows the result. @param {() => Promise<unknown>} request */
 async function change(request) {
   try {
     await request();
@@ -208,29 +233,30 @@ async function change(request) {
     const error = api.toApiError(thrown);
     if (error.status !== 404) showToast(`${error.error} ${error.remedy}`); // 404: it has left the queue meanwhile
   }
-  tellOthers();
   follow();
 }
 
+/** @param {Item} item */
 export function retry(item) {
-  if (item.id) change(() => api.retryUpload(item.id));
+  if (isQueued(item)) change(() => api.retryUpload(item.id));
   else sendAgain(item);
 }
 
 /** Retries all failed items that may succeed. */
 export function retryFailed() {
   outgoing.filter(canRetry).forEach(sendAgain);
-  if (queue.uploads.some(canRetry)) change(api.retryUploads);
+  if (queue.uploads.some(({ state }) => state === "failed")) change(api.retryUploads);
 }
 
-/** Cancels an item that waits or is being added; hides one that is done. */
+/** Cancels an item that waits or is being added; hides one that is done. @param {Item} item */
 export function dismiss(item) {
-  if (item.state === "added") {
+  if (!isQueued(item)) {
+    if (item.state === "sending") item.controller?.abort();
+    else forget(item);
+  } else if (item.state === "added") {
     kept.delete(item.id);
     dismissed.add(item.id);
-  } else if (item.id) change(() => api.cancelUpload(item.id));
-  else if (item.state === "sending") item.controller.abort();
-  else forget(item);
+  } else change(() => api.cancelUpload(item.id));
   onChange();
 }
 
@@ -240,15 +266,16 @@ export function cancelAll() {
   if (queue.active) change(api.cancelUploads);
 }
 
-/** changed: called after each change. added: called when a paper was added. renamed: with an item's old and new key. */
+/**
+ * changed: called after each change. added: called when a paper was added. renamed: with an item's old and new key.
+ * @param {{changed: () => void, added: () => void, renamed: (before: string, after: string) => void}} hooks
+ */
 export function setUpQueue(hooks) {
   onChange = hooks.changed;
   onAdded = hooks.added;
   onRenamed = hooks.renamed;
-  others?.addEventListener("message", follow);
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) watching?.abort();
-    else follow();
-  });
+  onEvent("uploads", follow);
+  onEvent("hello", follow);
+  document.addEventListener("visibilitychange", follow);
   follow();
 }

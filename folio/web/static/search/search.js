@@ -4,9 +4,10 @@ import * as api from "../base/api.js";
 import { byId, el, formatCount, formatDuration, formatPages } from "../base/dom.js";
 import { isolate, keepTogether, makeButton, renderMessage, renderProblem } from "../base/dom.js";
 import { buildFilter, getScope, getTitle, library, options } from "../base/state.js";
+import { showTags } from "../ask/options.js";
 import { renderNotice } from "../ask/statement.js";
 import { joinLines } from "../base/text.js";
-import { openPassage } from "../reader/viewer.js";
+import { openHit } from "../reader/reader.js";
 
 const LONG = 420; // characters of a passage shown before "Show all"
 // Words too common to mark
@@ -62,7 +63,7 @@ function renderPassage(hit, marks) {
     .replace(/\n{2,}/g, "\n");
   const body = isolate("", { class: "passage-text" });
   body.append(...markWords(text.length > LONG ? `${text.slice(0, LONG).replace(/\S*$/, "")}…` : text, marks));
-  const open = (event) => openPassage(hit, event.currentTarget);
+  const open = (event) => openHit(hit, event.currentTarget);
   const whole = (event) => {
     body.replaceChildren(...markWords(text, marks));
     event.currentTarget.remove();
@@ -110,6 +111,7 @@ function markWords(text, marks) {
 export function setUpSearch() {
   byId("search").addEventListener("submit", runSearch);
   byId("search-count").addEventListener("change", () => runSearch());
+  showTags(byId("search-chosen"), byId("query"), { forSearch: true });
   library.onChange(renderHits);
   options.onChange(() => {
     if (byId("hits").childElementCount && !byId("view-search").hidden) runSearch();

@@ -1,0 +1,109 @@
+// Papers that were removed in the last day, which can be brought back.
+
+import * as api from "../base/api.js";
+import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { confirmAction } from "../base/dom.js";
+import { loadHealth } from "../base/state.js";
+import { t, parts } from "../base/strings.js";
+import { shorten } from "../base/text.js";
+import { getName } from "./table.js";
+
+/** @typedef {{id: string, title: string, file: string}} Named */
+
+/**
+ * Removes papers once a person has confirmed it. Returns those that were removed. Throws ApiError.
+ * @param {Named[]} papers @param {() => unknown} changed called when the library has changed
+ */
+export async function removePapers(papers, changed) {
+  const name = papers.length === 1 ? `“${shorten(getName(papers[0]))}”` : t("library.count", { count: papers.length });
+  const title = t("remove.title", { count: papers.length });
+  const folder = el("code", {}, "papers/.removed");
+  const text = el("span", {}, parts("remove.text", { count: papers.length, name: isolate(name), folder }));
+  if (!(await confirmAction(title, text, t("remove")))) return [];
+  /** @type {Named[]} */
+  const removed = [];
+  let kept = "";
+  try {
+    for (const paper of papers) {
+      kept = (await api.deletePaper(paper.id)).kept_at ?? "";
+      removed.push(paper);
+    }
+  } finally {
+    if (removed.length) {
+      await changed();
+      loadHealth().catch(() => {});
+    }
+  }
+  const undo = { label: t("undo"), run: () => restorePapers(removed, changed) };
+  if (papers.length > 1) showToast(t("removed.many", { count: papers.length }), undo);
+  else showToast(kept ? t("removed.moved", { place: kept }) : t("removed.left"), undo);
+  return removed;
+}
+
+/** @param {Named[]} papers @param {() => unknown} changed */
+async function restorePapers(papers, changed) {
+  showToast(t("restore.doing"));
+  try {
+    for (const { id } of papers) await api.restorePaper(id);
+    const name = papers.length === 1 ? getName(papers[0]) : t("library.count", { count: papers.length });
+    showToast(t("restore.done", { name: shorten(name, 80) }));
+  } catch (thrown) {
+    const error = api.toApiError(thrown);
+    showToast(`${error.error} ${error.remedy}`);
+  }
+  await changed();
+  loadHealth().catch(() => {});
+}
+
+export class RemovedToday {
+  /** @param {() => unknown} changed called when a paper was brought back */
+  constructor(changed) {
+    this.changed = changed;
+    this.count = el("summary", {});
+    this.list = el("ul", { class: "removed-papers", "aria-label": t("removed") });
+    this.problem = el("div");
+    this.node = el("details", { class: "removed", hidden: true }, this.count, this.list, this.problem);
+  }
+
+  /** Shows which papers can be brought back. Never throws: without them the library is whole. */
+  async refresh() {
+    const { papers } = await api.listRemoved().catch(() => ({ papers: [] }));
+    this.node.hidden = !papers.length;
+    this.count.textContent = t("removed.count", { count: papers.length });
+    const isInside = this.list.contains(document.activeElement);
+    this.list.replaceChildren(...papers.map((paper) => this.#renderPaper(paper)));
+    if (isInside) (this.list.querySelector("button") ?? this.count).focus();
+  }
+
+  /** @param {Api.RemovedPaperJson} paper */
+  #renderPaper(paper) {
+    const name = paper.title || paper.file;
+    const which = hideVisually(`: ${name}`);
+    const button = makeButton(
+      "button quiet",
+      () => this.#restore(paper, button),
+      makeIcon("again"),
+      t("restore"),
+      which,
+    );
+    return el("li", {}, isolate(shorten(name)), el("span", { class: "about" }, formatDate(paper.removed)), button);
+  }
+
+  /** @param {Api.RemovedPaperJson} paper @param {HTMLButtonElement} button */
+  async #restore(paper, button) {
+    button.disabled = true;
+    this.problem.replaceChildren();
+    showToast(t("restore.doing"));
+    try {
+      await api.restorePaper(paper.paper);
+      showToast(t("restore.done", { name: shorten(paper.title || paper.file, 80) }));
+    } catch (thrown) {
+      this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+      button.disabled = false;
+      return;
+    }
+    await this.changed();
+    await this.refresh();
+    loadHealth().catch(() => {});
+  }
+}
