@@ -24,13 +24,20 @@ test("notes are in the order of the papers and their pages", () => {
 });
 
 test("notes are in the order of their dates, the newest first", () => {
-  const notes = [makeNote("old", { updated: "2026-03-01T00:00:00Z" }), makeNote("new", { created: "2026-02-01T00:00:00Z" })];
+  const notes = [
+    makeNote("old", { updated: "2026-03-01T00:00:00Z" }),
+    makeNote("new", { created: "2026-02-01T00:00:00Z" }),
+  ];
   assert.deepEqual(choose(notes, { order: "created" }), ["new", "old"]);
   assert.deepEqual(choose(notes, { order: "updated" }), ["old", "new"]);
 });
 
 test("words are found in quotes, in own words and in titles, without case and accents", () => {
-  const notes = [makeNote("one", { text: "Über Kelp" }), makeNote("two", { statement: "They sleep." }), makeNote("three")];
+  const notes = [
+    makeNote("one", { text: "Über Kelp" }),
+    makeNote("two", { statement: "They sleep." }),
+    makeNote("three"),
+  ];
   assert.deepEqual(choose(notes, { q: "uber KELP" }), ["one"]);
   assert.deepEqual(choose(notes, { q: "sleep otters" }), ["two"]);
   assert.deepEqual(choose(notes, { q: "of three" }), ["three"]);
