@@ -166,7 +166,8 @@ setUpTheme(byId("theme"));
 setUpPopovers();
 setUpShortcuts();
 byId("skip").onclick = () => byId("main").focus();
-place.onChange(({ view }, before) => {
+place.onChange(({ view, id }, before) => {
+  if (view === before.view && id === before.id) return; // a page was turned in the reader, or words were typed
   route();
   if (view !== before.view) focusTyped();
 });

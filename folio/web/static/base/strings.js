@@ -21,7 +21,6 @@ export const TEXTS = Object.freeze({
   "error.page.remedy": "Reload it. If this happens again, please report it.",
   "error.status": "The server responded with status {status}.",
   "error.status.remedy": "The terminal that Folio runs in shows details.",
-  "ask.name": "Ask",
   "ask.conversation": "Conversation",
   "ask.questions": { one: "{count} question", other: "{count} questions" },
   "ask.papers": { one: "{count} paper", other: "{count} papers" },
@@ -36,7 +35,7 @@ export const TEXTS = Object.freeze({
   "ask.loading": "Loading the conversation",
   "ask.not_ready": "Folio is not ready",
   "ask.busy": "Wait for the answer, or stop it.",
-  "ask.deleted.elsewhere": "This conversation was deleted elsewhere.",
+  "ask.deleted": "This conversation was deleted.",
   // The start
   "ask.welcome": "What do you want to know?",
   "ask.welcome.text":
@@ -326,6 +325,7 @@ export const TEXTS = Object.freeze({
   "field.authors": "authors",
   "field.year": "year",
   "field.venue": "venue",
+  "field.doi": "DOI",
   "export.bibtex": "Export BibTeX",
   "export.bibtex.of": { one: "Export BibTeX of {count} paper", other: "Export BibTeX of {count} papers" },
   "export.csl": "Export CSL-JSON",
@@ -714,7 +714,12 @@ export const t = (key, values = {}) =>
   choose(key, values).replace(/\{(\w+)\}/g, (_, name) => formatValue(values[name] ?? ""));
 
 /** @param {string | number} value */
-const formatValue = (value) => (typeof value === "number" ? value.toLocaleString() : value);
+const formatValue = (value) => (typeof value === "number" ? formatNumber(value) : value);
+
+const written = new Intl.NumberFormat();
+
+/** @param {number} number */
+export const formatNumber = (number) => written.format(number);
 
 /**
  * The text in parts, as children of an element: its values may be elements.
