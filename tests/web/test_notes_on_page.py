@@ -202,3 +202,19 @@ def test_notes_are_accessible_and_fit(live: Live, opened: Open, size: tuple[int,
     assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
     note.get_by_role("button", name=re.compile("^Edit")).click()
     assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+
+
+def test_the_page_of_a_paper_has_its_notes(live: Live, three: list[str], opened: Open) -> None:
+    tab = opened(live, WIDE, f"#paper/{papers(live)['On Sea Otters']}")
+    pane = tab.find("#view-paper .notes-pane")
+    expect(pane.locator(".note-item")).to_have_count(2)
+    assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
+    pane.locator(".note-item").first.get_by_role("button", name=re.compile("^Delete")).click()
+    expect(pane.locator(".note-item")).to_have_count(1)
+    tab.find("#toast").get_by_role("button", name="Undo").click()
+    expect(pane.locator(".note-item")).to_have_count(2)
+    add(live, "On Sea Otters", "Sea otters", text="A third one, from elsewhere.")
+    expect(pane).to_contain_text("A third one, from elsewhere.")
+    tab.open(f"#paper/{papers(live)['The Aletsch Glacier']}")
+    expect(pane.locator(".note-item")).to_have_count(1)
+    expect(pane).to_contain_text("23 kilometres")

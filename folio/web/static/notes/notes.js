@@ -240,8 +240,7 @@ export function makeNotesPane(paper) {
   });
   const show = () => {
     const kept = notes.filter(({ id }) => !leaving.get().has(id));
-    const values = { count: kept.length };
-    status.textContent = t(kept.length ? "notes.count" : "notes.paper.none", values);
+    status.textContent = kept.length ? "" : t("notes.paper.none");
     list.show(chooseNotes(kept, parseWanted({}), getPaperTitle));
   };
   const load = async () => {
