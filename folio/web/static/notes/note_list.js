@@ -21,8 +21,10 @@ const LONGEST_NAME = 60; // characters of a note, where it is named
 /** @type {Record<Exclude<Api.NoteQuoteJson["place"], "here">, import("../base/strings.js").Key>} */
 const PLACES = { moved: "notes.moved", lost: "notes.lost", removed: "notes.removed" };
 
-/** The name of a paper in citations; its title if it was removed. */
-/** @param {Note} note @returns {(paper: string) => string} */
+/**
+ * The name of a paper in citations; its title if it was removed.
+ * @param {Note} note @returns {(paper: string) => string}
+ */
 const keyGetter = (note) => (paper) => {
   const listed = library.get().papers.get(paper);
   return listed?.key || note.title || note.file;
@@ -174,8 +176,7 @@ export class NoteList {
   /** @param {string} id */
   focus(id) {
     const node = this.list.reveal(id);
-    const target = node?.querySelector("textarea") ?? node?.querySelector("button");
-    target?.focus();
+    /** @type {HTMLElement | null | undefined} */ (node?.querySelector("textarea, button"))?.focus();
   }
 
   /** Lets the person change a note. @param {string} id "" for none */
