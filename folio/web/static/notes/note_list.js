@@ -176,7 +176,8 @@ export class NoteList {
   /** @param {string} id */
   focus(id) {
     const node = this.list.reveal(id);
-    /** @type {HTMLElement | null | undefined} */ (node?.querySelector("textarea, button"))?.focus();
+    const target = node?.querySelector("textarea") ?? node?.querySelector("button");
+    target?.focus();
   }
 
   /** Lets the person change a note. @param {string} id "" for none */
