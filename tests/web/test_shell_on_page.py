@@ -254,8 +254,8 @@ def test_keys_are_listed_and_work(show: Open) -> None:
     tab.page.keyboard.press("?")
     keys = tab.page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(keys).to_contain_text("Open the next citation")
-    for view, name in enumerate(("Ask", "Search", "Library", "Find papers", "Notes"), 1):
-        row = keys.locator("dt").filter(has_text=f"Alt+{view}").locator("xpath=following-sibling::dd[1]")
+    for number, name in enumerate(("Ask", "Search", "Library", "Find papers", "Notes"), 1):
+        row = keys.locator("dt").filter(has_text=f"Alt+{number}").locator("xpath=following-sibling::dd[1]")
         expect(row).to_have_text(f"Show {name}")
     assert tab.inaccessible() == []
     tab.page.keyboard.press("Escape")
