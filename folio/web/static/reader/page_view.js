@@ -179,7 +179,7 @@ export class PageView {
     return placeBox(node, link.box);
   }
 
-  /** The paragraphs of the page as text: in their place, or beneath the picture of a page whose words have no places. */
+  /** The paragraphs of the page as text: in place of its picture, or beneath it if its words have no places. */
   #renderReading() {
     const { text } = this;
     this.reading.hidden = !(this.isAsText || (text && !text.placed));

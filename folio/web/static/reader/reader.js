@@ -37,11 +37,12 @@ import { Tabs } from "./tabs.js";
  * @property {string} [file]
  * @property {HTMLElement | null} [opener] gets the focus back on closing
  */
+/** @typedef {Pick<Api.HitJson, "paper" | "title" | "file" | "text" | "pages">} PassageText */
+/** @typedef {PassageText & {page_breaks?: number[], span?: Span | null}} Passage */
 /** @typedef {{ask: (selected: Selection, question: string) => void}} Links */
 
 const MAX_PIECES = 12; // a passage without a span is looked for in at most this many pieces
 const ADDRESS_MS = 200; // between two changes of the address while pages are scrolled
-const READ_MS = 1500; // a page in view for so long was read
 const SELECT_MS = 150;
 const narrow = matchMedia("(max-width: 859px)");
 
@@ -54,7 +55,6 @@ class Reader {
   opener = null;
   #isSelecting = false;
   #addressTimer = 0;
-  #readTimer = 0;
   #selectTimer = 0;
   #isDark = recall("reader-dark") === "on";
 
@@ -239,7 +239,6 @@ class Reader {
     this.find.close();
     this.card.close();
     clearTimeout(this.#addressTimer);
-    clearTimeout(this.#readTimer);
     this.tab = null;
     const { opener } = this;
     this.opener = null;
@@ -343,8 +342,6 @@ class Reader {
     if (zotero) this.foot.zotero.href = zotero;
     this.contents.setPage(page);
     this.#keepPage(tab, page);
-    clearTimeout(this.#readTimer);
-    if (details) this.#readTimer = setTimeout(() => api.recordReading(tab.paper, page).catch(() => {}), READ_MS);
   }
 
   /** Keeps the page in view in the address, and with its tab. @param {Tab} tab @param {number} page */
@@ -700,8 +697,7 @@ export const openAt = (target) => reader.open(target);
 
 /**
  * Opens the first page of a passage. It is marked on each of its pages: it may continue on the next one.
- * @param {Pick<Api.HitJson, "paper" | "title" | "file" | "text" | "pages"> & {page_breaks?: number[], span?: Span | null}} hit
- * @param {HTMLElement} opener
+ * @param {Passage} hit @param {HTMLElement} opener
  */
 export function openHit(hit, opener) {
   const { paper, title, file, pages, text, page_breaks: breaks = [], span } = hit;
@@ -717,7 +713,7 @@ export function openHit(hit, opener) {
   openAt({ paper, page, from, to, marks, passage: true, title, file, opener });
 }
 
-/** The text of a passage on one page in pieces, each of which is found if the others have changed. @param {string} text */
+/** The text of a passage on one page in pieces: each is found where others have changed. @param {string} text */
 function splitPassage(text) {
   const pieces = text.split(/(?<=[.!?:])\s+|\n{2,}/).filter((piece) => piece.trim().length > 20);
   const each = Math.ceil(pieces.length / MAX_PIECES) || 1;
@@ -738,5 +734,5 @@ export const isReaderOpen = () => reader.isOpen;
 /** Notes were changed elsewhere. */
 export const refreshNotes = () => reader.refreshNotes();
 
-/** Loads pages that may be opened next, such as those that an answer cites. @param {{paper: string, page: number}[]} pages */
+/** Loads pages that may be opened next, such as those cited. @param {{paper: string, page: number}[]} pages */
 export const prefetch = (pages) => reader.view.prefetch(pages);
