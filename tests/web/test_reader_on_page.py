@@ -339,6 +339,18 @@ def test_a_selection_by_keyboard_is_asked_about(show: Show) -> None:
     expect(toolbar(tab)).to_be_hidden()
 
 
+def test_a_selection_by_touch_has_the_tools(show: Show) -> None:
+    tab = show("otters.pdf", 1)
+    reader_shows(tab, 1)
+    floats = page_in(tab, 1).locator(".word").filter(has_text="float").first
+    floats.dispatch_event("pointerdown", {"pointerType": "touch", "bubbles": True})
+    floats.evaluate("(node) => getSelection().selectAllChildren(node)")
+    floats.dispatch_event("pointercancel", {"pointerType": "touch", "bubbles": True})
+    expect(toolbar(tab)).to_be_visible()
+    toolbar(tab).get_by_role("button", name="Note", exact=True).click()
+    expect(tab.page.get_by_role("region", name="Note").locator("blockquote")).to_have_text("float")
+
+
 def test_words_are_found(show: Show, app: App) -> None:
     tab = show("ferns.pdf", 1)
     reader_shows(tab, 1)

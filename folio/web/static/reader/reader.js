@@ -134,10 +134,12 @@ class Reader {
     pane.addEventListener("copy", (event) => this.#copyWords(event));
     steadySelection(view.root);
     view.root.addEventListener("pointerdown", () => (this.#isSelecting = true));
-    addEventListener("pointerup", () => {
-      this.#isSelecting = false;
-      this.#showSelectionSoon();
-    });
+    for (const name of ["pointerup", "pointercancel"]) {
+      addEventListener(name, () => {
+        this.#isSelecting = false; // a long touch is cancelled once the browser selects words
+        this.#showSelectionSoon();
+      });
+    }
     view.root.addEventListener("click", (event) => this.#openNoteAt(event));
     document.addEventListener("selectionchange", () => this.#showSelectionSoon());
     view.scroller.addEventListener("scroll", () => this.#placeSelectionBar(), { passive: true });
@@ -167,7 +169,6 @@ class Reader {
     const before = place.get();
     openReading({ paper, page, from, to });
     if (place.get() === before) this.#follow(before.reading);
-    else this.#scrollToMark();
     this.view.scroller.focus({ preventScroll: true });
   }
 
@@ -202,10 +203,6 @@ class Reader {
     this.view.goTo(page, span ?? this.#getKnownSpan());
     if (!text) this.#scrollOnceKnown(this.tab, page);
     this.#showMessage();
-  }
-
-  #scrollToMark() {
-    if (this.tab) this.#scrollTo(this.tab.mark.page);
   }
 
   /** @returns {Span | null} */

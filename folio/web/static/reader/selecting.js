@@ -63,10 +63,12 @@ export function steadySelection(root) {
     if (event.pointerType !== "mouse" || !(event.target instanceof Element)) return;
     isSelecting = event.target.closest(".page-words") !== null;
   });
-  addEventListener("pointerup", () => {
-    isSelecting = false;
-    blank.remove();
-  });
+  for (const name of ["pointerup", "pointercancel"]) {
+    addEventListener(name, () => {
+      isSelecting = false;
+      blank.remove();
+    });
+  }
   document.addEventListener("selectionchange", () => {
     const focus = isSelecting ? getSelection()?.focusNode : null;
     const word = focus instanceof Text ? focus.parentElement : null;
