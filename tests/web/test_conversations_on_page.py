@@ -17,9 +17,9 @@ from folio.app import App
 from folio.model_choice import ModelChoice
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
-from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.scripted_answerer import IS_LONG, IS_THICK, Part, ScriptedAnswerer, cited
-from tests.helpers.sectioned import ICE, ICE_TITLE, OTTER_TITLE, RAFT, sectioned_pdf
+from tests.helpers.sectioned import CITES_OTTERS, ICE, ICE_TITLE, OTTER_TITLE, RAFT, sectioned_pdf
 
 pytestmark = pytest.mark.slow
 
@@ -27,6 +27,7 @@ QUESTION, EDITED = "How long is the Aletsch glacier?", "How thick is the ice of 
 SLEEP = "How do sea otters sleep?"
 WAIT_S = 60
 RUN = "window.ran=true"
+EXAMPLE = "What is SealCam?"
 HOSTILE = f"<img src=x onerror={RUN}> [Otter 2014, p. 3] \u202e{'ice' * 60}"
 PHONE, TABLET = (390, 844), (1024, 768)
 
@@ -188,7 +189,7 @@ def test_two_tabs_that_ask_at_once_make_two_branches(opened: Open, live: Live) -
     expect(turns(one)).to_have_text([QUESTION, EDITED])
     expect(one.find(".turn").nth(1).locator(".branches")).to_contain_text("2 of 2")
     expect(other.find(".turn").nth(1).locator(".branches")).to_contain_text("1 of 2")
-    one.expected("events")
+    one.expected("events", "ERR_FAILED")
 
 
 # The model
@@ -247,7 +248,7 @@ def test_a_link_and_a_reload_ask_in_the_same_way(opened: Open, live: Live) -> No
 def rafts(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("suggestions")
     sectioned_pdf(folder / "papers" / "otters.pdf", OTTER_TITLE, RAFT)
-    sectioned_pdf(folder / "papers" / "ice.pdf", ICE_TITLE, ICE)
+    sectioned_pdf(folder / "papers" / "ice.pdf", ICE_TITLE, ICE, CITES_OTTERS)
     for name, animals in (("SealCam", "seals"), ("WhaleEar", "whales")):
         sections = {
             heading: text.replace("OtterNet", name).replace("sea otters", animals).replace("otter", animals[:-1])
@@ -260,17 +261,22 @@ def rafts(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_questions_that_the_papers_answer_are_suggested(opened: Open, rafts: Live) -> None:
+    examples: list[str] = []
+    with rafts.client() as client:  # each request looks on for a limited time
+
+        def find() -> list[str]:
+            examples[:] = client.get("/examples").json()["questions"]
+            return examples
+
+        until(find)
     tab = opened(rafts)
-    with rafts.client() as client:
-        examples = client.get("/examples").json()["questions"]
-    assert examples
     shown = tab.find("#welcome .suggestion")
     expect(shown).to_have_text(examples)
     expect(tab.page.get_by_role("heading", name="Questions that your papers answer")).to_be_visible()
-    shown.first.focus()
+    shown.filter(has_text=EXAMPLE).focus()
     tab.page.keyboard.press("Enter")
-    turn = tab.find(".turn")
-    expect(turn.locator(".asked")).to_have_text(examples[0])
+    turn = tab.find(".turn").first
+    expect(turn.locator(".asked")).to_have_text(EXAMPLE)
     expect(turn.locator(".actions")).to_be_visible()
     with rafts.client() as client:
         follow_ups = client.get(f"/conversations/{id_of(tab)}/turns/1/followups").json()["questions"]
@@ -279,7 +285,7 @@ def test_questions_that_the_papers_answer_are_suggested(opened: Open, rafts: Liv
     tab.reload()
     expect(turn.locator(".suggestion")).to_have_text(follow_ups)
     turn.locator(".suggestion").first.click()
-    expect(turns(tab)).to_have_text([examples[0], follow_ups[0]])
+    expect(turns(tab)).to_have_text([EXAMPLE, follow_ups[0]])
     expect(tab.find(".turn").first.locator(".suggestion")).to_have_count(0)  # only below the last answer
     expect(tab.find(".turn").nth(1).locator(".actions")).to_be_visible()
 
@@ -348,7 +354,7 @@ def test_a_conversation_that_is_deleted_in_another_tab_is_left(opened: Open, liv
     expect(turns(other)).to_have_text([QUESTION, SLEEP])  # what is asked in one tab appears in the other
     choose(tab, QUESTION, "Delete")
     tab.find("#confirm-do").click()
-    expect(other.find("#toast")).to_have_text("This conversation was deleted elsewhere.")
+    expect(other.find("#toast")).to_have_text("This conversation was deleted.")
     expect(other.find("#welcome")).to_be_visible()
     assert other.page.evaluate("location.hash") == "#ask"
 
@@ -360,7 +366,7 @@ def many(browser: Browser, tmp_path: Path) -> Iterator[Live]:
         yield made
 
 
-def test_a_long_list_is_grouped_and_renders_what_is_in_view(opened: Open, many: Live) -> None:
+def test_a_long_list_is_grouped_and_renders_what_is_in_view(many: Live, opened: Open) -> None:
     now = datetime.now(UTC)
     ages = [timedelta(0), timedelta(days=2), *[timedelta(days=20 + number) for number in range(400)]]
     listed = [
@@ -399,7 +405,7 @@ def test_every_state_of_a_conversation_is_accessible_and_fits(opened: Open, raft
 
     expect(tab.find("#welcome .suggestion").first).to_be_visible()
     check("examples")
-    turn = tab.ask("What is OtterNet?")
+    turn = tab.ask(EXAMPLE)
     expect(turn.locator(".suggestion").first).to_be_visible()
     check("follow-ups")
     turn.get_by_role("button", name="Edit this question").click()

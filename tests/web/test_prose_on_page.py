@@ -69,6 +69,10 @@ def notes(tab: Tab) -> list[dict[str, Any]]:
     return found
 
 
+def quotes_of(note: dict[str, Any]) -> list[str]:
+    return [" ".join(quote["quote"].split()) for quote in note["quotes"]]
+
+
 def select(tab: Tab, words: Locator) -> Locator:
     """Selects the text of an element; returns the bar that is shown for it."""
     words.scroll_into_view_if_needed()
@@ -99,7 +103,7 @@ def test_a_model_answers_in_a_text_whose_citations_show_their_quotes(opened: Ope
     card.get_by_role("button", name="Note").click()
     expect(tab.find("#toast")).to_have_text("The statement and its quotes are in your notes.")
     (note,) = notes(tab)
-    assert (note["statement"], [quote["quote"] for quote in note["quotes"]]) == (SHORTER, [RETREATS])
+    assert (note["statement"], quotes_of(note)) == (SHORTER, [RETREATS])
     assert (note["conversation"], note["turn"]) == (tab.page.url.partition("#c/")[2], 1)
     tab.find("#models-button").hover()
     expect(card).to_have_count(0)
@@ -250,7 +254,7 @@ def test_selected_words_are_kept_and_copied_with_their_citation(opened: Open, li
     kept = notes(tab)
     assert [note["statement"] for note in kept].count("") == 1
     for note in kept:
-        assert note["quotes"][0]["quote"] == RETREATS
+        assert quotes_of(note) == [RETREATS]
         tab.context.request.delete(f"{tab.url}/notes/{note['id']}")
 
 

@@ -278,6 +278,11 @@ export class Turn {
     this.rest.append(this.#renderActions(reply));
   }
 
+  /** Shows the reply as the server has it now. @param {Api.ChatReply} reply */
+  update(reply) {
+    if (JSON.stringify(this.reply) !== JSON.stringify(reply)) this.refresh(reply);
+  }
+
   /** Renders the reply again: papers were renamed, or it is shown in another way. Open parts stay open. */
   /** @param {Api.ChatReply} reply */
   refresh(reply) {

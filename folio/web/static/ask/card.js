@@ -4,6 +4,7 @@ import { el, formatPage, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
+import { renderNotice } from "../paper/notice.js";
 import { isInView, placeBeside } from "./floating.js";
 import { keepNote } from "./keep.js";
 import { setOrigin } from "./origin.js";
@@ -93,7 +94,7 @@ function renderCard(node, cited, origin, open) {
     el("blockquote", { tabindex: "0" }, quotes),
     el("p", { class: "card-title" }, isolate(shorten(joinLines(getTitle(cited))))),
     el("p", { class: "about" }, isolate(joinLines(place))),
-    ...(cited.notice ? [el("p", { class: "flag" }, makeIcon("warning"), cited.notice.text)] : []),
+    ...(cited.notice ? [renderNotice(cited.notice)] : []),
     el(
       "div",
       { class: "row" },

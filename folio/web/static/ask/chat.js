@@ -254,14 +254,13 @@ export function showStartError(thrown) {
 function followConversations({ changed, deleted }) {
   if (current.id && deleted.includes(current.id) && !current.running) {
     newConversation();
-    showToast(t("ask.deleted.elsewhere"));
+    showToast(t("ask.deleted"));
   } else if (changed.includes(current.id)) current.refresh().catch(() => {});
 }
 
 /** Builds the view. toAsk: the link of the header to it. @param {HTMLElement} view @param {HTMLAnchorElement} toAsk */
 export function setUpChat(view, toAsk) {
   link = toAsk;
-  view.setAttribute("aria-label", t("ask.name"));
   view.append(scroller, composer);
   setUpOptions();
   setUpModels();
@@ -282,6 +281,7 @@ export function setUpChat(view, toAsk) {
   });
   health.onChange(renderWelcome);
   onEvent("conversations", followConversations);
+  onEvent("hello", () => void current.refresh().catch(() => {})); // events were missed
   library.onChange(() => current.refresh().catch(() => {})); // else they keep their earlier names
   render();
 }

@@ -164,7 +164,12 @@ export function setUpComposer(actions) {
     actions.show();
     box.focus();
   });
-  library.onChange(render);
+  library.onChange(({ papers }) => {
+    const words = selection.get();
+    if (words && papers.size && !papers.has(words.paper))
+      selection.set(null); // its paper was removed
+    else render();
+  });
   options.watch((now) => {
     deep.checked = now.deep;
     deepNote.hidden = !now.deep;

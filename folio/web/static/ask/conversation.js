@@ -93,7 +93,7 @@ export class Conversation {
       replies.map((reply, at) => {
         const turn = known.get(reply.turn);
         if (turn) {
-          if (JSON.stringify(turn.reply) !== JSON.stringify(reply)) turn.refresh(reply);
+          turn.update(reply);
           return turn;
         }
         const how = { written: wasWritten(reply.models), selection: reply.selection };
@@ -252,7 +252,12 @@ export class Conversation {
     const { title, turns } = await api.getConversation(this.id, last.turn);
     if (this.running || this.lastReply !== last) return;
     this.title = title;
-    this.#take(turns);
+    const isWhole = this.turns.every((turn) => turn.reply); // else a question without an answer stays where it is
+    if (isWhole) this.#take(turns);
+    for (const turn of isWhole ? [] : this.turns) {
+      const reply = turns.find((each) => each.turn === turn.reply?.turn);
+      if (reply) turn.update(reply);
+    }
     this.host.render(this);
   }
 

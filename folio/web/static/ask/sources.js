@@ -4,10 +4,11 @@ import { el, formatPage, formatPages, isolate, keepTogether, makeButton, makeIco
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten } from "../base/text.js";
+import { renderNotice } from "../paper/notice.js";
 import { setOrigin } from "./origin.js";
 import { isRestricted, renderOnlyThese } from "./scope.js";
 import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPage } from "./statement.js";
-import { makePageOpener, openHit, renderNotice, standsIn } from "./statement.js";
+import { makePageOpener, openHit, standsIn } from "./statement.js";
 
 const CLOSEST = 4; // passages shown with a refusal
 const LONGEST_WORDS = 300; // characters of selected words
@@ -72,7 +73,7 @@ function renderSource(cited, { citations, sentences, conversation, turn }) {
     cited.sections.length ? renderFact(joinLines(cited.sections.join("; "))) : null,
     cited.venue ? renderFact(joinLines([cited.venue, cited.year].filter(Boolean).join(", "))) : null,
     cited.title ? renderFact(cited.file) : null,
-    renderNotice(cited.notice),
+    cited.notice ? renderNotice(cited.notice) : null,
     link ? el("a", { class: "file", href: link }, t("ask.zotero.open")) : null,
   );
   for (const { text, support } of cited.quotes.filter((quote) => !standsIn(quote.text, sentences))) {
@@ -98,7 +99,12 @@ export function renderReferences(citations) {
   const lines = [...pages.values()].map(({ cited, numbers }) => {
     const sorted = [...numbers].sort((a, b) => a - b).join(", ");
     const list = t(numbers.size === 1 ? "ask.page_list.one" : "ask.page_list", { pages: sorted });
-    return el("li", {}, isolate(`${formatReference(cited)}, ${list}`), renderNotice(cited.notice));
+    return el(
+      "li",
+      {},
+      isolate(`${formatReference(cited)}, ${list}`),
+      cited.notice ? renderNotice(cited.notice) : null,
+    );
   });
   return el("section", { class: "references" }, el("h3", {}, t("ask.references")), el("ul", {}, lines));
 }

@@ -112,11 +112,6 @@ const describePage = (cited) =>
 
 const renderComma = () => el("span", { class: "comma" }, ", ");
 
-/** A notice about a paper, such as its retraction, as a line with a sign; null without one. */
-/** @param {Api.NoticeJson | null} notice */
-export const renderNotice = (notice) =>
-  notice ? el("p", { class: notice.mark ? "flag" : "flag mild" }, makeIcon("warning"), notice.text) : null;
-
 /** The server's warnings, for an answer that is not complete yet. @param {Quote[]} citations */
 export function describeFlagged(citations) {
   /** @type {Map<string, string>} */

@@ -265,6 +265,15 @@ export const findInPaper = (id, words, signal) =>
 /** The notes on a paper. @param {string} paper @returns {Promise<Api.NoteList>} */
 export const listNotes = (paper) => getJson(`/notes?${new URLSearchParams({ paper })}`, { cache: "no-store" });
 
+/** The notes on all papers. @returns {Promise<Api.NoteList>} */
+export const listAllNotes = () => getJson("/notes", { cache: "no-store" });
+
+/**
+ * These notes, in this order, as a file.
+ * @param {"md" | "docx" | "bib"} kind @param {string[]} ids
+ */
+export const exportNotes = async (kind, ids) => (await request(`/notes.${kind}`, postJson({ ids }))).blob();
+
 /** @param {Partial<Api.NewNote>} note @returns {Promise<Api.NoteJson>} */
 export const addNote = (note) => getJson("/notes", postJson(note));
 
@@ -272,4 +281,4 @@ export const addNote = (note) => getJson("/notes", postJson(note));
 export const editNote = (id, edits) => getJson(`/notes/${id}`, sendJson("PATCH", edits));
 
 /** @param {string} id */
-export const deleteNote = (id) => request(`/notes/${id}`, { method: "DELETE" });
+export const deleteNote = (id) => request(`/notes/${id}`, { method: "DELETE", keepalive: true });
