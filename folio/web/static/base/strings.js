@@ -689,6 +689,7 @@ export const TEXTS = Object.freeze({
   "key.page": "Previous and next page",
   "key.zoom": "Smaller and larger",
   "key.find": "Find in the paper",
+  "key.select": "Select the quote; Shift and the arrows select more, Enter leads to the tools",
 });
 
 /** @typedef {keyof typeof TEXTS} Key */
