@@ -203,7 +203,8 @@ const isEqual = (one, other) =>
   one.span[1] === other.span[1] &&
   one.kind === other.kind &&
   one.colour === other.colour &&
-  one.note === other.note;
+  one.note?.id === other.note?.id &&
+  one.note?.updated === other.note?.updated;
 
 /** @param {Shown} mark */
 const markClass = ({ kind, colour }) => `page-mark ${kind} ${colour ?? ""}`.trim();
