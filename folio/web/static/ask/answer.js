@@ -296,7 +296,11 @@ export class Turn {
     this.finish(reply, { whole: true, open: this.isSourcesOpen });
     // Questions that follow up come later than the answer; its sources are the same.
     const shown = listSources();
-    if (sources.length === shown.length) sources.forEach((node, at) => replaceOpener(node, shown[at]));
+    if (sources.length === shown.length) {
+      sources.forEach((node, at) => {
+        replaceOpener(node, shown[at]);
+      });
+    }
     const after = list();
     if (before.length !== after.length) return;
     before.forEach((node, at) => {
