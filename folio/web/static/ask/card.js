@@ -77,7 +77,10 @@ export function hideCard() {
   card.remove(); // which hides it
 }
 
-/** @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin @param {(from: HTMLElement) => void} open */
+/**
+ * @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin
+ * @param {(from: HTMLElement) => void} open
+ */
 function renderCard(node, cited, origin, open) {
   const { answered } = origin;
   const quotes = cited.quotes.map(({ text }) => {

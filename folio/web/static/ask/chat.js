@@ -252,7 +252,7 @@ export function showStartError(thrown) {
 
 /** Shows changes by another tab. @param {{changed: string[], deleted: string[]}} conversations */
 function followConversations({ changed, deleted }) {
-  if (current.id && deleted.includes(current.id) && !current.running) {
+  if (current.isAnswered && deleted.includes(current.id) && !current.running) {
     newConversation();
     showToast(t("ask.deleted"));
   } else if (changed.includes(current.id)) current.refresh().catch(() => {});
