@@ -45,3 +45,18 @@ def words_on(path: Path, page: int, boxes: list[Rect]) -> str:
 
 def clipboard(tab: Tab) -> str:
     return str(tab.page.evaluate("navigator.clipboard.readText()"))
+
+
+def rows(tab: Tab) -> Locator:
+    """The rows of the library's table; only those near the view have elements."""
+    return tab.find(".table-rows > .table-row")
+
+
+def row(tab: Tab, text: str) -> Locator:
+    return rows(tab).filter(has_text=text)
+
+
+def act(tab: Tab, text: str, action: str) -> None:
+    """Selects the only row with this text, and presses a button of what can be done with it."""
+    row(tab, text).locator(".state").click()
+    tab.find(".library-actions").get_by_role("button", name=action, exact=True).click()

@@ -21,7 +21,7 @@ from tests.helpers.browser import PHONE, WIDE, Tab, drop, yellow
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.page import clipboard, marks, page_in, reader_shows, words_on
+from tests.helpers.page import act, clipboard, marks, page_in, reader_shows, row, rows, words_on
 from tests.helpers.paths import SAMPLE
 from tests.helpers.pdfs import save
 
@@ -103,12 +103,12 @@ def test_a_paper_is_added_and_opened_at_the_marked_quote(browser: Browser, opene
             tab.find("#welcome").get_by_text("choose files").click()
         chooser.value.set_files(SAMPLE)
         expect(tab.find(".upload")).to_contain_text("Added: How Folio Answers")
-        expect(tab.find(".papers > li")).to_have_count(1)
+        expect(rows(tab)).to_have_count(1)
         drop(tab, small / "otters.pdf")
         expect(tab.find(".upload").nth(1)).to_contain_text("Added: On Sea Otters, 2 pages.")
         drop(tab, SAMPLE)
         expect(tab.find(".upload").nth(2)).to_contain_text("Already in the library")
-        expect(tab.find(".papers > li")).to_have_count(2)
+        expect(rows(tab)).to_have_count(2)
         expect(tab.find("#library-count")).to_have_text("2 papers")
         expect(tab.find("#foot-line")).to_have_text(
             "2 papers · search: all-MiniLM-L6-v2 (built in) · ranking: built in · answers: extractive (built in)"
@@ -404,14 +404,16 @@ def test_a_lost_server_is_reported_and_can_be_retried(app: App, opened: Open) ->
 def test_text_of_a_paper_is_shown_and_never_runs(opened: Open, live: Live) -> None:
     tab = opened(live, PHONE)
     tab.open("#library")
-    entry = tab.find(".papers > li").filter(has_text="lichens")
-    expect(entry.locator("h2")).to_contain_text(f"On <script>{RUN}</script> lichens")
-    expect(entry.locator(".authors")).to_have_count(0)  # nobody is called so
-    expect(entry.locator(".about")).to_contain_text(HOSTILE)
-    entry.get_by_role("button", name="Remove").click()
+    entry = row(tab, "lichens")
+    expect(entry.locator(".title")).to_contain_text(f"On <script>{RUN}</script> lichens")
+    expect(entry.locator(".authors")).to_have_text("")  # nobody is called so
+    act(tab, "lichens", "Remove")
     expect(tab.find("#confirm-text")).to_contain_text(f"<img src=x onerror={RUN}> growth")
     tab.page.get_by_role("button", name="Cancel").click()
-    entry.get_by_role("button", name="Ask this paper").click()
+    entry.get_by_role("link").click()
+    expect(tab.find("#view-paper h1")).to_contain_text(f"On <script>{RUN}</script> lichens")
+    expect(tab.find("#view-paper .about").first).to_contain_text(HOSTILE)
+    tab.find("#view-paper").get_by_role("button", name="Ask this paper").click()
     expect(tab.find("#chosen")).to_contain_text(f"<script>{RUN}</script>")
     turn = tab.ask(GROWTH)
     expect(turn.locator(".sentence").first).to_contain_text(GROWTH_SAID)
@@ -499,7 +501,7 @@ def test_focus_is_visible_at_every_tab_stop(tab: Tab, view: str) -> None:
     elif view == "search":
         search(tab)
     else:
-        expect(tab.find(".papers > li")).to_have_count(4)
+        expect(rows(tab)).to_have_count(4)
     # The elements around the views are the same in each.
     tab.find("#skip" if view == "ask" else "#main").focus()
     move_focus(tab, tab.find("#models-button"), most=80)
@@ -525,8 +527,14 @@ def options(tab: Tab) -> None:
 
 
 def edit_form(tab: Tab) -> None:
-    tab.find(".papers > li").first.get_by_role("button", name="Edit").click()
+    rows(tab).first.locator(".state").click()
+    tab.find(".library-actions").get_by_role("button", name="Edit").click()
     expect(tab.page.get_by_role("dialog", name="Edit ")).to_be_visible()
+
+
+def remove(tab: Tab) -> None:
+    rows(tab).first.locator(".state").click()
+    tab.find(".library-actions").get_by_role("button", name="Remove").click()
 
 
 def open_side(tab: Tab) -> None:
@@ -545,9 +553,9 @@ VIEWS: dict[str, tuple[str, Callable[[Tab], Any]]] = {
     "answer": ("#ask", lambda tab: tab.ask(LOST_POWER)),
     "page": ("", open_page),
     "search": ("#search", search),
-    "library": ("#library", lambda tab: expect(tab.find(".papers > li")).to_have_count(4)),
+    "library": ("#library", lambda tab: expect(rows(tab)).to_have_count(4)),
     "edit": ("", edit_form),
-    "confirm": ("#library", lambda tab: tab.page.get_by_role("button", name="Remove").first.click()),
+    "confirm": ("#library", lambda tab: remove(tab)),
     "conversations": ("#ask", open_side),
 }
 

@@ -14,7 +14,8 @@ from tests.helpers.browser import PHONE, WIDE, Tab, sizes
 from tests.helpers.citing_papers import FISH, ICE_TITLE, OTTER_TITLE, WATER, citing_papers
 from tests.helpers.fakes import read_here
 from tests.helpers.live_server import Live, until
-from tests.helpers.page import reader_shows
+from tests.helpers.page import reader_shows, rows
+from tests.helpers.page import row as paper_row
 from tests.helpers.source_records import openalex_list, openalex_work
 from tests.helpers.source_server import Answer, SourceServer, json_answer
 
@@ -51,6 +52,11 @@ def search(tab: Tab, words: str) -> None:
     tab.page.keyboard.press("Enter")
 
 
+def citations(tab: Tab) -> Locator:
+    """What services know of a paper, on its page."""
+    return tab.find("#view-paper .citations")
+
+
 def test_off_the_page_says_so_and_asks_nobody(opened: Open, server: SourceServer, tmp_path: Path) -> None:
     off = "Off: this Folio contacts no service on the internet."
     start = "Start it with python serve.py --online, or set ONLINE=true."
@@ -62,10 +68,11 @@ def test_off_the_page_says_so_and_asks_nobody(opened: Open, server: SourceServer
         expect(tab.find("#find")).to_be_hidden()
         assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
         tab.open("#library")
-        tab.find(".papers > li").first.get_by_role("button", name="Citations").click()
+        rows(tab).first.get_by_role("link").click()
+        citations(tab).locator("summary").click()
         unknown = f"What this paper cites has not been looked up yet. {off} {start}"
-        expect(tab.find("#citations-status")).to_have_text(unknown)
-        expect(tab.find("#citations-look-up")).to_be_hidden()
+        expect(citations(tab).get_by_role("status")).to_have_text(unknown)
+        expect(citations(tab).get_by_role("button")).to_be_hidden()
     assert server.asked == []
 
 
@@ -139,31 +146,30 @@ def test_citations_are_looked_up_added_and_listed(opened: Open, server: SourceSe
     app = citing_papers(tmp_path, server)
     with Live(app, is_online=True) as live:
         tab = opened(live, PHONE, "#library")
-        entry = tab.find(".papers > li").filter(has_text=OTTER_TITLE)
-        button = entry.get_by_role("button", name="Citations")
-        button.focus()
+        paper_row(tab, OTTER_TITLE).get_by_role("link").click()
+        expect(citations(tab)).to_be_visible()
+        citations(tab).locator("summary").first.focus()
         tab.page.keyboard.press("Enter")
-        dialog = tab.page.get_by_role("dialog", name=f"Citations of {OTTER_TITLE}")
-        dialog.get_by_role("button", name="Look up references").click()
-        expect(tab.find("#citations-status")).to_have_text("4 references, cited by 1 work, among the works looked up.")
-        named = dialog.locator("#citations-lists > ol").first.locator("h2")
+        citations(tab).get_by_role("button", name="Look up references").click()
+        status = citations(tab).get_by_role("status").first
+        expect(status).to_have_text("4 references, cited by 1 work, among the works looked up.")
+        named = citations(tab).locator(".citation-lists > ol").first.locator("h2")
         expect(named).to_have_text([ICE_TITLE, WATER, FISH])
-        expect(dialog.get_by_text("1 work known only by identifier")).to_be_visible()
+        expect(citations(tab).get_by_text("1 work known only by identifier")).to_be_visible()
         assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
-        fish = dialog.locator(".works > li").filter(has_text=FISH)
+        fish = citations(tab).locator(".works > li").filter(has_text=FISH)
         fish.get_by_role("button", name="Add").click()
         expect(fish).to_contain_text("Added, 1 page")
-        tab.page.keyboard.press("Escape")
-        expect(dialog).to_be_hidden()
-        expect(tab.find(".papers > li")).to_have_count(3)
-        expect(tab.find("#between-count")).to_have_text("3 papers")
-        tab.find("#between summary").click()
-        cites = tab.find("#between-papers > li").filter(has_text=f"{OTTER_TITLE}cites").locator(".cites li")
-        expect(cites).to_have_text([ICE_TITLE, FISH])  # by title
-        assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
-        button.click()
-        dialog.locator(".works > li").filter(has_text=ICE_TITLE).get_by_role("button", name="Open").click()
-        expect(dialog).to_be_hidden()
+        here = citations(tab).locator(".works > li").filter(has_text=ICE_TITLE)
+        here.get_by_role("button", name="Open").click()
         expect(tab.find("#reader-title")).to_have_text(ICE_TITLE)
         reader_shows(tab, 1)
+        tab.page.go_back()
+        tab.open("#library")
+        expect(rows(tab)).to_have_count(3)
+        expect(tab.find(".between .size")).to_have_text("3 papers")
+        tab.find(".between summary").click()
+        cites = tab.find(".between-papers > li").filter(has_text=f"{OTTER_TITLE}cites").locator(".cites li")
+        expect(cites).to_have_text([ICE_TITLE, FISH])  # by title
+        assert (tab.inaccessible(), tab.scrolls_sideways()) == ([], [])
     assert not [path for path in tab.asked if not path.startswith((f"{live.url}/", "blob:", "data:"))]

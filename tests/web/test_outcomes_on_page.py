@@ -20,7 +20,7 @@ from folio.store.works import Notice
 from tests.helpers.browser import PHONE, Tab, sizes
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
-from tests.helpers.page import clipboard
+from tests.helpers.page import clipboard, row, rows
 from tests.helpers.paths import ROOT
 from tests.helpers.scripted_answerer import (
     FALSE,
@@ -268,8 +268,12 @@ def test_an_answer_from_a_retracted_paper_says_so(opened: Callable[..., Tab], no
 def test_the_library_and_passages_say_so(opened: Callable[..., Tab], noted: Live) -> None:
     tab = opened(noted, PHONE)
     tab.open("#library")
-    expect(tab.find("#papers > li .flag")).to_have_text([RETRACTED, "Corrected 2021-03-04 (doi:10.1234/notice)"])
+    corrected = "Corrected 2021-03-04 (doi:10.1234/notice)"
+    expect(rows(tab).locator(".flag")).to_have_text(["RETRACTED", corrected])
     assert tab.inaccessible() == []
+    row(tab, "On Sea Otters").get_by_role("link").click()
+    expect(tab.find("#view-paper .flag")).to_have_text(RETRACTED)
+    assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
     tab.open("#search")
     tab.find("#query").fill("sea otter fur")
     tab.find("#query").press("Enter")

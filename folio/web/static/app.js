@@ -20,6 +20,7 @@ import { closeReader, isReaderOpen, refreshNotes, setUpReader } from "./reader/r
 import { setUpSearch } from "./search/search.js";
 import { stepThroughCitations } from "./shell/citation_steps.js";
 import { bindKeys, setUpKeys, showKeys } from "./shell/keys.js";
+import { formatShortcut } from "./shell/match_keys.js";
 import { setUpModels } from "./shell/models.js";
 import { setUpTheme, toggleTheme } from "./shell/theme.js";
 import { focusField, focusTyped, listLinked, registerView, renderNav, showView } from "./shell/views.js";
@@ -93,7 +94,8 @@ const listCommands = () => [
 function setUpShortcuts() {
   const palette = new Palette(listCommands);
   byId("find-anything").onclick = () => palette.open();
-  byId("find-anything").setAttribute("aria-keyshortcuts", "Control+K");
+  byId("find-anything").setAttribute("aria-keyshortcuts", formatShortcut("Mod+K"));
+  byId("find-anything").title = t("palette");
   const closeOpenReader = () => {
     if (!isReaderOpen() || document.querySelector(":popover-open")) return false;
     closeReader();
@@ -164,7 +166,8 @@ setUpTheme(byId("theme"));
 setUpPopovers();
 setUpShortcuts();
 byId("skip").onclick = () => byId("main").focus();
-place.onChange(({ view }, before) => {
+place.onChange(({ view, id }, before) => {
+  if (view === before.view && id === before.id) return; // a page was turned in the reader, or words were typed
   route();
   if (view !== before.view) focusTyped();
 });

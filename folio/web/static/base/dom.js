@@ -124,16 +124,17 @@ export const formatCount = (number, one, many = `${one}s`) => `${number.toLocale
 /** @param {number} ms */
 export const formatDuration = (ms) => (ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
+const TIME = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat([], { day: "numeric", month: "short" });
+const DATE = new Intl.DateTimeFormat([], { day: "numeric", month: "short", year: "numeric" });
+
 /** "14:02" today, "3 Nov" this year, "3 Nov 2024" before. @param {string} iso */
 export function formatDate(iso) {
   const date = new Date(iso);
   const now = new Date();
   if (Number.isNaN(date.getTime())) return "";
-  if (date.toDateString() === now.toDateString()) {
-    return date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  }
-  const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
-  return date.toLocaleDateString([], { day: "numeric", month: "short", year });
+  if (date.toDateString() === now.toDateString()) return TIME.format(date);
+  return (date.getFullYear() === now.getFullYear() ? DAY : DATE).format(date);
 }
 
 /** "p. 7", or "p. 7 (printed iv)" if another label is printed on the page. */

@@ -325,6 +325,7 @@ export const TEXTS = Object.freeze({
   "field.authors": "authors",
   "field.year": "year",
   "field.venue": "venue",
+  "field.doi": "DOI",
   "export.bibtex": "Export BibTeX",
   "export.bibtex.of": { one: "Export BibTeX of {count} paper", other: "Export BibTeX of {count} papers" },
   "export.csl": "Export CSL-JSON",
@@ -712,7 +713,12 @@ export const t = (key, values = {}) =>
   choose(key, values).replace(/\{(\w+)\}/g, (_, name) => formatValue(values[name] ?? ""));
 
 /** @param {string | number} value */
-const formatValue = (value) => (typeof value === "number" ? value.toLocaleString() : value);
+const formatValue = (value) => (typeof value === "number" ? formatNumber(value) : value);
+
+const written = new Intl.NumberFormat();
+
+/** @param {number} number */
+export const formatNumber = (number) => written.format(number);
 
 /**
  * The text in parts, as children of an element: its values may be elements.

@@ -19,6 +19,7 @@ const PAGE = new RegExp(
   "u",
 );
 const REACH = 40;
+const CLOSED = new RegExp(`[${CLOSING.replace("]", "\\]")}]`, "u");
 // Control characters and those without a width, which hide something or change the direction of reading
 const HIDDEN = /[\p{Cc}\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/gu;
 
@@ -136,6 +137,7 @@ export function formatMark({ shown, page }) {
 
 /** Text with round brackets for the square ones around a page reference. @param {string} text */
 export function withoutCitations(text) {
+  if (!CLOSED.test(text)) return text; // most texts; a table has hundreds
   /** @type {number[]} */
   const opened = [];
   const characters = [...text];

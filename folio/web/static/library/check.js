@@ -34,7 +34,7 @@ export class CheckQueue {
     const back = makeButton("button quiet", () => hooks.leave(), t("check.leave"));
     this.node = el(
       "div",
-      { class: "check scroll", hidden: true },
+      { class: "checking scroll", hidden: true },
       el("div", { class: "check-head" }, this.title, this.place, back),
       this.body,
     );

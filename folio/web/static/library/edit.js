@@ -95,8 +95,10 @@ export class EditForm {
     );
   }
 
+  /** Gives the focus to the first field; to the first that is not sure if the form is to confirm those. */
   focus() {
-    this.node.querySelector("textarea")?.focus();
+    const doubted = FIELDS.find((name) => this.hooks.confirms && this.paper.unsure.includes(name));
+    this.#control(doubted ?? FIELDS[0]).focus();
   }
 
   /** @param {Field} name */

@@ -1,7 +1,7 @@
 // What the papers can be narrowed to: years, authors, venues, tags, collections, and what needs a look; with counts.
 
 import { el, isolate, makeButton } from "../base/dom.js";
-import { t } from "../base/strings.js";
+import { formatNumber, t } from "../base/strings.js";
 import { FACETS, FLAGS, listCounts } from "./catalog.js";
 
 /** @typedef {import("./catalog.js").Wanted} Wanted */
@@ -131,7 +131,7 @@ const toggle = (values, value) =>
 /** @param {string} name @param {number} count @param {boolean} isChosen @param {() => void} flip */
 function makeChoice(name, count, isChosen, flip) {
   const box = el("input", { type: "checkbox", value: name, checked: isChosen, onchange: flip });
-  const size = el("span", { class: "size" }, count.toLocaleString());
+  const size = el("span", { class: "size" }, formatNumber(count));
   return el("label", { class: "facet-value" }, box, isolate(name), size);
 }
 

@@ -1,16 +1,8 @@
 // The library: finds, narrows, sorts, selects, edits, exports and removes papers.
 
 import * as api from "../base/api.js";
-import {
-  el,
-  formatPages,
-  isolate,
-  makeButton,
-  makeIcon,
-  renderMessage,
-  renderProblem,
-  showToast,
-} from "../base/dom.js";
+import { el, formatPages, isolate, makeButton, makeIcon, recall, remember } from "../base/dom.js";
+import { renderMessage, renderProblem, showToast } from "../base/dom.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { library, loadPapers } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -92,7 +84,6 @@ class LibraryView {
     this.removed = new RemovedToday(this.changed);
     this.filter = this.#makeFilter();
     this.narrowing = makeButton("button", () => this.#toggleFacets(), makeIcon("options"), t("facet.all"));
-    this.narrowing.setAttribute("aria-expanded", "false");
     this.order = this.#makeOrder();
     this.actions = el("div", { class: "library-actions", role: "group", "aria-label": t("library.actions") });
     const tools = [this.filter, this.narrowing, this.order, this.actions];
@@ -140,9 +131,10 @@ class LibraryView {
       this.body,
     );
     root.append(this.main, this.queue.node);
+    this.#openFacets(isWide() && recall("facets") !== "closed");
     setUpUploads({ drop: this.drop, list: this.uploads, bar: hooks.bar, ask: hooks.ask, added: this.changed });
     library.onChange(() => this.#takePapers());
-    place.watch(() => this.#follow());
+    place.watch((_, before) => this.#follow(before.view));
     document.addEventListener("keydown", (event) => this.#handleKey(event));
   }
 
@@ -176,8 +168,8 @@ class LibraryView {
 
   // The address
 
-  /** Shows what the address wants. */
-  #follow() {
+  /** Shows what the address wants. @param {import("../base/place.js").View} before the view that was shown */
+  #follow(before) {
     const { view: shown, query } = place.get();
     if (shown !== "library") return;
     const wanted = parseWanted(query);
@@ -187,6 +179,14 @@ class LibraryView {
     if (!isSame || !this.#papers.length) this.#show();
     if (wanted.words.trim() !== this.#found) this.#findRelated(wanted.words.trim());
     this.#showQueue();
+    if (before === "paper") queueMicrotask(() => this.#focusAgain()); // once the view is shown
+  }
+
+  /** The row that was opened has the focus again. */
+  #focusAgain() {
+    const focused = document.activeElement;
+    const isIdle = !focused || focused === document.body || !focused.checkVisibility();
+    if (isIdle && !this.main.hidden) this.table.focus();
   }
 
   /** @param {Partial<Wanted>} change */
@@ -217,7 +217,14 @@ class LibraryView {
   }
 
   #toggleFacets() {
-    const isOpen = this.main.classList.toggle("with-facets");
+    const isOpen = !this.main.classList.contains("with-facets");
+    if (isWide()) remember("facets", isOpen ? "open" : "closed");
+    this.#openFacets(isOpen);
+  }
+
+  /** @param {boolean} isOpen */
+  #openFacets(isOpen) {
+    this.main.classList.toggle("with-facets", isOpen);
     this.narrowing.setAttribute("aria-expanded", String(isOpen));
     if (isOpen) this.#showFacets();
   }
@@ -271,7 +278,7 @@ class LibraryView {
   }
 
   #showFacets() {
-    if (!this.counts || !this.facets.node.checkVisibility()) return;
+    if (!this.counts || !this.main.classList.contains("with-facets")) return;
     this.facets.show(this.#wanted, this.counts, isNarrowed(this.#wanted));
   }
 
@@ -349,7 +356,7 @@ class LibraryView {
   /** @param {(typeof EXPORTS)[number]} each @param {Paper[]} papers @param {boolean} isSelection */
   #makeExport({ path, name, chosen, id }, papers, isSelection) {
     const isWhole = !isSelection && papers.length === library.get().papers.size;
-    const text = isWhole ? t(name) : t(chosen, { count: papers.length });
+    const text = isWhole || isSelection ? t(name) : t(chosen, { count: papers.length }); // else it says how many
     const link = el("a", { class: "button quiet", id, href: path, download: true }, makeIcon("export"), text);
     if (!isWhole) link.onclick = (event) => exportPapers(event, path, papers);
     return link;
@@ -405,6 +412,9 @@ class LibraryView {
     if (this.table.handleKey(event)) event.preventDefault();
   }
 }
+
+/** Whether there is room for the filters beside the table. */
+const isWide = () => matchMedia("(min-width: 1200px)").matches;
 
 /** @template {HTMLElement} T @param {T} button @param {string} keys */
 function withKeys(button, keys) {

@@ -4,6 +4,7 @@ import { el, formatDate, hideVisually, isolate, makeButton, makeIcon } from "../
 import { WindowedList } from "../base/list.js";
 import { linkTo } from "../base/router.js";
 import { t } from "../base/strings.js";
+import { withoutCitations } from "../base/text.js";
 import { COLUMNS, isDownAtFirst, isRetracted } from "./catalog.js";
 import { Selection } from "./selection.js";
 
@@ -29,7 +30,13 @@ export const COLUMN_NAMES = {
 };
 
 /** The fields that may be unsure, in words. @type {Record<string, Key>} */
-export const FIELD_NAMES = { title: "field.title", authors: "field.authors", year: "field.year", venue: "field.venue" };
+export const FIELD_NAMES = {
+  title: "field.title",
+  authors: "field.authors",
+  year: "field.year",
+  venue: "field.venue",
+  doi: "field.doi",
+};
 
 /** @param {{title: string, file: string}} paper */
 export const getName = ({ title, file }) => title || file;
@@ -140,7 +147,11 @@ export class Table {
   /** @param {Paper} paper */
   #renderRow(paper) {
     const name = getName(paper);
-    const pick = el("input", { type: "checkbox", tabindex: "-1", "aria-label": t("library.select", { name }) });
+    const pick = el("input", {
+      type: "checkbox",
+      tabindex: "-1",
+      "aria-label": t("library.select", { name: withoutCitations(name) }),
+    });
     const link = el("a", { href: linkTo({ view: "paper", id: paper.id }), tabindex: "-1" }, isolate(name));
     const cells = {
       title: link,
@@ -185,7 +196,9 @@ export class Table {
   /** @param {Event} event */
   #focus(event) {
     const key = this.#findKey(event);
-    if (key && key !== this.selection.current) this.select(() => this.selection.goTo(key));
+    if (!key || key === this.selection.current) return;
+    this.selection.current = key; // a range begins where it did: a click with Shift focuses its row first
+    this.#markShown(this.#shown);
   }
 
   /** @param {MouseEvent} event */

@@ -71,10 +71,11 @@ class PaperView {
     this.head = el("header", { class: "paper-head" });
     this.status = el("p", { class: "status", role: "status" });
     this.problem = el("div");
-    this.about = el("div", { class: "paper-about" });
+    this.text = el("div"); // what it says
     this.outline = el("div");
+    this.relations = el("div"); // the papers, notes and conversations around it
     this.citations = new Citations(hooks.renderWork);
-    const parts = [this.head, this.problem, this.status, this.about, this.outline, this.citations.node];
+    const parts = [this.head, this.problem, this.status, this.text, this.outline, this.relations, this.citations.node];
     this.scroller = el("div", { class: "scroll" }, el("div", { class: "reading paper" }, parts));
     root.append(this.scroller);
   }
@@ -93,8 +94,10 @@ class PaperView {
     this.#isEditing = false;
     this.scroller.scrollTop = 0;
     const listed = library.get().papers.get(id);
-    this.head.replaceChildren(el("h1", {}, listed ? isolate(getName(listed)) : t("paper")));
-    for (const node of [this.about, this.outline, this.problem]) node.replaceChildren();
+    const title = el("h1", { tabindex: "-1" }, listed ? isolate(getName(listed)) : t("paper"));
+    this.head.replaceChildren(title);
+    queueMicrotask(() => title.focus({ preventScroll: true })); // once the view is shown
+    for (const node of [this.text, this.outline, this.relations, this.problem]) node.replaceChildren();
     this.citations.show(id);
     this.citations.node.hidden = true;
     this.#load();
@@ -142,7 +145,7 @@ class PaperView {
     if (!this.#isEditing) this.#showHead(paper);
     const items = paper.outline.map((section) => renderOutline(paper.id, section));
     const outline = items.length ? el("ol", { class: "outline" }, items) : null;
-    this.outline.replaceChildren(...[makeSection(t("paper.outline"), [outline])].filter((node) => node !== null));
+    show(this.outline, [makeSection(t("paper.outline"), [outline])]);
   }
 
   /** @param {Api.PaperDetails} paper */
@@ -255,7 +258,7 @@ class PaperView {
   /** @param {Api.PaperDetails} paper @param {Api.PaperAbout} about */
   #showAbout(paper, about) {
     const { id } = paper;
-    const focused = this.about.contains(document.activeElement);
+    const focused = [this.text, this.relations].some((node) => node.contains(document.activeElement));
     const conversations = about.conversations.map((each) => {
       const link = el("a", { href: linkTo({ id: each.id }) }, isolate(joinLines(each.title)));
       return el("li", {}, link, el("span", { class: "about" }, formatDate(each.updated)));
@@ -267,7 +270,7 @@ class PaperView {
           el("a", { href: linkTo({ view: "notes", query: { paper: id } }) }, t("paper.notes", { count: about.notes })),
         )
       : null;
-    const sections = [
+    show(this.text, [
       makeSection(t("paper.abstract"), [
         about.abstract ? el("p", { class: "paper-abstract" }, isolate(about.abstract)) : null,
       ]),
@@ -276,16 +279,20 @@ class PaperView {
         about.quotes.map((quote) => renderQuote(id, quote)),
         "paper-quotes",
       ),
+    ]);
+    show(this.relations, [
       makeSection(t("paper.notes.title"), [notes]),
       makeSection(t("paper.conversations"), [listOf(conversations)]),
       makeSection(t("paper.cited"), [listOf(about.cited_here_by.map(renderLike))]),
       makeSection(t("paper.similar"), [listOf(about.similar.map(renderLike))]),
       makeSection(t("paper.references"), renderReferences(id, about.references)),
-    ];
-    this.about.replaceChildren(...sections.filter((node) => node !== null));
+    ]);
     if (focused) this.head.querySelector("h1")?.focus();
   }
 }
+
+/** @param {HTMLElement} box @param {(HTMLElement | null)[]} sections */
+const show = (box, sections) => box.replaceChildren(...sections.filter((section) => section !== null));
 
 /** @param {HTMLElement[]} items */
 const listOf = (items) => (items.length ? el("ul", { class: "paper-list" }, items) : null);

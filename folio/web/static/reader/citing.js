@@ -25,7 +25,7 @@ export const formatMarkdown = (quoted) =>
   `> ${escapeMarkdown(joinLines(quoted.text))}\n>\n> — ${escapeMarkdown(formatReference(quoted))}\n`;
 
 /** The key of a BibTeX entry; "" without one. @param {string} bibtex */
-export const getKey = (bibtex) => /^\s*@\w+\s*\{\s*([^,\s}]+)/.exec(bibtex)?.[1] ?? "";
+export const getKey = (bibtex) => /^\s*@\w+\s*\{\s*([^,\s}]+)/m.exec(bibtex)?.[1] ?? "";
 
 /** A quotation in LaTeX, and the BibTeX entry that its key names. @param {Quoted} quoted */
 export function formatLatex({ text, page, bibtex }) {

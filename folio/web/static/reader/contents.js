@@ -17,6 +17,7 @@ export class Contents {
   /** @type {Kind} */
   #kind = recall("reader-contents-kind") === "pages" ? "pages" : "outline";
   #page = 1;
+  #chosen = ""; // where the section begins that was chosen last
   /** @type {Api.PaperDetails | null} */
   #paper = null;
   #aborting = new AbortController();
@@ -96,10 +97,14 @@ export class Contents {
   /** @param {Api.PaperDetails} paper */
   #renderOutline({ outline }) {
     const items = outline.map(({ title, level, page, start }) => {
-      const open = () => this.onChoose(page, start);
+      const open = () => {
+        this.#chosen = String(start);
+        this.onChoose(page, start);
+        this.#markCurrent();
+      };
       const name = isolate(shorten(joinLines(title)));
       const node = makeButton("section-link", open, name, el("span", { class: "at" }, String(page)));
-      node.dataset.page = String(page);
+      Object.assign(node.dataset, { page, start });
       return el("li", { class: `level-${Math.min(4, level)}` }, node);
     });
     this.outline.replaceChildren(...(items.length ? items : [el("li", { class: "none" }, t("reader.no_outline"))]));
@@ -138,9 +143,10 @@ export class Contents {
 
   #markCurrent() {
     const links = /** @type {HTMLElement[]} */ ([...this.outline.querySelectorAll("button")]);
-    const before = links.filter((node) => Number(node.dataset.page) <= this.#page).at(-1);
-    for (const node of links) node.toggleAttribute("aria-current", node === before);
-    before?.setAttribute("aria-current", "true");
+    const before = links.filter((node) => Number(node.dataset.page) <= this.#page);
+    const chosen = before.find(({ dataset }) => dataset.start === this.#chosen && dataset.page === String(this.#page));
+    for (const node of links) node.removeAttribute("aria-current");
+    (chosen ?? before.at(-1))?.setAttribute("aria-current", "true");
     for (const node of this.thumbnails.querySelectorAll("button")) {
       if (node.dataset.page === String(this.#page)) node.setAttribute("aria-current", "true");
       else node.removeAttribute("aria-current");

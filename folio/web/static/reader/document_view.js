@@ -92,15 +92,13 @@ export class DocumentView {
     this.paper = paper;
     const pages = Array.from({ length: count }, (_, at) => {
       const [width, height] = sizes[at] ?? [USUAL.width, USUAL.height];
-      const old = this.list.items[at];
-      if (!isOther && old?.width === width && old.height === height) return old;
-      return { number: at + 1, paper, width, height };
+      const known = isOther ? null : this.list.items[at]; // the same page: its element stays
+      return Object.assign(known ?? { number: at + 1, paper }, { width, height });
     });
     this.scale = this.#chooseScale(pages[(this.#target?.page ?? 1) - 1] ?? USUAL);
-    this.#widen(pages);
     this.list.setItems(pages);
-    this.#applyTarget();
-    this.events.onZoom();
+    for (const view of this.views.values()) view.setName(this.#nameOf(view.page));
+    this.#rescale();
   }
 
   /** Scrolls to a page, or to a span on it. @param {number} page @param {Span | null} span */
@@ -156,10 +154,14 @@ export class DocumentView {
     return [...this.views.values()].flatMap(({ text }) => (text ? [text] : [])).sort((a, b) => a.page - b.page);
   }
 
+  /** @param {number} page */
+  #nameOf(page) {
+    return t("reader.page", { page: String(page), pages: String(this.list.items.length) });
+  }
+
   /** @param {Page} page */
   #renderPage(page) {
-    const label = t("reader.page", { page: String(page.number), pages: String(this.list.items.length) });
-    const view = new PageView(page.number, label, this.events);
+    const view = new PageView(page.number, this.#nameOf(page.number), this.events);
     view.setSize(page, this.scale);
     view.setMode(this.isAsText);
     this.views.set(page.number, view);

@@ -68,6 +68,11 @@ export class PageView {
     this.node.dataset.page = String(page);
   }
 
+  /** @param {string} name read aloud */
+  setName(name) {
+    this.node.setAttribute("aria-label", name);
+  }
+
   /** @param {import("./zoom.js").Size} size points @param {number} scale CSS pixels of a point */
   setSize({ width, height }, scale) {
     place(this.sheet, { width: px(width * scale), height: `${Math.round(height * scale)}px` });
@@ -178,7 +183,7 @@ export class PageView {
   #renderReading() {
     const { text } = this;
     this.reading.hidden = !(this.isAsText || (text && !text.placed));
-    if (this.reading.hidden || !text) return;
+    if (this.reading.hidden || !text) return this.reading.replaceChildren();
     this.reading.dir = text.direction;
     const head = el("p", { class: "page-number", dir: "ltr" }, this.node.getAttribute("aria-label"));
     const note = text.placed ? null : el("p", { class: "note", dir: "ltr" }, makeIcon("warning"), t("reader.unplaced"));

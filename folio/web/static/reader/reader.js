@@ -179,7 +179,7 @@ class Reader {
     if (!tab) {
       tab = { paper, title: "", file: "", page, mark: { page, from, to, quote: "" }, others: [], isPassage: false };
       this.tabs.put(tab);
-    } else if (from !== null && tab.mark.from != null && (tab.mark.from !== from || tab.mark.to !== to)) {
+    } else if (from !== null && (tab.mark.from !== from || tab.mark.to !== to)) {
       this.tabs.put({ ...tab, mark: { page, from, to, quote: "" }, others: [] });
     }
     const isOther = this.tab?.paper !== paper || !this.isOpen;
