@@ -276,6 +276,11 @@ export function setUpChat(view, toAsk) {
   options.onChange(() => {
     if (!isFollowing) updateAddress();
   });
+  // The page shows another conversation by showConversation; another branch and other options are shown here.
+  place.onChange((now, before) => {
+    if (now.view !== "ask" || before.view !== "ask" || now.id !== before.id) return;
+    if (now.query !== before.query) showConversation(now.id);
+  });
   mode.onChange(() => {
     for (const turn of current.turns) turn.updateMode();
   });
