@@ -73,7 +73,10 @@ const makeLink = (link, title) =>
     hideVisually(t("work.link", { title })),
   );
 
-/** Replaces the content of a box, and keeps the focus in it. @param {HTMLElement} box @param {...(Node | null)} nodes */
+/**
+ * Replaces the content of a box, and keeps the focus in it.
+ * @param {HTMLElement} box @param {...(Node | null)} nodes
+ */
 function show(box, ...nodes) {
   const hadFocus = box.contains(document.activeElement);
   box.replaceChildren(...nodes.filter((node) => node !== null));

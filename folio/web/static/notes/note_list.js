@@ -21,7 +21,10 @@ const LONGEST_NAME = 60; // characters of a note, where it is named
 /** @type {Record<Exclude<Api.NoteQuoteJson["place"], "here">, import("../base/strings.js").Key>} */
 const PLACES = { moved: "notes.moved", lost: "notes.lost", removed: "notes.removed" };
 
-/** The name of a paper in citations; its title if it was removed. @param {Note} note @returns {(paper: string) => string} */
+/**
+ * The name of a paper in citations; its title if it was removed.
+ * @param {Note} note @returns {(paper: string) => string}
+ */
 const keyGetter = (note) => (paper) => {
   const listed = library.get().papers.get(paper);
   return listed?.key || note.title || note.file;

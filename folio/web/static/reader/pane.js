@@ -118,7 +118,10 @@ export function buildFoot({ copyCitation, copyBibtex }) {
   return { node, pdf, zotero, citation, bibtex };
 }
 
-/** The edge of the reader: it is dragged, or moved by the arrow keys. @param {HTMLElement} columns the grid around it */
+/**
+ * The edge of the reader: it is dragged, or moved by the arrow keys.
+ * @param {HTMLElement} columns the grid around it
+ */
 export function buildEdge(columns) {
   const node = el("div", {
     class: "reader-edge",

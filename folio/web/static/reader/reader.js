@@ -717,7 +717,10 @@ export function openHit(hit, opener) {
   openAt({ paper, page, from, to, marks, passage: true, title, file, opener });
 }
 
-/** The text of a passage on one page in pieces, each of which is found if the others have changed. @param {string} text */
+/**
+ * The text of a passage on one page in pieces, each of which is found if the others have changed.
+ * @param {string} text
+ */
 function splitPassage(text) {
   const pieces = text.split(/(?<=[.!?:])\s+|\n{2,}/).filter((piece) => piece.trim().length > 20);
   const each = Math.ceil(pieces.length / MAX_PIECES) || 1;
@@ -738,5 +741,8 @@ export const isReaderOpen = () => reader.isOpen;
 /** Notes were changed elsewhere. */
 export const refreshNotes = () => reader.refreshNotes();
 
-/** Loads pages that may be opened next, such as those that an answer cites. @param {{paper: string, page: number}[]} pages */
+/**
+ * Loads pages that may be opened next, such as those that an answer cites.
+ * @param {{paper: string, page: number}[]} pages
+ */
 export const prefetch = (pages) => reader.view.prefetch(pages);

@@ -5,7 +5,10 @@ import { getText, trim } from "./spans.js";
 
 /** @typedef {{start: number, end: number, page: number, text: string}} Selected */
 
-/** Code points of the text before a position in an element. @param {Element} holder @param {Node} node @param {number} at */
+/**
+ * Code points of the text before a position in an element.
+ * @param {Element} holder @param {Node} node @param {number} at
+ */
 function countBefore(holder, node, at) {
   const range = document.createRange();
   range.selectNodeContents(holder);
@@ -78,7 +81,10 @@ export function steadySelection(root) {
 /** @param {Node} node @param {Node} other */
 const isBefore = (node, other) => Boolean(node.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
 
-/** Selects the words of a span on the pages that are rendered. @param {HTMLElement} root @param {number} start @param {number} end */
+/**
+ * Selects the words of a span on the pages that are rendered.
+ * @param {HTMLElement} root @param {number} start @param {number} end
+ */
 export function selectWords(root, start, end) {
   const words = /** @type {HTMLElement[]} */ ([...root.querySelectorAll("[data-start]")]).filter((node) => {
     const from = Number(node.dataset.start);

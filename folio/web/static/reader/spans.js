@@ -46,7 +46,10 @@ function prepare(page) {
   return known;
 }
 
-/** The text of a span as far as it is on a page. @param {Api.PageText} page @param {number} start @param {number} end */
+/**
+ * The text of a span as far as it is on a page.
+ * @param {Api.PageText} page @param {number} start @param {number} end
+ */
 export const getText = (page, start, end) =>
   prepare(page)
     .chars.slice(Math.max(0, start - page.start), Math.max(0, end - page.start))
@@ -78,7 +81,10 @@ export function locate(page, { page: number, from, to, quote }) {
   return quote && number === page.page ? findQuote(page, quote) : null;
 }
 
-/** The span without the white space at its ends. @param {Api.PageText} page @param {number} start @param {number} end */
+/**
+ * The span without the white space at its ends.
+ * @param {Api.PageText} page @param {number} start @param {number} end
+ */
 export function trim(page, start, end) {
   const { chars } = prepare(page);
   let [first, last] = [start - page.start, end - page.start];
