@@ -230,7 +230,8 @@ const tellOthers = () => others?.postMessage("changed");
 
 // Actions of a person
 
-/** Changes the queue on the server, shows the result, and informs the other pages. @param {() => Promise<unknown>} request */
+/** Changes the queue on the server, shows the result, and informs the other pages. */
+/** @param {() => Promise<unknown>} request */
 async function change(request) {
   try {
     await request();
