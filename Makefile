@@ -46,17 +46,17 @@ ask: $(READY) ## Ingest papers/ and answer one question: make ask Q="your questi
 serve: $(READY) ## Ask in a browser, at http://127.0.0.1:8420/, until Ctrl-C
 	@$(PYTHON) serve.py --open
 
+# What runs on one core is beside the tests, which often wait; these are in front, so that Ctrl-C reaches them.
 test: $(DEV) tests/page/node_modules/.installed ## Run everything that CI runs: ruff, strict types, imports, all tests
 	@$(PYTHON) -m ruff check .
-	@$(PYTHON) -m mypy
-	@$(LINT_IMPORTS)
-	@$(PYTHON) -m pytest -n auto
+	@{ $(PYTHON) -m mypy && $(LINT_IMPORTS); } & static=$$!; \
+	$(PYTHON) -m pytest -n auto; tests=$$?; \
+	wait $$static && exit $$tests
 
 # Apart from the others, so that these show that Folio needs none of its packages on one computer.
 ray: $(RAY) ## Run the tests of `ingest --on ray`, with the packages of requirements/ray.txt; QUICK=1: most
 	@$(PYTHON) -m pytest -n auto $(if $(QUICK),-m "not slow") tests/shared/test_ray_ingest.py tests/shared/test_paper_worker.py
 
-# What runs on one core is beside the tests; these are in front, so that Ctrl-C reaches them.
 check: $(DEV) tests/page/node_modules/.installed ## Run the quick part of that, 45 seconds: ruff, strict types, imports, the tests marked as fast
 	@{ $(PYTHON) -m ruff check . && $(PYTHON) -m mypy && $(LINT_IMPORTS) >/dev/null; } & static=$$!; \
 	$(PYTHON) -m pytest -n auto -m "fast and not slow"; tests=$$?; \

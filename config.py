@@ -14,6 +14,7 @@ import os
 import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -373,6 +374,7 @@ def _suggestion(name: str) -> str:
     return f" (did you mean {meant}?)" if meant else ""
 
 
+@cache
 def _closest(name: str) -> str:
     """The setting that a name in capitals probably means; "" if none is close."""
     bare = name.removeprefix("FOLIO_")

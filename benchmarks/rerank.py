@@ -33,6 +33,7 @@ from folio.models.cross_encoder import CrossEncoderReranker
 from folio.models.minilm import BuiltinEmbedder
 from folio.papers.metadata import NO_METADATA
 from folio.papers.model import Chunk, Hit, PageMap, Paper
+from folio.question.question import Question
 from scripts.make_minilm import publishers_folder
 
 PASSAGES = 20  # reranked per question
@@ -185,7 +186,9 @@ def compare(folder: Path, tasks: Sequence[RerankTask], runs: int, cache: Path) -
         ]
 
     def rerank_with_folio() -> None:
-        folio_scores[:] = [folio_reranker.scores(task.question, own, {}) for task, own in zip(tasks, hits, strict=True)]
+        folio_scores[:] = [
+            folio_reranker.scores(Question(task.question), own, {}) for task, own in zip(tasks, hits, strict=True)
+        ]
 
     rerank = median_seconds(runs, rerank_with_torch, rerank_with_folio)
     same = [set(_top(a)) == set(_top(b)) for a, b in zip(torch_scores, folio_scores, strict=True)]

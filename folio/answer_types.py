@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
 
-from folio.papers.model import Hit, Paper, require
+from folio.errors import require
+from folio.papers.model import Hit, Paper
 from folio.shown_text import citation_mark, label_mark, name_line, page_words
 
 REFUSAL = "Not found in the provided papers."

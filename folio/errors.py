@@ -72,9 +72,9 @@ def fetch_command(model: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
     return "make models" if in_checkout else f"hf download {model}"
 
 
-def install_command(extra: str, *, in_checkout: bool = _IN_CHECKOUT) -> str:
+def install_command(extra: str) -> str:
     """The command that installs the packages of an extra of pyproject.toml."""
-    if not in_checkout:
+    if not _IN_CHECKOUT:
         return f"pip install 'folio-papers[{extra}]'"
     if extra == "cross-encoders":
         return "make models"
@@ -88,6 +88,12 @@ def require_packages(extra: str, what: str, *names: str) -> None:
             f"{what} needs packages that are not installed: {', '.join(missing)}.",
             f"Run `{install_command(extra)}`.",
         )
+
+
+def require(holds: bool, rule: str) -> None:
+    """Raise ValueError for a value that breaks a contract: a bug, never a user's mistake."""
+    if not holds:
+        raise ValueError(f"Broken contract: {rule}.")
 
 
 class FolioError(Exception):
@@ -142,8 +148,8 @@ class StoreDamaged(StoreError):
 
 
 class IndexDamaged(StoreError):
-    def __init__(self, happened: str, remedy: str = f"Run `{command('ingest --repair')}`.") -> None:
-        super().__init__(happened, remedy)
+    def __init__(self, happened: str) -> None:
+        super().__init__(happened, f"Run `{command('ingest --repair')}`.")
 
 
 class DiskFull(StoreError):

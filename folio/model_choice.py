@@ -368,16 +368,14 @@ class ModelChoice:
         """The folder of the verifying cross-encoder; None when it is not on this computer."""
         return find_model(self.settings.NLI_MODEL, self.settings.MODELS_DIR)
 
-    def verifier(
-        self, *, model: str | None = None, check_cancelled: Callable[[], None] = lambda: None
-    ) -> Verifier | None:
-        """The verifier of what a model writes; None if there is none.
+    def verifier(self, model: str | None = None) -> Verifier | None:
+        """The verifier of what a model writes; None if there is none. model: as for `answerer`.
 
-        model, check_cancelled: as for `answerer`. Raises ModelError if a named verifier cannot be used.
+        Raises ModelError if a named verifier cannot be used.
         """
         writes = self.settings.VERIFIER == "auto" and self._ollama_answers(model)
         writer = self.settings.LLM_MODEL if model in (None, "builtin") else model
-        return self._verifier(writer, writes=writes, check_cancelled=check_cancelled)
+        return self._verifier(writer, writes=writes, check_cancelled=lambda: None)
 
     def _verifier(self, writer: str, *, writes: bool, check_cancelled: Callable[[], None]) -> Verifier | None:
         """The verifier of what this chat model writes. writes: whether the model is ready on Ollama."""

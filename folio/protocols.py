@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
-from folio.papers.model import Hit, Passage, Reading, Tokens, Vectors, require
+from folio.errors import require
+from folio.papers.model import Hit, Passage, Reading, Tokens, Vectors
 
 if TYPE_CHECKING:
     from folio.question.question import Question
@@ -119,7 +120,7 @@ class Reranker(Protocol):
     name: str
     reads: int | None  # number of best candidates to rerank; None for all
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """One score in [0, 1] for each hit, in the order given. weights: of the question's tokens."""
 
 

@@ -65,7 +65,7 @@ def _ask(page: Page, address: str, *questions: str, opened: bool = True) -> None
         page.wait_for_timeout(1000)  # sentences fade in
     if opened:
         page.locator(".turn").last.locator(".chip").first.click()
-        page.locator("#picture[src]").wait_for()
+        page.locator("#reader .page-picture img").first.wait_for()
         page.wait_for_timeout(1000)
 
 

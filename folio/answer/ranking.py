@@ -179,7 +179,6 @@ def scored_excerpts(
     question: Question,
     read: Sequence[ReadBlock],
     most: int = MOST_READ,
-    weights: ExcerptWeights = WEIGHTS,
 ) -> list[Excerpt]:
     """The excerpts of these blocks, best first. Raises ModelError.
 
@@ -187,7 +186,7 @@ def scored_excerpts(
     their tokens also reflect their neighbours. The other sentences can only be part of an excerpt around these.
     """
     named = _LABEL.search(question.text)
-    scores = _Scores(question, f"{named[1]} {named[2]}".casefold() if named else "", weights)
+    scores = _Scores(question, f"{named[1]} {named[2]}".casefold() if named else "")
     # The matches of the question's tokens in the text above each part: the title, the block's head
     heads = [one.match.inside(*one.block.head) if one.block.head else one.match.titles for one in read]
     candidates: list[_Candidate] = []
@@ -196,8 +195,8 @@ def scored_excerpts(
         for place, base in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
-            base += weights.read * odds(one.parts[place], question.numbers, block.text_of(place))
-            candidates.append(_Candidate(at, place, base, weights.match * matched + base))
+            base += WEIGHTS.read * odds(one.parts[place], question.numbers, block.text_of(place))
+            candidates.append(_Candidate(at, place, base, WEIGHTS.match * matched + base))
     candidates = sorted(candidates, key=lambda each: -each.score)[:most]
     if not candidates:
         return []
@@ -208,7 +207,7 @@ def scored_excerpts(
         best = np.maximum(text.best, heads[candidate.at])
         matched = float(query.shares @ best)
         covered[candidate.at][candidate.place] = float(np.clip(query.squared_shares @ best, 0.0, 1.0))
-        known[candidate.at][candidate.place] = weights.match * matched + weights.meaning * text.cosine + candidate.base
+        known[candidate.at][candidate.place] = WEIGHTS.match * matched + WEIGHTS.meaning * text.cosine + candidate.base
     excerpts = [
         excerpt
         for one, shares, own, cover in zip(read, _shares(known), known, covered, strict=True)
@@ -233,13 +232,11 @@ class _Scores:
 
     question: Question
     label: str  # "algorithm 1" or "table 2" if the question names one; else ""
-    weights: ExcerptWeights
 
     def of_parts(self, block: Block) -> Iterator[tuple[int, float]]:
         """The index of each part that can answer, and its score without the match of its tokens."""
-        weights = self.weights
-        of_block = weights.section * _section_score(block, self.question.type) + weights.rank / block.evidence.number
-        of_block += weights.named * self._is_named(block)
+        of_block = WEIGHTS.section * _section_score(block, self.question.type) + WEIGHTS.rank / block.evidence.number
+        of_block += WEIGHTS.named * self._is_named(block)
         begins = self._begins(block)
         for place, part in enumerate(block.parts):
             if (
@@ -248,7 +245,7 @@ class _Scores:
                 and (block.kind != "table" or _says_more(block.text_of(place), self.question.terms))
             ):
                 has = has_type(self.question, block.text_of(place))
-                yield place, of_block + weights.type * has
+                yield place, of_block + WEIGHTS.type * has
 
     def _begins(self, block: Block) -> int:
         """The index of the first part that may answer: after a caption's title, except for questions about figures."""

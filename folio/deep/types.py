@@ -9,7 +9,8 @@ from time import monotonic
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from folio.answer_types import Evidence, Quote
-from folio.papers.model import Hit, Paper, require
+from folio.errors import require
+from folio.papers.model import Hit, Paper
 
 RELEVANT, MOST_RELEVANCE = 5, 10  # the least relevance of evidence, and the maximum
 MOST_OPEN = 3  # sentences about open questions

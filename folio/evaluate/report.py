@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 
 
 WIDTH, HEIGHT, DPI = 12.0, 5.0, 120  # inches, inches, dots per inch; 1.5 times as wide with a curve
-_NAMES = {"bm25": "BM25 alone", "dense": "dense alone"}
-# For the earlier stages in order, for the last, and for the current point on the curve.
-_COLOURS, _LAST, _NOW = ("#d9d9d9", "#b5b5b5", "#a9c8e6", "#b9dcc0", "#e8cfa8"), "#1f5fa6", "#c46210"
+_STAGE_NAMES = {"bm25": "BM25 alone", "dense": "dense alone"}
+_EARLIER_COLOURS = ("#d9d9d9", "#b5b5b5", "#a9c8e6", "#b9dcc0", "#e8cfa8")  # of the stages before the last, in order
+_LAST_COLOUR = "#1f5fa6"  # of the last stage
+_CURRENT_COLOUR = "#c46210"  # of the current threshold's point on the refusal curve
 
 
 def stage_name(stage: str) -> str:
     """A stage's display name: "BM25 alone", "fused"."""
-    return _NAMES.get(stage, stage)
+    return _STAGE_NAMES.get(stage, stage)
 
 
 def unit_name(run: Run, unit: str) -> str:
@@ -68,7 +69,7 @@ PUBLISHED = {
 PUBLISHED_EMBEDDER = "all-MiniLM-L6-v2"
 LARGE_GAP = 0.02  # a larger gap to the published value is marked
 
-LABELS = {
+METRIC_LABELS = {
     "citation_rate": "sentences with a citation",
     "citation_accuracy": "citations on a gold page",
     "first_citation": "first citation on a gold page",
@@ -81,10 +82,10 @@ LABELS = {
     "answerable_refused": "answerable questions that were refused",
     "grade": "grade by the local model, 0 to 3",
 }
-# The refusal table's rows: the allowed share of answerable questions refused
+# The rows of the refusal table: the allowed share of answerable questions refused
 CURVE_ROWS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
 
-ABOUT = """\
+METRIC_DEFINITIONS = """\
 Recall@k is the share of a question's targets that the first k passages have. A question has one target if any gold
 entry is enough, one per paper or part if all are needed, and one per relevant document in a BEIR set. MRR is the mean
 of 1 / rank of the first target found, or of the last one if a question needs all its targets. nDCG@10 discounts by
@@ -120,12 +121,12 @@ def tables(run: Run) -> list[Table]:
 
 def comparison(before: Run, after: Run) -> Table:
     """Compare two runs on their common questions, with paired intervals. Raises UsageError if they have none."""
-    later = {question.id: question for question in after.asked}
-    both = [(question, later[question.id]) for question in before.asked if question.id in later]
-    if not both:
+    after_by_id = {question.id: question for question in after.asked}
+    pairs = [(question, after_by_id[question.id]) for question in before.asked if question.id in after_by_id]
+    if not pairs:
         raise UsageError("The two runs have no question in common.", "Compare runs of the same set.")
-    old = figures([question for question, _ in both], before.stages[-1] if before.stages else "")
-    new = figures([question for _, question in both], after.stages[-1] if after.stages else "")
+    old = figures([question for question, _ in pairs], before.stages[-1] if before.stages else "")
+    new = figures([question for _, question in pairs], after.stages[-1] if after.stages else "")
     title = f"{before.name} of {before.made:%Y-%m-%d %H:%M} against {after.name} of {after.made:%Y-%m-%d %H:%M}"
     return compared(title, "questions", old, new, _label, {"answerable_refused"})
 
@@ -169,7 +170,7 @@ def changes(before: Run, after: Run) -> list[str]:
 
 def _label(name: str) -> str:
     unit, _, figure = name.rpartition(".")
-    text = LABELS.get(figure) or figure_label(figure)
+    text = METRIC_LABELS.get(figure) or figure_label(figure)
     return f"{text} by {unit}" if unit else text
 
 
@@ -224,15 +225,17 @@ def _published(run: Run, by_stage: dict[str, dict[str, Figure]]) -> list[Table]:
 
 def _by_type(run: Run, last: dict[str, Figure]) -> list[Table]:
     unit = finest_unit(last)
-    types = list(dict.fromkeys(question.type for question in run.asked if question.ranks))
-    if unit is None or len(types) < 2:
+    question_types = list(dict.fromkeys(question.type for question in run.asked if question.ranks))
+    if unit is None or len(question_types) < 2:
         return []
     names = [figure_name(unit, name) for name in RANKING]
     rows = []
-    for kind in types:
-        by_name = figures([question for question in run.asked if question.type == kind], run.stages[-1])
+    for question_type in question_types:
+        by_name = figures([question for question in run.asked if question.type == question_type], run.stages[-1])
         if names[0] in by_name:
-            rows.append((kind or "-", str(by_name[names[0]].questions), *(_value(by_name[name]) for name in names)))
+            rows.append(
+                (question_type or "-", str(by_name[names[0]].questions), *(_value(by_name[name]) for name in names))
+            )
     title = f"{stage_name(run.stages[-1]).capitalize()} by {unit_name(run, unit)}, by type of question"
     return [Table(title, ("type", "questions", *map(_label, RANKING)), tuple(rows))]
 
@@ -262,12 +265,12 @@ def _curve(results: Sequence[QuestionResult]) -> list[Table]:
 def write(folder: Path, run: Run, report_tables: Sequence[Table]) -> tuple[Path, Path]:
     """Write the dated report and its plot; returns their paths. Raises DiskFull."""
     name = f"{run.made:%Y-%m-%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9._-]+', '-', run.name)}"
-    report, drawn = folder / f"{name}.md", folder / f"{name}.png"
+    report, plot = folder / f"{name}.md", folder / f"{name}.png"
     with no_space(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        drawn.write_bytes(picture(run))
-        report.write_text(markdown(run, report_tables, drawn.name), encoding="utf-8")
-    return report, drawn
+        plot.write_bytes(picture(run))
+        report.write_text(markdown(run, report_tables, plot.name), encoding="utf-8")
+    return report, plot
 
 
 def markdown(run: Run, report_tables: Iterable[Table], picture_name: str) -> str:
@@ -281,7 +284,7 @@ def markdown(run: Run, report_tables: Iterable[Table], picture_name: str) -> str
     parts += [as_markdown(table) for table in report_tables]
     configuration = (*run.models.items(), *run.store.items(), *run.settings.items())
     parts.append(as_markdown(Table("Configuration", ("name", "value"), configuration)))
-    return "\n\n".join([*parts, "## How the metrics are defined", ABOUT]) + "\n"
+    return "\n\n".join([*parts, "## How the metrics are defined", METRIC_DEFINITIONS]) + "\n"
 
 
 def picture(run: Run) -> bytes:
@@ -294,7 +297,7 @@ def picture(run: Run) -> bytes:
         os.environ["MPLCONFIGDIR"] = before or str(folder)
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure as Canvas
 
         if before is None:
             del os.environ["MPLCONFIGDIR"]
@@ -302,14 +305,14 @@ def picture(run: Run) -> bytes:
     # Ignore a matplotlibrc in the current folder: its text.usetex would run LaTeX.
     with matplotlib.rc_context(matplotlib.rcParamsDefault):
         points = refusal_curve(run.asked)
-        drawn = Figure(figsize=(WIDTH * (1.5 if points else 1), HEIGHT), dpi=DPI, layout="constrained")
-        FigureCanvasAgg(drawn)
-        axes: Any = drawn.subplots(1, 2 if points else 1, squeeze=False, width_ratios=[2, 1] if points else [1])[0]
+        canvas = Canvas(figsize=(WIDTH * (1.5 if points else 1), HEIGHT), dpi=DPI, layout="constrained")
+        FigureCanvasAgg(canvas)
+        axes: Any = canvas.subplots(1, 2 if points else 1, squeeze=False, width_ratios=[2, 1] if points else [1])[0]
         _draw_stages(axes[0], run)
         if points:
             _draw_curve(axes[1], run)
         out = io.BytesIO()
-        drawn.savefig(out, format="png")
+        canvas.savefig(out, format="png")
         return out.getvalue()
 
 
@@ -329,9 +332,8 @@ def _draw_stages(axes: Axes, run: Run) -> None:
         ranking = [metrics[figure_name(unit, name)] for name in RANKING]
         values = [figure.value or 0.0 for figure in ranking]
         places = np.arange(len(RANKING)) - 0.42 + (number + 0.5) * width
-        axes.bar(
-            places, values, 0.94 * width, label=stage_name(stage), color=_LAST if is_last else _COLOURS[number % 5]
-        )
+        colour = _LAST_COLOUR if is_last else _EARLIER_COLOURS[number % len(_EARLIER_COLOURS)]
+        axes.bar(places, values, 0.94 * width, label=stage_name(stage), color=colour)
         if is_last:
             ends = [interval(figure) for figure in ranking]
             low = [max(0.0, value - end.low) for value, end in zip(values, ends, strict=True)]
@@ -352,13 +354,13 @@ def _draw_stages(axes: Axes, run: Run) -> None:
 
 def _draw_curve(axes: Axes, run: Run) -> None:
     points = refusal_curve(run.asked)
-    axes.step([p.answerable for p in points], [p.unanswerable for p in points], where="post", color=_LAST)
+    axes.step([p.answerable for p in points], [p.unanswerable for p in points], where="post", color=_LAST_COLOUR)
     answers = [(question.answerable, question.answer.refused) for question in run.asked if question.answer]
-    now = [
+    current = [
         np.mean([refused for answerable, refused in answers if answerable is is_answerable])
         for is_answerable in (True, False)
     ]
-    axes.plot(*now, "o", color=_NOW, markersize=9, label="as it answers now")
+    axes.plot(*current, "o", color=_CURRENT_COLOUR, markersize=9, label="as it answers now")
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title="Refusals at each threshold")
     axes.set(xlabel="share of answerable questions refused", ylabel="share of unanswerable questions refused")
     axes.grid(alpha=0.3)

@@ -308,12 +308,9 @@ def _failures(library: Library) -> list[dict[str, object]]:
     ]
 
 
-def read_paper(file: SourceFile, reading: Reading, max_file_mb: int, seconds: float = math.inf) -> NewPaper:
-    """Read, clean and split one file, pages of OCR included. Raises PaperError.
-
-    The file is read once. seconds: the work of the layout model, as in reader.read_content.
-    """
-    return paper_of(file, checked_content(file, max_file_mb), reading, seconds)
+def read_paper(file: SourceFile, reading: Reading, max_file_mb: int) -> NewPaper:
+    """Read, clean and split one file, pages of OCR included. Raises PaperError."""
+    return paper_of(file, checked_content(file, max_file_mb), reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +368,7 @@ def paper_of(
 ) -> NewPaper:
     """Clean and split the content of a file. Runs in a worker process. Raises PaperError.
 
-    seconds: see read_paper. scans: see reader.read_content.
+    seconds, scans: see reader.read_content.
     """
     name, layout = Path(file.path).name, reading.parser == "layout"
     parsed = reader.read_content(content, name, layout=layout, ocr=reading.ocr, seconds=seconds, scans=scans)

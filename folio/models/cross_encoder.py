@@ -41,6 +41,8 @@ from folio.text import one_line, sentence_spans
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from folio.question.question import Question
+
 Pair = tuple[str, str]
 
 # Without one of these files, transformers silently creates a tokenizer with an empty vocabulary.
@@ -79,12 +81,12 @@ class PairModel(Protocol):
 class OnnxPairs:
     """A cross-encoder on onnxruntime: a graph of bert_onnx.py, with the model's embedding tables and tokenizer."""
 
-    def __init__(self, folder: Path, graph: bytes, threads: int = 0) -> None:
+    def __init__(self, folder: Path, graph: bytes) -> None:
         from tokenizers import Tokenizer
 
         _, tensors = read_model(folder)
         words, positions, types = (tensors[f"embeddings.{table}_embeddings.weight"] for table in TABLES)
-        self._encoder = OnnxEncoder(graph, words, positions, types, threads)
+        self._encoder = OnnxEncoder(graph, words, positions, types)
         self._has_types = len(types) > 1
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         # "[SEP]" in a paper is text, and must not end the text for the model.
@@ -221,7 +223,7 @@ class CrossEncoder:
     """A cross-encoder, whatever its labels mean; loaded on first use.
 
     folder: the model's files. otherwise: the setting that works without the model. check_pairs: pairs to check a new
-    graph with. cache: the folder for the graph; None for no cache. threads: see OnnxEncoder.
+    graph with. cache: the folder for the graph; None for no cache.
     """
 
     def __init__(
@@ -232,14 +234,12 @@ class CrossEncoder:
         otherwise: str,
         check_pairs: Sequence[Pair],
         cache: Path | None = None,
-        threads: int = 0,
     ) -> None:
         self.folder = folder
         self.name = name
         self._otherwise = otherwise
         self._check_pairs = check_pairs
         self._cache = cache
-        self._threads = threads
         self._model: PairModel | None = None
         self._lock = Lock()
 
@@ -270,12 +270,12 @@ class CrossEncoder:
             return self._torch_model()
         if cached.matches(GRAPH_VERSION, sources):
             if content := cached.load():
-                return OnnxPairs(self.folder, content, self._threads)
+                return OnnxPairs(self.folder, content)
             if not cached.digest:
                 return self._torch_model()
         content, reason = self._build_graph()
         cached.save(GRAPH_VERSION, sources, content)
-        return OnnxPairs(self.folder, content, self._threads) if content else self._torch_model(reason)
+        return OnnxPairs(self.folder, content) if content else self._torch_model(reason)
 
     def _build_graph(self) -> tuple[bytes, str]:
         """The graph, quantised if that is accurate enough; or b"" and the reason for none. Raises ModelMissing.
@@ -299,7 +299,7 @@ class CrossEncoder:
             return b"", one_line(str(error)).rstrip(".") or type(error).__name__
 
     def _check(self, graph: bytes) -> Vectors:
-        return np.stack(list(OnnxPairs(self.folder, graph, self._threads).logits(self._check_pairs)))
+        return np.stack(list(OnnxPairs(self.folder, graph).logits(self._check_pairs)))
 
     def _torch_model(self, reason: str = "it is of another type") -> PairModel:
         """reason: for there being no graph."""
@@ -318,21 +318,19 @@ class CrossEncoder:
 class CrossEncoderReranker:
     """A cross-encoder with one label, the relevance of a passage to a question. The first question loads the model.
 
-    folder, cache, threads: see CrossEncoder.
+    folder, cache: see CrossEncoder.
     """
 
     reads: int | None = 20  # each needs a run of the model
 
-    def __init__(self, folder: Path, name: str, cache: Path | None = None, threads: int = 0) -> None:
+    def __init__(self, folder: Path, name: str, cache: Path | None = None) -> None:
         self.name = name
-        self._encoder = CrossEncoder(
-            folder, name, otherwise="RERANKER=builtin", check_pairs=CHECK_PAIRS, cache=cache, threads=threads
-        )
+        self._encoder = CrossEncoder(folder, name, otherwise="RERANKER=builtin", check_pairs=CHECK_PAIRS, cache=cache)
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """A relevance from 0 to 1 for each hit: the sigmoid of the model's logit. Raises ModelMissing."""
         model = self._encoder.load()
-        rows = list(model.logits([(question, encodable(hit.text)) for hit in hits]))
+        rows = list(model.logits([(question.text, encodable(hit.text)) for hit in hits]))
         if any(len(row) != 1 for row in rows):
             raise self._encoder.unusable(f"it has {len(rows[0])} labels, and a reranker has one")
         return [1 / (1 + math.exp(-float(row[0]))) for row in rows]
@@ -407,14 +405,12 @@ def _meaning(name: str) -> _Meaning | None:
 class NliVerifier:
     """An NLI or groundedness cross-encoder as a verifier, without a server. The first claim loads the model.
 
-    The meaning of the labels comes from their names in config.json. folder, cache, threads: see CrossEncoder.
+    The meaning of the labels comes from their names in config.json. folder, cache: see CrossEncoder.
     """
 
-    def __init__(self, folder: Path, name: str, cache: Path | None = None, threads: int = 0) -> None:
+    def __init__(self, folder: Path, name: str, cache: Path | None = None) -> None:
         self.name = name
-        self._encoder = CrossEncoder(
-            folder, name, otherwise="VERIFIER=none", check_pairs=NLI_CHECK_PAIRS, cache=cache, threads=threads
-        )
+        self._encoder = CrossEncoder(folder, name, otherwise="VERIFIER=none", check_pairs=NLI_CHECK_PAIRS, cache=cache)
 
     def load(self) -> None:
         """Load the model. Builds and caches its graph if needed. Raises ModelMissing."""

@@ -50,13 +50,13 @@ _FORMS = {
 _JOINERS = "\u200c\u200d"  # invisible, but some scripts are written with them
 
 
-def parse_edit(written: str, newest_year: int | None = None) -> tuple[str, Field[Any]]:
+def parse_edit(written: str) -> tuple[str, Field[Any]]:
     """ "year=2014" -> the field's name and its value; nothing after the "=" empties the field. Raises UsageError."""
     name, sign, text = written.partition("=")
     name = name.strip()
     if not sign:
         raise UsageError(f"{_quoted(written)} is not of the form FIELD=VALUE.", "Write, for example, year=2014.")
-    return require_field(name), parse_field(name, text, newest_year)
+    return require_field(name), parse_field(name, text)
 
 
 def parse_edits(changes: Sequence[str], reset: Sequence[str]) -> dict[str, Field[Any] | None]:
@@ -83,7 +83,7 @@ def require_field(name: str) -> str:
     raise UsageError(f"There is no field {_quoted(name)}.{meant}", f"The fields are {', '.join(EDITABLE)}.")
 
 
-def parse_field(name: str, text: str, newest_year: int | None = None) -> Field[Any]:
+def parse_field(name: str, text: str) -> Field[Any]:
     """A field as a person types it: authors and tags are separated by semicolons. Raises UsageError."""
     value: Any = text.strip()
     if name in ("authors", "tags"):
@@ -92,21 +92,20 @@ def parse_field(name: str, text: str, newest_year: int | None = None) -> Field[A
         if not re.fullmatch(r"\d{4}", value, re.ASCII):
             raise UsageError(f"{_quoted(value)} is not a year.", "Write four digits: year=2014.")
         value = int(value)
-    return checked_field(name, value, newest_year)
+    return checked_field(name, value)
 
 
-def checked_field(name: str, value: Any, newest_year: int | None = None) -> Field[Any]:
+def checked_field(name: str, value: Any) -> Field[Any]:
     """A person's value for a field: text, a list of tags, a list of names (text or PersonName), or a year.
 
-    Empty text or an empty list empties the field. newest_year: the latest year allowed, by default the next year.
-    Raises UsageError for a value that the field cannot have.
+    Empty text or an empty list empties the field. Raises UsageError for a value that the field cannot have.
     """
     if name == "authors":
         checked: Any = _bounded(name, [_person(author) for author in value], MOST_AUTHORS)
     elif name == "tags":
         checked = _bounded(name, list(dict.fromkeys(_line(name, tag, LONGEST_TAG) for tag in value)), MOST_TAGS)
     elif name == "year":
-        checked = _year(value, newest_year or date.today().year + 1)
+        checked = _year(value, date.today().year + 1)
     else:
         checked = _checked_text(name, value)
     return Field(checked, "person", True)

@@ -23,12 +23,6 @@ Vectors = npt.NDArray[np.float32]
 Grain = Literal["passage", "fine"]
 
 
-def require(holds: bool, rule: str) -> None:
-    """Raise ValueError for a value that breaks a contract: a bug, never a user's mistake."""
-    if not holds:
-        raise ValueError(f"Broken contract: {rule}.")
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page of a PDF."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -99,10 +100,10 @@ def place(text: str, letters: Letters) -> list[Piece]:
     The pieces are as long as possible, because a column or a running head may be drawn in between.
     """
     pieces: list[Piece] = []
-    taken = bytearray(len(letters.text))
+    taken, seeds = bytearray(len(letters.text)), _Seeds(letters.text)
     start = after = 0  # the letter of the text, and that of the page after the last piece
     while start + _MIN_PIECE <= len(text):
-        at, length = _longest(text, start, letters.text, after, taken)
+        at, length = _longest(text, start, seeds, after, taken)
         if not length:
             start += 1
             continue
@@ -117,21 +118,34 @@ def place(text: str, letters: Letters) -> list[Piece]:
     return pieces
 
 
-def _longest(text: str, start: int, drawn: str, after: int, taken: bytearray) -> tuple[int, int]:
+class _Seeds:
+    """Where each run of _MIN_PIECE letters of a page is; found out when it is first needed, which it seldom is."""
+
+    def __init__(self, drawn: str) -> None:
+        self.drawn = drawn
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for at in range(len(self.drawn) - _MIN_PIECE + 1):
+            known = places.setdefault(self.drawn[at : at + _MIN_PIECE], [])
+            if len(known) < _MOST_PLACES:
+                known.append(at)
+        return places
+
+
+def _longest(text: str, start: int, seeds: _Seeds, after: int, taken: bytearray) -> tuple[int, int]:
     """The place and the length of the longest match of text[start:]: that at `after`, or else the first; 0 for none."""
+    drawn = seeds.drawn
     seed = text[start : start + _MIN_PIECE]
     best, length = after, 0
     if drawn.startswith(seed, after):
         length = _common(text, start, drawn, after, taken)
         if length >= _LONG_PIECE:
             return best, length
-    at = drawn.find(seed)
-    for _ in range(_MOST_PLACES):
-        if at < 0:
-            break
+    for at in seeds.places.get(seed, ()):
         if (longer := _common(text, start, drawn, at, taken)) > length:
             best, length = at, longer
-        at = drawn.find(seed, at + 1)
     return (best, length) if length >= _MIN_PIECE else (best, 0)
 
 

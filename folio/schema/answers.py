@@ -515,11 +515,11 @@ def trace_json(trace: DeepTrace) -> TraceJson:
     return TraceJson.model_validate(With(trace, events=[event_json(event) for event in trace.events]))
 
 
-def logged_trace(trace: DeepTrace, most: int = MOST_LOGGED) -> dict[str, Any]:
-    """The trace for the query log: the last event, and the first events that fit into `most` characters."""
+def logged_trace(trace: DeepTrace) -> dict[str, Any]:
+    """The trace for the query log: the last event, and the first events that fit into MOST_LOGGED characters."""
     whole = trace_json(trace)
     sizes = [len(event.model_dump_json()) for event in whole.events]
-    kept, room = set[int](), most
+    kept, room = set[int](), MOST_LOGGED
     for place in (len(sizes) - 1, *range(len(sizes) - 1)) if sizes else ():
         if sizes[place] <= room:
             kept.add(place)

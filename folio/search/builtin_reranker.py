@@ -208,7 +208,7 @@ class RerankWeights:
     late_sentence: float = 1
 
 
-DEFAULT_WEIGHTS = RerankWeights()
+WEIGHTS = RerankWeights()
 
 
 class BuiltinReranker:
@@ -222,13 +222,13 @@ class BuiltinReranker:
     name = "built in"
     reads: int | None = None  # every candidate: the first stage is cheap
 
-    def __init__(self, embedder: TokenEmbedder, weights: RerankWeights = DEFAULT_WEIGHTS) -> None:
+    def __init__(self, embedder: TokenEmbedder) -> None:
         self._embedder = embedder
-        self._weights = weights
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """See protocols.Reranker. Raises ModelError."""
-        features = self._first_stage(question, hits, weights)
+        titles = [hit.paper.title for hit in hits]
+        features = self._first_stage(question, hits, titles, weights)
         trust = FUSED_WEIGHT * _share_alone(hits) ** 4
         largest = max((hit.score for hit in hits), default=0.0)
         fused = [_ratio(hit.score, largest) for hit in hits]
@@ -236,8 +236,8 @@ class BuiltinReranker:
         order = sorted(range(len(hits)), key=lambda place: -first[place])
         top, rest = order[:LATE_INTERACTION_TOP_N], order[LATE_INTERACTION_TOP_N:]
         scores = [0.0] * len(hits)
-        passages = [(hits[place].paper.title, hits[place].text) for place in top]
-        matched = matches(self._embedder, question, passages, weights)
+        passages = [(titles[place], hits[place].text) for place in top]
+        matched = matches(self._embedder, question.text, passages, weights)
         wholes, windows = [match.whole for match in matched], [match.window for match in matched]
         best_whole, best_window = max(wholes, default=0.0), max(windows, default=0.0)
         for place, whole, window in zip(top, wholes, windows, strict=True):
@@ -249,39 +249,39 @@ class BuiltinReranker:
             scores[place] = lowest * _ratio(first[place], first[rest[0]]) * 0.99
         return scores
 
-    def _first_stage(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[_Features]:
-        bigrams = set(pairwise(tokenize(question)))
+    def _first_stage(
+        self, question: Question, hits: Sequence[Hit], titles: Sequence[str], weights: TermWeights
+    ) -> list[_Features]:
+        bigrams = set(pairwise(question.tokens))
         best_cosine = max((hit.dense or 0.0 for hit in hits), default=0.0)
         best_bm25 = max((hit.lexical or 0.0 for hit in hits), default=0.0)
-        own = self._weights
         features = []
-        titles = {title: tokenize(title) for title in dict.fromkeys(hit.paper.title for hit in hits)}
-        for hit in hits:
+        title_tokens = {title: tokenize(title) for title in dict.fromkeys(titles)}
+        for hit, title in zip(hits, titles, strict=True):
             sentences = sentence_tokens(hit.text)
-            passage = list(chain(titles[hit.paper.title], *sentences))
+            passage = list(chain(title_tokens[title], *sentences))
             cosine = _ratio(max(0.0, hit.dense or 0.0), best_cosine)
             bm25 = _ratio(hit.lexical or 0.0, best_bm25)
             shared = _ratio(len(bigrams.intersection(pairwise(passage))), len(bigrams))
             sentence = max((coverage(weights, tokens) for tokens in sentences), default=0.0)
             terms = coverage(weights, passage)
             score = (
-                own.cosine * cosine
-                + own.bm25 * bm25
-                + own.terms * terms
-                + own.bigrams * shared
-                + own.sentence * sentence
+                WEIGHTS.cosine * cosine
+                + WEIGHTS.bm25 * bm25
+                + WEIGHTS.terms * terms
+                + WEIGHTS.bigrams * shared
+                + WEIGHTS.sentence * sentence
             )
             features.append(_Features(score, bm25, shared, sentence))
         return features
 
     def _second_stage(self, features: _Features, whole: float, window: float) -> float:
-        own = self._weights
         weighted = (
-            (own.late_passage, whole),
-            (own.late_window, window),
-            (own.late_bm25, features.bm25),
-            (own.late_bigrams, features.bigrams),
-            (own.late_sentence, features.sentence),
+            (WEIGHTS.late_passage, whole),
+            (WEIGHTS.late_window, window),
+            (WEIGHTS.late_bm25, features.bm25),
+            (WEIGHTS.late_bigrams, features.bigrams),
+            (WEIGHTS.late_sentence, features.sentence),
         )
         return sum(weight * value for weight, value in weighted) / sum(weight for weight, _ in weighted)
 
@@ -316,17 +316,16 @@ class ReaderReranker:
         self._first = first
         self._reader = reader
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         """See protocols.Reranker. Raises ModelError."""
         first = self._first.scores(question, hits, weights)
         order = sorted(range(len(hits)), key=lambda place: -first[place])
         top, rest = order[:READ], order[READ:]
-        read = self._reader.read(question, [passage_of(hits[place]) for place in top])
-        numbers = Question(question).numbers
+        read = self._reader.read(question.text, [passage_of(hits[place]) for place in top])
         scores = [0.0] * len(hits)
         for place, reading in zip(top, read, strict=True):
             matched = first[place] / first[top[0]] if first[top[0]] > 0 else 0.0
-            own = SCORE_WEIGHT * matched + odds(reading.answers, numbers, hits[place].text) + MOST_ODDS
+            own = SCORE_WEIGHT * matched + odds(reading.answers, question.numbers, hits[place].text) + MOST_ODDS
             scores[place] = own / (SCORE_WEIGHT + 2 * MOST_ODDS)
         lowest = min((scores[place] for place in top), default=0.0)
         for place in rest:  # in the order of the first reranker

@@ -381,7 +381,7 @@ class Retriever:
         reranker = self._reranker_of(plan.request)
         if reranker is None or not passages.hits:
             return passages
-        hits = reranked(reranker, plan.request.question.text, passages.hits, passages.weights)
+        hits = reranked(reranker, plan.request.question, passages.hits, passages.weights)
         plan.clock.lap("rerank")
         plan.ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         return replace(passages, hits=hits)
@@ -544,7 +544,7 @@ def fuse_readings(rankings: Sequence[Sequence[Candidate]]) -> list[Candidate]:
     return sorted(merged, key=lambda candidate: (-candidate.score, candidate.chunk_id))
 
 
-def reranked(reranker: Reranker, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:
+def reranked(reranker: Reranker, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[Hit]:
     """The hits with the reranker's scores, best first; ties keep their order."""
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
@@ -586,8 +585,6 @@ def _fetch_routes(app: App, fetcher: PaperFetcher, threads: RequestThreads) -> A
     return routes
 
 
-# Seconds between checks whether the queue of uploads has changed
-_POLL_S = 0.25
 _BODY = {"required": True, "content": {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}}
 
 
@@ -619,11 +616,6 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
     def list_uploads() -> schema.UploadsJson:
         """The queue: files that wait, are being added, or failed; and added files until a client has seen them."""
         return queue.state()
-
-    @routes.get("/uploads/events", response_class=EventSourceResponse, responses=_event_stream("uploads", "done"))
-    async def follow_uploads() -> EventSourceResponse:
-        """Send the queue as `uploads` each time it changes; and as `done`, the last event, when nothing waits."""
-        return EventSourceResponse(_follow(queue))
 
     @routes.delete("/uploads")
     def cancel_uploads(failed: bool = False) -> schema.CancelledUploads:
@@ -659,22 +651,6 @@ def _event_routes(broadcast: Broadcast) -> APIRouter:
         return EventSourceResponse(broadcast.listen())
 
     return routes
-
-
-async def _follow(queue: UploadQueue) -> AsyncIterator[dict[str, str]]:
-    """Events with the state of the queue, until nothing waits."""
-    version: object = None
-    sent = None
-    while True:
-        if version != queue.version:
-            version = queue.version
-            state = await to_thread.run_sync(queue.state)
-            if state != sent:
-                yield schema.event("uploads" if state.active else "done", state)
-            if not state.active:
-                return
-            sent = state
-        await asyncio.sleep(_POLL_S)
 
 
 def _download(content: str | bytes, media_type: str, name: str) -> Response:

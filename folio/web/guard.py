@@ -39,7 +39,7 @@ _CLOSED = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 # Path prefix -> Content-Security-Policy. Swagger UI needs inline styles and data: images.
 POLICIES: Mapping[str, str] = {
     "/": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    + _CLOSED,
+    "manifest-src 'self'; " + _CLOSED,
     "/docs": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; " + _CLOSED,
 }

@@ -139,19 +139,6 @@ class Tab:
         """A screenshot of the window or of a part of it: x, y, width, height."""
         return _pixels(self.page.screenshot(clip=clip or None))  # type: ignore[arg-type]
 
-    def picture(self) -> Pixels:
-        """The picture in the viewer, in its original size."""
-        data = self.page.evaluate(
-            """() => {
-              const picture = document.querySelector("#picture");
-              const canvas = document.createElement("canvas");
-              [canvas.width, canvas.height] = [picture.naturalWidth, picture.naturalHeight];
-              canvas.getContext("2d").drawImage(picture, 0, 0);
-              return canvas.toDataURL("image/png");
-            }"""
-        )
-        return _pixels(base64.b64decode(data.partition(",")[2]))
-
     def focus_shows(self) -> bool:
         """Whether the focused element looks different from when it is not focused."""
         clip = self.page.evaluate(
@@ -177,10 +164,10 @@ class Tab:
     def scrolls_sideways(self) -> list[str]:
         """Elements that scroll sideways, and the page itself if it does.
 
-        The viewer is excepted: it fits the text of a paper to its width, so the margins overflow.
+        The pages in the reader are excepted: they fit the text to the width, so the margins overflow.
         """
         found: list[str] = self.page.evaluate(
-            """() => [...document.querySelectorAll(":not(#viewer-page)")]
+            """() => [...document.querySelectorAll(":not(.reader-pages, .reader-tabs)")]
               .filter((node) => node.scrollWidth > node.clientWidth + 1)
               .filter((node) => node.matches("html, body") || /auto|scroll/.test(getComputedStyle(node).overflowX))
               .map((node) => `${node.tagName} ${node.id} ${node.className}: ${node.scrollWidth}`)"""

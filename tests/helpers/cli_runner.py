@@ -10,10 +10,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import evaluate
@@ -23,12 +25,27 @@ import query
 import serve
 from config import Settings
 from folio import console
+from folio.models.minilm import Ids, OnnxEncoder
+from folio.papers.model import Vectors
 from folio.system import workers
 from tests.helpers.fakes import read_here
 from tests.helpers.ollama_server import closed_url
 from tests.helpers.paths import ROOT, models_folder
 
 LIMIT_S = 120  # for one command in its own process
+_run = OnnxEncoder.run
+
+
+@lru_cache(maxsize=512)
+def _output(encoder: OnnxEncoder, ids: bytes, types: bytes | None) -> Vectors:
+    output = _run(encoder, np.frombuffer(ids, np.int32), None if types is None else np.frombuffer(types, np.int32))
+    output.flags.writeable = False
+    return output
+
+
+def run_once(encoder: OnnxEncoder, ids: Ids, types: Ids | None = None) -> Vectors:
+    """OnnxEncoder.run, of each text once: most commands of the tests read the same small papers and questions."""
+    return _output(encoder, ids.tobytes(), None if types is None else types.tobytes())
 
 
 @dataclass(frozen=True)
@@ -137,6 +154,7 @@ class CliRunner:
             for name, value in {**HUB_AND_TRACING, **self.environment()}.items():
                 patch.setenv(name, value)
             patch.chdir(self.folder)
+            patch.setattr(OnnxEncoder, "run", run_once)
             if not self.workers:
                 patch.setattr(workers, "run_guarded", read_here)
             patch.setattr(sys, "stdin", io.StringIO(typed))

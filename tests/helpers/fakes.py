@@ -22,6 +22,7 @@ from folio.ingest.discovery import Outcome
 from folio.model_choice import ModelChoice
 from folio.papers.model import Hit, Passage, Reading, SourceFile, Tokens, Vectors
 from folio.protocols import Embedder, TermWeights
+from folio.question.question import Question
 from folio.store import indexes
 from folio.system import workers
 from folio.text import coverage, sentence_spans, tokenize
@@ -137,7 +138,7 @@ class CoverageReranker:
     name = "coverage"
     reads: int | None = None
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
         return [coverage(weights, tokenize(hit.text)) for hit in hits]
 
 

@@ -1,6 +1,6 @@
 """Runs an ingest again and again, and kills it each time at another of its write steps. Used by test_kill.py.
 
-    python -m tests.helpers.kill_child JOB
+    forks_of("tests.helpers.kill_child").run(JOB)
 
 JOB is a JSON file: `papers`, a folder; `embedder`, a name; `settings`, of the app; `prune` and `rebuild`, as of
 ingest.py; `is_damaged`, whether the store is, so that there are notices; `runs`, a list of [folder, step], where the
@@ -20,8 +20,6 @@ import signal
 import sqlite3
 import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -126,36 +124,22 @@ def _run(job: dict[str, Any], folder: Path, fatal: int) -> None:
     (folder / "steps.json").write_text(json.dumps(steps.names))
 
 
-def main(argv: list[str]) -> int:
-    job = json.loads(Path(argv[0]).read_text())
+def main(path: str) -> None:
+    """path: of the job. Stops as soon as a run fails otherwise than by its signal; that run prints its traceback."""
+    job = json.loads(Path(path).read_text())
     workers.run_guarded = read_once  # type: ignore[assignment]
-    _read_all(_app(job, Path(argv[0]).parent))
-    return run_forked(job["runs"], lambda folder, fatal: _run(job, folder, fatal))
-
-
-def run_forked(runs: Iterable[tuple[str, int]], run: Callable[[Path, int], None]) -> int:
-    """Run each (folder, fatal step) in a forked process of its own, and print the signal that ended it, or 0.
-
-    Returns the exit code: 1 as soon as a run fails otherwise.
-    """
-    # The threads of OpenBLAS and of ONNX Runtime, which importing NumPy and PyMuPDF starts, are idle.
-    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-    for folder, fatal in runs:
+    _read_all(_app(job, Path(path).parent))
+    for folder, fatal in job["runs"]:
         child = os.fork()
         if not child:
             try:
-                run(Path(folder), fatal)
+                _run(job, Path(folder), fatal)
             except BaseException:
                 sys.excepthook(*sys.exc_info())
                 os._exit(1)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status) and os.WEXITSTATUS(status):
-            return 1
+            return
         sys.stdout.write(f"{os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0}\n")
         sys.stdout.flush()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

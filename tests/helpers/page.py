@@ -1,19 +1,46 @@
-"""What tests of the page look at: the page of a paper that is open, and the clipboard."""
+"""What tests of the page look at: the pages that are open in the reader, what is marked on them, and the clipboard."""
 
 from __future__ import annotations
 
-import re
+from pathlib import Path
 
+import pymupdf
 from playwright.sync_api import Locator, expect
 
+from folio.pdf.letters import Rect
 from tests.helpers.browser import Tab
 
 
-def viewer_shows(tab: Tab, page: int) -> None:
-    """Waits until this page is named and rendered."""
-    expect(tab.find("#page-name")).to_contain_text(f"p. {page} of ")
-    expect(tab.find("#picture")).to_have_attribute("alt", re.compile(f"^Page {page} of "))
-    expect(tab.find("#sheet")).not_to_have_class(re.compile("waiting"))
+def page_in(tab: Tab, page: int) -> Locator:
+    """A page in the reader."""
+    return tab.find(f'#reader .page[data-page="{page}"]')
+
+
+def reader_shows(tab: Tab, page: int) -> None:
+    """Waits until this page is the one in view, and its picture and its words are there."""
+    expect(tab.find("#reader .page-field")).to_have_value(str(page))
+    expect(page_in(tab, page).locator(".page-picture img")).to_have_count(1)
+    expect(page_in(tab, page).and_(tab.find(".ready"))).to_have_count(1)
+
+
+def marks(tab: Tab, page: int, kind: str = "quote") -> list[Rect]:
+    """The boxes that are marked on a page, in points."""
+    return [
+        (box[0], box[1], box[0] + box[2], box[1] + box[3])
+        for box in page_in(tab, page)
+        .locator(f".page-mark.{kind}")
+        .evaluate_all(
+            "(nodes) => nodes.map(({ style }) => [style.left, style.top, style.width, style.height].map(parseFloat))"
+        )
+    ]
+
+
+def words_on(path: Path, page: int, boxes: list[Rect]) -> str:
+    """The words of a page of a PDF whose middle is in one of these boxes."""
+    with pymupdf.open(path) as document:
+        words = document[page - 1].get_text("words", sort=False)
+    middles = [((x0 + x1) / 2, (y0 + y1) / 2, word) for x0, y0, x1, y1, word, *_ in words]
+    return " ".join(word for x, y, word in middles if any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in boxes))
 
 
 def clipboard(tab: Tab) -> str:

@@ -31,6 +31,7 @@ from folio.store.user_file import set_aside
 from folio.system import workers
 from tests.helpers.exhaustive import EXHAUSTIVE, sample
 from tests.helpers.fakes import HashingApp, HashingEmbedder, digest, hashing_app, make_pdf, read_once
+from tests.helpers.forks import forks_of
 from tests.helpers.libraries import ENTRY
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
@@ -154,15 +155,10 @@ def _kill_at(scenario: Scenario, papers: Path, job: Path, runs: list[tuple[Path,
             | {"papers": str(papers), "runs": [(str(folder), step) for folder, step in runs]}
         )
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.kill_child", job],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    return [int(line) for line in done.stdout.split()]
+    code, out = forks_of("tests.helpers.kill_child").run(job)
+    assert code == 0, out
+    assert "Traceback" not in out, out
+    return [int(line) for line in out.split()]
 
 
 def _app(folder: Path, papers: Path, index: str, name: str = "hashing", notices: list[str] | None = None) -> HashingApp:

@@ -32,6 +32,7 @@ class Desk:
 
     runner: CliRunner
     pages: int
+    jobs: int = 2
 
     def __post_init__(self) -> None:
         self.runner.settings["EMBEDDER"] = "builtin"
@@ -54,7 +55,7 @@ class Desk:
     def start(self, **settings: str) -> subprocess.Popen[str]:
         places = {"OCR_HANGS": str(self.hangs), "OCR_LOG": str(self.log), "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.helpers.slow_ocr", "--jobs", "2"],
+            [sys.executable, "-m", "tests.helpers.slow_ocr", "--jobs", str(self.jobs)],
             env={**self.runner.environment(), **places, **settings},
             cwd=self.runner.folder,
             stdout=subprocess.PIPE,
@@ -123,7 +124,7 @@ def test_an_unfinished_page_is_tried_again_and_costs_no_other(desk: CliRunner) -
 @pytest.mark.slow
 @pytest.mark.parametrize("too_large", [[1], [0, 1, 2]], ids=["one page", "all pages"])
 def test_a_page_over_a_limit_is_retried_after_a_change(desk: CliRunner, too_large: list[int]) -> None:
-    waders = Desk(desk, 3)
+    waders = Desk(desk, 3, jobs=1)
     waders.hang([])
 
     def ingest(**settings: str) -> str:

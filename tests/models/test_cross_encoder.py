@@ -21,6 +21,7 @@ from folio.models import cross_encoder as module
 from folio.models.bert_onnx import build_graph, find_model, record_digests
 from folio.models.cross_encoder import CrossEncoder, CrossEncoderReranker, OnnxPairs, PairModel, TorchPairs, read_model
 from folio.protocols import Reranker
+from folio.question.question import Question
 from folio.search.retriever import reranked
 from tests.helpers.cross_encoders import Kind, save_cross_encoder
 from tests.helpers.factories import one_page_hits
@@ -47,7 +48,7 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def scores(folder: Path, cache: Path | None = None, texts: Sequence[str] = TEXTS) -> list[float]:
     """The scores of the texts by the model in a folder."""
-    return CrossEncoderReranker(folder, NAME, cache).scores(QUESTION, one_page_hits(*texts), {})
+    return CrossEncoderReranker(folder, NAME, cache).scores(Question(QUESTION), one_page_hits(*texts), {})
 
 
 def reference(folder: Path) -> Any:
@@ -66,15 +67,15 @@ def test_a_cross_encoder_scores_as_sentence_transformers_does(
     capfd.readouterr()
     reranker: Reranker = CrossEncoderReranker(folder, NAME, tmp_path / "onnx")
     hits = one_page_hits(*TEXTS)
-    found = reranker.scores(QUESTION, hits, {})
+    found = reranker.scores(Question(QUESTION), hits, {})
     assert capfd.readouterr() == ("", "")  # no progress bar, nor anything else
     expected = reference(folder)
     np.testing.assert_allclose(found, expected, atol=1e-5 if kind == "bert" else 1e-4)
     assert len({round(score, 4) for score in found}) == 4
     assert all(0 <= score <= 1 for score in [*found, *scores(folder, texts=["half \ud835 a pair"])])
     order = [hits[place].paper.file for place in np.argsort(-expected)]
-    assert [hit.paper.file for hit in reranked(reranker, QUESTION, hits, {})] == order
-    assert reranker.scores(QUESTION, [], {}) == []
+    assert [hit.paper.file for hit in reranked(reranker, Question(QUESTION), hits, {})] == order
+    assert reranker.scores(Question(QUESTION), [], {}) == []
     assert reranker.name == NAME
     assert len(list(tmp_path.glob("onnx/*.onnx"))) == 1
     assert scores_without([*TORCH, "onnx"], folder, tmp_path / "onnx") == found  # the graph is built once
@@ -108,10 +109,11 @@ WITHOUT = (
     "from pathlib import Path\n"
     "from folio.errors import FolioError\n"
     "from folio.models.cross_encoder import CrossEncoderReranker\n"
+    "from folio.question.question import Question\n"
     "from tests.helpers.factories import one_page_hits\n"
     "reranker = CrossEncoderReranker(Path(sys.argv[1]), 'x', Path(sys.argv[2]))\n"
     "try:\n"
-    "    print(json.dumps(reranker.scores(sys.argv[3], one_page_hits(*json.load(sys.stdin)), {})))\n"
+    "    print(json.dumps(reranker.scores(Question(sys.argv[3]), one_page_hits(*json.load(sys.stdin)), {})))\n"
     "except FolioError as error:\n"
     "    print(json.dumps([type(error).__name__, error.happened, error.remedy]))\n"
 )

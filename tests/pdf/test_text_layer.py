@@ -10,9 +10,11 @@ import pytest
 
 from folio.errors import PaperError
 from folio.ingest.cleaning import clean
+from folio.pdf.letters import Letters, place
 from folio.pdf.reader import read_pdf
 from folio.pdf.text_layer import TextLayer, page_sizes, text_layer
 from folio.text import fold
+from tests.helpers.cpu_time import assert_linear
 from tests.helpers.pdfs import column, encoded_page, row_by_row, save, scan
 
 
@@ -182,12 +184,12 @@ def test_links_lead_to_pages_and_to_addresses_of_the_web(tmp_path: Path) -> None
     page = document[0]
     places = [pymupdf.Rect(72, 100 + 20 * n, 200, 110 + 20 * n) for n in range(5)]
     page.insert_link({"kind": pymupdf.LINK_GOTO, "from": places[0], "page": 1})
-    for place, uri in zip(
+    for box, uri in zip(
         places[1:],
         ["https://example.org/a?b=c", "javascript:alert(1)", "file:///etc/passwd", "mailto:a@b.org"],
         strict=True,
     ):
-        page.insert_link({"kind": pymupdf.LINK_URI, "from": place, "uri": uri})
+        page.insert_link({"kind": pymupdf.LINK_URI, "from": box, "uri": uri})
     page.set_rotation(90)
     document.save(tmp_path / "a.pdf")
     links = text_layer(tmp_path / "a.pdf", 1, "", 0).links
@@ -206,3 +208,12 @@ def test_a_missing_file_and_a_missing_page(tmp_path: Path) -> None:
         text_layer(tmp_path / "a.pdf", 1, "", 0)
     with pytest.raises(PaperError, match="has no page 2"):
         text_layer(save(tmp_path / "a.pdf", [column(72, 100, "Prose", 4)]), 2, "", 0)
+
+
+@pytest.mark.parametrize(("text", "drawn"), [("ab", "aab"), ("ab", "b"), ("a", "a"), ("abcdefgh", "abcdefgi")])
+def test_repeated_letters_take_linear_time(text: str, drawn: str) -> None:
+    def work(size: int) -> object:
+        word = drawn * size
+        return place(text * size, Letters(word, [0, len(word)], [(0, 0, 1, 1)], [0], [0, len(word)]))
+
+    assert_linear(work, 16_000)

@@ -11,6 +11,7 @@ from folio.models.minilm import BuiltinEmbedder
 from folio.papers.metadata import simple_metadata
 from folio.papers.model import Hit, Tokens
 from folio.protocols import Reranker
+from folio.question.question import Question
 from folio.search.builtin_reranker import FUSED_WEIGHT, LATE_INTERACTION_TOP_N, LEAST_FUSED_WEIGHT, BuiltinReranker
 from folio.search.retriever import reranked
 from tests.helpers.factories import even_weights, one_page_hits
@@ -45,19 +46,19 @@ def builtin() -> BuiltinReranker:
 def test_passages_with_the_questions_words_come_first() -> None:
     reranker: Reranker = builtin()
     hits = found([0.5] * 4, [1.0] * 4)
-    scores = reranker.scores(QUESTION, hits, even_weights(QUESTION))
+    scores = reranker.scores(Question(QUESTION), hits, even_weights(QUESTION))
     # Of sea, otters and eat: late interaction with passage and window, BM25, bigrams, best sentence
     assert scores == [
         pytest.approx((10 * whole + 10 * whole + 1 + pairs + whole) / 23, abs=1e-6)
         for whole, pairs in [(0, 0), (1, 1), (1 / 3, 0), (2 / 3, 1 / 2)]
     ]
-    order = [hit.paper.file for hit in reranked(reranker, QUESTION, hits, even_weights(QUESTION))]
+    order = [hit.paper.file for hit in reranked(reranker, Question(QUESTION), hits, even_weights(QUESTION))]
     assert order == ["paper2.pdf", "paper4.pdf", "paper3.pdf", "paper1.pdf"]
 
 
 def test_a_rare_word_counts_for_more_than_common_ones() -> None:
     weights = {"sea": 1.0, "otter": 1.0, "eat": 5.0}
-    scores = builtin().scores(QUESTION, found([0.5] * 4, [1.0] * 4), weights)
+    scores = builtin().scores(Question(QUESTION), found([0.5] * 4, [1.0] * 4), weights)
     assert scores[1] > scores[2] > scores[3] > scores[0]
 
 
@@ -65,7 +66,7 @@ def test_the_title_is_read_with_the_passage() -> None:
     (hit,) = one_page_hits("Urchins are what they eat.")
     hits = [hit, replace(hit, paper=replace(hit.paper, metadata=simple_metadata("On Sea otters")))]
     weights = even_weights(QUESTION)
-    assert builtin().scores(QUESTION, hits, weights) == [
+    assert builtin().scores(Question(QUESTION), hits, weights) == [
         pytest.approx((20 / 3 + 1 / 3) / 23, abs=1e-6),
         pytest.approx((20 + 1 / 2 + 1 / 3) / 23, abs=1e-6),  # bigrams in the title count; the title is not a sentence
     ]
@@ -75,18 +76,18 @@ def test_matches_that_are_close_together_score_higher() -> None:
     apart = f"Sea otters float in kelp. {'The glacier is long and the ice is thick. ' * 10}Urchins eat kelp."
     near = f"{'The glacier is long and the ice is thick. ' * 10}Urchins eat kelp. Sea otters float in kelp."
     hits = of_one_paper(apart, near)
-    scores = builtin().scores(QUESTION, hits, even_weights(QUESTION))
+    scores = builtin().scores(Question(QUESTION), hits, even_weights(QUESTION))
     assert scores == [pytest.approx((10 + 10 * part + 1 / 2 + 2 / 3) / 23, abs=1e-6) for part in (2 / 3, 1)]
 
 
 def test_both_retrieval_scores_count() -> None:
     weights = even_weights("xyzzy")
-    by_bm25 = reranked(builtin(), "xyzzy", found([None] * 4, [2.0, None, 1.0, 8.0]), weights)
+    by_bm25 = reranked(builtin(), Question("xyzzy"), found([None] * 4, [2.0, None, 1.0, 8.0]), weights)
     assert [hit.paper.file for hit in by_bm25] == ["paper4.pdf", "paper1.pdf", "paper3.pdf", "paper2.pdf"]
     assert [hit.score for hit in by_bm25] == [pytest.approx(part / 23) for part in (1, 1 / 4, 1 / 8, 0)]
     # The cosine decides which passages reach the second stage.
     close = [replace(hit, dense=0.01 * place) for place, hit in enumerate(of_one_paper(*["Otters float."] * 15), 1)]
-    by_cosine = reranked(builtin(), "otters", close, even_weights("otters"))
+    by_cosine = reranked(builtin(), Question("otters"), close, even_weights("otters"))
     assert [hit.paper.file for hit in by_cosine] == [f"paper{n}.pdf" for n in (*range(4, 16), 3, 2, 1)]
     # First stage: the cosine by the largest, all terms in the passage and in one sentence, and the fused score
     first = [0.3 * cosine / 15 + 0.2 + 0.1 + LEAST_FUSED_WEIGHT for cosine in (3, 2, 1)]
@@ -101,9 +102,9 @@ def fused(hits: Sequence[Hit], *scores: float) -> list[Hit]:
 def test_words_rank_passages_and_fused_scores_rank_papers() -> None:
     scores = (1.0, 0.5, 0.3, 0.2)
     weights = even_weights(QUESTION)
-    within = reranked(builtin(), QUESTION, fused(of_one_paper(*TEXTS), *scores), weights)
+    within = reranked(builtin(), Question(QUESTION), fused(of_one_paper(*TEXTS), *scores), weights)
     assert [hit.paper.file for hit in within] == ["paper2.pdf", "paper4.pdf", "paper3.pdf", "paper1.pdf"]
-    across = reranked(builtin(), QUESTION, fused(one_page_hits(*TEXTS), *scores), weights)
+    across = reranked(builtin(), Question(QUESTION), fused(one_page_hits(*TEXTS), *scores), weights)
     assert [hit.paper.file for hit in across] == ["paper1.pdf", "paper2.pdf", "paper3.pdf", "paper4.pdf"]
     assert all(0 <= hit.score <= 1 for hit in (*within, *across))
 
@@ -113,7 +114,7 @@ def test_fused_scores_weigh_more_where_papers_are_single() -> None:
     first, second, third, fourth = fused(one_page_hits(*texts), 0.4, 0.8, 0.2, 0.2)
     hits = [first, second, third, replace(fourth, paper=third.paper)]  # two of four are alone
     trust = FUSED_WEIGHT * 0.5**4
-    assert builtin().scores("otters", hits, even_weights("otters")) == [
+    assert builtin().scores(Question("otters"), hits, even_weights("otters")) == [
         pytest.approx((21 / 23 + trust * 0.5) / (1 + trust), abs=1e-6),
         pytest.approx(trust / (1 + trust), abs=1e-6),
         pytest.approx(trust * 0.25 / (1 + trust), abs=1e-6),
@@ -123,7 +124,7 @@ def test_fused_scores_weigh_more_where_papers_are_single() -> None:
 
 def test_the_fused_score_helps_to_reach_late_interaction() -> None:
     hits = fused(of_one_paper(*["Otters float."] * 13), *[0.5] * 12, 1.0)
-    read = reranked(builtin(), "otters", hits, even_weights("otters"))
+    read = reranked(builtin(), Question("otters"), hits, even_weights("otters"))
     assert read[-1].paper.file == "paper12.pdf"  # the last of the others
 
 
@@ -137,19 +138,19 @@ def test_late_interaction_scores_only_the_best() -> None:
 
     texts = [f"Otters number {number} float." for number in range(14)]
     hits = [replace(hit, lexical=float(place)) for place, hit in enumerate(of_one_paper(*texts))]
-    scores = BuiltinReranker(Reader(4096)).scores("otters", hits, even_weights("otters"))
+    scores = BuiltinReranker(Reader(4096)).scores(Question("otters"), hits, even_weights("otters"))
     assert read == ["otters", "A Paper", *reversed(texts[14 - LATE_INTERACTION_TOP_N :])]  # the shared title once
     assert scores == sorted(scores)
     assert len(set(scores)) == 14
 
 
 def test_missing_scores_are_zero_and_ties_keep_their_order() -> None:
-    assert builtin().scores(QUESTION, [], even_weights(QUESTION)) == []
-    assert builtin().scores("", found([None] * 4, [None] * 4), {}) == [0.0] * 4
-    opposite = builtin().scores("", found([-0.5] * 4, [0.0] * 4), {})
+    assert builtin().scores(Question(QUESTION), [], even_weights(QUESTION)) == []
+    assert builtin().scores(Question(""), found([None] * 4, [None] * 4), {}) == [0.0] * 4
+    opposite = builtin().scores(Question(""), found([-0.5] * 4, [0.0] * 4), {})
     assert opposite == [0.0] * 4
     hits = [replace(hit, dense=0.5) for hit in of_one_paper(*TEXTS * 5)]
-    assert reranked(builtin(), "xyzzy", hits, {}) == [replace(hit, score=0.0) for hit in hits]
+    assert reranked(builtin(), Question("xyzzy"), hits, {}) == [replace(hit, score=0.0) for hit in hits]
 
 
 def test_a_paraphrase_outranks_a_stray_word_match() -> None:
@@ -159,7 +160,7 @@ def test_a_paraphrase_outranks_a_stray_word_match() -> None:
     )
     hits = [replace(hit, lexical=bm25) for hit, bm25 in zip(hits, (3.0, None), strict=True)]
     weights = even_weights(QUESTION)
-    by_words = reranked(builtin(), QUESTION, hits, weights)
+    by_words = reranked(builtin(), Question(QUESTION), hits, weights)
     assert [hit.paper.file for hit in by_words] == ["paper1.pdf", "paper2.pdf"]
-    by_meaning = reranked(BuiltinReranker(BuiltinEmbedder()), QUESTION, hits, weights)
+    by_meaning = reranked(BuiltinReranker(BuiltinEmbedder()), Question(QUESTION), hits, weights)
     assert [hit.paper.file for hit in by_meaning] == ["paper2.pdf", "paper1.pdf"]

@@ -8,6 +8,7 @@ import pytest
 
 from folio.papers.model import Hit, Passage, Reading
 from folio.protocols import Reranker
+from folio.question.question import Question
 from folio.search.builtin_reranker import MOST_ODDS, READ, SCORE_WEIGHT, ReaderReranker
 from folio.search.retriever import reranked
 from tests.helpers.factories import even_weights, one_page_hits
@@ -42,7 +43,7 @@ def test_the_readers_odds_are_added_to_the_score() -> None:
     hits = one_page_hits(*texts)
     reader = Odds({"Otters float.": 9.0, "Otters float in kelp.": -2.0, "Kelp.": 99.0})
     reranker: Reranker = ReaderReranker(CoverageReranker(), reader)
-    assert reranker.scores(QUESTION, hits, even_weights(QUESTION)) == [
+    assert reranker.scores(Question(QUESTION), hits, even_weights(QUESTION)) == [
         pytest.approx((SCORE_WEIGHT * 2 / 3 + 9 + MOST_ODDS) / WHOLE),
         pytest.approx((SCORE_WEIGHT - 2 + MOST_ODDS) / WHOLE),
         pytest.approx((SCORE_WEIGHT / 3 + 2 * MOST_ODDS) / WHOLE),  # no more than these
@@ -54,7 +55,7 @@ def test_only_the_best_are_read() -> None:
     best = [f"Otters float in kelp. {number}" for number in range(READ)]
     hits = one_page_hits("Ice.", "Otters.", *best, "Otters float.")
     reader = Odds(dict.fromkeys(best, -MOST_ODDS) | {"Ice.": MOST_ODDS})
-    found = reranked(ReaderReranker(CoverageReranker(), reader), QUESTION, hits, even_weights(QUESTION))
+    found = reranked(ReaderReranker(CoverageReranker(), reader), Question(QUESTION), hits, even_weights(QUESTION))
     assert [passage.text for passage in reader.seen] == best
     assert files(found) == files([*hits[2 : 2 + READ], hits[-1], hits[1], hits[0]])
     assert all(0 <= hit.score <= 1 for hit in found)
@@ -62,9 +63,9 @@ def test_only_the_best_are_read() -> None:
 
 def test_nothing_to_read_and_scores_of_zero() -> None:
     reranker = ReaderReranker(CoverageReranker(), Odds({}))
-    assert reranker.scores(QUESTION, [], even_weights(QUESTION)) == []
+    assert reranker.scores(Question(QUESTION), [], even_weights(QUESTION)) == []
     none = one_page_hits(*["Ice."] * (READ + 2))
-    assert reranker.scores(QUESTION, none, even_weights(QUESTION)) == [
+    assert reranker.scores(Question(QUESTION), none, even_weights(QUESTION)) == [
         *[pytest.approx(MOST_ODDS / WHOLE)] * READ,
         *[0.0] * 2,
     ]

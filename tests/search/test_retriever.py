@@ -63,8 +63,8 @@ class PrefersWord:
         self.question = ""
         self.given: list[str] = []
 
-    def scores(self, question: str, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
-        self.question = question
+    def scores(self, question: Question, hits: Sequence[Hit], weights: TermWeights) -> list[float]:
+        self.question = question.text
         self.given = [hit.text for hit in hits]
         return [1.0 if self.word in hit.text else 0.5 for hit in hits]
 
@@ -279,7 +279,9 @@ def test_an_exact_name_goes_before_a_part(own_app: HashingApp, make_own: Make) -
 
 def test_ties_keep_their_order(make: Make) -> None:
     hits = make(candidates=20).search(ICE, 4).hits
-    assert [hit.chunk for hit in reranked(PrefersWord("nothing", None), ICE, hits, {})] == [hit.chunk for hit in hits]
+    assert [hit.chunk for hit in reranked(PrefersWord("nothing", None), Question(ICE), hits, {})] == [
+        hit.chunk for hit in hits
+    ]
 
 
 def named_so(make: Make, *names: str) -> list[Paper]:

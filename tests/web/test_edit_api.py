@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,18 +14,7 @@ from folio.papers.metadata import FIELDS, Field, Metadata
 from folio.papers.work import Work
 from folio.store import indexes, works
 from tests.helpers.fakes import HashingApp
-from tests.helpers.web_client import NOBODY, TOKEN, client_of, json_of, papers_by_file, refusal, small_app
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> HashingApp:
-    return small_app(tmp_path)
-
-
-@pytest.fixture
-def client(app: HashingApp) -> Iterator[TestClient]:
-    with client_of(app) as opened:
-        yield opened
+from tests.helpers.web_client import NOBODY, TOKEN, client_of, json_of, papers_by_file, refusal
 
 
 @pytest.fixture

@@ -120,11 +120,11 @@ def test_an_edited_title_is_shown_by_old_and_new_answers(tab: Tab) -> None:
     expect(form(tab)).to_be_hidden()
     tab.open(conversation)
     first.locator(".sentence .chip").first.click()
-    expect(tab.find("#viewer-title")).to_have_text("Kelp Rafts of the Pacific")
+    expect(tab.find("#reader-title")).to_have_text("Kelp Rafts of the Pacific")
     tab.page.get_by_role("button", name="Copy BibTeX").first.click()
     expect(tab.find("#toast")).to_have_text("BibTeX entry copied.")
     assert "{Kelp Rafts of the Pacific}" in clipboard(tab)
-    tab.page.get_by_role("button", name="Close page").click()
+    tab.page.get_by_role("button", name="Close reader").click()
     second = tab.ask("What is the diet of the sea otter?")
     expect(second.locator(".sources")).to_contain_text("Kelp Rafts of the Pacific")
 

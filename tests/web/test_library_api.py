@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,19 +14,13 @@ from folio.papers.metadata import Field, Metadata
 from folio.papers.model import SourceFile
 from folio.system import workers
 from tests.helpers.fakes import HashingApp, RecordedProgress, read_here
-from tests.helpers.web_client import NOBODY, client_of, json_of, papers_by_file, refusal, small_app
+from tests.helpers.web_client import NOBODY, json_of, papers_by_file, refusal, small_app
 
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HashingApp:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     return small_app(tmp_path)
-
-
-@pytest.fixture
-def client(app: HashingApp) -> Iterator[TestClient]:
-    with client_of(app) as opened:
-        yield opened
 
 
 @pytest.fixture

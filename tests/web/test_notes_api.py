@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from io import BytesIO
@@ -20,21 +19,10 @@ from markdown_it import MarkdownIt
 from folio.papers.metadata import Field, Metadata
 from folio.text import one_line
 from tests.helpers.fakes import HashingApp, hashing_app
-from tests.helpers.web_client import NOBODY, ask, client_of, json_of, papers_by_file, refusal, small_app
+from tests.helpers.web_client import NOBODY, ask, client_of, json_of, papers_by_file, refusal
 
 FUR = "No other mammal has a denser fur."
 HOSTILE = "<script>alert(1)</script> [x](javascript:x) ]]> &amp; # \u202eABC\x00\x1b[31m\ufffe *b* `c`\n---\n> | $ @"
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> HashingApp:
-    return small_app(tmp_path)
-
-
-@pytest.fixture
-def client(app: HashingApp) -> Iterator[TestClient]:
-    with client_of(app) as opened:
-        yield opened
 
 
 @pytest.fixture

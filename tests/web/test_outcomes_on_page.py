@@ -56,8 +56,15 @@ def live(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(params=sizes(PHONE, TALL), ids=str)
 def tab(browser: Browser, live: Live, request: pytest.FixtureRequest) -> Iterator[Tab]:
     found = Tab(browser, live.url, request.param)
+    show_quotes(found)
     yield found
     found.close()
+
+
+def show_quotes(tab: Tab) -> None:
+    """Choose that answers are shown statement by statement; a model's answer is a text otherwise."""
+    tab.page.evaluate("localStorage.setItem('folio-answers', 'check')")
+    tab.reload()
 
 
 @pytest.fixture

@@ -8,16 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pymupdf
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from folio.app import App
-from tests.helpers.browser import PHONE, WIDE, Tab, yellow
+from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, ingest
-from tests.helpers.page import act, clipboard, viewer_shows
+from tests.helpers.page import act, clipboard, marks, reader_shows, words_on
 from tests.helpers.pdfs import Spot, save
 
 pytestmark = pytest.mark.slow
@@ -81,7 +79,7 @@ def test_an_edit_reaches_chips_copies_and_the_open_page(show: Open) -> None:
     expect(chip).to_contain_text("otters.pdf p.1")
     turn.locator(".sources summary").click()  # folded, and it stays so
     chip.click()
-    expect(tab.find("#viewer-title")).to_have_text("On Sea Otters")
+    expect(tab.find("#reader-title")).to_have_text("On Sea Otters")
     tab.find("a[href='#library']").click()
     try:
         act(tab, "On Sea Otters", "Edit")
@@ -94,7 +92,7 @@ def test_an_edit_reaches_chips_copies_and_the_open_page(show: Open) -> None:
         tab.find("#to-ask").click()
         expect(chip).to_have_text("Otter 2014, p. 1: open the page")
         expect(chip).to_have_class(re.compile("shown"))  # its page is open still
-        expect(tab.find("#viewer-title")).to_have_text("Kelp Rafts")
+        expect(tab.find("#reader-title")).to_have_text("Kelp Rafts")
         expect(turn.locator(".sources")).not_to_have_attribute("open", "")
         turn.get_by_role("button", name="Copy", exact=True).click()
         expect(tab.find("#toast")).to_have_text("Answer copied.")
@@ -119,11 +117,11 @@ def test_no_name_is_cut(show: Open) -> None:
     act(tab, "Lichens", "Ask this paper")
     turn = tab.ask("What is the diet of the sea otter?")
     turn.locator(".chip").first.click()
-    expect(tab.find("#viewer")).to_be_visible()
+    expect(tab.find("#reader")).to_be_visible()
     cut = """(found) => found.filter((node) => getComputedStyle(node).overflow !== "visible"
       && (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1))
       .map((node) => node.className || node.id)"""
-    for shown in ("#chosen .tag-name", ".chip .key", "#viewer-title", "#foot-line", "#conversations .title"):
+    for shown in ("#chosen .tag-name", ".chip .key", "#reader-title", "#foot-line", "#conversations .title"):
         assert tab.find(shown).count() >= 1, shown
         assert tab.page.locator(shown).evaluate_all(cut) == [], shown
     assert tab.scrolls_sideways() == []
@@ -139,7 +137,7 @@ def test_a_filter_belongs_to_its_conversation(show: Open) -> None:
     expect(turn.locator(".refusal")).to_contain_text("Only these were searched: “On Sea Otters”.")
     follow_up = tab.ask(SLEEP)
     expect(follow_up.locator(".asked-only")).to_have_text("Asked only: “On Sea Otters”")
-    kept = tab.page.evaluate("location.hash").partition("?")[0]  # without its options
+    kept = tab.page.evaluate("location.hash.split('?')[0]")
     tab.page.get_by_role("button", name="New conversation").click()
     expect(tab.find("#chosen")).to_be_hidden()
     expect(tab.ask(LENGTH).locator(".sentences")).to_contain_text("23 kilometres")
@@ -207,41 +205,28 @@ def search(tab: Tab, words: str) -> None:
 
 
 def on_yellow(tab: Tab, app: App, page: int) -> str:
-    """The words of a page of the paper on herons that are marked in its picture."""
-    marked = yellow(tab.picture())
-    with pymupdf.open(app.settings.PAPERS_DIR / "herons.pdf") as document:
-        scale = marked.shape[1] / document[page - 1].rect.width
-        words = document[page - 1].get_text("words", sort=False)
-    boxes = [(word[4], *(int(side * scale) for side in word[:4])) for word in words]
-    return " ".join(word for word, x0, y0, x1, y1 in boxes if marked[y0:y1, x0:x1].mean() > 0.4)
+    """The words of a page of the paper on herons that are marked."""
+    return words_on(app.settings.PAPERS_DIR / "herons.pdf", page, marks(tab, page))
 
 
-def test_every_page_of_a_passage_is_marked_and_pointed_to(show: Open, app: App) -> None:
+def test_every_page_of_a_passage_is_marked(show: Open, app: App) -> None:
     tab = show(WIDE, "#search")
     search(tab, "grey heron waits for its prey and strikes")
     hit = tab.find("#hits > li").first
     expect(hit.locator(".source")).to_have_text("Herons of the Delta, pp. 1–2")
     hit.locator(".source").click()
-    viewer_shows(tab, 1)
+    reader_shows(tab, 1)
     assert on_yellow(tab, app, 1).endswith("it strikes in less than a tenth of a second.")
     tab.page.get_by_role("button", name="Next page").click()
-    viewer_shows(tab, 2)
+    reader_shows(tab, 2)
     assert on_yellow(tab, app, 2).startswith("heron then carries the eel to the bank, and there it turns the eel")
-    assert "quote marked" in (tab.find("#picture").get_attribute("alt") or "")
 
     tab.open("#ask")
     turn = tab.ask("How long does the grey heron of the delta wait for its prey?")
     turn.locator(".sentence .chip").first.click()
-    viewer_shows(tab, 1)
-    rows, columns = np.nonzero(yellow(tab.picture()))
-    picture_width = yellow(tab.picture()).shape[1]
-    assert columns.min() / picture_width * PAGE > RIGHT - 5  # the quote is in the right column
-    arrow, sheet = tab.find("#pointer").bounding_box(), tab.find("#sheet").bounding_box()
-    assert arrow
-    assert sheet
-    tip = (arrow["x"] + arrow["width"] - sheet["x"]) / sheet["width"] * PAGE
-    assert RIGHT - 12 < tip < RIGHT + 1
-    assert len(rows)
+    reader_shows(tab, 1)
+    expect(tab.find("#reader [role=status].unseen")).to_have_text("Page 1 of 2, the quote is marked.")
+    assert min(left for left, *_ in marks(tab, 1)) > RIGHT - 5  # the quote is in the right column
 
 
 # A phone
@@ -254,12 +239,12 @@ def test_back_closes_what_is_open_on_a_phone(show: Open) -> None:
     chip = turn.locator(".sentence .chip").first
     for leave in ("back", "button", "back"):
         chip.click()
-        expect(tab.find("#viewer")).to_be_visible()
+        expect(tab.find("#reader")).to_be_visible()
         if leave == "back":
             tab.page.go_back()
         else:
-            tab.find("#viewer-close").click()
-        expect(tab.find("#viewer")).to_be_hidden()
+            tab.page.get_by_role("button", name="Close reader").click()
+        expect(tab.find("#reader")).to_be_hidden()
         assert tab.page.evaluate("location.hash") == conversation
         expect(turn).to_be_visible()
     tab.page.get_by_role("button", name="Conversations").click()
@@ -318,7 +303,7 @@ def test_models_keys_and_commands_are_described(show: Open) -> None:
     views = tab.find(".views a").count()
     expect(tab.find(".keys kbd").nth(1)).to_have_text(f"Alt+1 … {views}")
     tab.page.keyboard.press(f"Alt+{views}")
-    expect(tab.find("#view-find")).to_be_visible()
+    expect(tab.find("#view-notes")).to_be_visible()
     tab.find("#models-button").click()
     said = tab.find("#models-text")
     expect(said).to_contain_text("Your settings choose built-in models. With EMBEDDER=auto, RERANKER=auto, LLM=auto")

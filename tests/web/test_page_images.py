@@ -10,7 +10,7 @@ import pytest
 
 from folio.errors import PaperError, PaperLimit
 from folio.pdf.render import page_png
-from folio.web.pages import PageReader, PageView
+from folio.web.pages import PageOfText, PageReader, PageView
 from tests.helpers.factories import OTTERS, write_pdf
 
 FUR = "No other mammal has a denser fur."
@@ -50,3 +50,11 @@ def test_pictures_are_cached_and_failures_are_not(renderer: PageReader, path: Pa
 def test_a_page_over_the_memory_limit_fails(renderer: PageReader, path: Path) -> None:
     with pytest.raises((PaperLimit, PaperError)):
         renderer.picture(PageView(path, 1, (), 150))
+
+
+@pytest.mark.parametrize("renderer", [1], indirect=True)
+def test_the_text_and_the_sizes_of_a_page_are_read_within_the_same_limits(renderer: PageReader, path: Path) -> None:
+    with pytest.raises((PaperLimit, PaperError)):
+        renderer.text_layer(PageOfText(path, 1, OTTERS[0], 0))
+    with pytest.raises((PaperLimit, PaperError)):
+        renderer.sizes(path)

@@ -495,7 +495,8 @@ def test_the_headers() -> None:
         "x-frame-options": "DENY",
         "permissions-policy": "camera=(), microphone=(), geolocation=()",
         "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-        "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "img-src 'self' data: blob:; connect-src 'self'; manifest-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     }
 
 

@@ -178,21 +178,6 @@ def test_names_and_contents_follow_the_rules_of_the_papers_folder(client: TestCl
     assert contents(app) == []
 
 
-def test_the_events_end_when_nothing_waits(client: TestClient, embedder: GatedEmbedder) -> None:
-    embedder.gate.clear()
-    send(client, pdf_of())
-    assert embedder.waits.wait(60)
-    embedder.gate.set()
-    told = client.get("/uploads/events").text.replace("\r\n", "\n").strip().split("\n\n")
-    kinds = [block.split("\n")[0] for block in told]
-    assert kinds == [*["event: uploads"] * (len(kinds) - 1), "event: done"]
-    last = json.loads(told[-1].split("data: ")[1])
-    assert [(each["state"], each["title"]) for each in last["uploads"]] == [("added", "On Sea Otters")]
-    assert (last["active"], last["notice"]) == (False, "")
-    again = client.get("/uploads/events").text
-    assert again.count("event: ") == again.count("event: done") == 1
-
-
 def test_added_uploads_are_dropped_once_shown(
     client: TestClient, app: HashingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -621,9 +606,8 @@ def test_ctrl_c_keeps_waiting_uploads(desk: CliRunner) -> None:
     long = long_pdf(desk, 12)
     with Served(desk) as served:
         send(served.client, long, "long.pdf")
-        with served.client.stream("GET", "/uploads/events") as events:
-            assert any('"done":' in line and '"state":"embedding"' in line for line in events.iter_lines())
-            assert served.interrupt() == 0
+        until(lambda: uploads(served.client)[0]["state"] == "embedding")
+        assert served.interrupt() == 0
     assert (served.out, served.err, list(desk.papers.iterdir())) == ("", "", [])
     (record,) = (desk.store / "uploads").glob("*.json")
     assert json.loads(record.read_text())["state"] == "waiting"

@@ -1,189 +1,177 @@
-// The page as a whole: views, keys, theme, and the models in use.
+// The page as a whole: it starts the views, tells them of each other, and follows what changes on the server.
 
-import { getCurrentId, newConversation, setUpChat, showConversation, showStartError } from "./ask/chat.js";
-import { byId, el, fillTexts, formatCommands, formatCount, isolate, remember } from "./base/dom.js";
-import { setUpFind } from "./find/find.js";
-import { refreshLibrary, setUpLibrary } from "./library/library.js";
-import { setUpOptions } from "./ask/options.js";
+import { askAboutSelection, getConversationPlace, getCurrentId, newConversation } from "./ask/chat.js";
+import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
+import { loadConversations, setUpSide } from "./ask/conversations.js";
+import { byId, fillTexts } from "./base/dom.js";
+import { followEvents, onEvent } from "./base/events.js";
+import { atMostEvery } from "./base/pace.js";
 import { enterPanel, leavePanel } from "./base/panels.js";
 import { goTo, place } from "./base/router.js";
-import { setUpSearch } from "./search/search.js";
-import { health, loadHealth, setOptions } from "./base/state.js";
-import { loadConversations, markCurrent, setUpSide } from "./ask/conversations.js";
-import { setUpPaper } from "./paper/paper.js";
-import { closeViewer, isViewerOpen, setUpViewer } from "./reader/viewer.js";
+import { loadHealth, setOptions } from "./base/state.js";
+import { t } from "./base/strings.js";
+import { setUpFind } from "./find/find.js";
 import { renderWork, setUpWorks } from "./find/works.js";
+import { refreshLibrary, setUpLibrary } from "./library/library.js";
+import { setUpNotes } from "./notes/notes.js";
+import { Palette } from "./palette/palette.js";
+import { setUpPaper } from "./paper/paper.js";
+import { closeReader, isReaderOpen, refreshNotes, setUpReader } from "./reader/reader.js";
+import { setUpSearch } from "./search/search.js";
+import { stepThroughCitations } from "./shell/citation_steps.js";
+import { bindKeys, setUpKeys, showKeys } from "./shell/keys.js";
+import { formatShortcut } from "./shell/match_keys.js";
+import { setUpModels } from "./shell/models.js";
+import { setUpTheme, toggleTheme } from "./shell/theme.js";
+import { focusField, focusTyped, listLinked, registerView, renderNav, showView } from "./shell/views.js";
 
-const VIEWS = ["ask", "search", "library", "find"]; // by the digit that opens it with Alt
-const FIRST = { ask: "question", search: "query", library: "filter", find: "find-query" }; // what "/" focuses
-const NAMES = { search: "Search", library: "Library", find: "Find papers", paper: "Paper" };
-const SHOWN = [...VIEWS, "paper"];
+const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in a second
 
-const getView = () => (SHOWN.includes(place.get().view) ? place.get().view : "ask");
+const nav = byId("views");
+
+/** @param {import("./base/place.js").View} view */
+function show(view) {
+  goTo(view === "ask" ? getConversationPlace() : { view, id: "", query: {} });
+}
+
+/** Restricts questions to papers. @param {...string} papers */
+function ask(...papers) {
+  newConversation();
+  setOptions({ papers });
+}
+
+function setUpViews() {
+  const section = (/** @type {string} */ name) => byId(`view-${name}`);
+  registerView({ name: "ask", text: "view.ask", section: section("ask"), hasTitle: true, isTyped: true });
+  registerView({ name: "search", text: "search", section: section("search"), isTyped: true });
+  registerView({ name: "library", text: "library", section: section("library") });
+  registerView({ name: "find", text: "view.find.title", section: section("find"), isTyped: true });
+  registerView({ name: "notes", text: "notes", section: section("notes") });
+  registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
+  renderNav(nav);
+  setUpReader({ ask: (_, question) => askAboutSelection(question) });
+  setUpSearch(section("search"));
+  setUpChat(section("ask"), byId("to-ask"));
+  setUpWorks({ ask, added: refreshLibrary });
+  setUpFind(section("find"));
+  setUpSide(byId("side"), {
+    create: newConversation,
+    deleted: (id) => {
+      if (id === getCurrentId()) newConversation();
+    },
+  });
+  setUpLibrary(section("library"), { bar: byId("adding"), ask });
+  setUpPaper(section("paper"), { ask, renderWork });
+  setUpNotes(section("notes"));
+}
 
 function route() {
-  const view = getView();
-  for (const name of SHOWN) byId(`view-${name}`).hidden = name !== view;
-  for (const link of document.querySelectorAll(".views a")) {
-    if (link.dataset.view === (view === "paper" ? "library" : view)) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
-  if (view === "ask") showConversation(place.get().id || null).then(markCurrent);
-  else if (view !== "paper") document.title = `${NAMES[view]} · Folio`; // that is its title
-  markCurrent();
+  showView(nav);
+  const { view, id } = place.get();
+  if (view === "ask") showConversation(id || null);
 }
 
-function show(view) {
-  goTo({ view, id: view === "ask" ? (getCurrentId() ?? "") : "", query: {} });
-}
+/** @param {import("./shell/views.js").View} view */
+const openView = ({ name }) => {
+  show(name);
+  byId("main").focus();
+};
 
-function handleKey(event) {
-  if (event.key === "Escape" && isViewerOpen() && !document.querySelector("dialog:modal, :popover-open")) {
-    event.preventDefault();
-    closeViewer();
-  } else if (event.altKey && /^Digit[1234]$/.test(event.code)) {
-    event.preventDefault();
-    const view = VIEWS[event.code.at(-1) - 1];
-    show(view);
-    byId("main").focus();
-  } else if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey) {
-    const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
-    if (typing || document.querySelector("dialog:modal")) return;
-    event.preventDefault();
-    byId(FIRST[getView()] ?? "main").focus();
-  }
-}
+/** @returns {import("./palette/palette.js").Command[]} */
+const listCommands = () => [
+  { text: t("command.new"), run: newConversation },
+  ...listLinked().map((view, at) => ({
+    text: t("command.show", { name: t(view.text) }),
+    keys: `Alt+${at + 1}`,
+    run: () => openView(view),
+  })),
+  { text: t("command.theme"), run: toggleTheme },
+  { text: t("command.models"), run: () => byId("models").showPopover() },
+  { text: t("command.keys"), keys: "?", run: showKeys },
+];
 
-function setUpTheme() {
-  const button = byId("theme");
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-  const update = () => button.setAttribute("aria-pressed", String(isDark()));
-  button.onclick = () => {
-    const chosen = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = chosen;
-    remember("theme", chosen);
-    update();
+/** The keys of the page. The views and the reader handle theirs, as they depend on what has the focus. */
+function setUpShortcuts() {
+  const palette = new Palette(listCommands);
+  byId("find-anything").onclick = () => palette.open();
+  byId("find-anything").setAttribute("aria-keyshortcuts", formatShortcut("Mod+K"));
+  byId("find-anything").title = t("palette");
+  const closeOpenReader = () => {
+    if (!isReaderOpen() || document.querySelector(":popover-open")) return false;
+    closeReader();
+    return true;
   };
-  system.addEventListener("change", update);
-  update();
+  bindKeys([
+    { keys: "Mod+K", text: "key.palette", run: () => palette.toggle() },
+    { keys: "?", text: "key.keys", run: showKeys },
+    { keys: "/", text: "key.field", run: focusField },
+    ...listLinked().map((view, at) => ({
+      keys: `Alt+${at + 1}`,
+      text: /** @type {const} */ ("key.view"),
+      values: { name: t(view.text) },
+      run: () => openView(view),
+    })),
+    { keys: "Escape", text: "key.close", run: closeOpenReader },
+    { keys: "n", text: "key.next", group: "keys.answer", run: () => stepThroughCitations(byId("view-ask"), 1) },
+    { keys: "p", text: "key.previous", group: "keys.answer", run: () => stepThroughCitations(byId("view-ask"), -1) },
+    { keys: "j ArrowDown", text: "key.row.next", group: "keys.library" },
+    { keys: "k ArrowUp", text: "key.row.previous", group: "keys.library" },
+    { keys: "x", text: "key.row.select", group: "keys.library" },
+    { keys: "t", text: "key.row.tags", group: "keys.library" },
+    { keys: "Enter", text: "key.row.open", group: "keys.library" },
+    { keys: "ArrowLeft ArrowRight", text: "key.page", group: "keys.reader" },
+    { keys: "- +", text: "key.zoom", group: "keys.reader" },
+    { keys: "Mod+F", text: "key.find", group: "keys.reader" },
+  ]);
+  setUpKeys();
 }
 
-/** @param {Api.Health | null} now */
-function renderModels(now) {
-  if (!now) return;
-  document.body.classList.toggle("unlogged", !now.logged);
-  const { models, better, store, fingerprint } = now;
-  const roles = [
-    ["search: ", models.embedder],
-    ["ranking: ", models.reranker],
-    ["answers: ", models.llm],
-  ];
-  byId("foot-line").replaceChildren(
-    store ? formatCount(store.papers, "paper") : "No papers yet",
-    el(
-      "span",
-      {},
-      roles.filter(([, model]) => model).flatMap(([role, model]) => [` · ${role}`, isolate(model)]),
-    ),
-  );
-  byId("models-button").textContent = better.length ? "Improve answers" : "Models";
-  const rows = [
-    ["Search", models.embedder],
-    ["Ranking", models.reranker ?? "none"],
-    ["Answers", models.llm],
-  ];
-  if (store) {
-    const size = `${(store.bytes / 1e6).toFixed(1)} MB`;
-    rows.push(["Papers", `${formatCount(store.papers, "paper")}, ${formatCount(store.chunks, "passage")}, ${size}`]);
-    rows.push(["Index", store.folder]);
-    const parts = Object.entries(fingerprint).filter(([, value]) => value);
-    rows.push(["Built with", parts.map((pair) => pair.join(" ")).join(", ")]);
-  }
-  byId("models-text").replaceChildren(
-    el(
-      "dl",
-      {},
-      rows.filter(([, what]) => what).flatMap(([name, what]) => [el("dt", {}, name), el("dd", {}, isolate(what))]),
-    ),
-    ...(better.length ? [el("h3", {}, "Improve answers")] : []),
-    el(
-      "ul",
-      {},
-      better.map((step) => el("li", {}, formatCommands(step[0].toUpperCase() + step.slice(1)))),
-    ),
-    ...describeChosen(now),
-    el("p", {}, formatCommands("`folio doctor` or `python query.py --doctor` shows what is ready.")),
-  );
-}
-
-const SETTINGS = { embedder: "EMBEDDER", reranker: "RERANKER", llm: "LLM" };
-
-/** A hint that the settings choose built-in models. */
-function describeChosen({ models, better }) {
-  const chosen = Object.keys(SETTINGS).filter((role) => /built in/.test(models[role] ?? ""));
-  if (better.length || !chosen.length) return [];
-  const ways = chosen.map((role) => `\`${SETTINGS[role]}=auto\``).join(", ");
-  const text = `Your settings choose built-in models. With ${ways}, better models are used when they are ready.`;
-  return [el("p", {}, formatCommands(text))];
-}
-
-function ask(...ids) {
-  newConversation();
-  setOptions({ papers: ids });
-}
-
-const LOOK_MS = 30_000; // between two looks whether papers were added elsewhere
-
-/** Shows changes by the terminal or another tab: soon, and when a person returns to the page. */
-function watchPapers() {
-  const look = async () => {
-    if (!document.hidden && (await refreshLibrary({ ifChanged: true }))) await loadHealth().catch(() => {});
-  };
-  setInterval(look, LOOK_MS);
-  addEventListener("focus", look);
-  document.addEventListener("visibilitychange", look);
+/** Shows what this page, another tab or a terminal changes. */
+function followChanges() {
+  const load = atMostEvery(LOAD_MS, () => {
+    refreshLibrary({ ifChanged: true });
+    loadHealth().catch(() => {});
+  });
+  for (const kind of /** @type {const} */ (["hello", "papers", "failures"])) onEvent(kind, load);
+  for (const kind of /** @type {const} */ (["hello", "notes"])) onEvent(kind, () => refreshNotes());
+  followEvents();
 }
 
 /** On a narrow screen, Back closes the panel that covers the page. */
 function setUpPopovers() {
   const narrow = matchMedia("(max-width: 1199px)");
-  for (const node of document.querySelectorAll("[popover]")) {
-    node.addEventListener("beforetoggle", ({ newState }) => {
-      if (newState === "closed") leavePanel(node);
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[popover]"))) {
+    node.addEventListener("beforetoggle", (event) => {
+      if (/** @type {ToggleEvent} */ (event).newState === "closed") leavePanel(node);
       else if (narrow.matches) enterPanel(node, () => node.hidePopover());
     });
   }
 }
 
+async function load() {
+  refreshLibrary();
+  loadConversations();
+  try {
+    await loadHealth();
+  } catch (thrown) {
+    byId("foot-line").textContent = t("shell.away");
+    showStartError(thrown);
+  }
+}
+
 fillTexts(document);
-setUpViewer();
-setUpOptions();
-setUpChat();
-setUpSearch();
-setUpWorks({ ask, added: refreshLibrary });
-setUpFind();
-setUpSide((id) => {
-  if (id === getCurrentId()) newConversation();
-});
-setUpLibrary(byId("view-library"), { bar: byId("adding"), ask });
-setUpPaper(byId("view-paper"), { ask, renderWork });
-health.onChange(renderModels);
-byId("skip").onclick = () => byId("main").focus();
-document.addEventListener("keydown", handleKey);
-place.onChange(() => {
-  route();
-  const isTyped = ["search", "find"].includes(getView());
-  if (isTyped && matchMedia("(hover: hover)").matches) byId(FIRST[getView()]).focus();
-});
-setUpTheme();
+setUpViews();
+setUpModels({ line: byId("foot-line"), button: byId("models-button"), text: byId("models-text") });
+setUpTheme(byId("theme"));
 setUpPopovers();
-watchPapers();
-loadHealth().catch((thrown) => {
-  byId("foot-line").textContent = "Folio is not responding";
-  showStartError(thrown);
+setUpShortcuts();
+byId("skip").onclick = () => byId("main").focus();
+place.onChange(({ view, id }, before) => {
+  if (view === before.view && id === before.id) return; // a page was turned in the reader, or words were typed
+  route();
+  if (view !== before.view) focusTyped();
 });
-refreshLibrary();
-loadConversations();
+followChanges();
+load();
 route();
-if (matchMedia("(hover: hover)").matches && !["library", "paper"].includes(getView())) byId(FIRST[getView()]).focus();
+focusTyped();

@@ -1,356 +1,465 @@
 // One turn of a conversation: the question, its answer as it arrives, and its sources.
 
 import * as api from "../base/api.js";
+import { copyText, el, formatDuration, hideVisually, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { makeIconButton, renderMessage, renderProblem, showToast } from "../base/dom.js";
+import { parts, t } from "../base/strings.js";
+import { checkZoteroLink, joinLines } from "../base/text.js";
 import { DeepSearch, renderTrace } from "./deep.js";
-import { copyText, el, formatCount, formatDuration, formatPage, formatPages, hideVisually } from "../base/dom.js";
-import { isolate, keepTogether, makeButton, makeIcon, renderMessage, renderProblem, showToast } from "../base/dom.js";
+import { showFailure } from "./failure.js";
+import { addMenu } from "./menu.js";
+import { mode } from "./mode.js";
+import { renderModelButtons, wasWritten } from "./models.js";
 import { renderProfile } from "./profile.js";
-import { isRestricted, renderOnlyThese, renderScope } from "./scope.js";
-import { getTitle, library } from "../base/state.js";
-import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPage } from "./statement.js";
-import { makePageOpener, renderLeftOut, renderLegend, renderNotice, renderShort } from "./statement.js";
-import { renderStatement, standsIn } from "./statement.js";
-import { checkZoteroLink, joinLines, shorten } from "../base/text.js";
-import { openPassage, replaceOpener } from "../reader/viewer.js";
+import { isRestricted, renderScope } from "./scope.js";
+import { ALSO, CLOSEST_PASSAGES, describeDropped, formatAnswer, renderReferences } from "./sources.js";
+import { renderRefusal, renderSelection, renderSources } from "./sources.js";
+import { describeFlagged, isBlock, renderLeftOut, renderLegend, renderShort, renderStatement } from "./statement.js";
+import { prepareCitations, replaceOpener } from "./statement.js";
 
-const CLOSEST = 4; // passages shown with a refusal
-const CLOSEST_PASSAGES = "Closest passages"; // the headings of folio/answer_types.py
-const ALSO = "Also";
-const MAY_NOT_ANSWER = "These are about the topic, and may not answer the question."; // folio/shown_text.py
+const SUMMARY = "Summary"; // the heading of folio/answer_types.py
+
+/**
+ * @typedef {object} Actions What can be done with a turn.
+ * @property {() => void} onRetry asks a question again that got no answer
+ * @property {() => void} onAskAll asks all papers
+ * @property {(message: string) => void} onEdit asks another question in its place
+ * @property {(model: string | null) => void} onAskAgain asks it again with a model; null: the default one
+ * @property {(turn: number) => void} onBranch shows another branch, through this turn
+ */
+
+/**
+ * @typedef {object} TurnOptions
+ * @property {Actions} actions
+ * @property {boolean} [live] the sentences will be streamed, and screen readers announce them
+ * @property {boolean} [written] whether a model writes the answer, which then is shown as a text
+ * @property {import("../base/state.js").Selection | null} [selection] the words that the question is about
+ */
 
 export class Turn {
-  /**
-   * onRetry: asks the question again. onAskAll: asks all papers. live: the sentences will be streamed, and screen
-   * readers announce them.
-   */
-  constructor(message, { onRetry, onAskAll, live = false }) {
+  root = el("article", { class: "turn" });
+  /** @type {Api.ChatReply | null} once it is whole */
+  reply = null;
+  /** @type {import("./origin.js").Answered} */
+  answered = { conversation: null, turn: null };
+  isSourcesOpen = true;
+  /** @type {import("./conversation.js").Question | null} as it was asked, to ask it again if there is no answer */
+  question = null;
+  /** @type {number | null} the turn that it was asked in the place of */
+  replaced = null;
+
+  prose = false; // whether it is shown as a text
+  /** @type {Api.SentenceJson[]} */
+  shown = [];
+  /** @type {DeepSearch | null} how a deep search found the passages */
+  search = null;
+  /** @type {string | null} */
+  section = null;
+  /** @type {HTMLElement | null} the paragraph that the next statement may join */
+  paragraph = null;
+  head = el("div", { class: "turn-head" });
+  understood = el("p", { class: "understood" });
+  scope = el("p", { class: "asked-only" });
+  warnings = el("div", { class: "warnings", role: "status" });
+  sentences = el("div", { class: "sentences" });
+  into = /** @type {HTMLElement} */ (this.sentences);
+  legend = el("p", { class: "legend" });
+  status = el("p", { class: "working" });
+  rest = el("div", { class: "rest" });
+  /** @type {(string | Node)[]} */
+  reading = [];
+
+  /** @param {string} message @param {TurnOptions} options */
+  constructor(message, { actions, live = false, written = false, selection = null }) {
     this.message = message;
-    this.onRetry = onRetry;
-    this.onAskAll = onAskAll;
-    this.reply = null; // once it is whole
-    this.number = 0; // in its conversation, once the server has begun
-    /** @type {number | null} */
-    this.stored = null; // its number, if the server keeps what was shown before it was stopped
-    this.status = el("p", { class: "working" }, live ? "Searching your papers" : "");
-    this.sentences = el("div", { class: "sentences", "aria-live": live ? "polite" : null });
-    this.legend = el("p", { class: "legend", hidden: true });
-    this.rest = el("div", { class: "rest" });
-    this.search = null; // how a deep search found the passages
-    this.understood = el("p", { class: "understood", hidden: true });
-    this.scope = el("p", { class: "asked-only", hidden: true });
-    this.warnings = el("div", { class: "warnings", role: "status" });
-    this.root = el(
-      "article",
-      { class: "turn" },
-      el("h2", { class: "asked" }, isolate(message)),
-      this.understood,
-      this.scope,
-      this.warnings,
-      this.sentences,
-      this.legend,
-      this.status,
-      this.rest,
-    );
-    this.status.hidden = !live;
+    this.actions = actions;
+    const { head, understood, scope, warnings, sentences, legend, status, rest } = this;
+    const about = selection ? [el("p", { class: "about-words" }, renderSelection(selection))] : [];
+    this.root.append(head, ...about, understood, scope, warnings, sentences, legend, status, rest);
+    this.#start(live, mode.get() === "prose" || (mode.get() === "" && written));
+  }
+
+  /** Shows the question alone. @param {boolean} live @param {boolean} prose */
+  #start(live, prose) {
+    this.prose = prose;
+    this.shown = [];
+    this.search?.root.remove();
+    this.search = null;
     this.section = null;
+    this.paragraph = null;
     this.into = this.sentences;
-    this.shown = []; // sentences
-    this.reading = [...this.status.childNodes];
-  }
-
-  /** Shows a step of a deep search; returns what screen readers should hear. */
-  showSearch(event) {
-    if (!this.search) this.insertSearch(new DeepSearch({ live: true }));
-    const said = this.search.add(event);
-    if (said) this.status.replaceChildren(said);
-    return said;
-  }
-
-  insertSearch(search) {
-    this.search = search;
-    this.scope.after(search.root);
-  }
-
-  /** Shows which passages the answer is being made from. */
-  showHits(hits) {
-    this.search?.fold();
-    const files = [...new Set(hits.map((hit) => hit.title || hit.file))];
-    const where = files.length === 1 ? isolate(joinLines(files[0])) : formatCount(files.length, "paper");
-    this.reading = ["Reading ", formatCount(hits.length, "passage"), " of ", where];
+    this.head.replaceChildren(el("h2", { class: "asked" }, isolate(this.message)));
+    for (const node of [this.warnings, this.sentences, this.rest]) node.replaceChildren();
+    for (const node of [this.understood, this.scope, this.legend]) node.hidden = true;
+    if (live) this.sentences.setAttribute("aria-live", "polite");
+    this.status.hidden = !live;
+    this.reading = live ? [t("ask.searching")] : [];
     this.status.replaceChildren(...this.reading);
   }
 
-  /** Shows that the model thinks before it writes. */
+  /** Shows a step of a deep search; returns what screen readers should hear. */
+  /** @param {import("./deep.js").Step} event */
+  showSearch(event) {
+    this.search ??= this.#insertSearch(new DeepSearch({ live: true }));
+    const status = this.search.add(event);
+    if (status) this.status.replaceChildren(status);
+    return status;
+  }
+
+  /** @param {DeepSearch} search */
+  #insertSearch(search) {
+    this.scope.after(search.root);
+    return search;
+  }
+
+  /** Shows which passages the answer is being made from. @param {Api.RetrievedEvent} event */
+  showHits({ conversation, turn, hits }) {
+    this.answered = { conversation, turn };
+    this.search?.fold();
+    const titles = [...new Set(hits.map((hit) => hit.title || hit.file))];
+    const passages = t("ask.passages", { count: hits.length });
+    const where = titles.length === 1 ? isolate(joinLines(titles[0])) : t("ask.papers", { count: titles.length });
+    this.reading = parts("ask.reading", { passages, where });
+    this.status.replaceChildren(...this.reading);
+  }
+
+  /** Shows that the model thinks before it writes. @param {string} model */
   showThinking(model) {
-    this.status.replaceChildren(`${model} is thinking`);
+    this.status.replaceChildren(t("ask.thinking", { model }));
   }
 
-  /** Shows how many statements wait for their verifier. */
+  /** Shows how many statements wait for their verifier. @param {number} count */
   showChecking(count) {
-    this.status.replaceChildren(...(count ? [`Checking ${formatCount(count, "more statement")}`] : this.reading));
+    this.status.replaceChildren(...(count ? [t("ask.checking", { count })] : this.reading));
   }
 
+  /** @param {Api.SentenceJson} sentence */
   addSentence(sentence) {
-    const short = this.shown.length ? null : renderShort(sentence);
+    const shown = { answered: this.answered, prose: this.prose };
+    const short = this.shown.length ? null : renderShort(sentence, shown);
     if (short) this.sentences.append(short);
-    this.startSection(sentence.section);
-    this.into.append(...renderStatement(sentence, this.into.tagName === "UL" ? "li" : "p"));
+    this.#startSection(sentence.section);
+    const isApart = [ALSO, CLOSEST_PASSAGES].includes(sentence.section); // not a part of the text
+    if (this.into.tagName === "UL") this.into.append(...renderStatement(sentence, "li", shown));
+    else if (!this.prose || isApart) this.into.append(...renderStatement(sentence, "p", { ...shown, prose: false }));
+    else this.#addToText(sentence);
     this.shown.push(sentence);
     const cited = this.shown.flatMap(({ citations, against }) => [...citations, ...against]);
     this.showWarnings(describeFlagged(cited));
-    const legend = renderLegend(this.shown);
+    const legend = renderLegend(this.shown, this.prose);
     this.legend.replaceChildren(...legend);
     this.legend.hidden = !legend.length;
   }
 
-  /** Shows above the answer that papers it cites were retracted. */
+  /** Adds a statement to the paragraph; one that is a block, or that papers disagree with, ends it. */
+  /** @param {Api.SentenceJson} sentence */
+  #addToText(sentence) {
+    const shown = { answered: this.answered, prose: true };
+    if (isBlock(sentence)) {
+      this.paragraph = null;
+      this.into.append(...renderStatement(sentence, "p", shown));
+      return;
+    }
+    const [statement, ...against] = renderStatement(sentence, "span", shown);
+    if (this.paragraph) this.paragraph.append(" ", statement);
+    else {
+      this.paragraph = el("p", { class: "prose" }, statement);
+      this.into.append(this.paragraph);
+    }
+    this.into.append(...against);
+    if (against.length) this.paragraph = null;
+  }
+
+  /** Shows above the answer that papers it cites were retracted. @param {string[]} warnings */
   showWarnings(warnings) {
     if (this.warnings.childElementCount === warnings.length) return;
     this.warnings.replaceChildren(...warnings.map((text) => el("p", { class: "flag" }, makeIcon("warning"), text)));
   }
 
   /** Adds the headings when the section changes: "Analysis/Melt" is Melt under Analysis. Other places are folded. */
-  startSection(section) {
+  /** @param {string} section */
+  #startSection(section) {
     if (section === this.section) return;
     const [heading, ...subheading] = section.split("/");
     const isNew = heading && heading !== this.section?.split("/")[0];
     this.section = section;
-    this.into = el(section === "Summary" ? "ul" : "div", { class: "part" });
+    this.paragraph = null;
+    this.into = el(section === SUMMARY ? "ul" : "div", { class: "part" });
     if (section === ALSO) {
       const summary = el("summary", {}, el("h3", {}, heading));
       this.sentences.append(el("details", { class: "also" }, summary, this.into));
       return;
     }
     if (isNew) this.sentences.append(el("h3", {}, isolate(heading)));
-    if (isNew && heading === CLOSEST_PASSAGES) this.sentences.append(el("p", {}, MAY_NOT_ANSWER));
+    if (isNew && heading === CLOSEST_PASSAGES) this.sentences.append(el("p", {}, t("ask.may_not_answer")));
     if (subheading.length) this.sentences.append(el("h4", {}, isolate(subheading.join("/"))));
     this.sentences.append(this.into);
   }
 
-  /** Shows the rest of a reply. whole: also its sentences, which were not streamed. open: unfolds the sources. */
+  /**
+   * Shows the rest of a reply. whole: also its sentences, which were not streamed. open: unfolds the sources.
+   * @param {Api.ChatReply} reply
+   */
   finish(reply, { whole = false, open = true } = {}) {
     this.reply = reply;
+    this.answered = { conversation: reply.conversation, turn: reply.turn };
+    if (!whole && this.prose !== this.#prefersProse(reply)) return this.refresh(reply);
     if (whole) for (const sentence of reply.sentences) this.addSentence(sentence);
+    this.isSourcesOpen = open;
     this.showWarnings(reply.warnings);
     this.status.hidden = true;
     this.sentences.removeAttribute("aria-live");
     if (reply.trace && this.search) this.search.finish(reply.trace);
-    else if (reply.trace) this.insertSearch(renderTrace(reply.trace));
+    else if (reply.trace) this.search = this.#insertSearch(renderTrace(reply.trace));
+    this.#showQuestion(reply);
+    this.#showRest(reply);
+    if (open) prepareCitations(reply.citations);
+  }
+
+  /** How it is shown: as a person has chosen, else as a text if a model wrote it. @param {Api.ChatReply} reply */
+  #prefersProse(reply) {
+    return mode.get() === "prose" || (mode.get() === "" && wasWritten(reply.models));
+  }
+
+  /** What can be done with the question, how it was understood, and what was searched. @param {Api.ChatReply} reply */
+  #showQuestion(reply) {
     if (joinLines(reply.standalone_question) !== joinLines(reply.message)) {
-      this.understood.replaceChildren("Understood as: ", isolate(reply.standalone_question));
+      this.understood.replaceChildren(...parts("ask.understood", { question: isolate(reply.standalone_question) }));
       this.understood.hidden = false;
     }
     if (isRestricted(reply.scope) && !reply.refused) {
-      this.scope.replaceChildren("Asked only: ", ...renderScope(reply.scope));
+      this.scope.replaceChildren(t("ask.scope"), ...renderScope(reply.scope));
       this.scope.hidden = false;
     }
-    if (reply.refused) this.rest.append(renderRefusal(reply, this.onAskAll));
+    this.showTools(reply.branches);
+  }
+
+  /** The tools of the question. @param {number[]} branches the turns that follow the same turn */
+  showTools(branches) {
+    this.head.querySelector(".turn-tools")?.remove();
+    const edit = makeIconButton("edit", t("ask.edit"), () => this.#edit());
+    edit.classList.add("edit-question");
+    this.head.append(el("div", { class: "turn-tools" }, this.#renderBranches(branches), edit));
+  }
+
+  /** "2 of 3" with a button to each side; null if the conversation does not branch here. @param {number[]} branches */
+  #renderBranches(branches) {
+    const at = branches.indexOf(this.reply?.turn ?? 0);
+    if (branches.length < 2 || at < 0) return null;
+    /** @param {string} icon @param {import("../base/strings.js").Key} label @param {number} to */
+    const renderStep = (icon, label, to) => {
+      const node = makeIconButton(icon, t(label), () => this.actions.onBranch(branches[to]));
+      node.disabled = to < 0 || to >= branches.length;
+      node.dataset.step = label;
+      return node;
+    };
+    const place = t("ask.branch", { at: at + 1, all: branches.length });
+    return el(
+      "div",
+      { class: "branches", role: "group", "aria-label": t("ask.branches") },
+      renderStep("previous", "ask.branch.previous", at - 1),
+      el("span", {}, place),
+      renderStep("next", "ask.branch.next", at + 1),
+    );
+  }
+
+  /** @param {Api.ChatReply} reply */
+  #showRest(reply) {
+    if (reply.refused) this.rest.append(renderRefusal(reply, this.actions.onAskAll));
     const profile = renderProfile(reply);
     if (profile) this.rest.append(profile);
     if (reply.remark) this.rest.append(el("p", { class: "remark" }, isolate(reply.remark)));
-    const notes = [reply.notice, describeDropped(reply)].filter(Boolean).join(" ");
-    if (notes) this.rest.append(el("p", { class: "note" }, renderMessage(notes)));
+    const notes = [reply.notice, reply.stopped ? t("ask.stopped.kept") : "", describeDropped(reply)];
+    const note = notes.filter(Boolean).join(" ");
+    if (note) this.rest.append(el("p", { class: "note" }, renderMessage(note)));
     if (reply.left_out.length) this.rest.append(renderLeftOut(reply.left_out));
-    if (reply.citations.length) this.rest.append(renderSources(reply, open));
+    if (reply.citations.length) this.rest.append(renderSources(reply, this.isSourcesOpen));
     if (reply.style === "report" && reply.citations.length) this.rest.append(renderReferences(reply.citations));
-    this.rest.append(renderActions(reply));
+    this.rest.append(this.#renderActions(reply));
   }
 
-  /** Renders the reply again after papers were renamed. Open parts stay open. */
+  /** Shows the reply as the server has it now. @param {Api.ChatReply} reply */
+  update(reply) {
+    if (JSON.stringify(this.reply) !== JSON.stringify(reply)) this.refresh(reply);
+  }
+
+  /** Renders the reply again: papers were renamed, or it is shown in another way. Open parts stay open. */
+  /** @param {Api.ChatReply} reply */
   refresh(reply) {
-    const { message, onRetry, onAskAll, root } = this;
-    const made = new Turn(message, { onRetry, onAskAll });
-    made.finish(reply, { whole: true });
-    const before = [...root.querySelectorAll("details, button")];
-    const after = [...made.root.querySelectorAll("details, button")];
-    const focused = before.length === after.length ? before.indexOf(document.activeElement) : -1;
-    root.replaceChildren(...made.root.childNodes);
-    Object.assign(this, made, { root });
+    const { root } = this;
+    if (root.querySelector(".edit-form")) return; // somebody writes in it
+    const list = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll("details, button")]);
+    const before = list();
+    const focused = before.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    this.#start(false, this.#prefersProse(reply));
+    this.finish(reply, { whole: true, open: this.isSourcesOpen });
+    const after = list();
     if (before.length !== after.length) return;
     before.forEach((node, at) => {
-      if (node.tagName === "DETAILS") after[at].open = node.open;
-      else replaceOpener(node, after[at]);
+      const other = after[at];
+      if (node instanceof HTMLDetailsElement && other instanceof HTMLDetailsElement) other.open = node.open;
+      else replaceOpener(node, other);
     });
     after[focused]?.focus({ preventScroll: true });
   }
 
+  /** Shows the answer as a text or statement by statement, as is chosen now. */
+  updateMode() {
+    const { reply } = this;
+    if (!reply || this.prose === this.#prefersProse(reply)) return;
+    const isFocused = this.root.contains(document.activeElement);
+    this.refresh(reply);
+    const box = this.root.querySelector(".mode");
+    if (isFocused && box instanceof HTMLElement) box.focus({ preventScroll: true });
+  }
+
+  /** @param {api.ApiError} error */
   showError(error) {
-    this.endWith(renderProblem(error, this.onRetry, "Ask again"));
+    this.#endWith(renderProblem(error, this.actions.onRetry, t("ask.again")));
   }
 
+  /** Shows that the answer was stopped before there was any. */
   showStopped() {
-    this.endWith(
-      el("p", { class: "note" }, "You stopped this answer."),
-      makeButton("button quiet", this.onRetry, makeIcon("again"), "Ask again"),
-    );
+    const again = makeButton("button quiet", this.actions.onRetry, makeIcon("again"), t("ask.again"));
+    this.#endWith(el("p", { class: "note" }, t("ask.stopped")), again);
   }
 
-  endWith(...nodes) {
+  /** Leads back to the answer that it was to replace. @param {() => void} back */
+  offerReturn(back) {
+    this.rest.append(makeButton("button quiet", back, makeIcon("previous"), t("ask.back")));
+  }
+
+  /** @param {...HTMLElement} nodes */
+  #endWith(...nodes) {
     this.status.hidden = true;
     this.sentences.removeAttribute("aria-live");
     this.rest.append(...nodes);
   }
 
+  /** Shows that what was written is being kept. */
+  showStopping() {
+    this.status.replaceChildren(t("ask.stopping"));
+  }
+
   /** Folds the sources, to save space once a later question is asked. */
   fold() {
     const list = this.rest.querySelector("details.sources");
-    if (list) list.open = false;
+    if (list instanceof HTMLDetailsElement) list.open = false;
+    this.isSourcesOpen = false;
   }
-}
 
-/** The number of statements that an older Folio left out; it did not store them. */
-function describeDropped({ dropped_sentences: number, left_out: kept }) {
-  if (!number || kept.length) return "";
-  return `${formatCount(number, "unsupported sentence")} ${number === 1 ? "was" : "were"} left out.`;
-}
-
-function renderRefusal(reply, onAskAll) {
-  const box = el("div", { class: "refusal" }, el("p", { class: "refused" }, reply.answer));
-  if (isRestricted(reply.scope)) {
-    const all = onAskAll ? makeButton("button", onAskAll, makeIcon("again"), "Ask all papers") : null;
-    box.append(renderOnlyThese(reply.scope, all));
-  }
-  if (!reply.hits.length) return box;
-  box.append(el("p", {}, "No passage answers this well enough to be quoted. These come closest:"));
-  const list = el("ol", { class: "closest" });
-  for (const hit of reply.hits.slice(0, CLOSEST)) {
-    const open = (event) => openPassage(hit, event.currentTarget);
-    list.append(
+  /** Lets the person change the question. */
+  #edit() {
+    if (this.root.querySelector(".edit-form")) return;
+    const box = el("textarea", { rows: "1", maxlength: "10000", "aria-label": t("ask.edit.label") });
+    box.value = this.message;
+    const close = () => {
+      form.remove();
+      this.head.hidden = false;
+      /** @type {HTMLElement | null} */ (this.head.querySelector(".edit-question"))?.focus();
+    };
+    const send = () => {
+      const message = box.value.trim();
+      if (!message) return;
+      form.remove();
+      this.head.hidden = false;
+      this.actions.onEdit(message);
+    };
+    const form = el(
+      "form",
+      {
+        class: "edit-form",
+        /** @param {Event} event */
+        onsubmit: (event) => {
+          event.preventDefault();
+          send();
+        },
+        /** @param {KeyboardEvent} event */
+        onkeydown: (event) => {
+          if (event.key === "Escape") {
+            event.stopPropagation();
+            close();
+          } else if (event.key === "Enter" && event.target === box && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            send();
+          }
+        },
+      },
+      box,
+      el("p", { class: "about" }, t("ask.edit.note")),
       el(
-        "li",
-        {},
-        makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
-        hit.section ? renderFact(joinLines(hit.section)) : null,
-        el("p", { class: "snippet" }, isolate(joinLines(hit.text))),
+        "div",
+        { class: "row" },
+        makeButton("button", close, t("ask.cancel")),
+        el("button", { type: "submit", class: "button primary" }, makeIcon("send"), t("ask.send")),
       ),
     );
+    this.head.hidden = true;
+    this.head.after(form);
+    box.focus();
+    box.style.setProperty("height", `${box.scrollHeight + 2}px`);
   }
-  box.append(list);
-  return box;
-}
 
-/** A line below a source: its section, its venue, its file. */
-const renderFact = (text) => el("p", { class: "file" }, isolate(text));
-
-/** A numbered list of the cited pages, with the quotes that are not in the answer. */
-function renderSources({ citations, sentences }, open) {
-  const pages = groupByPage(citations);
-  const papers = new Set(pages.map((cited) => cited.paper)).size;
-  const list = el("ol", {});
-  for (const cited of pages) {
-    const where = keepTogether(formatPage(cited.page, cited.label));
-    const item = el(
-      "li",
-      {},
-      makeButton("source", makePageOpener(cited), isolate(getTitle(cited)), ", ", where),
-      cited.sections.length ? renderFact(joinLines(cited.sections.join("; "))) : null,
-      cited.venue ? renderFact(formatPublished(cited)) : null,
-      cited.title ? renderFact(cited.file) : null,
-      renderNotice(cited.notice),
-      checkZoteroLink(cited.zotero) ? el("a", { class: "file", href: cited.zotero }, "Open in Zotero") : null,
-    );
-    for (const { text, support } of cited.quotes.filter((quote) => !standsIn(quote.text, sentences))) {
-      const match = support === 1 ? "word for word" : `support ${support.toFixed(2)}`;
-      item.append(el("blockquote", {}, el("p", {}, isolate(joinLines(text)), el("span", { class: "held" }, match))));
+  /** @param {Api.ChatReply} reply */
+  #renderActions(reply) {
+    const row = el("div", { class: "actions" });
+    const copyAnswer = () => copyText(formatAnswer(reply), t("ask.copy.answer"));
+    if (reply.sentences.length) row.append(makeButton("button quiet", copyAnswer, makeIcon("copy"), t("ask.copy")));
+    if (reply.citations.some((cited) => checkZoteroLink(cited.zotero))) {
+      row.append(makeButton("button quiet", () => copyZoteroNote(reply), makeIcon("copy"), t("ask.copy_zotero")));
     }
-    list.append(item);
+    row.append(renderFeedbackButton(reply, "good", row), renderFeedbackButton(reply, "bad", row));
+    row.append(...this.#renderAgain());
+    if (reply.sentences.length) row.append(this.#renderModeSwitch());
+    const made = [formatDuration(reply.elapsed_ms), reply.models?.llm].filter(Boolean).join(" · ");
+    row.append(el("span", { class: "made" }, made));
+    return row;
   }
-  const heading = el("h3", {}, "Sources");
-  const size = `${formatCount(pages.length, "page")} in ${formatCount(papers, "paper")}`;
-  const summary = el("summary", {}, heading, el("span", { class: "size" }, size));
-  return el("details", { class: "sources", open }, summary, list);
-}
 
-/** The papers that a report cites, each with its cited pages. */
-function renderReferences(citations) {
-  const pages = new Map();
-  for (const cited of citations) {
-    if (!pages.has(cited.paper)) pages.set(cited.paper, { cited, numbers: new Set() });
-    pages.get(cited.paper).numbers.add(cited.page);
+  /** The switch between a text and its statements with their quotes. */
+  #renderModeSwitch() {
+    const toggle = () => mode.set(box.checked ? "check" : "prose");
+    const box = el("input", { type: "checkbox", role: "switch", class: "mode", autocomplete: "off", onchange: toggle });
+    box.checked = !this.prose;
+    return el("label", { class: "switch", title: t("ask.mode.title") }, box, t("ask.mode"));
   }
-  const lines = [...pages.values()].map(({ cited, numbers }) => {
-    const sorted = [...numbers].sort((a, b) => a - b);
-    const list = `${sorted.length === 1 ? "p." : "pp."} ${sorted.join(", ")}`;
-    return el("li", {}, isolate(`${formatReference(cited)}, ${list}`), renderNotice(cited.notice));
-  });
-  return el("section", { class: "references" }, el("h3", {}, "Key references"), el("ul", {}, lines));
-}
 
-/** "Sea Life, 2021" */
-const formatPublished = ({ venue, year }) => joinLines([venue, year].filter(Boolean).join(", "));
-
-/** "A. Otter and B. Seal (2021). On Sea Otters. Sea Life. otters.pdf" */
-function formatReference(cited) {
-  const { title = cited.title, authors = [], year = null, arxiv = "" } = library.get().papers.get(cited.paper) ?? {};
-  let who = authors.join(", ");
-  if (authors.length > 3) who = `${authors[0]} et al.`;
-  else if (authors.length > 1) who = `${authors.slice(0, -1).join(", ")} and ${authors.at(-1)}`;
-  const parts = [[who, year ? `(${year})` : ""].filter(Boolean).join(" "), title, cited.venue];
-  const place = arxiv ? `arXiv:${arxiv}` : cited.file;
-  return joinLines([...parts.filter(Boolean).map((part) => part.replace(/\.$/, "")), place].join(". "));
-}
-
-function renderActions(reply) {
-  const row = el("div", { class: "actions" });
-  const copyAnswer = () => copyText(formatAnswer(reply), "Answer");
-  if (reply.sentences.length) row.append(makeButton("button quiet", copyAnswer, makeIcon("copy"), "Copy"));
-  if (reply.citations.some((cited) => checkZoteroLink(cited.zotero))) {
-    row.append(makeButton("button quiet", () => copyZoteroNote(reply), makeIcon("copy"), "Copy Zotero note"));
+  /** The button that asks the question again, with the menu of the models. */
+  #renderAgain() {
+    const button = makeButton("button quiet", () => {}, makeIcon("again"), t("ask.again"));
+    return addMenu(button, t("ask.again.with"), (close) =>
+      renderModelButtons((model) => {
+        close();
+        this.actions.onAskAgain(model);
+      }),
+    );
   }
-  row.append(renderFeedbackButton(reply, "good", row), renderFeedbackButton(reply, "bad", row));
-  const made = [formatDuration(reply.elapsed_ms), reply.models?.llm].filter(Boolean).join(" · ");
-  row.append(el("span", { class: "made" }, made));
-  return row;
 }
 
+/** @param {Api.ChatReply} reply */
 async function copyZoteroNote(reply) {
   try {
-    await copyText(formatAnswer(reply), "Zotero note", await api.getZoteroNote(reply.conversation, reply.turn));
+    const note = await api.getZoteroNote(reply.conversation, reply.turn);
+    await copyText(formatAnswer(reply), t("ask.copy.zotero"), note);
   } catch (thrown) {
-    const error = api.toApiError(thrown);
-    showToast(`${error.error} ${error.remedy}`);
+    showFailure(thrown);
   }
 }
 
+/** @param {Api.ChatReply} reply @param {"good" | "bad"} feedback @param {HTMLElement} row */
 function renderFeedbackButton(reply, feedback, row) {
   const press = async () => {
     try {
       await api.sendFeedback({ conversation: reply.conversation, turn: reply.turn, feedback });
     } catch (thrown) {
-      const error = api.toApiError(thrown);
-      return showToast(`${error.error} ${error.remedy}`);
+      return showFailure(thrown);
     }
-    for (const other of row.querySelectorAll("[aria-pressed]")) {
-      other.setAttribute("aria-pressed", String(other === node));
-    }
-    showToast(`Rated as a ${feedback} answer.`);
+    reply.feedback = feedback;
+    for (const other of row.querySelectorAll(".mark")) other.setAttribute("aria-pressed", String(other === node));
+    showToast(t(feedback === "good" ? "ask.rated.good" : "ask.rated.bad"));
   };
-  const name = feedback === "good" ? "Good" : "Bad";
-  const node = makeButton("button quiet mark", press, makeIcon(feedback), name, hideVisually(" answer"));
+  const name = t(feedback === "good" ? "ask.good" : "ask.bad");
+  const node = makeButton("button quiet mark", press, makeIcon(feedback), name, hideVisually(t("ask.rated.answer")));
   node.setAttribute("aria-pressed", String(reply.feedback === feedback));
   return node;
-}
-
-/** The answer with its citations as plain text. */
-function formatAnswer(reply) {
-  const lines = [...describeFlagged(reply.citations), formatShort(reply.sentences[0])].filter(Boolean);
-  let section = "";
-  for (const sentence of reply.sentences) {
-    if (sentence.section !== section) lines.push("", joinLines(sentence.section.split("/").pop()));
-    if (sentence.section !== section && sentence.section === CLOSEST_PASSAGES) lines.push(MAY_NOT_ANSWER);
-    section = sentence.section;
-    lines.push(...formatStatement(sentence));
-  }
-  const legend = formatLegend(reply.sentences);
-  if (legend) lines.push("", legend);
-  lines.push("", "Sources");
-  groupByPage(reply.citations).forEach((cited, index) => {
-    const names = [getTitle(cited), cited.file].map((name) => shorten(joinLines(name))).join(", ");
-    const place = [formatPage(cited.page, cited.label), ...cited.sections].join(", ");
-    lines.push(`${index + 1}. ${names}, ${joinLines(place)}`);
-    if (cited.notice) lines.push(`   ${cited.notice.text}`);
-    const others = cited.quotes.filter((quote) => !standsIn(quote.text, reply.sentences));
-    for (const quote of others) lines.push(`   “${joinLines(quote.text)}”`);
-  });
-  return lines.join("\n").trim();
 }

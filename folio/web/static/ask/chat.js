@@ -1,315 +1,287 @@
-// Conversations: ask, stop, return to an earlier one. An answer keeps running while another conversation is shown.
+// The view of conversations: ask, stop, return to an earlier one. An answer keeps running while another one is shown.
 
 import * as api from "../base/api.js";
-import { Turn } from "./answer.js";
-import { byId, el, formatCount, renderProblem } from "../base/dom.js";
-import { goTo, place } from "../base/router.js";
-import { toScope } from "./scope.js";
+import { announce, el, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
+import { goTo, linkTo, place } from "../base/router.js";
+import { EVERYTHING, getScope, health, library, loadHealth, options, selection, setOptions } from "../base/state.js";
+import { parts, t } from "../base/strings.js";
+import { currentQuery, followAddress, namesScope, readTurn } from "./address.js";
+import { setUpCard } from "./card.js";
+import { box, composer, setUpComposer, showRunning } from "./composer.js";
+import { Conversation } from "./conversation.js";
 import { loadConversations } from "./conversations.js";
-import { closeOptions } from "./options.js";
-import { buildFilter, EVERYTHING, getScope, health, library, loadHealth, options } from "../base/state.js";
-import { papersLoaded, setOptions } from "../base/state.js";
+import { showFailure } from "./failure.js";
+import { mode } from "./mode.js";
+import { setUpModels } from "./models.js";
+import { setUpOptions } from "./options.js";
+import { setUpSelecting } from "./selecting.js";
+import { Examples, FollowUps } from "./suggestions.js";
 
-const SEARCHING = ["papers", "evidence", "search_again", "search_ended"]; // the events of a deep search
+const title = el("h1", { class: "unseen", id: "conversation-title" });
+const count = el("p", { class: "about" });
+const exporter = el("a", { class: "button quiet", id: "export", download: true }, makeIcon("export"), t("ask.export"));
+const head = el("header", { class: "conversation-head", hidden: true }, count, exporter);
+const welcome = el("div", { id: "welcome", class: "welcome" });
+const turns = el("div", { id: "turns" });
+const examples = new Examples((question) => send(question));
+const followUps = new FollowUps((question) => send(question));
+const scroller = el(
+  "div",
+  { class: "scroll", id: "ask-scroll", tabindex: "0", role: "region", "aria-label": t("ask.conversation") },
+  el("div", { class: "reading" }, title, head, welcome, turns),
+);
 
-class Conversation {
-  constructor(id = null) {
-    this.id = id;
-    this.title = "";
-    this.root = el("div", { class: "turns" });
-    this.turns = [];
-    this.answered = 0;
-    this.running = null; // the AbortController of the running answer
-    this.scope = EVERYTHING; // what is searched, while another conversation is shown
-  }
-
-  /** Loads the turns from the server. Throws ApiError. */
-  async load() {
-    const { title, turns } = await api.getConversation(this.id);
-    await papersLoaded; // a report's references name their authors
-    this.title = title;
-    this.answered = turns.length;
-    this.scope = turns.length ? toScope(turns.at(-1).scope) : EVERYTHING;
-    this.turns = turns.map((reply, index) => {
-      const turn = new Turn(reply.message, { onAskAll: () => this.askAll(reply.message) });
-      turn.finish(reply, { whole: true, open: index === turns.length - 1 });
-      return turn;
-    });
-    this.root.replaceChildren(...this.turns.map((turn) => turn.root));
-  }
-
-  /** replaces: the number of the turn in whose place this one is asked. */
-  async ask(message, replaces = null) {
-    for (const turn of this.turns) turn.fold();
-    const onAskAll = () => this.askAll(message);
-    const turn = new Turn(message, { live: true, onRetry: () => this.askAgain(turn), onAskAll });
-    this.turns.push(turn);
-    this.root.append(turn.root);
-    this.title ||= message;
-    this.running = new AbortController();
-    render();
+/** @type {import("./conversation.js").Host} */
+const host = {
+  render: (conversation) => {
+    if (conversation === current) render();
+  },
+  onAsked: (conversation, turn) => {
+    running.add(conversation);
+    if (conversation !== current) return;
     scrollToTurn(turn);
-    announce("Searching your papers.");
-    try {
-      const request = buildRequest(message, this.id, replaces, options.get());
-      for await (const { event, data } of api.ask(request, this.running.signal)) {
-        this.show(turn, event, data);
-      }
-    } catch (thrown) {
-      if (api.isAbort(thrown)) {
-        turn.showStopped();
-        if (turn.sentences.hasChildNodes()) {
-          turn.stored = turn.number; // the server keeps what was shown
-          this.answered += 1;
-        }
-      } else turn.showError(api.toApiError(thrown));
-      if (!this.answered) this.id = null; // the server has no conversation to follow up on
-    } finally {
-      this.running = null;
-    }
-    if (this === current) updateAddress();
+    render();
+  },
+  onAnswered: (conversation) => {
+    running.delete(conversation);
+    if (conversation === current) updateAddress();
     render();
     loadConversations();
-  }
-
-  /** Shows an event of an answer. */
-  show(turn, event, data) {
-    if (SEARCHING.includes(event)) {
-      const said = turn.showSearch(data);
-      if (said) announce(`${said}.`);
-    } else if (event === "retrieved") {
-      this.id = data.conversation;
-      turn.number = data.turn;
-      turn.showHits(data.hits);
-      announce(`Reading ${formatCount(data.hits.length, "passage")}.`);
-    } else if (event === "sentence") {
-      turn.addSentence(data);
-    } else if (event === "thinking") {
-      turn.showThinking(data.model);
-      announce("The model is thinking.");
-    } else if (event === "checking") {
-      turn.showChecking(data.count);
-      if (data.count) announce(`Checking ${formatCount(data.count, "more statement")}.`);
-    } else if (event === "done") {
-      turn.finish(data);
-      this.answered += 1;
-      this.id = data.conversation;
-      const answered = `Answered, with ${formatCount(data.citations.length, "citation")}.`;
-      announce(data.sentences.length ? answered : data.answer);
-    }
-  }
-
-  askAgain(turn) {
-    if (this.running) return;
-    this.turns = this.turns.filter((other) => other !== turn);
-    turn.root.remove();
-    this.ask(turn.message, turn.stored);
-  }
-
-  /** Asks the same question about all papers. */
-  askAll(message) {
-    if (this.running) return;
-    setOptions(EVERYTHING);
-    this.ask(message);
-  }
-
-  /** Shows the current names of papers in earlier answers. */
-  async refresh() {
-    if (!this.id || this.running) return;
-    const { turns } = await api.getConversation(this.id);
-    for (const turn of this.turns) {
-      const reply = turns.find((each) => each.turn === turn.reply?.turn);
-      if (reply) turn.refresh(reply);
-    }
-  }
-}
-
-let current = new Conversation();
-const running = new Set(); // conversations with a running answer, shown or not
-
-/** Scrolls the question to the top, so that its answer grows below it. */
-function scrollToTurn(turn) {
-  if (turn) byId("ask-scroll").scrollTop = turn.root.previousSibling ? turn.root.offsetTop : 0;
-}
-
-const announce = (text) => {
-  byId("said").textContent = text;
+  },
+  showBranch: (conversation, turn) => {
+    if (conversation !== current) return;
+    goTo({ query: { ...currentQuery(current), turn: turn === null ? "" : String(turn) } });
+    if (current.through === turn) loadBranch(current, turn); // the address has stayed the same
+  },
 };
 
-/** The request for a question, with the current options. */
-const buildRequest = (message, conversation, replaces, chosen) => ({
-  message,
-  conversation,
-  replaces,
-  listed: true,
-  top_k: chosen.topK,
-  use_reranker: chosen.reranker,
-  model: chosen.model,
-  ...buildFilter(chosen),
-  style: chosen.style,
-  mode: chosen.deep ? "deep" : "quick",
-});
+let current = new Conversation(host);
+/** @type {Set<Conversation>} those with an answer that is being made, shown or not */
+const running = new Set();
+let link = el("a"); // of the header, to this view
+let isFollowing = false; // the options are being taken from the address
 
-/** Puts the shown conversation into the address. */
-function updateAddress() {
-  byId("to-ask").setAttribute("href", current.id ? `#c/${current.id}` : "#ask");
-  if (place.get().view === "ask") goTo({ id: current.id ?? "" }, { replace: true });
+/** Scrolls the question to the top, so that its answer grows below it. */
+/** @param {import("./answer.js").Turn | undefined} turn */
+function scrollToTurn(turn) {
+  if (turn) scroller.scrollTop = turn.root.previousSibling ? turn.root.offsetTop : 0;
 }
 
-/** Shows a conversation, with its own choice of papers and sections. */
-function switchTo(conversation) {
-  current.scope = getScope();
-  current = conversation;
-  setOptions(current.scope);
+/** The place of the conversation that is shown. */
+const getPlace = () => ({ id: current.address, query: currentQuery(current) });
+
+/** Puts the shown conversation and its options into the address. */
+function updateAddress() {
+  if (current.isAnswered) current.address = current.id;
+  const { id, query } = getPlace();
+  link.href = linkTo({ view: "ask", id, query });
+  if (place.get().view === "ask") goTo({ id, query }, { replace: true });
 }
 
 function render() {
-  for (const conversation of [...running]) if (!conversation.running) running.delete(conversation);
-  if (current.running) running.add(current);
-  const turns = byId("turns");
   if (turns.firstChild !== current.root) turns.replaceChildren(current.root);
-  const empty = !current.turns.length && !current.root.hasChildNodes();
-  byId("welcome").hidden = !empty;
-  byId("conversation-head").hidden = !current.turns.length;
-  byId("conversation-title").hidden = empty;
-  byId("conversation-title").textContent = current.title || "Conversation";
-  byId("conversation-about").textContent = formatCount(current.turns.length, "question");
-  byId("export").hidden = !current.answered;
-  if (current.id) byId("export").href = api.markdownUrl(current.id);
-  byId("send").hidden = current.running !== null;
-  byId("stop").hidden = current.running === null;
-  document.title = current.title ? `${current.title} · Folio` : "Folio";
+  const isEmpty = !current.turns.length && !current.root.hasChildNodes();
+  welcome.hidden = !isEmpty;
+  head.hidden = !current.turns.length;
+  title.hidden = isEmpty;
+  title.textContent = current.title || t("ask.conversation");
+  count.textContent = t("ask.questions", { count: current.turns.length });
+  exporter.hidden = !current.isAnswered;
+  if (current.id) exporter.href = api.markdownUrl(current.id, current.through);
+  showRunning(current.running !== null);
+  if (place.get().view === "ask") document.title = current.title ? `${current.title} · Folio` : "Folio";
+  const last = current.turns.at(-1);
+  if (last && last.root !== followUps.root.parentElement) last.root.append(followUps.root);
+  followUps.load(current.running ? null : current.lastReply);
+  if (isEmpty) loadExamples();
 }
 
-/** Shows the conversation with this id; null: a conversation without an id yet, or a new one. */
-export async function showConversation(id) {
-  if (current.id !== id || (id === null && current.answered)) {
-    const live = [...running].find((conversation) => conversation.id === id && id !== null);
-    switchTo(live ?? new Conversation(id));
+function loadExamples() {
+  const now = health.get();
+  if (!now?.store || place.get().view !== "ask") return;
+  examples.load(`${now.store.generation} ${now.store.papers}`, () => !welcome.hidden);
+}
+
+/** Shows the conversation that the address names, with its branch and its options. @param {string | null} wanted */
+export async function showConversation(wanted) {
+  const id = wanted ?? "";
+  const turn = readTurn();
+  if (current.address !== id) {
+    current.left = getScope();
+    const live = [...running].find((conversation) => conversation.id === id && id);
+    current = live ?? new Conversation(host, id);
+    follow();
+    current.left = null;
     render();
-    if (id && !live) await loadConversation(current);
+    if (id && !live) await load(current, turn);
+  } else {
+    follow();
+    if (id && turn !== current.through && !current.running) await loadBranch(current, turn);
   }
   updateAddress();
   render();
 }
 
-async function loadConversation(conversation) {
-  conversation.root.replaceChildren(el("p", { class: "working" }, "Loading the conversation"));
+function follow() {
+  isFollowing = true;
+  followAddress(current.scope);
+  isFollowing = false;
+}
+
+/** @param {Conversation} conversation @param {number | null} turn */
+async function load(conversation, turn) {
+  conversation.root.replaceChildren(el("p", { class: "working" }, t("ask.loading")));
   render();
   try {
-    await conversation.load();
+    await conversation.load(turn);
     if (conversation !== current) return;
-    if (!Object.keys(place.get().query).length) setOptions(conversation.scope); // else the address has its own
+    if (!namesScope(place.get().query)) setOptions(conversation.scope); // else the address has its own
     render();
     scrollToTurn(conversation.turns.at(-1));
   } catch (thrown) {
     const error = api.toApiError(thrown);
-    const gone = [404, 422].includes(error.status);
-    const retry = gone ? newConversation : () => loadConversation(conversation);
-    conversation.root.replaceChildren(renderProblem(error, retry, gone ? "New conversation" : "Try again"));
+    const isGone = [404, 422].includes(error.status);
+    const retry = isGone ? newConversation : () => load(conversation, turn);
+    conversation.root.replaceChildren(renderProblem(error, retry, t(isGone ? "ask.new" : "again")));
   }
+}
+
+/** Shows another branch of a conversation, where it was on the screen. */
+/** @param {Conversation} conversation @param {number | null} turn */
+async function loadBranch(conversation, turn) {
+  const pressed = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+  const step = pressed?.dataset.step;
+  const at = conversation.turns.findIndex(({ root }) => root.contains(pressed));
+  try {
+    await conversation.load(turn);
+  } catch (thrown) {
+    return showFailure(thrown);
+  }
+  if (conversation !== current) return;
+  render();
+  if (!step || at < 0) return;
+  const { root } = conversation.turns[at] ?? {};
+  const buttons = /** @type {HTMLButtonElement[]} */ ([...(root?.querySelectorAll("[data-step]") ?? [])]);
+  const same = buttons.find((button) => button.dataset.step === step && !button.disabled);
+  (same ?? buttons.find((button) => !button.disabled))?.focus({ preventScroll: true });
+  announce(root?.querySelector(".branches span")?.textContent ?? "");
 }
 
 export function newConversation() {
-  switchTo(new Conversation());
-  goTo({ view: "ask", id: "", query: {} });
+  current.left = getScope();
+  current = new Conversation(host);
+  selection.set(null);
+  isFollowing = true; // the address is still the one of the conversation before
+  setOptions(EVERYTHING);
+  isFollowing = false;
+  goTo({ view: "ask", id: "", query: currentQuery(current) });
   render();
-  byId("question").focus();
+  box.focus();
 }
 
-export const getCurrentId = () => current.id;
+/** The id of the conversation in the address; null without one. */
+export const getCurrentId = () => current.address || null;
 
-function resizeQuestion() {
-  const box = byId("question");
-  box.style.setProperty("height", "auto");
-  box.style.setProperty("height", `${box.scrollHeight}px`);
+/** The place of the conversation that is shown, for what leads back to it. */
+export const getConversationPlace = () => ({ view: /** @type {const} */ ("ask"), ...getPlace() });
+
+/** Asks a question, with the options and about the words that are chosen. Returns whether it was sent. */
+/** @param {string} message @param {boolean} [isEverywhere] */
+function send(message, isEverywhere = false) {
+  if (current.running || health.get()?.status === "empty") return false;
+  const question = { message, options: options.get(), selection: selection.get(), isEverywhere };
+  selection.set(null);
+  current.ask(question);
+  return true;
 }
 
-function send(event) {
-  event?.preventDefault();
-  const box = byId("question");
-  const message = box.value.trim();
-  if (!message || current.running || health.get()?.status === "empty") return;
-  box.value = "";
-  resizeQuestion();
-  current.ask(message);
-  closeOptions();
+/** Asks a question about the words that were selected in the reader; "": the person writes it. */
+/** @param {string} question */
+export function askAboutSelection(question) {
+  if (question && !send(question)) showToast(t("ask.busy"));
 }
+
+// The start
 
 /** Renders the welcome text before the first question. */
 function renderWelcome() {
-  const box = byId("welcome");
   const now = health.get();
   if (!now) return;
-  if (now.status === "empty") {
-    box.replaceChildren(
-      el("h1", {}, "Add your papers first"),
-      el(
-        "p",
-        { class: "lead" },
-        "Folio answers questions from your PDFs and cites the page for every sentence. ",
-        "Nothing leaves this computer.",
-      ),
-      el(
-        "label",
-        { class: "drop", for: "files" },
-        el(
-          "span",
-          { class: "drop-title" },
-          "Drop PDFs or folders here, or ",
-          el("span", { class: "as-link" }, "choose files"),
-        ),
-        el("span", { class: "drop-note" }, `Up to ${now.max_file_mb} MB each. A paper takes a few seconds.`),
-      ),
-    );
-  } else {
-    box.replaceChildren(
-      el("h1", {}, "What do you want to know?"),
-      el(
-        "p",
-        { class: "lead" },
-        `Ask about ${formatCount(now.store?.papers ?? 0, "paper")}. Every sentence of an answer cites a page. `,
-        "Select the citation to open that page with the quote marked.",
-      ),
-      el(
-        "ul",
-        { class: "keys" },
-        renderKey("/", "to write a question"),
-        renderKey(`Alt+1 … ${document.querySelectorAll(".views a").length}`, "to switch views"),
-        renderKey("← →", "to turn pages"),
-        renderKey("Esc", "to close a page"),
-      ),
-    );
-  }
+  if (now.status === "empty") return welcome.replaceChildren(...renderFirstPapers(now.max_file_mb));
+  const views = document.querySelectorAll(".views a").length;
+  welcome.replaceChildren(
+    el("h1", {}, t("ask.welcome")),
+    el("p", { class: "lead" }, t("ask.welcome.text", { papers: t("ask.papers", { count: now.store?.papers ?? 0 }) })),
+    examples.root,
+    el(
+      "ul",
+      { class: "keys" },
+      renderKey("/", t("ask.key.question")),
+      renderKey(`Alt+1 … ${views}`, t("ask.key.views")),
+      renderKey("← →", t("ask.key.pages")),
+      renderKey("Esc", t("ask.key.close")),
+    ),
+  );
+  loadExamples();
 }
 
+/** @param {number} megabytes of a file, at most */
+function renderFirstPapers(megabytes) {
+  const choose = el("span", { class: "as-link" }, t("ask.drop.choose"));
+  return [
+    el("h1", {}, t("ask.first")),
+    el("p", { class: "lead" }, t("ask.first.text")),
+    el(
+      "label",
+      { class: "drop", for: "files" },
+      el("span", { class: "drop-title" }, parts("ask.drop", { choose })),
+      el("span", { class: "drop-note" }, t("ask.drop.note", { megabytes })),
+    ),
+  ];
+}
+
+/** @param {string} name @param {string} does */
 const renderKey = (name, does) => el("li", {}, el("kbd", {}, name), ` ${does}`);
 
-/** Shows why the server's state could not be loaded, with a button to try again. */
+/** Shows why the server's state could not be loaded, with a button to try again. @param {unknown} thrown */
 export function showStartError(thrown) {
   const again = () => loadHealth().catch(showStartError);
-  byId("welcome").replaceChildren(el("h1", {}, "Folio is not ready"), renderProblem(api.toApiError(thrown), again));
+  welcome.replaceChildren(el("h1", {}, t("ask.not_ready")), renderProblem(api.toApiError(thrown), again));
 }
 
-export function setUpChat() {
-  byId("composer").addEventListener("submit", send);
-  byId("question").addEventListener("input", resizeQuestion);
-  byId("question").addEventListener("keydown", (event) => {
-    // While an input method composes a word, as for Japanese, Enter only confirms the word.
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
-  });
-  byId("stop").onclick = () => {
-    current.running?.abort();
-    byId("question").focus();
-  };
-  byId("new").onclick = () => {
-    if (byId("side").matches(":popover-open")) byId("side").hidePopover();
+/** Shows changes by another tab. @param {{changed: string[], deleted: string[]}} conversations */
+function followConversations({ changed, deleted }) {
+  if (current.id && deleted.includes(current.id) && !current.running) {
     newConversation();
-  };
-  health.onChange((now) => {
-    renderWelcome();
-    byId("question").disabled = byId("send").disabled = now?.status === "empty";
+    showToast(t("ask.deleted"));
+  } else if (changed.includes(current.id)) current.refresh().catch(() => {});
+}
+
+/** Builds the view. toAsk: the link of the header to it. @param {HTMLElement} view @param {HTMLAnchorElement} toAsk */
+export function setUpChat(view, toAsk) {
+  link = toAsk;
+  view.append(scroller, composer);
+  setUpOptions();
+  setUpModels();
+  setUpCard(scroller);
+  setUpSelecting(scroller);
+  setUpComposer({
+    ask: send,
+    stop: () => current.stop(),
+    show: () => {
+      if (place.get().view !== "ask") goTo(getConversationPlace());
+    },
   });
+  options.onChange(() => {
+    if (!isFollowing) updateAddress();
+  });
+  mode.onChange(() => {
+    for (const turn of current.turns) turn.updateMode();
+  });
+  health.onChange(renderWelcome);
+  onEvent("conversations", followConversations);
+  onEvent("hello", () => void current.refresh().catch(() => {})); // events were missed
   library.onChange(() => current.refresh().catch(() => {})); // else they keep their earlier names
   render();
 }

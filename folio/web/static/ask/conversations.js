@@ -1,78 +1,254 @@
-// The list of earlier conversations.
+// The list of earlier conversations: in groups by age, searched, renamed, pinned and deleted.
 
 import * as api from "../base/api.js";
+import { confirmAction, el, formatDate, hideVisually, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { renderProblem } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
+import { WindowedList } from "../base/list.js";
 import { place } from "../base/router.js";
-import { byId, confirmAction, el, formatCount, formatDate, hideVisually } from "../base/dom.js";
-import { isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { options } from "../base/state.js";
+import { parts, t } from "../base/strings.js";
+import { linkToConversation } from "./address.js";
+import { showFailure } from "./failure.js";
+import { groupByAge } from "./groups.js";
+import { addMenu } from "./menu.js";
 
+/** @typedef {Api.ConversationSummary} Summary */
+
+const TYPING_MS = 200; // after which the words that are typed are searched
+const MOST_RENDERED = 150; // conversations of a group; of a longer one, only those in view have elements
+const HEIGHT = 62; // pixels of a conversation with a title of one line, until it is measured
+/** @type {Record<import("./groups.js").Group, import("../base/strings.js").Key>} */
+const GROUPS = {
+  pinned: "ask.list.pinned",
+  today: "ask.list.today",
+  week: "ask.list.week",
+  earlier: "ask.list.earlier",
+};
+
+const filter = el("input", {
+  type: "search",
+  id: "conversation-filter",
+  maxlength: "500",
+  placeholder: t("ask.list.find"),
+  "aria-label": t("ask.list.find"),
+  autocomplete: "off",
+});
+const box = el("div", { id: "conversations" });
+const status = el("p", { class: "unseen", role: "status" });
+let side = /** @type {HTMLElement} */ (box);
+/** @type {(id: string) => void} */
 let onDeleted = () => {};
+let loads = 0; // a later one makes an earlier one void
+let isStale = false; // the list is to be loaded once its menu is closed
+/** @type {Map<string, WindowedList<Summary>>} the long groups, by their names */
+const windows = new Map();
+/** @type {string} the conversation whose title is being changed */
+let renamed = "";
 
 /** Loads the list and renders it. Never throws. */
 export async function loadConversations() {
-  const box = byId("conversations");
+  loads += 1;
+  const load = loads;
+  const query = filter.value.trim();
   try {
-    const { conversations } = await api.listConversations();
-    const none = el("p", { class: "none" }, "No conversations yet.");
-    box.replaceChildren(conversations.length ? renderList(conversations) : none);
-    markCurrent();
+    const { conversations } = await api.listConversations(query);
+    if (load !== loads) return;
+    isStale = renamed !== "" || box.querySelector(":popover-open") !== null; // what a person uses stays
+    if (!isStale) render(conversations, query);
   } catch (thrown) {
-    box.replaceChildren(renderProblem(api.toApiError(thrown), loadConversations));
+    if (load === loads) box.replaceChildren(renderProblem(api.toApiError(thrown), loadConversations));
   }
+}
+
+/** @param {Summary[]} conversations @param {string} query */
+function render(conversations, query) {
+  filter.hidden = !conversations.length && !query;
+  status.textContent = query ? t("ask.list.count", { count: conversations.length }) : "";
+  const focused = findFocus();
+  if (!conversations.length) {
+    box.replaceChildren(el("p", { class: "none" }, t(query ? "ask.list.nothing" : "ask.list.none")));
+    return;
+  }
+  box.replaceChildren(
+    ...groupByAge(conversations, new Date()).map(([group, items]) => renderGroup(t(GROUPS[group]), items)),
+  );
+  focused?.();
+}
+
+/** What focuses the same control of the same conversation again; null if none has the focus. */
+function findFocus() {
+  const active = document.activeElement;
+  const item = active?.closest("#conversations li");
+  if (!(item instanceof HTMLElement) || !active) return null;
+  const { id } = item.dataset;
+  const selector = active.matches("a") ? "a" : "button";
+  return () => {
+    const again = box.querySelector(`li[data-id="${CSS.escape(id ?? "")}"] ${selector}`);
+    if (again instanceof HTMLElement) again.focus({ preventScroll: true });
+  };
+}
+
+/** @param {string} name @param {Summary[]} items */
+function renderGroup(name, items) {
+  let list = el("ul", { "aria-label": name });
+  if (items.length <= MOST_RENDERED) list.append(...items.map(renderItem));
+  else {
+    const windowed = windows.get(name) ?? makeWindow(list);
+    windows.set(name, windowed);
+    list = /** @type {HTMLUListElement} */ (windowed.options.root);
+    queueMicrotask(() => windowed.setItems(items)); // once the list is in the page
+  }
+  return el("section", { class: "group" }, el("h2", {}, name), list);
+}
+
+/** @param {HTMLElement} root */
+const makeWindow = (root) =>
+  new WindowedList({
+    scroller: side,
+    root,
+    key: (/** @type {Summary} */ { id }) => id,
+    render: renderItem,
+    height: () => HEIGHT,
+    isMeasured: true,
+  });
+
+/** @param {Summary} conversation */
+function renderItem(conversation) {
+  const { id, title, updated, turns, pinned } = conversation;
+  const link = el(
+    "a",
+    { href: linkToConversation(id), onclick: closeSide },
+    isolate(title, { class: "title" }),
+    el("span", { class: "about" }, `${formatDate(updated)} · ${t("ask.questions", { count: turns })}`),
+  );
+  if (id === place.get().id) link.setAttribute("aria-current", "page");
+  const item = el("li", { "data-id": id }, link);
+  const more = makeButton("button bare", () => {}, makeIcon("more"), hideVisually(t("ask.list.more", { title })));
+  const menu = addMenu(more, t("ask.list.menu"), (close) => {
+    /** @param {string} icon @param {string} name @param {() => void} act */
+    const choice = (icon, name, act) =>
+      makeButton(
+        "button quiet",
+        () => {
+          close();
+          act();
+        },
+        makeIcon(icon),
+        name,
+      );
+    return [
+      choice("edit", t("ask.list.rename"), () => rename(conversation, item)),
+      choice("pin", t(pinned ? "ask.list.unpin" : "ask.list.pin"), () => change(id, { pinned: !pinned })),
+      choice("delete", t("ask.list.delete"), () => remove(id, title)),
+    ];
+  });
+  item.append(...menu);
+  return item;
 }
 
 /** Marks the conversation that the address names. */
 export function markCurrent() {
-  for (const link of byId("conversations").querySelectorAll("a")) {
-    if (link.dataset.id === place.get().id) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+  for (const item of box.querySelectorAll("li")) {
+    const link = item.querySelector("a");
+    if (item.dataset.id === place.get().id) link?.setAttribute("aria-current", "page");
+    else link?.removeAttribute("aria-current");
   }
 }
 
-function renderList(conversations) {
-  return el(
-    "ul",
-    {},
-    conversations.map(({ id, title, updated, turns }) =>
-      el(
-        "li",
-        {},
-        el(
-          "a",
-          { href: `./#c/${id}`, "data-id": id, onclick: closeSide },
-          isolate(title, { class: "title" }),
-          el("span", { class: "about" }, `${formatDate(updated)} · ${formatCount(turns, "question")}`),
-        ),
-        makeButton(
-          "button bare",
-          () => deleteConversation(id, title),
-          makeIcon("delete"),
-          hideVisually(`Delete “${title}”`),
-        ),
-      ),
-    ),
-  );
+/** The links search as the next question does. */
+function updateLinks() {
+  for (const item of box.querySelectorAll("li")) {
+    item.querySelector("a")?.setAttribute("href", linkToConversation(item.dataset.id ?? ""));
+  }
 }
 
 /** On a narrow screen the list covers the page, so it closes once a conversation is chosen. */
 function closeSide() {
-  const side = byId("side");
   if (side.matches(":popover-open")) side.hidePopover();
 }
 
-async function deleteConversation(id, title) {
-  const text = el("span", {}, "“", isolate(title), "” and its answers will be deleted. Your papers stay.");
-  if (!(await confirmAction("Delete this conversation?", text, "Delete"))) return;
+/** @param {string} id @param {Partial<Api.ConversationChanges>} changes */
+async function change(id, changes) {
+  try {
+    await api.changeConversation(id, changes);
+  } catch (thrown) {
+    showFailure(thrown);
+  }
+  await loadConversations();
+  const button = box.querySelector(`li[data-id="${CSS.escape(id)}"] button`);
+  if (button instanceof HTMLElement && document.activeElement === document.body) button.focus();
+}
+
+/** Lets the person change the title in its place. @param {Summary} conversation @param {HTMLElement} item */
+function rename({ id, title }, item) {
+  const field = el("input", { type: "text", maxlength: "200", "aria-label": t("ask.list.title"), value: title });
+  const before = [...item.childNodes];
+  renamed = id;
+  /** @param {boolean} isKept */
+  const end = (isKept) => {
+    if (renamed !== id) return;
+    renamed = "";
+    const name = field.value.trim();
+    item.replaceChildren(...before);
+    item.querySelector("button")?.focus();
+    if (isKept && name && name !== title) change(id, { title: name });
+    else loadConversations();
+  };
+  field.addEventListener("keydown", (event) => {
+    if (event.isComposing || !["Enter", "Escape"].includes(event.key)) return;
+    event.preventDefault(); // else Enter would press the button that gets the focus, and Escape close the list
+    event.stopPropagation();
+    end(event.key === "Enter");
+  });
+  field.addEventListener("blur", () => end(true));
+  item.replaceChildren(field);
+  field.focus();
+  field.select();
+}
+
+/** @param {string} id @param {string} title */
+async function remove(id, title) {
+  const text = el("span", {}, parts("ask.list.delete.text", { title: isolate(title) }));
+  if (!(await confirmAction(t("ask.list.delete.title"), text, t("ask.list.delete")))) return;
   try {
     await api.deleteConversation(id);
   } catch (thrown) {
-    const error = api.toApiError(thrown);
-    showToast(`${error.error} ${error.remedy}`);
+    showFailure(thrown);
   }
   await loadConversations();
   onDeleted(id);
 }
 
-/** callback: called with the id of a deleted conversation. */
-export function setUpSide(callback) {
-  onDeleted = callback;
+/**
+ * Builds the list.
+ * @param {HTMLElement} root
+ * @param {{create: () => void, deleted: (id: string) => void}} actions create: a new conversation
+ */
+export function setUpSide(root, { create, deleted }) {
+  side = root;
+  onDeleted = deleted;
+  root.setAttribute("aria-label", t("ask.list"));
+  const start = () => {
+    closeSide();
+    create();
+  };
+  const button = makeButton("button wide", start, makeIcon("plus"), t("ask.new"));
+  button.id = "new";
+  root.append(button, filter, status, box);
+  /** @type {number | undefined} */
+  let timer;
+  filter.hidden = true;
+  filter.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(loadConversations, TYPING_MS);
+  });
+  options.onChange(updateLinks);
+  place.onChange(markCurrent);
+  const update = () => {
+    if (isStale && !box.querySelector(":popover-open")) loadConversations();
+  };
+  box.addEventListener("toggle", update, { capture: true });
+  onEvent("conversations", loadConversations);
+  onEvent("hello", loadConversations);
 }

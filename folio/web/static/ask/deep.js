@@ -1,62 +1,68 @@
 // A deep search, live and afterwards: the papers, the scored passages, and each further search with its reason.
 
-import { el, formatCount, formatPages, hideVisually, isolate, keepTogether, makeButton } from "../base/dom.js";
+import { el, formatPages, hideVisually, isolate, keepTogether, makeButton } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
+import { parts, t } from "../base/strings.js";
 import { joinLines, REWORDED_SIGN, shortenAtWord } from "../base/text.js";
-import { openPage, openPassage } from "../reader/viewer.js";
+import { openHit, openPaper } from "./statement.js";
 
 const RELEVANT = 5; // of 10: a passage with this score counts as evidence, as in folio/deep/types.py
 const LONGEST = 300; // characters of a query, a summary or a passage
-const AGAIN = {
-  reformulate: "Searched again in other words",
-  expand: "Read what the best papers cite",
-  offset: "Searched again for the papers that come next",
-};
+/** @type {Record<Api.SearchAgainEventJson["how"], import("../base/strings.js").Key>} */
+const AGAIN = { reformulate: "ask.deep.reformulate", expand: "ask.deep.expand", offset: "ask.deep.offset" };
+
+/** @typedef {Api.PapersEventJson | Api.EvidenceEventJson | Api.SearchAgainEventJson | Api.SearchEndedEventJson} Step */
 
 export class DeepSearch {
   /** live: its events are still to come, and it is open until the answer begins. */
   constructor({ live = false } = {}) {
+    /** @type {number | null} */
     this.began = live ? performance.now() : null;
     this.count = { passages: 0, relevant: 0, round: 0 };
     this.size = el("span", { class: "size" });
     this.steps = el("ol", {});
     this.closing = el("p", { class: "about" });
-    const summary = el("summary", {}, el("h3", {}, "Deep search"), this.size);
+    const summary = el("summary", {}, el("h3", {}, t("ask.deep")), this.size);
     this.root = el("details", { class: "deep", open: live }, summary, this.steps, this.closing);
     this.isTouched = false; // whether the person opened or closed it, or something in it
     this.root.addEventListener("click", () => (this.isTouched = true));
-    this.step = null; // the item of the round that the next event belongs to
-    this.part = null; // the part of the question that the last passage was read for
+    this.step = /** @type {HTMLElement | null} */ (null); // the item of the round that the next event belongs to
+    this.part = /** @type {string | null} */ (null); // the part of the question that the last passage was read for
+    this.queried = /** @type {Map<string, HTMLElement>} */ (new Map()); // where the papers of each query are
+    this.passages = new Passages();
   }
 
-  /** Shows a step of the search; returns the text for screen readers, or "". */
+  /** Shows a step of the search; returns the text for screen readers, or "". @param {Step} event */
   add(event) {
-    const said = this.show(event);
+    const status = this.show(event);
     if (this.began !== null) {
-      const seconds = Math.round((performance.now() - this.began) / 1000);
-      const round = this.count.round > 1 ? `round ${this.count.round}, ` : "";
-      this.size.textContent = `${round}${this.describeCount()} · ${seconds} s`;
+      const seconds = t("ask.seconds", { seconds: Math.round((performance.now() - this.began) / 1000) });
+      const round = this.count.round > 1 ? t("ask.deep.round", { round: this.count.round }) : "";
+      this.size.textContent = `${round}${this.describeCount()} · ${seconds}`;
     }
-    return said;
+    return status;
   }
 
+  /** @param {Step} event */
   show(event) {
     if (event.event === "papers") return this.showPapers(event);
     if (event.event === "evidence") return this.showPassage(event);
     if (event.event === "search_again") return this.showAgain(event);
-    this.startStep("Search ended", event.why);
-    return "Writing the answer";
+    this.startStep(t("ask.deep.ended"), event.why);
+    return t("ask.deep.writing");
   }
 
-  /** Shows the totals of the search. trace: from the server's reply. */
+  /** Shows the totals of the search. @param {Api.TraceJson} trace from the server's reply */
   finish({ assessor, rounds, calls, seconds }) {
     this.began = null;
-    const asked = calls ? `${formatCount(calls, "model call")} · ` : "";
-    this.size.textContent = `${this.describeCount()} · ${asked}${formatSeconds(seconds)}`;
-    const took = `${formatCount(rounds, "round")}. Scores: `;
-    const unchecked = `${REWORDED_SIGN} is the model's own summary: it is not checked, and no answer quotes it.`;
-    const note = this.root.querySelector(".summed") ? [". ", unchecked] : ["."];
-    this.closing.replaceChildren(took, isolate(joinLines(assessor)), ...note);
+    const counts = [this.describeCount(), calls ? t("ask.deep.calls", { count: calls }) : "", formatSeconds(seconds)];
+    this.size.textContent = counts.filter(Boolean).join(" · ");
+    const scored = parts("ask.deep.scores", {
+      rounds: t("ask.deep.rounds", { count: rounds }),
+      assessor: isolate(joinLines(assessor)),
+    });
+    const hasSummaries = this.root.querySelector(".summed");
+    this.closing.replaceChildren(...scored, hasSummaries ? t("ask.deep.unchecked", { sign: REWORDED_SIGN }) : ".");
   }
 
   /** Folds it, unless the person used it or has the focus in it. */
@@ -67,62 +73,67 @@ export class DeepSearch {
 
   describeCount() {
     const { passages, relevant } = this.count;
-    return `${formatCount(passages, "passage")} read, ${relevant.toLocaleString()} relevant`;
+    return t("ask.deep.read", { passages: t("ask.passages", { count: passages }), relevant });
   }
 
+  /** @param {string} name */
   startStep(name, why = "") {
     const reason = why ? [": ", isolate(joinLines(why))] : [];
-    const title = el("p", { class: "step" }, el("strong", {}, name), ...reason);
-    this.step = el("li", {}, title);
+    this.step = el("li", {}, el("p", { class: "step" }, el("strong", {}, name), ...reason));
     this.steps.append(this.step);
     this.part = null;
-    this.queried = new Map(); // where the papers of each query of this round are
+    this.queried = new Map();
+    return this.step;
   }
 
-  startRound(name, why) {
+  /** @param {string} name */
+  startRound(name, why = "") {
     this.count.round += 1;
-    this.startStep(name, why);
+    return this.startStep(name, why);
   }
 
+  /** @param {Api.PapersEventJson} event */
   showPapers({ query, papers }) {
-    if (!this.step) this.startRound("Searched");
+    const step = this.step ?? this.startRound(t("ask.deep.searched"));
     const items = papers.map((paper) => el("li", {}, makePaperOpener(paper)));
-    const found = keepTogether(formatCount(papers.length, "paper"));
-    const summary = el("summary", {}, isolate(`“${shortenAtWord(query, LONGEST)}”`), ": ", found);
+    const count = keepTogether(t("ask.papers", { count: papers.length }));
+    const summary = el("summary", {}, isolate(`“${shortenAtWord(query, LONGEST)}”`), ": ", count);
     const block = el("div", { class: "block" }, el("details", { class: "queried" }, summary, el("ul", {}, items)));
     this.queried.set(query, block);
-    this.step.append(block);
-    return "Scoring passages";
+    step.append(block);
+    return t("ask.deep.scoring");
   }
 
+  /** @param {Api.EvidenceEventJson} event */
   showPassage(event) {
-    if (!this.step) this.startRound("Searched");
-    if (event.part !== this.part) this.startPart(event.part);
-    const { relevance } = event;
+    const step = this.step ?? this.startRound(t("ask.deep.searched"));
+    if (event.part !== this.part) this.startPart(step, event.part);
     this.count.passages += 1;
-    this.count.relevant += relevance >= RELEVANT;
+    this.count.relevant += Number((event.relevance ?? 0) >= RELEVANT);
     this.passages.add(event);
     return "";
   }
 
   /** Begins the list of passages for a part of the question; below that part, if its own words were searched. */
-  startPart(part) {
+  /** @param {HTMLElement} step @param {string} part */
+  startPart(step, part) {
     this.part = part;
     this.passages = new Passages();
     const block = this.queried.get(part);
-    const title = el("p", {}, "For ", isolate(`“${shortenAtWord(part, LONGEST)}”`));
+    const title = el("p", {}, parts("ask.deep.for", { part: isolate(`“${shortenAtWord(part, LONGEST)}”`) }));
     if (block) block.append(...this.passages.lists);
-    else this.step.append(el("div", { class: "block" }, title, ...this.passages.lists));
+    else step.append(el("div", { class: "block" }, title, ...this.passages.lists));
   }
 
+  /** @param {Api.SearchAgainEventJson} event */
   showAgain({ how, why, queries }) {
-    this.startRound(AGAIN[how], why);
+    const step = this.startRound(t(AGAIN[how]), why);
     if (how === "expand") {
       const titles = queries.map((title) => el("li", {}, isolate(shortenAtWord(title, LONGEST))));
-      const summary = el("summary", {}, formatCount(queries.length, "cited paper"));
-      this.step.append(el("details", { class: "queried" }, summary, el("ul", {}, titles)));
+      const summary = el("summary", {}, t("ask.deep.cited", { count: queries.length }));
+      step.append(el("details", { class: "queried" }, summary, el("ul", {}, titles)));
     }
-    return AGAIN[how];
+    return t(AGAIN[how]);
   }
 }
 
@@ -136,42 +147,50 @@ class Passages {
     this.lists = [this.list, this.folded];
   }
 
+  /** @param {Api.EvidenceEventJson} event */
   add(event) {
     const isLow = event.relevance !== null && event.relevance < RELEVANT;
     const list = isLow ? this.others : this.list;
     const score = event.relevance ?? RELEVANT - 0.5; // as the search ranks it
-    const behind = [...list.children].find((item) => Number(item.dataset.score) < score) ?? null;
+    const items = /** @type {HTMLElement[]} */ ([...list.children]);
+    const behind = items.find((item) => Number(item.dataset.score) < score) ?? null;
     list.insertBefore(renderPassage(event, score), behind);
     this.folded.hidden = !this.others.childElementCount;
-    const count = formatCount(this.others.childElementCount, "passage");
-    this.name.textContent = `${count} with a score below ${RELEVANT}`;
+    this.name.textContent = t("ask.deep.low", { count: this.others.childElementCount, score: RELEVANT });
   }
 }
 
+/** @param {Api.EvidenceEventJson} event @param {number} score */
 function renderPassage(event, score) {
   const { relevance, summary, text, pages } = event;
-  const open = (pressed) => openPassage(event, pressed.currentTarget);
-  const shown = relevance === null ? "no score" : `${relevance}/10`;
-  const sign = [el("span", { "aria-hidden": "true" }, REWORDED_SIGN, " "), hideVisually("Model's summary: ")];
+  /** @param {{currentTarget: HTMLElement}} pressed */
+  const open = (pressed) => openHit(event, pressed.currentTarget);
+  const shown = relevance === null ? t("ask.deep.no_score") : `${relevance}/10`;
+  const sign = [el("span", { "aria-hidden": "true" }, REWORDED_SIGN, " "), hideVisually(t("ask.deep.summary"))];
   const summed = summary
     ? el("p", { class: "summed" }, ...sign, isolate(shortenAtWord(summary, 2 * LONGEST)))
     : el("p", { class: "snippet" }, isolate(shortenAtWord(text, LONGEST)));
+  const isGood = (relevance ?? 0) >= RELEVANT;
   return el(
     "li",
     { "data-score": score },
-    el("span", { class: relevance >= RELEVANT ? "score good" : "score" }, hideVisually("Score "), shown),
+    el("span", { class: isGood ? "score good" : "score" }, hideVisually(t("ask.deep.score")), shown),
     el("div", {}, makeButton("source", open, isolate(getTitle(event)), ", ", keepTogether(formatPages(pages))), summed),
   );
 }
 
+/** @param {Api.PaperFoundJson} paper */
 function makePaperOpener(paper) {
-  const open = (event) => openPage({ ...paper, page: 1, from: event.currentTarget });
+  /** @param {{currentTarget: HTMLElement}} event */
+  const open = (event) => openPaper(paper, event.currentTarget);
   return makeButton("source", open, isolate(getTitle(paper)));
 }
 
-const formatSeconds = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`);
+/** @param {number} seconds */
+const formatSeconds = (seconds) =>
+  t("ask.seconds", { seconds: seconds < 10 ? seconds.toFixed(1) : Math.round(seconds) });
 
-/** The deep search of a stored reply. */
+/** The deep search of a stored reply. @param {Api.TraceJson} trace */
 export function renderTrace(trace) {
   const search = new DeepSearch();
   for (const event of trace.events) search.add(event);

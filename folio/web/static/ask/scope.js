@@ -1,35 +1,44 @@
 // What a question was restricted to: in words beside its answer, and as the filter of its conversation.
 
-import { el, formatCount, isolate } from "../base/dom.js";
+import { el, isolate } from "../base/dom.js";
 import { getTitle, library } from "../base/state.js";
+import { parts, t } from "../base/strings.js";
+
+/** @typedef {"year" | "author" | "venue" | "section" | "collection" | "tag" | "cited_by"} Field */
 
 const MOST = 3; // papers that are named
+/** @type {Record<Field, import("../base/strings.js").Key>} */
 const NAMES = {
-  year: "years",
-  author: "author",
-  venue: "venue",
-  section: "section",
-  collection: "collection",
-  tag: "tag",
-  cited_by: "cited by",
+  year: "ask.scope.year",
+  author: "ask.scope.author",
+  venue: "ask.scope.venue",
+  section: "ask.scope.section",
+  collection: "ask.scope.collection",
+  tag: "ask.scope.tag",
+  cited_by: "ask.scope.cited_by",
 };
+const FIELDS = /** @type {Field[]} */ (Object.keys(NAMES));
 
-const getFields = (scope) => Object.keys(NAMES).filter((name) => scope[name].length);
+/** @param {Api.ScopeJson} scope */
+const getFields = (scope) => FIELDS.filter((name) => scope[name].length);
 
-/** Whether a question asked only a part of the library. */
+/** Whether a question asked only a part of the library. @param {Api.ScopeJson} scope */
 export const isRestricted = (scope) => scope.papers.length > 0 || getFields(scope).length > 0;
 
-/** The papers and sections that were asked, as children of an element. */
+/** The papers and sections that were asked, as children of an element. @param {Api.ScopeJson} scope */
 export function renderScope(scope) {
+  /** @type {(string | Node)[][]} */
   const papers = scope.papers.slice(0, MOST).map((paper) => ["“", isolate(getTitle(paper)), "”"]);
   const more = scope.papers.length - MOST;
-  if (more > 0) papers.push([formatCount(more, "more paper")]);
-  const fields = getFields(scope).map((name) => [`${NAMES[name]} `, isolate(scope[name].join(" or "))]);
-  const join = (parts, mark) => parts.flatMap((part, at) => (at ? [mark, ...part] : part));
+  if (more > 0) papers.push([t("ask.papers.more", { count: more })]);
+  const fields = getFields(scope).map((name) => parts(NAMES[name], { values: isolate(scope[name].join(t("ask.or"))) }));
   return join([...(papers.length ? [join(papers, ", ")] : []), ...fields], "; ");
 }
 
-/** The filter that asks the same again. */
+/** @param {(string | Node)[][]} lists @param {string} mark @returns {(string | Node)[]} */
+const join = (lists, mark) => lists.flatMap((part, at) => (at ? [mark, ...part] : part));
+
+/** The filter that asks the same again. @param {Api.ScopeJson} scope @returns {import("../base/state.js").Scope} */
 export function toScope(scope) {
   const filters = getFields(scope).map((name) => [name, scope[name].join("; ")]);
   const papers = scope.papers.map(({ paper }) => paper).filter((id) => library.get().papers.has(id));
@@ -37,5 +46,8 @@ export function toScope(scope) {
 }
 
 /** Below a refusal: that only these were asked, and a button that asks all. */
-export const renderOnlyThese = (scope, button) =>
-  el("div", { class: "only-these" }, el("p", {}, "Only these were searched: ", renderScope(scope), "."), button);
+/** @param {Api.ScopeJson} scope @param {HTMLElement | null} button */
+export function renderOnlyThese(scope, button) {
+  const text = el("p", {}, t("ask.only_these"), renderScope(scope), ".");
+  return el("div", { class: "only-these" }, text, button);
+}

@@ -1,48 +1,96 @@
 // One statement of an answer: quoted, reworded with its quotes, or left out; and the citations that open pages.
 
-import { el, formatCount, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
+import { el, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
+import { parts, t } from "../base/strings.js";
 import { formatMark, joinLines, joinSentence, REWORDED_SIGN, shortenAtWord, splitMark } from "../base/text.js";
 import { splitMarked, splitStatement, withoutCitations } from "../base/text.js";
-import { openPage } from "../reader/viewer.js";
+import { moveOpener, openAt, openHit as openPassage, prefetch } from "../reader/reader.js";
+import { attachCard } from "./card.js";
+import { setOrigin } from "./origin.js";
 
 const LONGEST_QUOTE = 240; // characters of the quote beneath a reworded statement; the sources have it whole
-const IN_PLACE = "In place of a statement that the papers do not support:";
 // Lines that are columns or code, and need letters of one width
 const ALIGNED = /^(?: {2,}|\t|\||```)|\S {3,}\S/m;
 
+/** @typedef {import("./origin.js").Quote} Quote */
+/** @typedef {import("./origin.js").Answered} Answered */
+/** @typedef {{text: string, support: number, span: number[] | null}} PageQuote */
+/** @typedef {Omit<Quote, "quote"> & {quotes: PageQuote[], sections: string[]}} PageQuotes */
+/** @typedef {{page: number, from?: number | null, to?: number | null, quote?: string}} Mark as the reader marks it */
+/** @typedef {PageQuotes & {marks: Mark[]}} CitedPage a cited page, and the marks of all pages of its paper */
+
+/**
+ * @typedef {object} Shown How a statement is shown.
+ * @property {Answered} answered
+ * @property {boolean} prose as a part of a text: its quotes are in a card beside each citation
+ */
+
+/** @param {Api.SentenceJson} sentence */
 const isReworded = (sentence) => sentence.outcome === "reworded";
 
 /** Groups citations by page: each page once, with all of its quotes and the sections that they stand in. */
+/** @param {Quote[]} citations @returns {CitedPage[]} */
 export function groupByPage(citations) {
+  /** @type {Map<string, PageQuotes>} */
   const pages = new Map();
   for (const cited of citations) {
     const key = `${cited.paper} ${cited.page}`;
-    if (!pages.has(key)) pages.set(key, { ...cited, quotes: [], sections: [] });
-    const { quotes, sections } = pages.get(key);
-    if (cited.section && !sections.includes(cited.section)) sections.push(cited.section);
-    if (!quotes.some((quote) => quote.text === cited.quote)) quotes.push({ text: cited.quote, support: cited.support });
+    const page = pages.get(key) ?? { ...cited, quotes: [], sections: [] };
+    pages.set(key, page);
+    if (cited.section && !page.sections.includes(cited.section)) page.sections.push(cited.section);
+    if (!page.quotes.some((quote) => quote.text === cited.quote)) {
+      page.quotes.push({ text: cited.quote, support: cited.support ?? 1, span: cited.span ?? null });
+    }
   }
   const grouped = [...pages.values()];
-  for (const cited of grouped) cited.marks = collectMarks(grouped.filter(({ paper }) => paper === cited.paper));
-  return grouped;
+  return grouped.map((cited) => ({
+    ...cited,
+    marks: collectMarks(grouped.filter(({ paper }) => paper === cited.paper)),
+  }));
 }
 
-/** The marks on each page of a paper: a statement may be quoted from several pages. */
-const collectMarks = (pages) => new Map(pages.map(({ page, quotes }) => [page, quotes.map(({ text }) => text)]));
+/** The quotes on all pages of a paper: a statement may be quoted from several pages. @param {PageQuotes[]} pages */
+const collectMarks = (pages) => pages.flatMap(({ page, quotes }) => quotes.map((quote) => toMark(page, quote)));
 
-export const makePageOpener = (cited) => (event) =>
-  openPage({
-    paper: cited.paper,
-    page: cited.page,
-    title: cited.title,
-    file: cited.file,
-    marks: cited.marks,
-    from: event.currentTarget,
-  });
+/** @param {number} page @param {PageQuote} quote @returns {Mark} */
+const toMark = (page, { text, span }) => ({ page, from: span?.[0] ?? null, to: span?.[1] ?? null, quote: text });
 
-/** "Ongaro 2014, RETRACTED, p. 6" as a button. CSS shortens a long name, but neither the mark nor the page. */
-export function renderChip(cited, kind = "") {
+/** @param {Mark} one @param {Mark} other */
+const isSameMark = (one, other) => one.page === other.page && one.quote === other.quote;
+
+// What opens the reader
+
+/** Opens a cited page with the quotes of its paper marked. `from` gets the focus back. */
+/** @param {CitedPage} cited @param {HTMLElement} from */
+export function openCitation({ paper, page, title, file, quotes, marks }, from) {
+  const mark = quotes.length ? toMark(page, quotes[0]) : { page };
+  openAt({ paper, title, file, ...mark, marks: marks.filter((other) => !isSameMark(other, mark)), opener: from });
+}
+
+/** Opens a passage. @param {Api.HitJson | Api.EvidenceEventJson} hit @param {HTMLElement} from */
+export const openHit = (hit, from) => openPassage(hit, from);
+
+/** Opens a paper at its first page. @param {Api.PaperFoundJson} paper @param {HTMLElement} from */
+export const openPaper = (paper, from) => openAt({ ...paper, page: 1, opener: from });
+
+/** Has the pages loaded that are likely to be opened. @param {Quote[]} citations */
+export const prepareCitations = (citations) => prefetch(citations);
+
+/** Tells that what opened the reader was rendered again. @param {HTMLElement} before @param {HTMLElement} after */
+export const replaceOpener = (before, after) => moveOpener(before, after);
+
+/** @param {CitedPage} cited @returns {(event: {currentTarget: any}) => void} */
+export const makePageOpener = (cited) => (event) => openCitation(cited, event.currentTarget);
+
+// Citations
+
+/**
+ * "Ongaro 2014, RETRACTED, p. 6" as a button. CSS shortens a long name, but neither the mark nor the page. card: its
+ * quotes are shown in a card beside it.
+ * @param {CitedPage} cited @param {string} [kind] @param {import("./origin.js").Origin | null} [card]
+ */
+export function renderChip(cited, kind = "", card = null) {
   const [key, place] = splitMark(cited.shown);
   const mark = cited.notice?.mark ?? "";
   const separator = place.startsWith(",") ? renderComma() : " ";
@@ -50,65 +98,88 @@ export function renderChip(cited, kind = "") {
   const bare = mark && key.endsWith(`, ${mark}`) ? key.slice(0, -mark.length - 2) : key;
   const name = isolate(bare, { class: "key" });
   const flag = mark ? [renderComma(), el("strong", { class: "flag" }, mark)] : [];
-  const action = hideVisually(": open the page");
-  const parts = [name, ...flag, separator, keepTogether(page), action];
-  const node = makeButton(`chip ${mark ? "flagged" : ""} ${kind}`, makePageOpener(cited), ...parts);
-  const what = cited.notice ? `. ${cited.notice.text}` : "";
-  node.title = `${getTitle(cited)}, ${formatPage(cited.page, cited.label)}${what}`;
+  const action = hideVisually(t("ask.cited.open"));
+  const children = [name, ...flag, separator, keepTogether(page), action];
+  const node = makeButton(`chip ${mark ? "flagged" : ""} ${kind}`, makePageOpener(cited), ...children);
+  if (card) attachCard(node, cited, card, (from) => openCitation(cited, from));
+  else node.title = describePage(cited);
   return node;
 }
 
+/** @param {CitedPage} cited */
+const describePage = (cited) =>
+  [`${getTitle(cited)}, ${formatPage(cited.page, cited.label)}`, cited.notice?.text].filter(Boolean).join(". ");
+
 const renderComma = () => el("span", { class: "comma" }, ", ");
 
-/** A notice about a paper, such as its retraction, as a line with a sign; null without one. */
-export const renderNotice = (notice) =>
-  notice ? el("p", { class: notice.mark ? "flag" : "flag mild" }, makeIcon("warning"), notice.text) : null;
-
-/** The cited papers with a serious notice, each once: [the citation's name, the notice]. */
-export function findFlagged(citations) {
+/** The server's warnings, for an answer that is not complete yet. @param {Quote[]} citations */
+export function describeFlagged(citations) {
+  /** @type {Map<string, string>} */
   const papers = new Map();
-  for (const cited of citations) {
-    const { paper, notice } = cited;
-    const [key] = splitMark(cited.shown);
-    if (notice?.mark && !papers.has(paper)) papers.set(paper, [key.replace(`, ${notice.mark}`, ""), notice]);
+  for (const { paper, notice, shown } of citations) {
+    if (!notice?.mark || papers.has(paper)) continue;
+    const name = joinLines(splitMark(shown)[0].replace(`, ${notice.mark}`, ""));
+    papers.set(paper, t("ask.flagged", { name, notice: notice.text }));
   }
   return [...papers.values()];
 }
 
-/** The server's warnings, for an answer that is not complete yet. */
-export const describeFlagged = (citations) =>
-  findFlagged(citations).map(([name, { text }]) => `Warning: this answer cites ${joinLines(name)}: ${text}.`);
+// Statements
 
-/** A statement with its citations, and what disagrees with it. tag: of each element, "p" or "li". */
-export function renderStatement(sentence, tag) {
+/**
+ * A statement with its citations, and what disagrees with it. tag: of each element.
+ * @param {Api.SentenceJson} sentence @param {"p" | "li" | "span"} tag @param {Shown} shown
+ * @returns {HTMLElement[]}
+ */
+export function renderStatement(sentence, tag, { answered, prose }) {
+  const origin = { statement: sentence.text, quotes: sentence.citations, answered };
+  /** @type {(Node | string)[]} */
   const text = [renderText(sentence.text, sentence.marks)];
-  for (const cited of groupByPage(sentence.citations)) text.push(" ", renderChip(cited));
-  const nodes = [];
-  if (!isReworded(sentence) && !sentence.instead_of) nodes.push(el(tag, { class: "sentence" }, text));
-  else nodes.push(renderMarked(sentence, text, tag === "p" ? "div" : tag));
-  for (const cited of groupByPage(sentence.against)) {
-    const quote = el("q", {}, isolate(joinLines(cited.quotes[0].text)));
-    const said = el("span", {}, "But ", renderChip(cited, "against"), " says otherwise: ", quote);
-    nodes.push(el(tag, { class: "against" }, makeIcon("warning"), said));
-  }
-  return nodes;
+  for (const cited of groupByPage(sentence.citations)) text.push(" ", renderChip(cited, "", prose ? origin : null));
+  let node;
+  if (sentence.instead_of) node = renderInPlace(text, blockOf(tag));
+  else if (!isReworded(sentence)) node = el(tag, { class: "sentence" }, text);
+  else if (prose) node = el(tag, { class: "sentence flowing" }, renderRewordedSign(), text);
+  else node = renderReworded(sentence, text, blockOf(tag), answered);
+  return [setOrigin(node, origin), ...renderAgainst(sentence, tag === "li" ? "li" : "p", { answered, prose })];
 }
 
-/** A reworded statement above its quotes, or a quote below what it says about its place. */
-function renderMarked(sentence, text, tag) {
-  if (!isReworded(sentence)) {
-    return el(tag, { class: "sentence" }, el("p", { class: "in-place" }, IN_PLACE), el("p", {}, text));
-  }
-  const quotes = [...new Set(sentence.citations.map((cited) => shortenAtWord(cited.quote, LONGEST_QUOTE)))];
-  return el(
-    tag,
-    { class: "sentence reworded" },
-    el("p", {}, renderSign(), hideVisually("Reworded: "), text),
-    quotes.map((quote) => el("blockquote", {}, el("p", {}, "“", isolate(quote), "”"))),
-  );
+/** @param {"p" | "li" | "span"} tag */
+const blockOf = (tag) => (tag === "li" ? "li" : "div");
+
+/** @param {Api.SentenceJson} sentence @param {"p" | "li"} tag @param {Shown} shown */
+const renderAgainst = (sentence, tag, { answered, prose }) =>
+  groupByPage(sentence.against).map((cited) => {
+    const [quote] = cited.quotes;
+    const quotes = sentence.against.filter(({ paper, page }) => paper === cited.paper && page === cited.page);
+    const origin = { statement: "", quotes, answered };
+    const chip = renderChip(cited, "against", prose ? origin : null);
+    const words = setOrigin(el("q", {}, isolate(joinLines(quote.text))), origin);
+    return el(tag, { class: "against" }, makeIcon("warning"), el("span", {}, parts("ask.against", { chip, words })));
+  });
+
+/** A quote below what it says about its place. @param {(Node | string)[]} text @param {"li" | "div"} tag */
+const renderInPlace = (text, tag) =>
+  el(tag, { class: "sentence" }, el("p", { class: "in-place" }, t("ask.in_place")), el("p", {}, text));
+
+/** A reworded statement above its quotes. */
+/**
+ * @param {Api.SentenceJson} sentence @param {(Node | string)[]} text @param {"li" | "div"} tag
+ * @param {Answered} answered
+ */
+function renderReworded(sentence, text, tag, answered) {
+  const shown = new Map(sentence.citations.map((cited) => [shortenAtWord(cited.quote, LONGEST_QUOTE), cited]));
+  const quotes = [...shown].map(([quote, cited]) => renderQuote(quote, { statement: "", quotes: [cited], answered }));
+  return el(tag, { class: "sentence reworded" }, el("p", {}, renderRewordedSign(), text), quotes);
+}
+
+/** Words of a paper as a block. @param {string} quote @param {import("./origin.js").Origin} origin */
+function renderQuote(quote, origin) {
+  return setOrigin(el("blockquote", {}, el("p", {}, "“", isolate(quote), "”")), origin);
 }
 
 /** The text of a statement with its answering words marked, line by line. */
+/** @param {string} text @param {number[][]} [marks] */
 function renderText(text, marks = []) {
   const lines = splitStatement(text);
   const written = lines.length === 1 ? withoutCitations(text) : lines.join("\n");
@@ -118,83 +189,100 @@ function renderText(text, marks = []) {
   return node;
 }
 
-/** A short answer with its page; null without one. */
-export function renderShort(sentence) {
-  if (!sentence?.short) return null;
-  const { answer, cited } = findShort(sentence);
-  return el("p", { class: "short" }, el("strong", {}, isolate(answer)), " ", renderChip(groupByPage([cited])[0]));
+/** Whether a statement is a block of its own in a text: a list, code, a table, or a quote in place of a statement. */
+/** @param {Api.SentenceJson} sentence */
+export const isBlock = ({ text, instead_of }) => instead_of !== "" || splitStatement(text).length > 1;
+
+/** A short answer with its page; null without one. @param {Api.SentenceJson} sentence @param {Shown} shown */
+export function renderShort(sentence, { answered, prose }) {
+  const found = findShort(sentence);
+  if (!found) return null;
+  const origin = { statement: sentence.text, quotes: sentence.citations, answered };
+  const chip = renderChip(groupByPage([found.cited])[0], "", prose ? origin : null);
+  return el("p", { class: "short" }, el("strong", {}, isolate(found.answer)), " ", chip);
 }
 
-/** A short answer and the citation that contains it. */
-function findShort({ text, short: [start, end], citations }) {
-  const answer = joinSentence([...text].slice(start, end).join(""));
+/** A short answer and the citation that contains it; null without one. */
+/** @param {Api.SentenceJson | undefined} sentence */
+function findShort(sentence) {
+  if (!sentence?.short) return null;
+  const [start, end] = sentence.short;
+  const answer = joinSentence([...sentence.text].slice(start, end).join(""));
+  const { citations } = sentence;
   return { answer, cited: citations.find((one) => joinLines(one.quote).includes(answer)) ?? citations[0] };
 }
 
 /** Whether an answer's texts have this quote word for word, so that it need not be shown again. */
+/** @param {string} quote @param {{text: string}[]} sentences */
 export const standsIn = (quote, sentences) =>
   sentences.some((sentence) => joinLines(sentence.text).includes(joinLines(quote)));
 
 const renderSign = () => el("span", { class: "sign", "aria-hidden": "true" }, REWORDED_SIGN, " ");
 
+const renderRewordedSign = () => [renderSign(), hideVisually(t("ask.reworded"))];
+
 /** The meaning of the sign before reworded statements; "" if there are none. */
-function describeReworded(sentences) {
+/** @param {Api.SentenceJson[]} sentences @param {boolean} [prose] */
+function describeReworded(sentences, prose = false) {
   const verifiers = sentences.filter(isReworded).map((sentence) => sentence.verified_by);
   if (!verifiers.length) return "";
   const unchecked = verifiers.filter((name) => !name).length;
   const names = [...new Set(verifiers.filter(Boolean))].map(joinLines).join(", ");
-  let checked = `Checked by ${names}.`;
-  if (unchecked === verifiers.length) checked = "Not checked by a verifier.";
-  else if (unchecked) {
-    checked = `${unchecked} of ${verifiers.length} not checked by a verifier, the others by ${names}.`;
-  }
-  return `in the model's own words; the quote stands beneath. ${checked}`;
+  let checked = t("ask.checked", { names });
+  if (unchecked === verifiers.length) checked = t("ask.checked.none");
+  else if (unchecked) checked = t("ask.checked.some", { unchecked, all: verifiers.length, names });
+  return t(prose ? "ask.reworded.prose" : "ask.reworded.means", { checked });
 }
 
 /** Explains the sign of the reworded statements; an empty list if there are none. */
-export function renderLegend(sentences) {
-  const meaning = describeReworded(sentences);
-  return meaning ? [renderSign(), hideVisually("Reworded: "), meaning] : [];
+/** @param {Api.SentenceJson[]} sentences @param {boolean} prose */
+export function renderLegend(sentences, prose) {
+  const meaning = describeReworded(sentences, prose);
+  return meaning ? [...renderRewordedSign(), meaning] : [];
 }
 
-/** The statements that were left out, folded, each with the reason. */
+/** The statements that were left out, folded, each with the reason. @param {Api.LeftOutJson[]} leftOut */
 export function renderLeftOut(leftOut) {
-  const items = leftOut.map(({ text, reason }) =>
-    el("li", {}, el("p", {}, renderText(text)), el("p", { class: "reason" }, "Reason: ", isolate(joinLines(reason)))),
-  );
+  const items = leftOut.map(({ text, reason }) => {
+    const why = parts("ask.left_out.reason", { reason: isolate(joinLines(reason)) });
+    return el("li", {}, el("p", {}, renderText(text)), el("p", { class: "reason" }, why));
+  });
   return el(
     "details",
     { class: "left-out" },
-    el("summary", {}, `${formatCount(leftOut.length, "statement")} left out`),
-    el("p", {}, "The papers do not support these statements of the model:"),
+    el("summary", {}, t("ask.left_out", { count: leftOut.length })),
+    el("p", {}, t("ask.left_out.means")),
     el("ul", {}, items),
   );
 }
 
-/** A statement as lines of plain text. */
+// As plain text
+
+/** A statement as lines of plain text. @param {Api.SentenceJson} sentence */
 export function formatStatement(sentence) {
   const cited = [...new Set(sentence.citations.map(formatMark))].join(" ");
   const lines = splitStatement(sentence.text);
   const sign = isReworded(sentence) ? `${REWORDED_SIGN} ` : lines.length > 1 ? "  " : "";
-  const said = lines.length > 1 ? [...lines, cited] : [`${lines[0]} ${cited}`];
-  const indented = said.map((line, at) => `${at ? " ".repeat(sign.length) : sign}${line}`.trimEnd());
+  const written = lines.length > 1 ? [...lines, cited] : [`${lines[0]} ${cited}`];
+  const indented = written.map((line, at) => `${at ? " ".repeat(sign.length) : sign}${line}`.trimEnd());
   const quotes = isReworded(sentence) ? [...new Set(sentence.citations.map((one) => one.quote))] : [];
   return [
-    ...(sentence.instead_of ? [IN_PLACE] : []),
+    ...(sentence.instead_of ? [t("ask.in_place")] : []),
     ...indented,
     ...quotes.map((quote) => `${" ".repeat(sign.length)}“${shortenAtWord(quote, LONGEST_QUOTE)}”`),
-    ...sentence.against.map((other) => `But ${formatMark(other)} says otherwise: “${joinLines(other.quote)}”`),
+    ...sentence.against.map((other) =>
+      t("ask.against", { chip: formatMark(other), words: `“${joinLines(other.quote)}”` }),
+    ),
   ];
 }
 
-/** A short answer as a line of plain text; null without one. */
+/** A short answer as a line of plain text; null without one. @param {Api.SentenceJson | undefined} sentence */
 export function formatShort(sentence) {
-  if (!sentence?.short) return null;
-  const { answer, cited } = findShort(sentence);
-  return `${answer} ${formatMark(cited)}`;
+  const found = findShort(sentence);
+  return found && `${found.answer} ${formatMark(found.cited)}`;
 }
 
-/** The legend as a line of plain text; "" if no statement is reworded. */
+/** The legend as a line of plain text; "" if no statement is reworded. @param {Api.SentenceJson[]} sentences */
 export function formatLegend(sentences) {
   const meaning = describeReworded(sentences);
   return meaning && `${REWORDED_SIGN} ${meaning}`;

@@ -115,17 +115,31 @@ export const ask = (message, signal) => streamEvents("/chat/stream", postJson(me
 /** @param {Api.FeedbackRequest} feedback */
 export const sendFeedback = (feedback) => request("/feedback", postJson(feedback));
 
-/** @returns {Promise<Api.ConversationList>} */
-export const listConversations = () => getJson("/conversations");
+/** All, or those that have all words of a query. @param {string} [query] @returns {Promise<Api.ConversationList>} */
+export const listConversations = (query = "") =>
+  getJson(`/conversations${query ? `?${new URLSearchParams({ query })}` : ""}`);
 
-/** @param {string} id @returns {Promise<Api.Conversation>} */
-export const getConversation = (id) => getJson(`/conversations/${id}`);
+/** @param {number | null} turn */
+const formatTurn = (turn) => (turn === null ? "" : `?turn=${turn}`);
+
+/** Its path through a turn; null: to the latest one. */
+/** @param {string} id @param {number | null} [turn] @returns {Promise<Api.Conversation>} */
+export const getConversation = (id, turn = null) => getJson(`/conversations/${id}${formatTurn(turn)}`);
+
+/** @param {string} id @param {Partial<Api.ConversationChanges>} changes @returns {Promise<Api.ConversationSummary>} */
+export const changeConversation = (id, changes) => getJson(`/conversations/${id}`, sendJson("PATCH", changes));
+
+/** @param {string} id @param {number} turn @returns {Promise<Api.SuggestedQuestions>} */
+export const listFollowUps = (id, turn) => getJson(`/conversations/${id}/turns/${turn}/followups`);
+
+/** @returns {Promise<Api.SuggestedQuestions>} */
+export const listExamples = () => getJson("/examples");
 
 /** @param {string} id */
 export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
 
-/** @param {string} id */
-export const markdownUrl = (id) => `/conversations/${id}/markdown`;
+/** @param {string} id @param {number | null} turn of the path that is exported */
+export const markdownUrl = (id, turn) => `/conversations/${id}/markdown${formatTurn(turn)}`;
 
 /** @param {string} id @param {number} turn */
 export const getZoteroNote = async (id, turn) =>
@@ -207,9 +221,6 @@ export function sendUpload(file, onSent, signal) {
 /** @returns {Promise<Api.UploadsJson>} */
 export const listUploads = () => getJson("/uploads");
 
-/** @param {AbortSignal} signal */
-export const followUploads = (signal) => streamEvents("/uploads/events", { signal });
-
 /** @param {string} id */
 export const cancelUpload = (id) => request(`/uploads/${id}`, { method: "DELETE" });
 export const cancelUploads = () => request("/uploads", { method: "DELETE" });
@@ -240,13 +251,37 @@ export const getCitations = (id, signal) => getJson(`/papers/${id}/citations`, {
 /** @param {string} id @param {AbortSignal} signal @returns {Promise<Api.PaperCitations>} */
 export const lookUpCitations = (id, signal) => getJson(`/papers/${id}/citations`, { method: "POST", signal });
 
+/** @param {string} id @param {number} page @param {AbortSignal} [signal] @returns {Promise<Api.PageText>} */
+export const getPageText = (id, page, signal) => getJson(`/papers/${id}/pages/${page}/text`, { signal });
+
+/** A page as a picture. @param {string} id @param {number} page @param {number} dpi @param {AbortSignal} [signal] */
+export const getPagePicture = async (id, page, dpi, signal) =>
+  (await request(`/papers/${id}/pages/${page}.png?${new URLSearchParams({ dpi: String(dpi) })}`, { signal })).blob();
+
+/** @param {string} id @param {string} words @param {AbortSignal} signal @returns {Promise<Api.PlacesJson>} */
+export const findInPaper = (id, words, signal) =>
+  getJson(`/papers/${id}/find?${new URLSearchParams({ words })}`, { signal });
+
+/** Keeps which page of a paper was read last. @param {string} id @param {number} page */
+export const recordReading = (id, page) => request(`/papers/${id}/reading`, sendJson("PUT", { page }));
+
+/** The notes on a paper. @param {string} paper @returns {Promise<Api.NoteList>} */
+export const listNotes = (paper) => getJson(`/notes?${new URLSearchParams({ paper })}`, { cache: "no-store" });
+
+/** The notes on all papers. @returns {Promise<Api.NoteList>} */
+export const listAllNotes = () => getJson("/notes", { cache: "no-store" });
+
 /**
- * A page as a picture, and for each quote whether it is marked.
- * @param {string} id @param {number} page @param {string[]} quotes @param {AbortSignal} signal
+ * These notes, in this order, as a file.
+ * @param {"md" | "docx" | "bib"} kind @param {string[]} ids
  */
-export async function getPicture(id, page, quotes, signal) {
-  const query = new URLSearchParams(quotes.map((quote) => ["quote", quote]));
-  const response = await request(`/papers/${id}/pages/${page}.png${quotes.length ? `?${query}` : ""}`, { signal });
-  const marked = (response.headers.get("Folio-Marked") ?? "").split(",").map((flag) => flag.trim() === "1");
-  return { blob: await response.blob(), marked: quotes.map((_, index) => marked[index] ?? false) };
-}
+export const exportNotes = async (kind, ids) => (await request(`/notes.${kind}`, postJson({ ids }))).blob();
+
+/** @param {Partial<Api.NewNote>} note @returns {Promise<Api.NoteJson>} */
+export const addNote = (note) => getJson("/notes", postJson(note));
+
+/** @param {string} id @param {Api.NoteEdits} edits @returns {Promise<Api.NoteJson>} */
+export const editNote = (id, edits) => getJson(`/notes/${id}`, sendJson("PATCH", edits));
+
+/** @param {string} id */
+export const deleteNote = (id) => request(`/notes/${id}`, { method: "DELETE", keepalive: true });

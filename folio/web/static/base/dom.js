@@ -202,6 +202,11 @@ export function showToast(text, action = null) {
   hideLater();
 }
 
+/** Has screen readers read a text. @param {string} text */
+export function announce(text) {
+  byId("said").textContent = text;
+}
+
 /** Copies text to the clipboard and confirms it. `what` names it in the message. */
 /** @param {string} text @param {string} what @param {string} [html] */
 export async function copyText(text, what, html = "") {

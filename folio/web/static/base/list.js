@@ -14,6 +14,8 @@ const MARGIN = 600; // pixels above and below the view for which items are rende
  * @property {(item: T) => number} height pixels with the space below it; a guess if `isMeasured`
  * @property {() => number} [cover] pixels at the top of the scroller that a header covers
  * @property {boolean} [isMeasured] the height of each element is measured once it is there
+ * @property {(node: HTMLElement) => boolean} [isKept] an element that stays far from the view too, as one with the focus
+ * @property {() => void} [onMeasured] called after heights were measured
  * @property {(keys: string[]) => void} [onShown] called with the items that have elements, after each change
  */
 
@@ -141,7 +143,8 @@ export class WindowedList {
     const wanted = new Map(this.items.slice(first, end).map((item, at) => [key(item), first + at]));
     for (const [name, shown] of this.#shown) {
       const at = this.#places.get(name);
-      if (at !== undefined && shown.node.contains(document.activeElement)) wanted.set(name, at); // keeps the focus
+      const isKept = shown.node.contains(document.activeElement) || this.options.isKept?.(shown.node);
+      if (at !== undefined && isKept) wanted.set(name, at);
       if (at === undefined || !wanted.has(name)) this.#drop(name);
       else if (this.items[at] !== shown.item) this.#replace(name, at);
     }
@@ -216,6 +219,7 @@ export class WindowedList {
     this.options.root.style.setProperty("height", `${this.#offsets.total}px`);
     this.#keepAt(anchor);
     this.#render();
+    this.options.onMeasured?.();
   }
 }
 

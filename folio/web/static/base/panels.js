@@ -16,7 +16,7 @@ function matchHistory() {
     history.back();
     return;
   }
-  if (depth < opened.length) history.replaceState({ panels: depth }, "");
+  if (depth < opened.length) history.replaceState({ ...history.state, panels: depth }, "");
   for (let at = depth; at < opened.length; at += 1) history.pushState({ panels: at + 1 }, "");
 }
 

@@ -18,8 +18,9 @@ export const place = new Value(parsePlace(location.hash));
 export function goTo(change, { replace = false } = {}) {
   const next = { ...place.get(), ...change };
   if (isSamePlace(next, place.get())) return;
+  const isOpened = next.reading && !place.get().reading; // Back closes the reader
   if (replace) history.replaceState(history.state, "", formatPlace(next));
-  else history.pushState(null, "", formatPlace(next));
+  else history.pushState(isOpened ? { reader: true } : null, "", formatPlace(next));
   place.set(next);
 }
 
@@ -33,20 +34,16 @@ export function setQuery(change, { replace = true } = {}) {
 export const linkTo = (change) =>
   formatPlace({ view: "ask", id: "", query: {}, reading: place.get().reading, ...change });
 
-let isOpened = false; // the reader was opened by an entry of the history, which Back would leave
-
 /** Opens a page of a paper. @param {Reading} reading @param {{replace?: boolean}} [how] */
 export function openReading(reading, { replace = place.get().reading !== null } = {}) {
-  if (!place.get().reading) isOpened = true;
   goTo({ reading }, { replace });
 }
 
-/** Closes the reader, as Back does. */
+/** Closes the reader. Where it was just opened, this is a step back. */
 export function closeReading() {
   if (!place.get().reading) return;
-  if (isOpened) history.back();
+  if (history.state?.reader) history.back();
   else goTo({ reading: null }, { replace: true });
-  isOpened = false;
 }
 
 addEventListener("popstate", () => {
@@ -55,6 +52,5 @@ addEventListener("popstate", () => {
     return;
   }
   const next = parsePlace(location.hash);
-  if (!next.reading) isOpened = false;
   if (!isSamePlace(next, place.get())) place.set(next);
 });

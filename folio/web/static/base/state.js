@@ -1,8 +1,8 @@
 // What the views share: the server's health, the papers, and the options of the next question.
 
 import * as api from "./api.js";
-import { formatOptions, parseOptions } from "./options.js";
-import { place, setQuery } from "./router.js";
+import { parseOptions } from "./options.js";
+import { place } from "./router.js";
 import { Value } from "./value.js";
 
 /**
@@ -34,9 +34,17 @@ export function setOptions(change) {
   options.set({ ...options.get(), ...change });
 }
 
-options.onChange((chosen) => {
-  if (place.get().view === "ask") setQuery(formatOptions(chosen));
-});
+/**
+ * @typedef {object} Selection Words of a paper that the next question is about.
+ * @property {string} paper its id
+ * @property {number} start offsets in the paper's text, in code points
+ * @property {number} end
+ * @property {number} page
+ * @property {string} text
+ */
+
+/** @type {Value<Selection | null>} */
+export const selection = new Value(/** @type {Selection | null} */ (null));
 
 /** Several values are separated by ";", years by "," too; the name of a collection or a tag may have a ";". */
 /** @param {string} name @param {string} typed */

@@ -135,8 +135,10 @@ function makeChoice(name, count, isChosen, flip) {
   return el("label", { class: "facet-value" }, box, isolate(name), size);
 }
 
-/** Replaces what is in a group; a box that had the focus has it again. */
-/** @param {HTMLElement} group @param {Node[]} nodes */
+/**
+ * Replaces what is in a group; a box that had the focus has it again.
+ * @param {HTMLElement} group @param {Node[]} nodes
+ */
 function replace(group, nodes) {
   const focused = document.activeElement;
   const value = focused instanceof HTMLInputElement && group.contains(focused) ? focused.value : null;

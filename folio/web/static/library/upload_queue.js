@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { showToast } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
 import { health } from "../base/state.js";
 import { t } from "../base/strings.js";
 
@@ -20,6 +21,7 @@ import { t } from "../base/strings.js";
 
 const AT_ONCE = 2; // files that are sent at the same time
 const AGAIN_MS = 2000; // between tries while the server does not respond
+const LOOK_MS = 500; // between two looks at the queue while something is being added
 const MOST_CUTS = 3; // times that a file is sent to a server that responds and cuts the connection
 
 /** @type {Outgoing[]} */
@@ -38,11 +40,7 @@ let onAdded = () => {};
 let onRenamed = () => {};
 let following = false;
 let changed = false; // whether the queue has changed since the server was asked last
-/** @type {AbortController | null} */
-let watching = null; // aborts the events
 let isAway = false; // whether the server does not respond
-// Other pages of this browser, which learn that the queue has changed
-const others = "BroadcastChannel" in window ? new BroadcastChannel("folio-uploads") : null;
 
 /** @param {Item} item */
 export const isPending = (item) => item.state === "waiting" || item.state === "sending";
@@ -114,7 +112,6 @@ async function send(item) {
       accepted.set(upload.id, upload);
       queue = { ...queue, uploads: [...queue.uploads, upload], active: true };
     }
-    tellOthers();
     follow();
   } catch (thrown) {
     if (api.isAbort(thrown)) forget(item);
@@ -201,7 +198,6 @@ export async function follow() {
       changed = false;
       await followOnce();
     } catch (thrown) {
-      if (api.isAbort(thrown)) continue;
       if (api.toApiError(thrown).status !== 0 || !(isActive() || wasCut().length)) break;
       changed = isAway = true;
       for (const item of wasCut()) item.cuts = 0;
@@ -212,26 +208,23 @@ export async function follow() {
   following = false;
 }
 
-/** A hidden page sends no requests: all pages of a browser share few connections to a server. */
+/** A hidden page sends no requests. */
 async function followOnce() {
   if (document.hidden) return;
   const wasAway = isAway;
   const state = await look();
   if (wasAway) wasCut().forEach(sendAgain);
-  if (!state.active || document.hidden) return;
-  watching = new AbortController();
-  for await (const { data } of api.followUploads(watching.signal)) update(data);
+  if (!state.active) return;
+  changed = true;
+  await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
 }
 
 /** The files that did not arrive because the server did not respond. */
 const wasCut = () => outgoing.filter((item) => item.error?.status === 0 && item.state === "failed");
 
-const tellOthers = () => others?.postMessage("changed");
-
 // Actions of a person
 
-/** Changes the queue on the server, shows the result, and informs the other pages. */
-/** @param {() => Promise<unknown>} request */
+/** Changes the queue on the server, and shows the result. @param {() => Promise<unknown>} request */
 async function change(request) {
   try {
     await request();
@@ -240,7 +233,6 @@ async function change(request) {
     const error = api.toApiError(thrown);
     if (error.status !== 404) showToast(`${error.error} ${error.remedy}`); // 404: it has left the queue meanwhile
   }
-  tellOthers();
   follow();
 }
 
@@ -282,10 +274,8 @@ export function setUpQueue(hooks) {
   onChange = hooks.changed;
   onAdded = hooks.added;
   onRenamed = hooks.renamed;
-  others?.addEventListener("message", follow);
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) watching?.abort();
-    else follow();
-  });
+  onEvent("uploads", follow);
+  onEvent("hello", follow);
+  document.addEventListener("visibilitychange", follow);
   follow();
 }

@@ -226,8 +226,10 @@ function renderBar(items) {
   else if (focused?.hidden) (wasActive ? bar.cancel : bar.shut).focus();
 }
 
-/** Changes a text only if it is another one: each change is read aloud. */
-/** @param {HTMLElement} node @param {string} text */
+/**
+ * Changes a text only if it is another one: each change is read aloud.
+ * @param {HTMLElement} node @param {string} text
+ */
 function show(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -271,8 +273,7 @@ function setUpDropping() {
 }
 
 /**
- * @param {Record<string, string | boolean>} attributes
- * @param {(files: File[]) => {files: File[], others: number}} read
+ * @param {Record<string, string | boolean>} attributes @param {(files: File[]) => {files: File[], others: number}} read
  */
 function makeChooser(attributes, read) {
   /** @type {HTMLInputElement} */

@@ -51,8 +51,10 @@ function makePageLink(reading, attributes, ...children) {
 /** @param {string} id @param {string} name */
 const linkToPaper = (id, name) => el("a", { href: linkTo({ view: "paper", id }) }, isolate(name));
 
-/** A section with a heading; null if nothing is in it. */
-/** @param {string} title @param {(Node | null)[]} nodes @param {string} [name] */
+/**
+ * A section with a heading; null if nothing is in it.
+ * @param {string} title @param {(Node | null)[]} nodes @param {string} [name]
+ */
 function makeSection(title, nodes, name = "") {
   const shown = nodes.filter((node) => node !== null);
   return shown.length ? el("section", { class: `paper-section ${name}` }, el("h2", {}, title), shown) : null;

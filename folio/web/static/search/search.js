@@ -1,117 +1,187 @@
-// Ranked passages with the words of the query marked. No language model is used.
+// Ranked passages with the words of the query marked. No language model is used. The address has the query.
 
+import { showTags } from "../ask/options.js";
 import * as api from "../base/api.js";
-import { byId, el, formatCount, formatDuration, formatPages } from "../base/dom.js";
-import { isolate, keepTogether, makeButton, renderMessage, renderProblem } from "../base/dom.js";
+import { el, formatDuration, formatPages, isolate, keepTogether, makeButton } from "../base/dom.js";
+import { renderMessage, renderProblem } from "../base/dom.js";
+import { WindowedList } from "../base/list.js";
+import { place, setQuery } from "../base/router.js";
 import { buildFilter, getScope, getTitle, library, options } from "../base/state.js";
-import { renderNotice } from "../ask/statement.js";
+import { t } from "../base/strings.js";
 import { joinLines } from "../base/text.js";
-import { openPassage } from "../reader/viewer.js";
+import { renderNotice } from "../paper/notice.js";
+import { openHit } from "../reader/reader.js";
+import { buildMarkPattern, joinPassage, shortenPassage, splitMarks } from "./marks.js";
 
-const LONG = 420; // characters of a passage shown before "Show all"
-// Words too common to mark
-const COMMON = new Set(
-  (
-    "a an and are as at by can do does for from how in is it its of on or that the this to " +
-    "was what when which who why with"
-  ).split(" "),
-);
+const COUNTS = ["10", "20", "50"]; // passages that a person may ask for
+const HIT_HEIGHT = 220; // pixels, until it is measured
 
-let asking = null;
-let found = { hits: [], marks: null }; // what is shown
+/** @typedef {{hit: Api.HitJson, number: number, key: string}} Item */
 
-async function runSearch(event) {
-  event?.preventDefault();
-  const query = byId("query").value.trim();
-  if (!query) return;
-  asking?.abort();
-  asking = new AbortController();
-  const { signal } = asking;
-  const status = byId("search-status");
-  status.textContent = "Searching";
-  status.classList.add("working");
-  byId("search-problem").replaceChildren();
-  const top_k = Number(byId("search-count").value);
-  const body = { query, top_k, ...buildFilter(getScope()), use_reranker: options.get().reranker };
-  try {
-    const { hits, notice, elapsed_ms } = await api.search(body, signal);
-    const order = hits.some(({ bm25 }) => bm25 !== null) ? ", best first" : "";
-    const summary = `${formatCount(hits.length, "passage")} in ${formatDuration(elapsed_ms)}${order}.`;
-    const none = [notice || "No passages found.", "Try other words."];
-    status.replaceChildren(renderMessage((hits.length ? [summary, notice] : none).filter(Boolean).join(" ")));
-    found = { hits, marks: buildMarkPattern(query) };
-    renderHits();
-  } catch (thrown) {
-    if (api.isAbort(thrown)) return;
-    status.textContent = "";
-    found = { hits: [], marks: null };
-    renderHits();
-    byId("search-problem").replaceChildren(renderProblem(api.toApiError(thrown), runSearch));
-  } finally {
-    if (!signal.aborted) status.classList.remove("working");
+class SearchView {
+  /** @type {AbortController | null} */
+  asking = null;
+  asked = ""; // what was searched last, to know whether the address has changed
+  /** @type {RegExp | null} */
+  marks = null;
+  /** @type {Set<string>} keys of passages that are shown whole */
+  whole = new Set();
+  /** @type {Item[]} */
+  items = [];
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.query = el("input", {
+      type: "search",
+      id: "query",
+      maxlength: "10000",
+      placeholder: t("search.query"),
+      autocomplete: "off",
+      "aria-keyshortcuts": "/",
+    });
+    const counts = COUNTS.map((count) => el("option", {}, count));
+    this.count = el("select", { id: "search-count", onchange: () => this.#ask() }, counts);
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#ask();
+    };
+    const form = el(
+      "form",
+      { class: "searching", id: "search", role: "search", onsubmit: submit },
+      el("label", { class: "unseen", for: "query" }, t("search.query")),
+      this.query,
+      el("label", { class: "inline" }, `${t("search.show")} `, this.count),
+      el("button", { type: "submit", class: "button primary" }, t("search")),
+    );
+    this.chosen = el("div", { class: "chosen", id: "search-chosen", hidden: true });
+    showTags(this.chosen, this.query, { forSearch: true });
+    this.status = el("p", { class: "status", id: "search-status", role: "status" });
+    this.problem = el("div", { id: "search-problem" });
+    const hits = el("ol", { class: "hits", id: "hits" });
+    const heading = [el("h1", {}, t("search.title")), el("p", { class: "lead" }, t("search.lead"))];
+    const reading = el("div", { class: "reading" }, heading, form, this.chosen, this.status, this.problem, hits);
+    const scroller = el("div", { class: "scroll" }, reading);
+    root.append(scroller);
+    this.list = new WindowedList({
+      scroller,
+      root: hits,
+      key: (/** @type {Item} */ { key }) => key,
+      render: (item) => this.#renderHit(item),
+      height: () => HIT_HEIGHT,
+      isMeasured: true,
+    });
+  }
+
+  /** Shows what the address asks for. */
+  follow() {
+    const { view, query } = place.get();
+    if (view !== "search") return;
+    const { q = "", n = COUNTS[0] } = query;
+    if (document.activeElement !== this.query) this.query.value = q;
+    this.count.value = COUNTS.includes(n) ? n : COUNTS[0];
+    const wanted = JSON.stringify([q, this.count.value]);
+    if (wanted === this.asked) return;
+    this.asked = wanted;
+    this.#search(q);
+  }
+
+  /** Searches again, as after another scope was chosen. */
+  repeat() {
+    if (place.get().view === "search" && this.items.length) this.#search(place.get().query.q ?? "");
+  }
+
+  /** Titles may have changed. */
+  refresh() {
+    for (const { key } of this.items) this.list.refresh(key);
+  }
+
+  #ask() {
+    const q = this.query.value.trim();
+    if (!q) return;
+    this.asked = ""; // Enter searches again
+    const n = this.count.value === COUNTS[0] ? "" : this.count.value;
+    setQuery({ q, n }, { replace: !place.get().query.q });
+    this.follow();
+  }
+
+  /** @param {string} query */
+  async #search(query) {
+    this.asking?.abort();
+    this.problem.replaceChildren();
+    if (!query) {
+      this.status.replaceChildren();
+      this.#show([], "");
+      return;
+    }
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    this.status.textContent = t("search.working");
+    this.status.classList.add("working");
+    const body = { query, top_k: Number(this.count.value), ...buildFilter(getScope()) };
+    try {
+      const { hits, notice, elapsed_ms } = await api.search({ ...body, use_reranker: options.get().reranker }, signal);
+      const isRanked = hits.some(({ bm25 }) => bm25 !== null);
+      const values = { count: hits.length, time: formatDuration(elapsed_ms) };
+      const summary = t(isRanked ? "search.count.ranked" : "search.count", values);
+      const shown = hits.length ? [summary, notice] : [notice || t("search.none"), t("search.none.remedy")];
+      this.status.replaceChildren(renderMessage(shown.filter(Boolean).join(" ")));
+      this.#show(hits, query);
+    } catch (thrown) {
+      if (api.isAbort(thrown)) return;
+      this.status.textContent = "";
+      this.#show([], "");
+      this.problem.replaceChildren(renderProblem(api.toApiError(thrown), () => this.#search(query)));
+    } finally {
+      if (!signal.aborted) this.status.classList.remove("working");
+    }
+  }
+
+  /** @param {Api.HitJson[]} hits @param {string} query */
+  #show(hits, query) {
+    this.marks = buildMarkPattern(query);
+    this.whole.clear();
+    this.items = hits.map((hit, at) => ({ hit, number: at + 1, key: `${query} ${at}` }));
+    this.list.setItems(this.items);
+  }
+
+  /** @param {Item} item */
+  #renderHit({ hit, number, key }) {
+    const text = joinPassage(hit.text);
+    const short = this.whole.has(key) ? text : shortenPassage(text);
+    const words = splitMarks(short, this.marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part));
+    const body = isolate("", { class: "passage-text" });
+    body.append(...words);
+    const open = (/** @type {Event} */ event) => openHit(hit, /** @type {HTMLElement} */ (event.currentTarget));
+    const showWhole = () => {
+      this.whole.add(key);
+      this.list.refresh(key);
+    };
+    const section = hit.section ? [" · ", isolate(joinLines(hit.section))] : [];
+    return el(
+      "li",
+      { class: "hit" },
+      el("span", { class: "hit-number", "aria-hidden": "true" }, number.toLocaleString()),
+      makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
+      el("p", { class: "about" }, isolate(hit.file), section, ` · ${formatScores(hit)}`),
+      hit.notice ? renderNotice(hit.notice) : null,
+      el("p", { class: "passage" }, body),
+      short === text ? null : makeButton("button quiet", showWhole, t("search.whole")),
+    );
   }
 }
 
-const renderHits = () => byId("hits").replaceChildren(...found.hits.map((hit) => renderPassage(hit, found.marks)));
-
-function renderPassage(hit, marks) {
-  // Join the lines of the page, but keep its paragraphs.
-  const text = hit.text
-    .trim()
-    .replace(/(?<!\n)\n(?!\n)/g, " ")
-    .replace(/\n{2,}/g, "\n");
-  const body = isolate("", { class: "passage-text" });
-  body.append(...markWords(text.length > LONG ? `${text.slice(0, LONG).replace(/\S*$/, "")}…` : text, marks));
-  const open = (event) => openPassage(hit, event.currentTarget);
-  const whole = (event) => {
-    body.replaceChildren(...markWords(text, marks));
-    event.currentTarget.remove();
-  };
-  return el(
-    "li",
-    {},
-    makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
-    el("p", { class: "about" }, isolate(hit.file), renderSection(hit), ` · ${formatScores(hit)}`),
-    renderNotice(hit.notice),
-    el("p", { class: "passage" }, body),
-    text.length > LONG ? makeButton("button quiet", whole, "Show all") : null,
-  );
-}
-
-const renderSection = ({ section }) => (section ? [" · ", isolate(joinLines(section))] : []);
-
+/** @param {Api.HitJson} hit */
 function formatScores({ score, dense, bm25 }) {
-  const parts = [`score ${score.toFixed(2)}`];
-  if (dense !== null) parts.push(`cosine ${dense.toFixed(2)}`);
-  if (bm25 !== null) parts.push(`BM25 ${bm25.toFixed(1)}`);
-  return parts.join(" · ");
+  const shown = [t("search.score", { score: score.toFixed(2) })];
+  if (dense !== null) shown.push(t("search.cosine", { score: dense.toFixed(2) }));
+  if (bm25 !== null) shown.push(t("search.bm25", { score: bm25.toFixed(1) }));
+  return shown.join(" · ");
 }
 
-/** A pattern for the words of a query and their other forms: "models" also marks "modelling". */
-function buildMarkPattern(query) {
-  const found = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const wanted = found.filter((word) => word.length > 1 && !COMMON.has(word));
-  const stems = wanted.map((word) => (word.length > 4 ? word.replace(/(ing|es|ed|s)$/, "") : word));
-  if (!stems.length) return null;
-  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${stems.join("|")})[\\p{L}]*`, "giu");
-}
-
-function markWords(text, marks) {
-  if (!marks) return [text];
-  const parts = [];
-  let end = 0;
-  for (const match of text.matchAll(marks)) {
-    parts.push(text.slice(end, match.index), el("mark", {}, match[0]));
-    end = match.index + match[0].length;
-  }
-  return [...parts, text.slice(end)];
-}
-
-export function setUpSearch() {
-  byId("search").addEventListener("submit", runSearch);
-  byId("search-count").addEventListener("change", () => runSearch());
-  library.onChange(renderHits);
-  options.onChange(() => {
-    if (byId("hits").childElementCount && !byId("view-search").hidden) runSearch();
-  });
+/** @param {HTMLElement} root */
+export function setUpSearch(root) {
+  const view = new SearchView(root);
+  place.watch(() => view.follow());
+  library.onChange(() => view.refresh());
+  options.onChange(() => view.repeat());
 }

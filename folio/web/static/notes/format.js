@@ -1,0 +1,46 @@
+// A note as it is copied and dragged: its quotes with their citations, and the person's own words.
+
+import { formatMark, joinLines } from "../base/text.js";
+
+/** @typedef {Api.NoteJson} Note */
+/** @typedef {(paper: string) => string} GetKey the name of a paper in citations, such as "Otter 2014" */
+
+/** @type {Record<string, string>} */
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** @param {string} text */
+const escapeHtml = (text) => text.replace(/[&<>"]/g, (char) => ENTITIES[char]);
+
+/** The paragraphs of what a person wrote. @param {string} text */
+const splitLines = (text) =>
+  text
+    .split(/\r\n?|\n/)
+    .map(joinLines)
+    .filter(Boolean);
+
+/** "[Otter 2014, p. 3]" @param {Api.NoteQuoteJson} quote @param {GetKey} getKey */
+export const formatCitation = ({ paper, page }, getKey) =>
+  formatMark({ shown: `[${getKey(paper)}, p. ${page}]`, page });
+
+/** @param {Note} note @param {GetKey} getKey */
+function listLines({ statement, quotes, text }, getKey) {
+  return [
+    ...splitLines(statement).map((line) => ({ line, cited: "" })),
+    ...quotes.map((quote) => ({ line: `“${joinLines(quote.quote)}”`, cited: formatCitation(quote, getKey) })),
+    ...splitLines(text).map((line) => ({ line, cited: "" })),
+  ];
+}
+
+/** @param {Note} note @param {GetKey} getKey */
+export const formatNoteText = (note, getKey) =>
+  listLines(note, getKey)
+    .map(({ line, cited }) => [line, cited].filter(Boolean).join(" "))
+    .join("\n");
+
+/** @param {Note} note @param {GetKey} getKey */
+export const formatNoteHtml = (note, getKey) =>
+  listLines(note, getKey)
+    .map(({ line, cited }) =>
+      cited ? `<blockquote>${escapeHtml(line)} ${escapeHtml(cited)}</blockquote>` : `<p>${escapeHtml(line)}</p>`,
+    )
+    .join("");

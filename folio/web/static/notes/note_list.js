@@ -1,0 +1,262 @@
+// Notes as a list: each with its quotes, to open, edit, copy, drag, select and delete.
+
+import * as api from "../base/api.js";
+import { copyText, el, formatDate, formatPage, hideVisually, isolate, keepTogether } from "../base/dom.js";
+import { makeButton, makeIcon, renderProblem } from "../base/dom.js";
+import { WindowedList } from "../base/list.js";
+import { linkTo } from "../base/router.js";
+import { getTitle, library } from "../base/state.js";
+import { t } from "../base/strings.js";
+import { checkZoteroLink, joinLines, shorten, shortenAtWord } from "../base/text.js";
+import { openAt } from "../reader/reader.js";
+import { COLOURS } from "./choose.js";
+import { formatNoteHtml, formatNoteText } from "./format.js";
+import { deleteNotes } from "./removal.js";
+
+/** @typedef {Api.NoteJson} Note */
+
+const HEIGHT = 180; // pixels of a note, until it is measured
+const LONGEST_NAME = 60; // characters of a note, where it is named
+
+/** @type {Record<Exclude<Api.NoteQuoteJson["place"], "here">, import("../base/strings.js").Key>} */
+const PLACES = { moved: "notes.moved", lost: "notes.lost", removed: "notes.removed" };
+
+/**
+ * The name of a paper in citations; its title if it was removed.
+ * @param {Note} note @returns {(paper: string) => string}
+ */
+const keyGetter = (note) => (paper) => {
+  const listed = library.get().papers.get(paper);
+  return listed?.key || note.title || note.file;
+};
+
+/** @param {Note} note */
+const nameNote = ({ quotes, statement, text }) => shortenAtWord(quotes[0]?.quote || statement || text, LONGEST_NAME);
+
+/** Copies a note with its citations. @param {Note[]} notes */
+export function copyNotes(notes) {
+  const text = notes.map((note) => formatNoteText(note, keyGetter(note))).join("\n\n");
+  const html = notes.map((note) => formatNoteHtml(note, keyGetter(note))).join("");
+  return copyText(text, t("notes.what", { count: notes.length }), html);
+}
+
+/** @param {DragEvent} event @param {Note} note */
+function carry(event, note) {
+  const { dataTransfer, currentTarget } = event;
+  if (!dataTransfer) return;
+  dataTransfer.setData("text/plain", formatNoteText(note, keyGetter(note)));
+  dataTransfer.setData("text/html", formatNoteHtml(note, keyGetter(note)));
+  dataTransfer.effectAllowed = "copy";
+  const item = /** @type {HTMLElement} */ (currentTarget).closest("li");
+  if (item) dataTransfer.setDragImage(item, 0, 0);
+}
+
+/**
+ * @typedef {object} Hooks
+ * @property {() => void} onSelect the selection has changed
+ * @property {(note: Note) => void} onChange a note was edited
+ */
+
+export class NoteList {
+  /** @type {Set<string>} ids */
+  selected = new Set();
+  /** @type {Note[]} */
+  notes = [];
+  editing = ""; // the id of the note that is being edited
+
+  /** @param {HTMLElement} scroller @param {Hooks} hooks */
+  constructor(scroller, hooks) {
+    this.hooks = hooks;
+    this.root = el("ul", { class: "notes", "aria-label": t("notes") });
+    scroller.append(this.root);
+    this.list = new WindowedList({
+      scroller,
+      root: this.root,
+      key: (/** @type {Note} */ { id }) => id,
+      render: (note) => this.#render(note),
+      height: () => HEIGHT,
+      isMeasured: true,
+    });
+  }
+
+  /** @param {Note[]} notes */
+  show(notes) {
+    this.notes = notes;
+    const shown = new Set(notes.map(({ id }) => id));
+    this.selected = new Set([...this.selected].filter((id) => shown.has(id)));
+    this.list.setItems(notes);
+    this.hooks.onSelect();
+  }
+
+  /** The selected notes, or all if none is, as they are shown. */
+  listChosen() {
+    return this.selected.size ? this.notes.filter(({ id }) => this.selected.has(id)) : this.notes;
+  }
+
+  /** @param {boolean} isSelected */
+  selectAll(isSelected) {
+    this.selected = new Set(isSelected ? this.notes.map(({ id }) => id) : []);
+    this.refresh();
+    this.hooks.onSelect();
+  }
+
+  /** Renders all notes again: papers may have other titles. */
+  refresh() {
+    for (const { id } of this.notes) if (id !== this.editing) this.list.refresh(id);
+  }
+
+  /** @param {Note} note */
+  #render(note) {
+    const item = el("li", { class: `note-item ${note.colour || "plain"}`, "data-id": note.id });
+    if (note.id === this.editing) item.append(this.#buildForm(note));
+    else item.append(this.#buildTools(note), this.#buildBody(note));
+    return item;
+  }
+
+  /** @param {Note} note */
+  #buildTools(note) {
+    const select = (/** @type {Event} */ { currentTarget }) => {
+      const { checked } = /** @type {HTMLInputElement} */ (currentTarget);
+      if (checked) this.selected.add(note.id);
+      else this.selected.delete(note.id);
+      this.hooks.onSelect();
+    };
+    const label = t("notes.select", { name: nameNote(note) });
+    const checked = this.selected.has(note.id);
+    const box = el("input", { type: "checkbox", "aria-label": label, checked, onchange: select, autocomplete: "off" });
+    const ondragstart = (/** @type {DragEvent} */ event) => carry(event, note);
+    const handle = el("span", { class: "note-handle", draggable: "true", title: t("notes.drag"), ondragstart }, "⠿");
+    handle.setAttribute("aria-hidden", "true"); // "Copy" does the same by keyboard
+    return el("div", { class: "note-tools" }, el("label", { class: "note-select" }, box), handle);
+  }
+
+  /** @param {Note} note */
+  #buildBody(note) {
+    const { statement, text, quotes } = note;
+    return el(
+      "div",
+      { class: "note-body" },
+      statement ? el("p", { class: "note-statement" }, isolate(statement)) : null,
+      quotes.map((quote) => renderQuote(note, quote)),
+      text ? el("p", { class: "note-text" }, isolate(text)) : null,
+      this.#buildFoot(note),
+    );
+  }
+
+  /** @param {Note} note */
+  #buildFoot(note) {
+    const which = () => hideVisually(`: ${nameNote(note)}`);
+    const button = (/** @type {() => void} */ run, /** @type {import("../base/strings.js").Key} */ text) =>
+      makeButton("button quiet", run, t(text), which());
+    const colour = note.colour ? t(`reader.colour.${note.colour}`) : "";
+    const facts = [colour, t("notes.date", { date: formatDate(note.updated) })].filter(Boolean).join(" · ");
+    const conversation = note.conversation
+      ? el("a", { href: linkTo({ view: "ask", id: note.conversation }) }, t("notes.conversation"))
+      : null;
+    const zotero = checkZoteroLink(note.zotero);
+    return el(
+      "div",
+      { class: "facts" },
+      el("p", { class: "about" }, facts, conversation ? [" · ", conversation] : null),
+      button(() => this.edit(note.id), "notes.edit"),
+      button(() => copyNotes([note]), "notes.copy"),
+      zotero ? el("a", { class: "button quiet", href: zotero }, t("reader.zotero"), which()) : null,
+      button(() => this.#delete(note), "notes.delete"),
+    );
+  }
+
+  /** The focus goes to the note that takes the place of the deleted one. @param {Note} note */
+  #delete(note) {
+    const at = this.notes.indexOf(note);
+    const next = this.notes[at + 1] ?? this.notes[at - 1];
+    deleteNotes([note.id]);
+    if (next) this.focus(next.id);
+  }
+
+  /** @param {string} id */
+  focus(id) {
+    const node = this.list.reveal(id);
+    /** @type {HTMLElement | null | undefined} */ (node?.querySelector("textarea, button"))?.focus();
+  }
+
+  /** Lets the person change a note. @param {string} id "" for none */
+  edit(id) {
+    const before = this.editing;
+    this.editing = id;
+    for (const each of [before, id]) if (each) this.list.refresh(each);
+    this.focus(id || before);
+  }
+
+  /** @param {Note} note */
+  #buildForm(note) {
+    const words = el("textarea", { rows: "4", maxlength: "20000", "aria-label": t("reader.note.words") });
+    words.value = note.text;
+    const colours = renderColours(note);
+    const problem = el("div", {});
+    const submit = async (/** @type {Event} */ event) => {
+      event.preventDefault();
+      const colour = /** @type {Note["colour"]} */ (
+        colours.querySelector("input:checked")?.getAttribute("value") ?? ""
+      );
+      try {
+        const edited = await api.editNote(note.id, { text: words.value, colour });
+        this.editing = "";
+        this.hooks.onChange(edited);
+        this.focus(note.id);
+      } catch (thrown) {
+        problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+      }
+    };
+    const onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(event);
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.edit("");
+    };
+    return el(
+      "form",
+      { class: "note-form", onsubmit: submit, onkeydown },
+      note.quotes.map((quote) => renderQuote(note, quote)),
+      words,
+      problem,
+      el(
+        "div",
+        { class: "row" },
+        colours,
+        el("span", { class: "gap" }),
+        makeButton("button", () => this.edit(""), t("cancel")),
+        el("button", { type: "submit", class: "button primary" }, t("reader.note.save")),
+      ),
+    );
+  }
+}
+
+/** @param {Note} note */
+function renderColours({ id, colour }) {
+  const choices = ["", ...COLOURS].map((value) => {
+    const input = el("input", { type: "radio", name: `colour-${id}`, value, checked: value === colour });
+    const label = value ? t(`reader.colour.${/** @type {(typeof COLOURS)[number]} */ (value)}`) : t("notes.uncoloured");
+    return el("label", { class: `swatch ${value || "plain"}`, title: label }, input, hideVisually(label));
+  });
+  return el("fieldset", { class: "colours" }, el("legend", { class: "unseen" }, t("reader.note.colour")), choices);
+}
+
+/** @param {Note} note @param {Api.NoteQuoteJson} quote */
+function renderQuote({ file, title }, { paper, start, end, page, label, quote, place }) {
+  const shown = library.get().papers.get(paper);
+  const name = shorten(joinLines(getTitle({ paper, title, file })));
+  const isThere = place === "here" || place === "moved";
+  const span = isThere ? { from: start, to: end } : { from: null, to: null };
+  const open = (/** @type {Event} */ { currentTarget }) =>
+    openAt({ paper, page, ...span, title, file, opener: /** @type {HTMLElement} */ (currentTarget) });
+  const where = [isolate(name), ", ", keepTogether(formatPage(page, label))];
+  const source = shown && place !== "removed" ? makeButton("source", open, where) : el("span", {}, where);
+  return el(
+    "figure",
+    { class: "note-quote" },
+    el("blockquote", {}, isolate(joinLines(quote))),
+    el("figcaption", {}, source),
+    place === "here" ? null : el("p", { class: "note" }, makeIcon("warning"), t(PLACES[place])),
+  );
+}

@@ -1,0 +1,267 @@
+// All notes of the library: found, narrowed, ordered, edited and exported. The notes of one paper as a pane.
+
+import * as api from "../base/api.js";
+import { announce, el, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
+import { place, setQuery } from "../base/router.js";
+import { getTitle, library } from "../base/state.js";
+import { t } from "../base/strings.js";
+import { joinLines, shorten } from "../base/text.js";
+import { chooseNotes, COLOURS, ORDERS, parseWanted } from "./choose.js";
+import { copyNotes, NoteList } from "./note_list.js";
+import { deleteNotes, leaving } from "./removal.js";
+
+/** @typedef {Api.NoteJson} Note */
+
+const EXPORTS = /** @type {const} */ (["md", "docx", "bib"]);
+
+/** The title of a note's paper. @param {Note} note */
+const getPaperTitle = ({ paper, title, file }) => getTitle({ paper, title, file });
+
+/**
+ * Loads notes, and keeps the objects of those that have not changed.
+ * @param {Note[]} before @param {() => Promise<Api.NoteList>} load
+ */
+async function loadNotes(before, load) {
+  const known = new Map(before.map((note) => [note.id, note]));
+  const { notes } = await load();
+  return notes.map((note) => {
+    const old = known.get(note.id);
+    return old && JSON.stringify(old) === JSON.stringify(note) ? old : note;
+  });
+}
+
+/** @param {"md" | "docx" | "bib"} kind @param {Note[]} notes */
+async function exportNotes(kind, notes) {
+  try {
+    const blob = await api.exportNotes(
+      kind,
+      notes.map(({ id }) => id),
+    );
+    const href = URL.createObjectURL(blob);
+    el("a", { href, download: `folio-notes.${kind}` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  } catch (thrown) {
+    const error = api.toApiError(thrown);
+    showToast(`${error.error} ${error.remedy}`);
+  }
+}
+
+class NotesView {
+  /** @type {Note[]} */
+  notes = [];
+  isLoaded = false;
+  isStale = true; // notes have changed since they were loaded
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    const narrow = (/** @type {Record<string, string>} */ change) => setQuery(change);
+    this.query = el("input", {
+      type: "search",
+      placeholder: t("notes.query"),
+      "aria-label": t("notes.query"),
+      autocomplete: "off",
+      "aria-keyshortcuts": "/",
+      oninput: () => narrow({ q: this.query.value }),
+    });
+    this.paper = el("select", { "aria-label": t("notes.paper"), onchange: () => narrow({ paper: this.paper.value }) });
+    this.colour = el(
+      "select",
+      { "aria-label": t("reader.note.colour"), onchange: () => narrow({ colour: this.colour.value }) },
+      el("option", { value: "" }, t("notes.colour.all")),
+      COLOURS.map((colour) => el("option", { value: colour }, t(`reader.colour.${colour}`))),
+      el("option", { value: "none" }, t("notes.uncoloured")),
+    );
+    const setOrder = () => narrow({ order: this.order.value === ORDERS[0] ? "" : this.order.value });
+    const orders = ORDERS.map((order) => el("option", { value: order }, t(`notes.order.${order}`)));
+    this.order = el("select", { onchange: setOrder }, orders);
+    const sort = el("label", { class: "inline" }, `${t("library.sort")} `, this.order);
+    this.tools = el("div", { class: "notes-tools" }, this.query, this.paper, this.colour, sort);
+    this.all = el("input", {
+      type: "checkbox",
+      autocomplete: "off",
+      onchange: () => this.list.selectAll(this.all.checked),
+    });
+    this.chosen = this.#buildChosen();
+    this.status = el("p", { class: "status", role: "status" });
+    this.problem = el("div", {});
+    const head = el("div", { class: "library-head" }, el("h1", {}, t("notes")), this.status);
+    const reading = el("div", { class: "reading wide" }, head, this.tools, this.chosen, this.problem);
+    const scroller = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("notes") }, reading);
+    root.append(scroller);
+    this.list = new NoteList(scroller, {
+      onSelect: () => this.#renderChosen(),
+      onChange: (note) => this.#replace(note),
+    });
+    reading.append(this.list.root);
+  }
+
+  #buildChosen() {
+    const buttons = EXPORTS.map((kind) =>
+      makeButton(
+        "button quiet",
+        () => exportNotes(kind, this.list.listChosen()),
+        makeIcon("export"),
+        t(`notes.export.${kind}`),
+      ),
+    );
+    const copy = makeButton("button quiet", () => copyNotes(this.list.listChosen()), makeIcon("copy"), t("notes.copy"));
+    this.remove = makeButton("button quiet", () => this.#deleteSelected(), makeIcon("delete"), t("notes.delete"));
+    this.which = el("span", { class: "about" });
+    const all = el("label", { class: "check" }, this.all, t("library.select.all"));
+    return el(
+      "div",
+      { class: "notes-chosen" },
+      all,
+      this.which,
+      el("span", { class: "gap" }),
+      buttons,
+      copy,
+      this.remove,
+    );
+  }
+
+  #deleteSelected() {
+    deleteNotes([...this.list.selected]);
+    this.query.focus();
+  }
+
+  /** Shows what the address asks for. */
+  follow() {
+    if (place.get().view !== "notes") return;
+    if (this.isStale) this.load();
+    else this.show();
+  }
+
+  /** Notes have changed: they are loaded now if they are shown, else once they are. */
+  expire() {
+    this.isStale = true;
+    this.follow();
+  }
+
+  async load() {
+    this.isStale = false;
+    try {
+      this.notes = await loadNotes(this.notes, api.listAllNotes);
+      this.isLoaded = true;
+      this.problem.replaceChildren();
+      this.#renderPapers();
+      this.show();
+    } catch (thrown) {
+      this.isStale = true;
+      this.problem.replaceChildren(renderProblem(api.toApiError(thrown), () => this.load()));
+    }
+  }
+
+  /** @param {Note} note */
+  #replace(note) {
+    this.notes = this.notes.map((each) => (each.id === note.id ? note : each));
+    this.show();
+  }
+
+  /** Offers the papers that have notes. */
+  #renderPapers() {
+    /** @type {Map<string, string>} */
+    const titles = new Map();
+    for (const note of this.notes) {
+      for (const { paper } of note.quotes) {
+        const own = paper === note.paper ? note : { title: "", file: "" };
+        titles.set(paper, getTitle({ paper, title: own.title, file: own.file }) || titles.get(paper) || "");
+      }
+    }
+    const sorted = [...titles].sort(([, one], [, other]) => one.localeCompare(other));
+    this.paper.replaceChildren(
+      el("option", { value: "" }, t("notes.paper.all")),
+      ...sorted.map(([id, title]) => el("option", { value: id }, shorten(joinLines(title), 80))),
+    );
+  }
+
+  show() {
+    if (!this.isLoaded) return;
+    const wanted = parseWanted(place.get().query);
+    if (document.activeElement !== this.query) this.query.value = wanted.q;
+    for (const name of /** @type {const} */ (["paper", "colour", "order"])) this[name].value = wanted[name];
+    const kept = this.notes.filter(({ id }) => !leaving.get().has(id));
+    const shown = chooseNotes(kept, wanted, getPaperTitle);
+    const values = { count: kept.length, shown: shown.length };
+    this.tools.hidden = !kept.length;
+    this.status.textContent = t(
+      kept.length ? (shown.length === kept.length ? "notes.count" : "notes.some") : "notes.empty",
+      values,
+    );
+    this.list.show(shown);
+  }
+
+  #renderChosen() {
+    const { selected, notes } = this.list;
+    this.chosen.hidden = !notes.length;
+    this.all.checked = selected.size > 0 && selected.size === notes.length;
+    this.all.indeterminate = selected.size > 0 && selected.size < notes.length;
+    if (this.remove) this.remove.hidden = !selected.size;
+    if (!this.which) return;
+    this.which.textContent = selected.size ? t("library.selected", { count: selected.size }) : "";
+    if (selected.size) announce(this.which.textContent);
+  }
+
+  refresh() {
+    if (!this.isLoaded) return;
+    this.#renderPapers();
+    this.list.refresh();
+    if (place.get().view === "notes") this.show();
+  }
+}
+
+/** @param {HTMLElement} root */
+export function setUpNotes(root) {
+  const view = new NotesView(root);
+  place.watch(() => view.follow());
+  leaving.onChange(() => view.follow());
+  library.onChange(() => view.refresh());
+  onEvent("notes", () => view.expire());
+  onEvent("hello", () => view.expire());
+}
+
+/**
+ * The notes of one paper, to put beside it: an element that follows what changes until `end` is called.
+ * @param {string} paper its id
+ */
+export function makeNotesPane(paper) {
+  const status = el("p", { class: "status", role: "status" });
+  const problem = el("div", {});
+  const node = el("section", { class: "notes-pane", "aria-label": t("notes") }, status, problem);
+  /** @type {Note[]} */
+  let notes = [];
+  const list = new NoteList(node, {
+    onSelect: () => {},
+    onChange: (note) => {
+      notes = notes.map((each) => (each.id === note.id ? note : each));
+      show();
+    },
+  });
+  const show = () => {
+    const kept = notes.filter(({ id }) => !leaving.get().has(id));
+    const values = { count: kept.length };
+    status.textContent = t(kept.length ? "notes.count" : "notes.paper.none", values);
+    list.show(chooseNotes(kept, parseWanted({}), getPaperTitle));
+  };
+  const load = async () => {
+    try {
+      notes = await loadNotes(notes, () => api.listNotes(paper));
+      problem.replaceChildren();
+      show();
+    } catch (thrown) {
+      problem.replaceChildren(renderProblem(api.toApiError(thrown), load));
+    }
+  };
+  const ends = [
+    onEvent("notes", load),
+    onEvent("hello", load),
+    leaving.onChange(show),
+    library.onChange(() => list.refresh()),
+  ];
+  load();
+  const end = () => {
+    for (const each of ends) each();
+  };
+  return { node, refresh: load, end };
+}

@@ -1,0 +1,156 @@
+// Beside the pages: the outline of the paper, or small pictures of its pages.
+
+import { el, isolate, makeButton, recall, remember } from "../base/dom.js";
+import { WindowedList } from "../base/list.js";
+import { t } from "../base/strings.js";
+import { joinLines, shorten } from "../base/text.js";
+import { getPicture } from "./pages.js";
+
+/** @typedef {"outline" | "pages"} Kind */
+/** @typedef {{paper: string, number: number, height: number}} Thumbnail */
+
+const WIDTH = 112; // pixels of a small picture
+const BELOW = 34; // and of its number and the space below
+const DPI = 36;
+
+export class Contents {
+  /** @type {Kind} */
+  #kind = recall("reader-contents-kind") === "pages" ? "pages" : "outline";
+  #page = 1;
+  #chosen = ""; // where the section begins that was chosen last
+  /** @type {Api.PaperDetails | null} */
+  #paper = null;
+  #aborting = new AbortController();
+
+  /** @param {(page: number, start: number | null) => void} onChoose start: of the section that was chosen */
+  constructor(onChoose) {
+    this.onChoose = onChoose;
+    this.outline = el("ol", { class: "outline" });
+    this.thumbnails = el("div", { class: "thumbnails", role: "feed", "aria-label": t("reader.thumbnails") });
+    this.scroller = el(
+      "div",
+      { class: "contents-list", tabindex: "0", role: "region", "aria-label": t("reader.contents") },
+      this.outline,
+      this.thumbnails,
+    );
+    this.kinds = /** @type {Kind[]} */ (["outline", "pages"]).map((kind) => {
+      const node = makeButton("button quiet", () => this.#choose(kind), t(`reader.contents.${kind}`));
+      node.dataset.kind = kind;
+      return node;
+    });
+    const head = el("div", { class: "contents-head", role: "group", "aria-label": t("reader.contents") }, this.kinds);
+    this.node = el("aside", { class: "contents", "aria-label": t("reader.contents") }, head, this.scroller);
+    this.node.hidden = recall("reader-contents") !== "on";
+    /** @type {WindowedList<Thumbnail>} */
+    this.list = new WindowedList({
+      scroller: this.scroller,
+      root: this.thumbnails,
+      key: ({ paper, number }) => `${paper}/${number}`,
+      render: (item) => this.#renderThumbnail(item),
+      height: ({ height }) => height,
+    });
+  }
+
+  get isOpen() {
+    return !this.node.hidden;
+  }
+
+  toggle() {
+    this.node.hidden = !this.node.hidden;
+    remember("reader-contents", this.isOpen ? "on" : "");
+    this.#render();
+  }
+
+  /** @param {Api.PaperDetails | null} paper */
+  show(paper) {
+    if (paper?.id !== this.#paper?.id) {
+      this.#aborting.abort();
+      this.#aborting = new AbortController();
+    }
+    this.#paper = paper;
+    this.#render();
+  }
+
+  /** @param {number} page */
+  setPage(page) {
+    this.#page = page;
+    if (this.isOpen) this.#markCurrent();
+  }
+
+  /** @param {Kind} kind */
+  #choose(kind) {
+    this.#kind = kind;
+    remember("reader-contents-kind", kind);
+    this.#render();
+  }
+
+  #render() {
+    for (const node of this.kinds) node.setAttribute("aria-pressed", String(node.dataset.kind === this.#kind));
+    this.outline.hidden = this.#kind !== "outline";
+    this.thumbnails.hidden = this.#kind !== "pages";
+    if (!this.isOpen || !this.#paper) return;
+    if (this.#kind === "outline") this.#renderOutline(this.#paper);
+    else this.#renderPages(this.#paper);
+    this.#markCurrent();
+  }
+
+  /** @param {Api.PaperDetails} paper */
+  #renderOutline({ outline }) {
+    const items = outline.map(({ title, level, page, start }) => {
+      const open = () => {
+        this.#chosen = String(start);
+        this.onChoose(page, start);
+        this.#markCurrent();
+      };
+      const name = isolate(shorten(joinLines(title)));
+      const node = makeButton("section-link", open, name, el("span", { class: "at" }, String(page)));
+      Object.assign(node.dataset, { page, start });
+      return el("li", { class: `level-${Math.min(4, level)}` }, node);
+    });
+    this.outline.replaceChildren(...(items.length ? items : [el("li", { class: "none" }, t("reader.no_outline"))]));
+  }
+
+  /** @param {Api.PaperDetails} paper */
+  #renderPages({ id, pages, sizes }) {
+    const items = Array.from({ length: pages }, (_, at) => {
+      const [width, height] = sizes[at] ?? [612, 792];
+      return { paper: id, number: at + 1, height: Math.round((WIDTH * height) / width) + BELOW };
+    });
+    if (this.list.items[0]?.paper !== id || this.list.items.length !== pages) this.list.setItems(items);
+    else this.list.resize();
+    this.#revealCurrent();
+  }
+
+  #revealCurrent() {
+    if (this.#kind === "pages" && this.#paper) this.list.reveal(`${this.#paper.id}/${this.#page}`);
+  }
+
+  /** @param {Thumbnail} item */
+  #renderThumbnail({ paper, number, height }) {
+    const picture = el("span", { class: "thumbnail-picture" });
+    picture.style.setProperty("height", `${height - BELOW}px`);
+    const button = makeButton("thumbnail", () => this.onChoose(number, null), picture, String(number));
+    button.setAttribute("aria-label", t("page", { page: String(number) }));
+    button.dataset.page = String(number);
+    if (number === this.#page) button.setAttribute("aria-current", "true");
+    const node = el("article", { "aria-label": t("page", { page: String(number) }) }, button);
+    getPicture(paper, number, DPI, this.#aborting.signal).then(
+      ({ image }) => picture.append(image.cloneNode()),
+      () => {}, // the page itself shows why it cannot be drawn
+    );
+    return node;
+  }
+
+  #markCurrent() {
+    const links = /** @type {HTMLElement[]} */ ([...this.outline.querySelectorAll("button")]);
+    const before = links.filter((node) => Number(node.dataset.page) <= this.#page);
+    const chosen = before.find(({ dataset }) => dataset.start === this.#chosen && dataset.page === String(this.#page));
+    for (const node of links) node.removeAttribute("aria-current");
+    (chosen ?? before.at(-1))?.setAttribute("aria-current", "true");
+    for (const node of this.thumbnails.querySelectorAll("button")) {
+      if (node.dataset.page === String(this.#page)) node.setAttribute("aria-current", "true");
+      else node.removeAttribute("aria-current");
+    }
+    if (!this.scroller.contains(document.activeElement)) this.#revealCurrent();
+  }
+}

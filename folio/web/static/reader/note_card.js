@@ -1,0 +1,96 @@
+// A note on words of a paper: its colour and a person's own words, to write, change or delete.
+
+import * as api from "../base/api.js";
+import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
+import { t } from "../base/strings.js";
+import { shortenAtWord } from "../base/text.js";
+import { COLOURS, renderWordsOf } from "./selection_bar.js";
+
+const LONGEST_QUOTE = 240; // characters that are shown
+
+/** @typedef {Api.NoteJson["colour"]} Colour */
+/** @typedef {{paper: string, start: number, end: number, text: string}} Place */
+
+export class NoteCard {
+  /** @param {{onChange: () => void, onClose: () => void}} events onChange: a note was added, changed or deleted */
+  constructor(events) {
+    this.events = events;
+    this.node = el("section", { class: "note-card", "aria-label": t("reader.note"), hidden: true });
+    this.node.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.close();
+    });
+  }
+
+  get isOpen() {
+    return !this.node.hidden;
+  }
+
+  close() {
+    if (this.node.hidden) return;
+    this.node.hidden = true;
+    this.node.replaceChildren();
+    this.events.onClose();
+  }
+
+  /** A new note. @param {Place} place */
+  write({ paper, start, end, text }) {
+    const save = (/** @type {string} */ words, /** @type {Colour} */ colour) =>
+      api.addNote({ quotes: [{ paper, start, end }], text: words, colour });
+    this.#show(text, "", "yellow", save, null);
+  }
+
+  /** @param {Api.NoteJson} note */
+  edit(note) {
+    const save = (/** @type {string} */ text, /** @type {Colour} */ colour) => api.editNote(note.id, { text, colour });
+    this.#show(note.quotes[0]?.quote ?? "", note.text, note.colour, save, () => api.deleteNote(note.id));
+  }
+
+  /**
+   * @param {string} quote @param {string} text @param {Colour} colour
+   * @param {(text: string, colour: Colour) => Promise<unknown>} save @param {(() => Promise<unknown>) | null} remove
+   */
+  #show(quote, text, colour, save, remove) {
+    const words = el("textarea", { rows: "3", maxlength: "20000", "aria-label": t("reader.note.words") });
+    words.value = text;
+    const colours = el("fieldset", { class: "colours" }, el("legend", { class: "unseen" }, t("reader.note.colour")));
+    for (const each of COLOURS) {
+      const input = el("input", { type: "radio", name: "note-colour", value: each, checked: each === colour });
+      const label = t(`reader.colour.${each}`);
+      colours.append(
+        el("label", { class: `swatch ${each}`, title: label }, input, el("span", { class: "unseen" }, label)),
+      );
+    }
+    const problem = el("div", {});
+    const getColour = () => /** @type {Colour} */ (colours.querySelector("input:checked")?.getAttribute("value") ?? "");
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#run(() => save(words.value, getColour()), problem);
+    };
+    const buttons = [el("button", { type: "submit", class: "button primary" }, t("reader.note.save"))];
+    if (remove) {
+      buttons.push(makeButton("button quiet", () => this.#run(remove, problem), t("reader.note.delete")));
+    }
+    const close = makeIconButton("close", t("reader.note.close"), () => this.close());
+    const foot = el("div", { class: "row" }, colours, buttons);
+    const head = el("div", { class: "note-head" }, renderWordsOf(shortenAtWord(quote, LONGEST_QUOTE)), close);
+    this.node.replaceChildren(el("form", { onsubmit: submit }, head, words, problem, foot));
+    this.node.hidden = false;
+    words.focus();
+  }
+
+  /** @param {() => Promise<unknown>} action @param {HTMLElement} problem */
+  async #run(action, problem) {
+    problem.replaceChildren();
+    try {
+      await action();
+    } catch (thrown) {
+      problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+      return;
+    }
+    this.close();
+    this.events.onChange();
+  }
+}

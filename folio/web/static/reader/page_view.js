@@ -1,0 +1,288 @@
+// One page in the reader: its picture, the marks on it, and its text over it, which can be selected and read aloud.
+
+import { el, makeIcon } from "../base/dom.js";
+import { t } from "../base/strings.js";
+import { withoutCitations } from "../base/text.js";
+import { cut, getBoxes, getText } from "./spans.js";
+
+/** @typedef {import("./spans.js").Span} Span */
+/**
+ * @typedef {object} Shown What is marked on a page.
+ * @property {Span} span
+ * @property {"quote" | "other" | "hit" | "current" | "note"} kind
+ * @property {string} [colour] of a note
+ * @property {Api.NoteJson} [note]
+ */
+
+const MEASURED = 20; // pixels of the letters that are measured
+const context = /** @type {CanvasRenderingContext2D} */ (el("canvas").getContext("2d"));
+context.font = `${MEASURED}px sans-serif`;
+/** @type {Map<string, number>} the widths of words, in heights of their letters */
+const widths = new Map();
+
+/** @param {string} word */
+function measure(word) {
+  let width = widths.get(word);
+  if (width === undefined) {
+    if (widths.size > 20_000) widths.clear();
+    width = context.measureText(word).width / MEASURED || 1;
+    widths.set(word, width);
+  }
+  return width;
+}
+
+/** @param {HTMLElement} node @param {Record<string, string>} values */
+function place(node, values) {
+  for (const [name, value] of Object.entries(values)) node.style.setProperty(name, value);
+}
+
+/** @param {number} points */
+const px = (points) => `${points.toFixed(2)}px`;
+
+export class PageView {
+  /** @type {Api.PageText | null} */
+  text = null;
+  /** @type {Shown[]} */
+  marks = [];
+  isAsText = false;
+  timer = 0; // until it is loaded
+
+  /**
+   * @param {number} page @param {string} name read aloud, "Page 3 of 10"
+   * @param {{onLink: (link: Api.LinkJson) => void, onNote: (note: Api.NoteJson) => void}} events
+   */
+  constructor(page, name, events) {
+    this.page = page;
+    this.events = events;
+    this.over = el("div", { class: "page-over" });
+    this.markers = el("div", { class: "page-marks", "aria-hidden": "true" });
+    this.words = el("div", { class: "page-words" });
+    this.links = el("div", { class: "page-links" });
+    this.noteButtons = el("div", { class: "page-notes" });
+    this.over.append(this.words, this.links, this.noteButtons);
+    this.picture = el("div", { class: "page-picture", "aria-hidden": "true" });
+    this.sheet = el("div", { class: "page-sheet" }, this.picture, this.markers, this.over);
+    this.problem = el("div", { class: "page-problem" });
+    this.reading = el("div", { class: "page-text", hidden: true });
+    this.node = el("article", { class: "page", "aria-label": name }, this.sheet, this.problem, this.reading);
+    this.node.dataset.page = String(page);
+  }
+
+  /** @param {string} name read aloud */
+  setName(name) {
+    this.node.setAttribute("aria-label", name);
+  }
+
+  /** @param {import("./zoom.js").Size} size points @param {number} scale CSS pixels of a point */
+  setSize({ width, height }, scale) {
+    place(this.sheet, { width: px(width * scale), height: `${Math.round(height * scale)}px` });
+    for (const layer of [this.markers, this.over]) {
+      place(layer, { width: px(width), height: px(height), transform: `scale(${scale})` });
+    }
+    place(this.node, { "--scale": String(scale) });
+  }
+
+  /** Shows the page as a picture, or as paragraphs. @param {boolean} isAsText */
+  setMode(isAsText) {
+    this.isAsText = isAsText;
+    this.sheet.hidden = isAsText;
+    this.#renderReading();
+    this.#renderWordsSoon();
+  }
+
+  /** @param {import("./pages.js").Picture | null} picture */
+  setPicture(picture) {
+    this.sheet.classList.toggle("waiting", !picture);
+    if (picture && picture.image.parentNode !== this.picture) this.picture.replaceChildren(picture.image);
+  }
+
+  /** @param {HTMLElement | null} problem */
+  setProblem(problem) {
+    this.problem.replaceChildren(...(problem ? [problem] : []));
+  }
+
+  /** @param {Api.PageText} text @param {Shown[]} marks */
+  setText(text, marks) {
+    if (this.text === text) return this.setMarks(marks);
+    this.text = text;
+    this.marks = marks;
+    this.#renderMarks();
+    this.#renderReading();
+    this.#renderWordsSoon();
+  }
+
+  /** The quote is marked first; the words, which are many, follow once that is painted. */
+  #renderWordsSoon() {
+    const { text, isAsText } = this;
+    if (!text || isAsText || this.words.childElementCount) return;
+    requestAnimationFrame(() => setTimeout(() => this.#renderWords(text)));
+  }
+
+  /** @param {Api.PageText} text */
+  #renderWords(text) {
+    if (this.text !== text || this.isAsText || this.words.childElementCount) return;
+    this.words.replaceChildren(...(text.placed ? renderWords(text) : []));
+    this.words.dir = text.direction;
+    this.links.replaceChildren(...text.links.map((link) => this.#renderLink(link)));
+    this.node.classList.add("ready");
+  }
+
+  /** @param {Shown[]} marks */
+  setMarks(marks) {
+    const isSame = marks.length === this.marks.length && marks.every((mark, at) => isEqual(mark, this.marks[at]));
+    this.marks = marks;
+    if (isSame) return;
+    this.#renderMarks();
+    this.#renderReading();
+  }
+
+  #renderMarks() {
+    const { text } = this;
+    if (!text) return;
+    /** @type {HTMLElement[]} */
+    const buttons = [];
+    const nodes = this.marks.flatMap((mark) => {
+      const boxes = getBoxes(text, ...mark.span);
+      const { note } = mark;
+      const parts = boxes.map((box) => placeBox(el("span", { class: markClass(mark), "data-note": note?.id }), box));
+      if (note && boxes.length && text.start <= mark.span[0]) buttons.push(this.#renderNote(note, boxes[0]));
+      return parts;
+    });
+    this.markers.replaceChildren(...nodes);
+    this.noteButtons.replaceChildren(...buttons);
+  }
+
+  /** A button beside a highlight, for keyboard and touch. @param {Api.NoteJson} note @param {number[]} box */
+  #renderNote(note, [left, top]) {
+    const label = t("reader.note.open", { words: note.text || note.quotes[0]?.quote || "" });
+    const open = () => this.events.onNote(note);
+    const node = el("button", {
+      type: "button",
+      class: `page-note ${note.colour}`,
+      "aria-label": label,
+      onclick: open,
+    });
+    place(node, { left: px(Math.max(0, left - 12)), top: px(top) });
+    return node;
+  }
+
+  /** @param {Api.LinkJson} link */
+  #renderLink(link) {
+    const open = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.events.onLink(link);
+    };
+    const label = link.page
+      ? t("reader.link.page", { page: String(link.page) })
+      : t("reader.link.web", { address: link.uri });
+    const node = el("button", { type: "button", class: "page-link", title: label, "aria-label": label, onclick: open });
+    return placeBox(node, link.box);
+  }
+
+  /** The paragraphs of the page as text: in their place, or beneath the picture of a page whose words have no places. */
+  #renderReading() {
+    const { text } = this;
+    this.reading.hidden = !(this.isAsText || (text && !text.placed));
+    if (this.reading.hidden || !text) return this.reading.replaceChildren();
+    this.reading.dir = text.direction;
+    const head = el("p", { class: "page-number", dir: "ltr" }, this.node.getAttribute("aria-label"));
+    const note = text.placed ? null : el("p", { class: "note", dir: "ltr" }, makeIcon("warning"), t("reader.unplaced"));
+    this.reading.replaceChildren(
+      head,
+      ...(note && !this.isAsText ? [note] : []),
+      ...renderParagraphs(text, this.marks),
+    );
+    this.node.classList.add("ready");
+  }
+}
+
+/** @param {Shown} one @param {Shown | undefined} other */
+const isEqual = (one, other) =>
+  other !== undefined &&
+  one.span[0] === other.span[0] &&
+  one.span[1] === other.span[1] &&
+  one.kind === other.kind &&
+  one.colour === other.colour &&
+  one.note === other.note;
+
+/** @param {Shown} mark */
+const markClass = ({ kind, colour }) => `page-mark ${kind} ${colour ?? ""}`.trim();
+
+/** @template {HTMLElement} Node @param {Node} node @param {number[]} box @returns {Node} */
+function placeBox(node, [x0, y0, x1, y1]) {
+  place(node, { left: px(x0), top: px(y0), width: px(x1 - x0), height: px(y1 - y0) });
+  return node;
+}
+
+/**
+ * The paragraphs and headings of a page, [start, end, level of a heading or 0].
+ * @param {Api.PageText} text
+ */
+function listBlocks({ paragraphs, headings, start, end }) {
+  const levels = new Map(headings.map((heading) => [heading.start, heading.level]));
+  /** @type {[number, number, number][]} */
+  const blocks = (paragraphs.length ? paragraphs : [[start, end]]).map(([from, to]) => [
+    from,
+    to,
+    levels.get(from) ?? 0,
+  ]);
+  return blocks;
+}
+
+/** @param {number} level of a section @param {Node[]} children */
+function makeBlock(level, children) {
+  if (!level) return el("p", {}, children);
+  return el("div", { role: "heading", "aria-level": Math.min(6, level + 2) }, children);
+}
+
+/** The words of a page over its picture. Words without a place are read aloud only. @param {Api.PageText} text */
+function renderWords(text) {
+  const { words } = text;
+  let at = 0;
+  return listBlocks(text).map(([start, end, level]) => {
+    /** @type {Node[]} */
+    const nodes = [];
+    let shown = start;
+    while (at < words.length && words[at][1] <= start) at += 1;
+    for (; at < words.length && words[at][0] < end; at += 1) {
+      const [from, to] = words[at];
+      if (from > shown) nodes.push(renderBetween(text, shown, from));
+      nodes.push(renderWord(text, words[at]));
+      shown = Math.max(shown, to);
+    }
+    if (end > shown) nodes.push(renderBetween(text, shown, end));
+    return makeBlock(level, nodes);
+  });
+}
+
+/** @param {Api.PageText} text @param {number} start @param {number} end */
+function renderBetween(text, start, end) {
+  const between = getText(text, start, end);
+  if (!between.trim()) return document.createTextNode(" ");
+  return el("span", { class: "unplaced", "data-start": start }, between);
+}
+
+/** @param {Api.PageText} text @param {Api.PageText["words"][number]} word */
+function renderWord(text, [start, end, x0, y0, x1, y1]) {
+  const written = getText(text, start, end);
+  const [width, height] = [x1 - x0, y1 - y0];
+  const isUpright = height <= 2 * width || end - start < 3;
+  const size = Math.max(1, isUpright ? height : width);
+  const stretch = (isUpright ? width : height) / (measure(written) * size);
+  const turn = isUpright ? "" : `translateY(${px(height)}) rotate(-90deg) `;
+  const node = el("span", { class: "word", "data-start": start }, written);
+  place(node, { left: px(x0), top: px(y0), "font-size": px(size), transform: `${turn}scaleX(${stretch.toFixed(3)})` });
+  return node;
+}
+
+/** @param {Api.PageText} text @param {Shown[]} marks */
+function renderParagraphs(text, marks) {
+  return listBlocks(text).map(([start, end, level]) => {
+    const pieces = cut(start, end, marks).map(({ start: from, end: to, marks: covering }) => {
+      const written = withoutCitations(getText(text, from, to));
+      const mark = covering.at(-1);
+      return el(mark ? "mark" : "span", { class: mark ? markClass(mark) : null, "data-start": from }, written);
+    });
+    return makeBlock(level, pieces);
+  });
+}

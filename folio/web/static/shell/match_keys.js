@@ -1,0 +1,22 @@
+// Keys by their names: "Mod+K" (Ctrl; on a Mac also Cmd), "Alt+1", "?", "Escape".
+
+/** @typedef {Pick<KeyboardEvent, "key" | "code" | "ctrlKey" | "metaKey" | "altKey">} Pressed */
+
+/** Whether the pressed keys are these. @param {Pressed} pressed @param {string} keys */
+export function matchesKeys({ key, code, ctrlKey, metaKey, altKey }, keys) {
+  const parts = keys.split("+");
+  const wanted = parts.pop() || "+";
+  const isMod = parts.includes("Mod");
+  if ((ctrlKey || metaKey) !== isMod || altKey !== parts.includes("Alt")) return false;
+  if (/^\d$/.test(wanted)) return code === `Digit${wanted}`; // Alt changes the character on some keyboards
+  return wanted.length === 1 ? key.toLowerCase() === wanted.toLowerCase() : key === wanted;
+}
+
+/** The keys as they are shown, one by one. @param {string} keys @param {boolean} isMac */
+export function nameKeys(keys, isMac) {
+  const names = /** @type {Record<string, string>} */ ({ Mod: isMac ? "Cmd" : "Ctrl", Escape: "Esc" });
+  return keys.split("+").map((key) => names[key] ?? key);
+}
+
+/** The keys for aria-keyshortcuts. @param {string} keys */
+export const formatShortcut = (keys) => (keys.startsWith("Mod+") ? keys.replace("Mod+", "Control+") : keys);

@@ -1,0 +1,76 @@
+// The views of the page: one is shown at a time. The navigation is built from them.
+
+import { el } from "../base/dom.js";
+import { place } from "../base/router.js";
+import { t } from "../base/strings.js";
+import { joinLines, shorten } from "../base/text.js";
+
+/** @typedef {import("../base/strings.js").Key} Key */
+/** @typedef {import("../base/place.js").Place} Place */
+/** @typedef {import("../base/place.js").View} Name */
+
+/**
+ * @typedef {object} View
+ * @property {Name} name
+ * @property {Key} text its name
+ * @property {HTMLElement} section
+ * @property {Name} [under] the view that stands for it in the navigation, where it has no link itself
+ * @property {boolean} [hasTitle] it sets the title of the document itself
+ * @property {boolean} [isTyped] its field gets the focus when it is shown
+ */
+
+/** @type {View[]} */
+const views = [];
+
+/** The views with a link, in the order of the keys that open them. */
+export const listLinked = () => views.filter(({ under }) => !under);
+
+/** @param {View} view */
+export function registerView(view) {
+  view.section.setAttribute("aria-label", t(view.text));
+  views.push(view);
+}
+
+const getView = () => views.find(({ name }) => name === place.get().view) ?? views[0];
+
+/** Focuses the field of the view in which a person types; its content if it has none. */
+export function focusField() {
+  const { section } = getView();
+  const field = /** @type {HTMLElement | null} */ (
+    section.querySelector('[aria-keyshortcuts~="/"]') ?? section.querySelector('input[type="search"]')
+  );
+  (field ?? /** @type {HTMLElement | null} */ (section.closest("main")))?.focus();
+}
+
+/** @param {HTMLElement} nav */
+export function renderNav(nav) {
+  nav.replaceChildren(
+    ...listLinked().map(({ name, text }, at) => {
+      const keys = `Alt+${at + 1}`;
+      const [label, ...rest] = t(text).split(" "); // on a narrow screen one word is shown
+      const more = rest.length ? el("span", { class: "rest-of-name" }, ` ${rest.join(" ")}`) : null;
+      const given = { href: `#${name}`, id: `to-${name}`, "data-view": name };
+      return el("a", { ...given, "aria-keyshortcuts": keys, title: keys }, label, more);
+    }),
+  );
+}
+
+/** Shows the view of the address. @param {HTMLElement} nav */
+export function showView(nav) {
+  const view = getView();
+  for (const { section } of views) section.hidden = section !== view.section;
+  for (const link of nav.querySelectorAll("a")) {
+    if (link.dataset.view === (view.under ?? view.name)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (view.hasTitle) return;
+  const words = shorten(joinLines(place.get().query.q ?? ""), 60);
+  document.title = [words, t(view.text), "Folio"].filter(Boolean).join(" · ");
+}
+
+const canHover = matchMedia("(hover: hover)");
+
+/** Focuses the field of a view that was opened to type in; on a touch screen that would open the keyboard. */
+export function focusTyped() {
+  if (getView().isTyped && canHover.matches) focusField();
+}

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { formatLatex, formatMarkdown, formatPlain, getKey } from "../../folio/web/static/reader/citing.js";
+import { cut, findQuote, getBoxes, getText, getTextEdges, locate, trim } from "../../folio/web/static/reader/spans.js";
+import { ACTUAL, chooseDpi, fitPage, stepZoom } from "../../folio/web/static/reader/zoom.js";
+
+/** A page whose words are given by the character: [text, x0, y0, x1, y1]. */
+function makePage(text, boxes, start = 100, direction = "ltr") {
+  let at = 0;
+  const words = boxes.map(([word, ...box]) => {
+    const first = [...text].join("").indexOf(word, at);
+    at = first + word.length;
+    return [start + first, start + at, ...box];
+  });
+  return { page: 3, start, end: start + [...text].length, text, words, width: 600, height: 800, direction };
+}
+
+const LINES = makePage("The fern\ngrows", [
+  ["The", 50, 10, 80, 20],
+  ["fern", 84, 10, 124, 20],
+  ["grows", 50, 24, 100, 34],
+]);
+
+test("a span has one box for each line, and a word that is partly in it a part of one", () => {
+  assert.deepEqual(getBoxes(LINES, 100, 108), [[50, 10, 124, 20]]);
+  assert.deepEqual(getBoxes(LINES, 104, 114), [
+    [84, 10, 124, 20],
+    [50, 24, 100, 34],
+  ]);
+  assert.deepEqual(getBoxes(LINES, 106, 108), [[104, 10, 124, 20]]);
+  assert.deepEqual(getBoxes({ ...LINES, direction: "rtl" }, 106, 108), [[84, 10, 104, 20]]);
+  assert.deepEqual(getBoxes(LINES, 0, 100), []);
+});
+
+test("columns side by side stay apart", () => {
+  const columns = makePage("left right", [
+    ["left", 50, 10, 250, 20],
+    ["right", 320, 10, 500, 20],
+  ]);
+  assert.equal(getBoxes(columns, 100, 110).length, 2);
+});
+
+test("words are found without regard to spaces, signs, case and accents", () => {
+  const page = makePage("𝔸 “Café” de-\ntail", []);
+  assert.deepEqual(findQuote(page, "cafe detail"), [103, 117]);
+  assert.equal(getText(page, 103, 117), "Café” de-\ntail");
+  assert.equal(findQuote(page, "tea"), null);
+  assert.equal(findQuote(page, "…"), null);
+});
+
+test("a mark is its span, or its words where the text has changed", () => {
+  assert.deepEqual(locate(LINES, { page: 3, from: 104, to: 108, quote: "fern" }), [104, 108]);
+  assert.deepEqual(locate(LINES, { page: 3, from: 100, to: 103, quote: "fern" }), [104, 108]);
+  assert.deepEqual(locate(LINES, { page: 3, from: 90, to: 103 }), [90, 103]);
+  assert.equal(locate(LINES, { page: 4, from: 200, to: 210 }), null);
+  assert.equal(locate(LINES, { page: 4, quote: "fern" }), null);
+  assert.equal(locate(LINES, { page: 3, quote: "moss" }), null);
+});
+
+test("a selection does not begin or end with spaces", () => {
+  assert.deepEqual(trim(LINES, 103, 109), [104, 108]);
+});
+
+test("a text is cut where marks begin and end", () => {
+  const one = { span: [102, 106] };
+  const other = { span: [104, 200] };
+  assert.deepEqual(cut(100, 110, [one, other]), [
+    { start: 100, end: 102, marks: [] },
+    { start: 102, end: 104, marks: [one] },
+    { start: 104, end: 106, marks: [one, other] },
+    { start: 106, end: 110, marks: [other] },
+  ]);
+});
+
+test("the text of a page fits the view, and no page is shown twice as large for it", () => {
+  assert.deepEqual(getTextEdges(LINES), [50 / 600, 124 / 600]);
+  const [page, view] = [
+    { width: 600, height: 800 },
+    { width: 600, height: 400 },
+  ];
+  assert.equal(fitPage("width", page, view, null), 1);
+  assert.equal(fitPage("page", page, view, null), 0.5);
+  assert.ok(Math.abs(fitPage("text", page, view, [0.1, 0.9]) - 1 / 0.86) < 1e-9);
+  assert.equal(fitPage("text", page, view, [0.1, 0.2]), 2);
+});
+
+test("pictures have the resolution that the screen needs, of few, and within the server's limit", () => {
+  const page = { width: 612, height: 792 };
+  assert.equal(chooseDpi(1, 1, page), 72);
+  assert.equal(chooseDpi(1.1, 1, page), 96);
+  assert.equal(chooseDpi(1.3, 2, page), 200);
+  assert.equal(chooseDpi(9, 3, page), 400);
+  assert.equal(chooseDpi(1, 1, { width: 14400, height: 14400 }), 36);
+});
+
+test("zoom goes in steps, from any size", () => {
+  assert.equal(stepZoom(ACTUAL, 1), 1.1 * ACTUAL);
+  assert.equal(stepZoom(1.04 * ACTUAL, -1), ACTUAL);
+  assert.equal(stepZoom(5 * ACTUAL, 1), 5 * ACTUAL);
+});
+
+test("a quote is copied with its reference", () => {
+  const bibtex = "@misc{fern2014,\n  title = {Ferns}\n}\n";
+  const quoted = { text: "50% of\nferns_grow [x]", page: 3, reference: "Fern, A. Ferns.", bibtex };
+  assert.equal(formatPlain(quoted), "“50% of ferns_grow [x]” Fern, A. Ferns, p. 3.");
+  assert.equal(formatPlain({ ...quoted, text: "" }), "Fern, A. Ferns, p. 3.");
+  assert.equal(formatMarkdown(quoted), "> 50% of ferns\\_grow \\[x\\]\n>\n> — Fern, A. Ferns, p. 3.\n");
+  const latex = formatLatex(quoted);
+  assert.ok(latex.startsWith("``50\\% of ferns\\_grow [x]''~\\cite[p.~3]{fern2014}\n\n@misc{fern2014,"));
+  assert.equal(getKey("% a comment\n@article{a2014b, title = {x}}"), "a2014b");
+  assert.equal(
+    formatLatex({ ...quoted, text: "a\\b{c}~^" }).split("''")[0],
+    "``a\\textbackslash{}b\\{c\\}\\textasciitilde{}\\textasciicircum{}",
+  );
+});
