@@ -497,6 +497,7 @@ export const TEXTS = Object.freeze({
   "palette.commands": "Commands",
   "palette.conversations": "Conversations",
   "palette.passages": "Passages",
+  "palette.searching": "Searching passages",
   "palette.none": "Nothing fits these words.",
   "command.show": "Show {name}",
   "command.new": "New conversation",
