@@ -96,8 +96,8 @@ def test_two_tabs_and_a_terminal_stay_in_step(opened: Open, tmp_path: Path) -> N
             expect(page.locator(line)).to_contain_text("3 papers")
             expect(page.locator("#view-library")).to_contain_text("The Fourth")
         assert asked == []  # the first tab has the connection
-        tab.page.goto("about:blank")
-        other.wait_for_event("request", lambda request: request.url.endswith("/events"))
+        with other.expect_request("**/events"):
+            tab.page.goto("about:blank")
         with live.client() as client:
             (id,) = (each["id"] for each in client.get("/papers").json()["papers"] if each["title"] == "The Fourth")
             assert client.patch(f"/papers/{id}", json={"title": "Another Name"}).status_code == 200
