@@ -361,10 +361,10 @@ export const TEXTS = Object.freeze({
   remove: "Remove",
   "remove.title": { one: "Remove this paper?", other: "Remove these papers?" },
   "remove.text": {
-    one: "{name} will be removed from the index. If its file is in your papers folder, it is moved to {folder}; otherwise it stays where it is. You can bring it back for a day.",
-    other:
-      "{name} will be removed from the index. Files in your papers folder are moved to {folder}; others stay where they are. You can bring the papers back for a day.",
+    one: "{name} will be removed from the index. You can bring it back for a day. {files}",
+    other: "{name} will be removed from the index. You can bring them back for a day. {files}",
   },
+  "remove.files": "A file in your papers folder is moved to {folder}; one elsewhere stays where it is.",
   undo: "Undo",
   removed: "Removed today",
   "removed.count": "Removed today: {count}",
@@ -497,6 +497,7 @@ export const TEXTS = Object.freeze({
   "palette.commands": "Commands",
   "palette.conversations": "Conversations",
   "palette.passages": "Passages",
+  "palette.searching": "Searching passages",
   "palette.none": "Nothing fits these words.",
   "command.show": "Show {name}",
   "command.new": "New conversation",

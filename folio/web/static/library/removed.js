@@ -18,7 +18,8 @@ export async function removePapers(papers, changed) {
   const name = papers.length === 1 ? `“${shorten(getName(papers[0]))}”` : t("library.count", { count: papers.length });
   const title = t("remove.title", { count: papers.length });
   const folder = el("code", {}, "papers/.removed");
-  const text = el("span", {}, parts("remove.text", { count: papers.length, name: isolate(name), folder }));
+  const files = el("span", {}, parts("remove.files", { folder }));
+  const text = el("span", {}, parts("remove.text", { count: papers.length, name: isolate(name), files }));
   if (!(await confirmAction(title, text, t("remove")))) return [];
   /** @type {Named[]} */
   const removed = [];
