@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pymupdf
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, Dialog, Locator, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Request, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.helpers.exhaustive import EXHAUSTIVE
@@ -24,6 +24,7 @@ Pixels = npt.NDArray[np.uint8]  # (height, width, 3): red, green, blue
 Yellow = npt.NDArray[np.bool_]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+EVENTS = "/events"  # the path of the connection that every page keeps
 LIMIT_S = 120  # until something is given up
 WIDE, PHONE = (1440, 900), (375, 812)
 
@@ -70,7 +71,7 @@ class Tab:
         self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
         self.page = page = self.context.new_page()
         page.add_init_script("document.addEventListener('securitypolicyviolation', (e) => console.error(e.blockedURI))")
-        page.on("console", lambda message: self._note(f"console: {message.text}", message.type in ("error", "warning")))
+        page.on("console", self._logged)
         page.on("pageerror", lambda error: self._note(f"error: {error}"))
         page.on("dialog", self._dismiss)
         page.on("popup", lambda popup: self._note(f"window: {popup.url}"))
@@ -81,6 +82,11 @@ class Tab:
     def _note(self, problem: str, condition: bool = True) -> None:
         if condition:
             self.problems.append(problem)
+
+    def _logged(self, message: ConsoleMessage) -> None:
+        # The page connects again when the server has ended its events.
+        is_events = str(message.location["url"]).endswith(EVENTS)
+        self._note(f"console: {message.text}", message.type in ("error", "warning") and not is_events)
 
     def _dismiss(self, dialog: Dialog) -> None:
         self._note(f"dialog: {dialog.message}")
@@ -93,7 +99,8 @@ class Tab:
 
     def _failed(self, request: Request) -> None:
         # Requests that the page aborts, such as a stopped answer, are not failures.
-        self._note(f"failed: {request.url} {request.failure}", request.failure != "net::ERR_ABORTED")
+        is_left = request.failure == "net::ERR_ABORTED" or request.url.endswith(EVENTS)
+        self._note(f"failed: {request.url} {request.failure}", not is_left)
 
     def open(self, place: str = "") -> None:
         """Opens a view by its fragment, such as "#library"."""

@@ -27,5 +27,7 @@ test("a digit is the place of the key: with Alt, some keyboards type something e
 test("keys are named as they are on the keyboard", () => {
   assert.deepEqual(nameKeys("Mod+K", false), ["Ctrl", "K"]);
   assert.deepEqual(nameKeys("Mod+K", true), ["Cmd", "K"]);
+  assert.deepEqual(nameKeys("+", false), ["+"]);
+  assert.deepEqual(nameKeys("ArrowDown", false), ["↓"]);
   assert.equal(formatShortcut("Mod+K"), "Control+K");
 });

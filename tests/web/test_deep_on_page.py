@@ -167,7 +167,8 @@ def test_what_the_answer_rests_on_stands_below_it(tab: Tab) -> None:
         ["quoted above", "but", f"“It is longer {HOSTILE}.”", f"“{UNKNOWN}”"]
     )
     profile.locator("li .chip").last.click()
-    expect(tab.find("#reader .reader-message")).to_contain_text(UNKNOWN)
+    reader_shows(tab, 2)
+    assert marks(tab, 2)  # what is open
     tab.page.keyboard.press("Escape")
     assert tab.page.evaluate("window.ran") is None
     assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])

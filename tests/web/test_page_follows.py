@@ -216,7 +216,7 @@ def test_every_page_of_a_passage_is_marked(show: Open, app: App) -> None:
     expect(hit.locator(".source")).to_have_text("Herons of the Delta, pp. 1–2")
     hit.locator(".source").click()
     reader_shows(tab, 1)
-    assert on_yellow(tab, app, 1).endswith("it strikes in less than a tenth of a second.")
+    assert on_yellow(tab, app, 1).endswith("it strikes in less than a tenth of a second. The")
     tab.page.get_by_role("button", name="Next page").click()
     reader_shows(tab, 2)
     assert on_yellow(tab, app, 2).startswith("heron then carries the eel to the bank, and there it turns the eel")

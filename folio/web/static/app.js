@@ -122,6 +122,7 @@ function setUpShortcuts() {
     { keys: "ArrowLeft ArrowRight", text: "key.page", group: "keys.reader" },
     { keys: "- +", text: "key.zoom", group: "keys.reader" },
     { keys: "Mod+F", text: "key.find", group: "keys.reader" },
+    { keys: "s", text: "key.select", group: "keys.reader" },
   ]);
   setUpKeys();
 }

@@ -289,16 +289,23 @@ export class Turn {
     const { root } = this;
     if (root.querySelector(".edit-form")) return; // somebody writes in it
     const list = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll("details, button")]);
-    const before = list();
+    const listSources = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll(".chip, .source")]);
+    const [before, sources] = [list(), listSources()];
     const focused = before.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     this.#start(false, this.#prefersProse(reply));
     this.finish(reply, { whole: true, open: this.isSourcesOpen });
+    // Questions that follow up come later than the answer; its sources are the same.
+    const shown = listSources();
+    if (sources.length === shown.length) {
+      sources.forEach((node, at) => {
+        replaceOpener(node, shown[at]);
+      });
+    }
     const after = list();
     if (before.length !== after.length) return;
     before.forEach((node, at) => {
       const other = after[at];
       if (node instanceof HTMLDetailsElement && other instanceof HTMLDetailsElement) other.open = node.open;
-      else replaceOpener(node, other);
     });
     after[focused]?.focus({ preventScroll: true });
   }

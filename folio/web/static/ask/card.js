@@ -78,7 +78,8 @@ export function hideCard() {
 }
 
 /**
- * @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin @param {(from: HTMLElement) => void} open
+ * @param {HTMLElement} node @param {CitedPage} cited @param {Origin} origin
+ * @param {(from: HTMLElement) => void} open
  */
 function renderCard(node, cited, origin, open) {
   const { answered } = origin;

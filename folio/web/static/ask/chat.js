@@ -252,7 +252,7 @@ export function showStartError(thrown) {
 
 /** Shows changes by another tab. @param {{changed: string[], deleted: string[]}} conversations */
 function followConversations({ changed, deleted }) {
-  if (current.id && deleted.includes(current.id) && !current.running) {
+  if (current.isAnswered && deleted.includes(current.id) && !current.running) {
     newConversation();
     showToast(t("ask.deleted"));
   } else if (changed.includes(current.id)) current.refresh().catch(() => {});
@@ -275,6 +275,11 @@ export function setUpChat(view, toAsk) {
   });
   options.onChange(() => {
     if (!isFollowing) updateAddress();
+  });
+  // The page shows another conversation by showConversation; another branch and other options are shown here.
+  place.onChange((now, before) => {
+    if (now.view !== "ask" || before.view !== "ask" || now.id !== before.id) return;
+    if (now.query !== before.query) showConversation(now.id);
   });
   mode.onChange(() => {
     for (const turn of current.turns) turn.updateMode();

@@ -262,9 +262,6 @@ export const getPagePicture = async (id, page, dpi, signal) =>
 export const findInPaper = (id, words, signal) =>
   getJson(`/papers/${id}/find?${new URLSearchParams({ words })}`, { signal });
 
-/** Keeps which page of a paper was read last. @param {string} id @param {number} page */
-export const recordReading = (id, page) => request(`/papers/${id}/reading`, sendJson("PUT", { page }));
-
 /** The notes on a paper. @param {string} paper @returns {Promise<Api.NoteList>} */
 export const listNotes = (paper) => getJson(`/notes?${new URLSearchParams({ paper })}`, { cache: "no-store" });
 

@@ -36,8 +36,8 @@ function tellListeners(kind, data) {
 }
 
 /**
- * Follows what the server tells, for as long as the page is open. Browsers allow six connections to a server, so one tab
- * holds a connection for all tabs. Without locks, which browsers have on this computer and over HTTPS, each tab does.
+ * Follows what the server tells, for as long as the page is open. Browsers allow six connections to a server, so one
+ * tab holds a connection for all tabs. Without locks, which browsers have on this computer and over HTTPS, each does.
  */
 export function followEvents() {
   if (!("locks" in navigator && "BroadcastChannel" in window)) {

@@ -14,7 +14,7 @@ const MARGIN = 600; // pixels above and below the view for which items are rende
  * @property {(item: T) => number} height pixels with the space below it; a guess if `isMeasured`
  * @property {() => number} [cover] pixels at the top of the scroller that a header covers
  * @property {boolean} [isMeasured] the height of each element is measured once it is there
- * @property {(node: HTMLElement) => boolean} [isKept] an element that stays far from the view too, as one with the focus
+ * @property {(node: HTMLElement) => boolean} [isKept] whether an element stays though it is far from the view
  * @property {() => void} [onMeasured] called after heights were measured
  * @property {(keys: string[]) => void} [onShown] called with the items that have elements, after each change
  */

@@ -497,6 +497,7 @@ export const TEXTS = Object.freeze({
   "palette.commands": "Commands",
   "palette.conversations": "Conversations",
   "palette.passages": "Passages",
+  "palette.searching": "Searching passages",
   "palette.none": "Nothing fits these words.",
   "command.show": "Show {name}",
   "command.new": "New conversation",
@@ -689,6 +690,7 @@ export const TEXTS = Object.freeze({
   "key.page": "Previous and next page",
   "key.zoom": "Smaller and larger",
   "key.find": "Find in the paper",
+  "key.select": "Select the quote; Shift and the arrows select more, Enter leads to the tools",
 });
 
 /** @typedef {keyof typeof TEXTS} Key */

@@ -33,6 +33,9 @@ const keyGetter = (note) => (paper) => {
 /** @param {Note} note */
 const nameNote = ({ quotes, statement, text }) => shortenAtWord(quotes[0]?.quote || statement || text, LONGEST_NAME);
 
+/** What is shown of the papers of a note. @param {Note} note */
+const nameSources = ({ quotes }) => quotes.map(({ paper }) => getTitle({ paper, title: "", file: "" })).join("\n");
+
 /** Copies a note with its citations. @param {Note[]} notes */
 export function copyNotes(notes) {
   const text = notes.map((note) => formatNoteText(note, keyGetter(note))).join("\n\n");
@@ -63,6 +66,8 @@ export class NoteList {
   /** @type {Note[]} */
   notes = [];
   editing = ""; // the id of the note that is being edited
+  /** @type {Map<string, string>} what the papers of a note were named when it was rendered, by its id */
+  #names = new Map();
 
   /** @param {HTMLElement} scroller @param {Hooks} hooks */
   constructor(scroller, hooks) {
@@ -96,17 +101,20 @@ export class NoteList {
   /** @param {boolean} isSelected */
   selectAll(isSelected) {
     this.selected = new Set(isSelected ? this.notes.map(({ id }) => id) : []);
-    this.refresh();
+    for (const { id } of this.notes) if (id !== this.editing) this.list.refresh(id);
     this.hooks.onSelect();
   }
 
-  /** Renders all notes again: papers may have other titles. */
+  /** Renders the notes again whose papers have other names than before. */
   refresh() {
-    for (const { id } of this.notes) if (id !== this.editing) this.list.refresh(id);
+    for (const note of this.notes) {
+      if (note.id !== this.editing && this.#names.get(note.id) !== nameSources(note)) this.list.refresh(note.id);
+    }
   }
 
   /** @param {Note} note */
   #render(note) {
+    this.#names.set(note.id, nameSources(note));
     const item = el("li", { class: `note-item ${note.colour || "plain"}`, "data-id": note.id });
     if (note.id === this.editing) item.append(this.#buildForm(note));
     else item.append(this.#buildTools(note), this.#buildBody(note));
@@ -176,7 +184,8 @@ export class NoteList {
   /** @param {string} id */
   focus(id) {
     const node = this.list.reveal(id);
-    /** @type {HTMLElement | null | undefined} */ (node?.querySelector("textarea, button"))?.focus();
+    const target = node?.querySelector("textarea") ?? node?.querySelector("button");
+    target?.focus();
   }
 
   /** Lets the person change a note. @param {string} id "" for none */

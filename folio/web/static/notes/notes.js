@@ -217,8 +217,8 @@ export function setUpNotes(root) {
   place.watch(() => view.follow());
   leaving.onChange(() => view.follow());
   library.onChange(() => view.refresh());
-  onEvent("notes", () => view.expire());
-  onEvent("hello", () => view.expire());
+  // Papers that change or are removed change the places of notes.
+  for (const kind of /** @type {const} */ (["notes", "papers", "hello"])) onEvent(kind, () => view.expire());
 }
 
 /**
@@ -240,8 +240,7 @@ export function makeNotesPane(paper) {
   });
   const show = () => {
     const kept = notes.filter(({ id }) => !leaving.get().has(id));
-    const values = { count: kept.length };
-    status.textContent = t(kept.length ? "notes.count" : "notes.paper.none", values);
+    status.textContent = kept.length ? "" : t("notes.paper.none");
     list.show(chooseNotes(kept, parseWanted({}), getPaperTitle));
   };
   const load = async () => {
@@ -255,6 +254,7 @@ export function makeNotesPane(paper) {
   };
   const ends = [
     onEvent("notes", load),
+    onEvent("papers", load),
     onEvent("hello", load),
     leaving.onChange(show),
     library.onChange(() => list.refresh()),

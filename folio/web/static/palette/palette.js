@@ -41,6 +41,7 @@ export class Palette {
   options = [];
   at = 0; // the option that Enter chooses
   isOld = true; // papers have changed
+  isSearching = false; // passages are still to come
   /** @type {AbortController | null} */
   asking = null;
   /** @type {number | undefined} */
@@ -92,6 +93,8 @@ export class Palette {
     this.isOld = false;
     this.field.value = "";
     this.passages.options = [];
+    this.isSearching = false;
+    this.at = 0;
     this.dialog.showModal();
     enterPanel(this.dialog, () => this.close());
     this.#render();
@@ -126,25 +129,26 @@ export class Palette {
   #type() {
     this.at = 0;
     this.passages.options = [];
-    this.#render();
     this.asking?.abort();
     clearTimeout(this.timer);
     const query = this.field.value.trim();
-    if (query.length >= SHORTEST && health.get()?.store) {
-      this.timer = setTimeout(() => this.#searchPassages(query), PAUSE_MS);
-    }
+    this.isSearching = query.length >= SHORTEST && Boolean(health.get()?.store);
+    if (this.isSearching) this.timer = setTimeout(() => this.#searchPassages(query), PAUSE_MS);
+    this.#render();
   }
 
   /** @param {string} query */
   async #searchPassages(query) {
     this.asking = new AbortController();
+    const { signal } = this.asking;
     try {
-      const body = { query, top_k: MOST_PASSAGES, ...buildFilter(EVERYTHING) };
-      const { hits } = await api.search(body, this.asking.signal);
+      const { hits } = await api.search({ query, top_k: MOST_PASSAGES, ...buildFilter(EVERYTHING) }, signal);
       this.passages.options = hits.map((hit) => this.#makePassage(hit));
     } catch {
-      return; // typed on, or the search view says why
+      if (signal.aborted) return; // typed on
+      this.passages.options = []; // the search view says why it fails
     }
+    this.isSearching = false;
     if (this.isOpen) this.#render();
   }
 
@@ -202,7 +206,8 @@ export class Palette {
         return el("div", { role: "group", "aria-labelledby": id }, heading, nodes);
       }),
     );
-    this.status.textContent = this.options.length ? "" : t("palette.none");
+    const none = this.options.length ? "" : t("palette.none");
+    this.status.textContent = this.isSearching ? t("palette.searching") : none;
     this.#mark();
   }
 

@@ -12,6 +12,7 @@ import { EditForm } from "../library/edit.js";
 import { refreshLibrary } from "../library/library.js";
 import { removePapers } from "../library/removed.js";
 import { FIELD_NAMES, getName } from "../library/table.js";
+import { makeNotesPane } from "../notes/notes.js";
 import { Citations } from "./citations.js";
 import { renderNotice } from "./notice.js";
 
@@ -68,6 +69,8 @@ class PaperView {
   /** @type {AbortController | null} */
   #loading = null;
   #isEditing = false;
+  /** @type {ReturnType<typeof makeNotesPane> | null} */
+  #notes = null;
 
   /** @param {HTMLElement} root @param {PaperHooks} hooks */
   constructor(root, hooks) {
@@ -87,6 +90,10 @@ class PaperView {
   /** Shows the paper of the address. isMoved: a person went there on the page. @param {boolean} isMoved */
   follow(isMoved) {
     const { view, id } = place.get();
+    if (view !== "paper" || id !== this.#id) {
+      this.#notes?.end();
+      this.#notes = null;
+    }
     if (view !== "paper") {
       this.#id = ""; // it is loaded again when it is shown
       this.#loading?.abort();
@@ -268,6 +275,7 @@ class PaperView {
       const link = el("a", { href: linkTo({ id: each.id }) }, isolate(joinLines(each.title)));
       return el("li", {}, link, el("span", { class: "about" }, formatDate(each.updated)));
     });
+    this.#notes ??= makeNotesPane(id);
     const notes = about.notes
       ? el(
           "p",
@@ -286,7 +294,7 @@ class PaperView {
       ),
     ]);
     show(this.relations, [
-      makeSection(t("paper.notes.title"), [notes]),
+      makeSection(t("paper.notes.title"), [notes, this.#notes.node]),
       makeSection(t("paper.conversations"), [listOf(conversations)]),
       makeSection(t("paper.cited"), [listOf(about.cited_here_by.map(renderLike))]),
       makeSection(t("paper.similar"), [listOf(about.similar.map(renderLike))]),

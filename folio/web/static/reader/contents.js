@@ -12,6 +12,10 @@ import { getPicture } from "./pages.js";
 const WIDTH = 112; // pixels of a small picture
 const BELOW = 34; // and of its number and the space below
 const DPI = 36;
+const KINDS = /** @type {const} */ ([
+  ["outline", "reader.contents.outline"],
+  ["pages", "reader.contents.pages"],
+]);
 
 export class Contents {
   /** @type {Kind} */
@@ -33,8 +37,8 @@ export class Contents {
       this.outline,
       this.thumbnails,
     );
-    this.kinds = /** @type {Kind[]} */ (["outline", "pages"]).map((kind) => {
-      const node = makeButton("button quiet", () => this.#choose(kind), t(`reader.contents.${kind}`));
+    this.kinds = KINDS.map(([kind, key]) => {
+      const node = makeButton("button quiet", () => this.#choose(kind), t(key));
       node.dataset.kind = kind;
       return node;
     });

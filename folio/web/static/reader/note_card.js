@@ -56,9 +56,9 @@ export class NoteCard {
     const words = el("textarea", { rows: "3", maxlength: "20000", "aria-label": t("reader.note.words") });
     words.value = text;
     const colours = el("fieldset", { class: "colours" }, el("legend", { class: "unseen" }, t("reader.note.colour")));
-    for (const each of COLOURS) {
+    for (const [each, key] of COLOURS) {
       const input = el("input", { type: "radio", name: "note-colour", value: each, checked: each === colour });
-      const label = t(`reader.colour.${each}`);
+      const label = t(key);
       colours.append(
         el("label", { class: `swatch ${each}`, title: label }, input, el("span", { class: "unseen" }, label)),
       );

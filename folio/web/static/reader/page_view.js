@@ -179,7 +179,7 @@ export class PageView {
     return placeBox(node, link.box);
   }
 
-  /** The paragraphs of the page as text: in their place, or beneath the picture of a page whose words have no places. */
+  /** The paragraphs of the page as text: in place of its picture, or beneath it if its words have no places. */
   #renderReading() {
     const { text } = this;
     this.reading.hidden = !(this.isAsText || (text && !text.placed));
@@ -203,7 +203,8 @@ const isEqual = (one, other) =>
   one.span[1] === other.span[1] &&
   one.kind === other.kind &&
   one.colour === other.colour &&
-  one.note === other.note;
+  one.note?.id === other.note?.id &&
+  one.note?.updated === other.note?.updated;
 
 /** @param {Shown} mark */
 const markClass = ({ kind, colour }) => `page-mark ${kind} ${colour ?? ""}`.trim();

@@ -144,7 +144,7 @@ let waiting = [];
 let running = 0;
 
 /**
- * Loads pages that may be opened soon, in this order, in place of those that still wait. Errors show once one is opened.
+ * Loads pages that may be opened soon, in this order, in place of those that wait. Errors show once one is opened.
  * @param {{paper: string, page: number}[]} pages @param {(paper: Api.PaperDetails, page: number) => number} chooseDpi
  */
 export async function loadAhead(pages, chooseDpi) {

@@ -8,7 +8,7 @@ const NARROWEST = 22; // percent of the window
 const WIDEST = 75;
 const STEP = 2;
 const ZOOMS = [50, 75, 100, 125, 150, 200, 300, 400];
-const FITS = /** @type {const} */ (["text", "width", "page"]);
+const FITS = /** @type {const} */ ({ text: "reader.fit.text", width: "reader.fit.width", page: "reader.fit.page" });
 
 /**
  * @typedef {object} Controls
@@ -87,11 +87,11 @@ export function buildBar(controls) {
 /** @param {Controls} controls */
 function buildZoom({ setZoom }) {
   const choose = () => {
-    const fit = FITS.find((name) => name === node.value);
+    const fit = node.value === "text" || node.value === "width" || node.value === "page" ? node.value : null;
     setZoom(fit ?? (Number(node.value) / 100) * ACTUAL);
   };
   const node = el("select", { class: "zoom", "aria-label": t("reader.zoom"), onchange: choose, autocomplete: "off" });
-  for (const fit of FITS) node.append(el("option", { value: fit }, t(`reader.fit.${fit}`)));
+  for (const [fit, key] of Object.entries(FITS)) node.append(el("option", { value: fit }, t(key)));
   for (const percent of ZOOMS) node.append(el("option", { value: percent }, `${percent}%`));
   node.append(el("option", { value: "other", hidden: true }));
   return node;

@@ -37,11 +37,12 @@ import { Tabs } from "./tabs.js";
  * @property {string} [file]
  * @property {HTMLElement | null} [opener] gets the focus back on closing
  */
+/** @typedef {Pick<Api.HitJson, "paper" | "title" | "file" | "text" | "pages">} PassageText */
+/** @typedef {PassageText & {page_breaks?: number[], span?: Span | null}} Passage */
 /** @typedef {{ask: (selected: Selection, question: string) => void}} Links */
 
 const MAX_PIECES = 12; // a passage without a span is looked for in at most this many pieces
 const ADDRESS_MS = 200; // between two changes of the address while pages are scrolled
-const READ_MS = 1500; // a page in view for so long was read
 const SELECT_MS = 150;
 const narrow = matchMedia("(max-width: 859px)");
 
@@ -54,7 +55,6 @@ class Reader {
   opener = null;
   #isSelecting = false;
   #addressTimer = 0;
-  #readTimer = 0;
   #selectTimer = 0;
   #isDark = recall("reader-dark") === "on";
 
@@ -134,10 +134,12 @@ class Reader {
     pane.addEventListener("copy", (event) => this.#copyWords(event));
     steadySelection(view.root);
     view.root.addEventListener("pointerdown", () => (this.#isSelecting = true));
-    addEventListener("pointerup", () => {
-      this.#isSelecting = false;
-      this.#showSelectionSoon();
-    });
+    for (const name of ["pointerup", "pointercancel"]) {
+      addEventListener(name, () => {
+        this.#isSelecting = false; // a long touch is cancelled once the browser selects words
+        this.#showSelectionSoon();
+      });
+    }
     view.root.addEventListener("click", (event) => this.#openNoteAt(event));
     document.addEventListener("selectionchange", () => this.#showSelectionSoon());
     view.scroller.addEventListener("scroll", () => this.#placeSelectionBar(), { passive: true });
@@ -167,7 +169,6 @@ class Reader {
     const before = place.get();
     openReading({ paper, page, from, to });
     if (place.get() === before) this.#follow(before.reading);
-    else this.#scrollToMark();
     this.view.scroller.focus({ preventScroll: true });
   }
 
@@ -204,10 +205,6 @@ class Reader {
     this.#showMessage();
   }
 
-  #scrollToMark() {
-    if (this.tab) this.#scrollTo(this.tab.mark.page);
-  }
-
   /** @returns {Span | null} */
   #getKnownSpan() {
     const { from, to } = this.tab?.mark ?? {};
@@ -239,7 +236,6 @@ class Reader {
     this.find.close();
     this.card.close();
     clearTimeout(this.#addressTimer);
-    clearTimeout(this.#readTimer);
     this.tab = null;
     const { opener } = this;
     this.opener = null;
@@ -343,8 +339,6 @@ class Reader {
     if (zotero) this.foot.zotero.href = zotero;
     this.contents.setPage(page);
     this.#keepPage(tab, page);
-    clearTimeout(this.#readTimer);
-    if (details) this.#readTimer = setTimeout(() => api.recordReading(tab.paper, page).catch(() => {}), READ_MS);
   }
 
   /** Keeps the page in view in the address, and with its tab. @param {Tab} tab @param {number} page */
@@ -700,8 +694,7 @@ export const openAt = (target) => reader.open(target);
 
 /**
  * Opens the first page of a passage. It is marked on each of its pages: it may continue on the next one.
- * @param {Pick<Api.HitJson, "paper" | "title" | "file" | "text" | "pages"> & {page_breaks?: number[], span?: Span | null}} hit
- * @param {HTMLElement} opener
+ * @param {Passage} hit @param {HTMLElement} opener
  */
 export function openHit(hit, opener) {
   const { paper, title, file, pages, text, page_breaks: breaks = [], span } = hit;

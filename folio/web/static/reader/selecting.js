@@ -52,8 +52,8 @@ export function selectSpan(texts, start, end) {
 }
 
 /**
- * Keeps a selection by the mouse from jumping to the other end of the page where the pointer is between words: there, an
- * element lies behind the words that comes right after the last selected one.
+ * Keeps a selection by the mouse from jumping to the other end of the page where the pointer is between words: there
+ * lies an element behind the words that comes right after the last selected one.
  * @param {HTMLElement} root
  */
 export function steadySelection(root) {
@@ -63,10 +63,12 @@ export function steadySelection(root) {
     if (event.pointerType !== "mouse" || !(event.target instanceof Element)) return;
     isSelecting = event.target.closest(".page-words") !== null;
   });
-  addEventListener("pointerup", () => {
-    isSelecting = false;
-    blank.remove();
-  });
+  for (const name of ["pointerup", "pointercancel"]) {
+    addEventListener(name, () => {
+      isSelecting = false;
+      blank.remove();
+    });
+  }
   document.addEventListener("selectionchange", () => {
     const focus = isSelecting ? getSelection()?.focusNode : null;
     const word = focus instanceof Text ? focus.parentElement : null;

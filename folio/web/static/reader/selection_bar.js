@@ -14,11 +14,19 @@ import { t } from "../base/strings.js";
  * @property {(selected: Selected, format: Format) => void} copy
  */
 
-/** @type {Colour[]} */
-export const COLOURS = ["yellow", "green", "blue", "pink"];
+/** The colours of notes, with the keys of their names. */
+export const COLOURS = /** @type {const} */ ([
+  ["yellow", "reader.colour.yellow"],
+  ["green", "reader.colour.green"],
+  ["blue", "reader.colour.blue"],
+  ["pink", "reader.colour.pink"],
+]);
 const QUESTIONS = /** @type {const} */ (["reader.ask.meaning", "reader.ask.elsewhere", "reader.ask.disagrees"]);
-/** @type {Format[]} */
-const FORMATS = ["plain", "markdown", "latex"];
+const FORMATS = /** @type {const} */ ([
+  ["plain", "reader.copy.plain"],
+  ["markdown", "reader.copy.markdown"],
+  ["latex", "reader.copy.latex"],
+]);
 
 export class SelectionBar {
   /** @type {Selected | null} */
@@ -31,7 +39,7 @@ export class SelectionBar {
     this.copying = el(
       "div",
       { class: "selection-more", hidden: true },
-      FORMATS.map((format) => this.#renderButton(t(`reader.copy.${format}`), (one) => actions.copy(one, format))),
+      FORMATS.map(([format, key]) => this.#renderButton(t(key), (one) => actions.copy(one, format))),
     );
     this.ask = this.#renderToggle("reader.ask", "send", this.asking);
     this.copy = this.#renderToggle("reader.copy", "copy", this.copying);
@@ -116,8 +124,8 @@ export class SelectionBar {
   }
 
   #renderColours() {
-    return COLOURS.map((colour) => {
-      const label = t("reader.highlight", { colour: t(`reader.colour.${colour}`) });
+    return COLOURS.map(([colour, key]) => {
+      const label = t("reader.highlight", { colour: t(key) });
       const node = this.#renderButton("", (one) => this.actions.highlight(one, colour));
       node.className = `button bare swatch ${colour}`;
       node.setAttribute("aria-label", label);

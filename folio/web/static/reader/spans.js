@@ -10,8 +10,8 @@
  * @property {string} [quote]
  */
 
-const NARROW = 0.5; // of a letter's height: two boxes of a line with a wider gap stay apart, unless there is a word space
-const WORD_SPACE = 1.2; // of a letter's height
+const OVERLAP = 0.5; // of a letter's height: boxes of one line have it in common
+const WORD_SPACE = 1.2; // of a letter's height: boxes of a line that are farther apart are not joined
 
 /** @type {WeakMap<Api.PageText, {chars: string[], letters: string, offsets: number[]}>} */
 const prepared = new WeakMap();
@@ -128,7 +128,7 @@ function isBeside(one, other) {
   const height = Math.min(one[3] - one[1], other[3] - other[1]);
   const overlap = Math.min(one[3], other[3]) - Math.max(one[1], other[1]);
   const gap = Math.max(other[0] - one[2], one[0] - other[2]);
-  return overlap > height * NARROW && gap < height * WORD_SPACE;
+  return overlap > height * OVERLAP && gap < height * WORD_SPACE;
 }
 
 /** @param {Box} one @param {Box} other @returns {Box} */

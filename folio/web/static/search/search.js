@@ -26,6 +26,8 @@ class SearchView {
   marks = null;
   /** @type {Set<string>} keys of passages that are shown whole */
   whole = new Set();
+  /** @type {Map<string, string>} titles as they are shown, by the keys of passages */
+  titles = new Map();
   /** @type {Item[]} */
   items = [];
 
@@ -90,9 +92,9 @@ class SearchView {
     if (place.get().view === "search" && this.items.length) this.#search(place.get().query.q ?? "");
   }
 
-  /** Titles may have changed. */
+  /** Renders the passages of papers that have another title than before. */
   refresh() {
-    for (const { key } of this.items) this.list.refresh(key);
+    for (const { hit, key } of this.items) if (this.titles.get(key) !== getTitle(hit)) this.list.refresh(key);
   }
 
   #ask() {
@@ -140,12 +142,14 @@ class SearchView {
   #show(hits, query) {
     this.marks = buildMarkPattern(query);
     this.whole.clear();
+    this.titles.clear();
     this.items = hits.map((hit, at) => ({ hit, number: at + 1, key: `${query} ${at}` }));
     this.list.setItems(this.items);
   }
 
   /** @param {Item} item */
   #renderHit({ hit, number, key }) {
+    this.titles.set(key, getTitle(hit));
     const text = joinPassage(hit.text);
     const short = this.whole.has(key) ? text : shortenPassage(text);
     const words = splitMarks(short, this.marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part));

@@ -12,10 +12,13 @@ export function matchesKeys({ key, code, ctrlKey, metaKey, altKey }, keys) {
   return wanted.length === 1 ? key.toLowerCase() === wanted.toLowerCase() : key === wanted;
 }
 
-/** The keys as they are shown, one by one. @param {string} keys @param {boolean} isMac */
+/** @type {Record<string, string>} */
+const NAMES = { Mod: "Ctrl", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
+
+/** The keys as they are shown, one by one. @param {string} keys @param {boolean} isMac @returns {string[]} */
 export function nameKeys(keys, isMac) {
-  const names = /** @type {Record<string, string>} */ ({ Mod: isMac ? "Cmd" : "Ctrl", Escape: "Esc" });
-  return keys.split("+").map((key) => names[key] ?? key);
+  if (keys === "+") return ["+"];
+  return keys.split("+").map((key) => (isMac && key === "Mod" ? "Cmd" : (NAMES[key] ?? key)));
 }
 
 /** The keys for aria-keyshortcuts. @param {string} keys */
