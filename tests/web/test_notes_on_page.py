@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, expect
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
-from tests.helpers.page import clipboard
+from tests.helpers.page import clipboard, reader_shows
 
 pytestmark = pytest.mark.slow
 
@@ -181,6 +181,7 @@ def test_the_page_of_a_note_opens_and_what_has_moved_is_said(live: Live, three: 
     note = tab.find(f"[data-id='{three[2]}']")
     note.get_by_role("button", name=re.compile("The Aletsch Glacier")).click()
     expect(tab.find("#reader-title")).to_have_text("The Aletsch Glacier")
+    reader_shows(tab, 1)
     tab.page.keyboard.press("Escape")
     expect(note.get_by_role("button", name=re.compile("The Aletsch Glacier"))).to_be_focused()
     with live.client() as client:
