@@ -120,7 +120,7 @@ function hideUnlessInside(event) {
 export function setUpCard(scroller) {
   card.addEventListener("pointerenter", () => clearTimeout(timer));
   card.addEventListener("pointerleave", () => {
-    if (!card.contains(document.activeElement)) wait(hideCard, HIDE_MS);
+    if (!card.querySelector(":focus-visible")) wait(hideCard, HIDE_MS); // else the keyboard is in it
   });
   card.addEventListener("focusout", hideUnlessInside);
   scroller.addEventListener(

@@ -33,7 +33,8 @@ const KINDS = { claim: "about.claim", method: "about.method", result: "about.res
 /** @param {HTMLElement} root @param {PaperHooks} hooks */
 export function setUpPaper(root, hooks) {
   const view = new PaperView(root, hooks);
-  place.watch(() => view.follow());
+  view.follow(false);
+  place.onChange(() => view.follow(true));
   library.onChange((now, before) => view.refresh(now, before));
 }
 
@@ -86,8 +87,8 @@ class PaperView {
     root.append(this.scroller);
   }
 
-  /** Shows the paper of the address. */
-  follow() {
+  /** Shows the paper of the address. isMoved: a person went there on the page. @param {boolean} isMoved */
+  follow(isMoved) {
     const { view, id } = place.get();
     if (view !== "paper" || id !== this.#id) {
       this.#notes?.end();
@@ -106,7 +107,8 @@ class PaperView {
     const listed = library.get().papers.get(id);
     const title = el("h1", { tabindex: "-1" }, listed ? isolate(getName(listed)) : t("paper"));
     this.head.replaceChildren(title);
-    queueMicrotask(() => title.focus({ preventScroll: true })); // once the view is shown
+    // The heading gets the focus once the view is shown, unless the reader opens.
+    if (isMoved && !place.get().reading) queueMicrotask(() => title.focus({ preventScroll: true }));
     for (const node of [this.text, this.outline, this.relations, this.problem]) node.replaceChildren();
     this.citations.show(id);
     this.citations.node.hidden = true;

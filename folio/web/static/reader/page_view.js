@@ -64,6 +64,7 @@ export class PageView {
     this.sheet = el("div", { class: "page-sheet" }, this.picture, this.markers, this.over);
     this.problem = el("div", { class: "page-problem" });
     this.reading = el("div", { class: "page-text", hidden: true });
+    this.head = el("p", { class: "page-number", dir: "ltr" }, name);
     this.node = el("article", { class: "page", "aria-label": name }, this.sheet, this.problem, this.reading);
     this.node.dataset.page = String(page);
   }
@@ -71,6 +72,7 @@ export class PageView {
   /** @param {string} name read aloud */
   setName(name) {
     this.node.setAttribute("aria-label", name);
+    this.head.textContent = name;
   }
 
   /** @param {import("./zoom.js").Size} size points @param {number} scale CSS pixels of a point */
@@ -185,10 +187,9 @@ export class PageView {
     this.reading.hidden = !(this.isAsText || (text && !text.placed));
     if (this.reading.hidden || !text) return this.reading.replaceChildren();
     this.reading.dir = text.direction;
-    const head = el("p", { class: "page-number", dir: "ltr" }, this.node.getAttribute("aria-label"));
     const note = text.placed ? null : el("p", { class: "note", dir: "ltr" }, makeIcon("warning"), t("reader.unplaced"));
     this.reading.replaceChildren(
-      head,
+      this.head,
       ...(note && !this.isAsText ? [note] : []),
       ...renderParagraphs(text, this.marks),
     );

@@ -1,7 +1,8 @@
 // The views of the page: one is shown at a time. The navigation is built from them.
 
 import { el } from "../base/dom.js";
-import { place } from "../base/router.js";
+import { parsePlace } from "../base/place.js";
+import { goTo, place } from "../base/router.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
 
@@ -42,6 +43,14 @@ export function focusField() {
   (field ?? /** @type {HTMLElement | null} */ (section.closest("main")))?.focus();
 }
 
+/** Follows a link to another view; what is open in the reader stays. @param {MouseEvent} event */
+function keepReading(event) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || !(event.currentTarget instanceof HTMLAnchorElement)) return;
+  event.preventDefault();
+  const { view, id, query } = parsePlace(event.currentTarget.hash);
+  goTo({ view, id, query });
+}
+
 /** @param {HTMLElement} nav */
 export function renderNav(nav) {
   nav.replaceChildren(
@@ -49,7 +58,7 @@ export function renderNav(nav) {
       const keys = `Alt+${at + 1}`;
       const [label, ...rest] = t(text).split(" "); // on a narrow screen one word is shown
       const more = rest.length ? el("span", { class: "rest-of-name" }, ` ${rest.join(" ")}`) : null;
-      const given = { href: `#${name}`, id: `to-${name}`, "data-view": name };
+      const given = { href: `#${name}`, id: `to-${name}`, "data-view": name, onclick: keepReading };
       return el("a", { ...given, "aria-keyshortcuts": keys, title: keys }, label, more);
     }),
   );
