@@ -7,6 +7,7 @@ stored: other offsets, or that it is lost.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,6 +30,9 @@ _LISTED = 5  # pages in an error
 _WAIT_S = 1.0  # for other writers, to store where a quote was found; else it is searched again the next time
 Place = Literal["here", "moved", "lost", "removed"]
 Order = Literal["place", "created", "updated", "paper"]
+_NUMBER = re.compile(r"(?:(?<!\w)-)?\d+(?:[.,]\d+)*")
+_POINTS = (".", ",")
+_DECIMAL = re.compile(r"\d[.,]\d")
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 
@@ -39,7 +43,7 @@ class NoteFilter:
     paper: str = ""  # its id: notes with a quote of it
     query: str = ""  # each of its words is in the quotes, the text, the statement, or the title
     colour: Colour | None = None
-    ids: tuple[str, ...] | None = None  # these, in this order, which is the order of the list then
+    ids: tuple[str, ...] | None = None  # these, each once, in this order, which is the order of the list then
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ def listed(library: Library, wanted: NoteFilter = NoteFilter(), order: Order = "
     by_id = {each.note.id: each for each in fitting}
     if not by_id.keys() >= set(wanted.ids):
         raise notes.unknown_note()
-    return [by_id[id] for id in wanted.ids]
+    return [by_id[id] for id in dict.fromkeys(wanted.ids)]
 
 
 def placed(library: Library, id: str) -> PlacedNote:
@@ -184,14 +188,21 @@ def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict
 def find_again(text: str, quote: NoteQuote) -> tuple[int, int] | None:
     """Where a changed text has a quote: of several places, the one whose surroundings are most alike.
 
-    Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs: p < 0.05 is
-    not p > 0.05.
+    Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs or numbers: p
+    < 0.05 is not p > 0.05, and 1.5 is not 15. Whole words are not found in longer ones, nor 0.05 in 0.051.
     """
-    spans = list(_exactly(text, quote.quote))
+    around = f"{quote.before}{quote.quote}{quote.after}"
+    edges = len(quote.before), len(quote.before) + len(quote.quote)
+    was_cut = [_cuts_word(around, edge) for edge in edges]
+
+    def is_as_whole(span: tuple[int, int]) -> bool:
+        return all(was or not _cuts_word(text, edge) for was, edge in zip(was_cut, span, strict=True))
+
+    spans = list(filter(is_as_whole, _exactly(text, quote.quote)))
     if not spans:
-        signs = _signs(quote.quote)
-        whole = [_with_marks(text, span, quote.quote) for span in find_words(text, quote.quote)]
-        spans = [span for span in whole if _signs(text[slice(*span)]) == signs]
+        exact = _signs(quote.quote), _NUMBER.findall(quote.quote)
+        similar = filter(is_as_whole, (_with_marks(text, span, quote.quote) for span in find_words(text, quote.quote)))
+        spans = [span for span in similar if (_signs(part := text[slice(*span)]), _NUMBER.findall(part)) == exact]
     before, after = fold(quote.before)[::-1], fold(quote.after)
 
     def likeness(span: tuple[int, int]) -> tuple[int, int]:
@@ -229,6 +240,20 @@ def _with_marks(text: str, span: tuple[int, int], quote: str) -> tuple[int, int]
 def _signs(text: str) -> list[str]:
     """The signs of mathematics, of money, and others, but not accents."""
     return [char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) in ("Sm", "Sc", "So")]
+
+
+def _cuts_word(text: str, at: int) -> bool:
+    """Whether a word or a number of a text goes on across an offset. Scripts without spaces have no such words."""
+    around = text[max(0, at - 2) : at], text[at : at + 2]
+    before, after = around[0][-1:], around[1][:1]
+    if _goes_on(before) and _goes_on(after):
+        return True
+    decimals = (around[0], after) if before in _POINTS else (before, around[1])
+    return bool(_DECIMAL.fullmatch("".join(decimals)))
+
+
+def _goes_on(char: str) -> bool:
+    return char.isdigit() or char.islower() or char.isupper()
 
 
 def _current(quote: NoteQuote, paper: Paper | None) -> NoteQuote:

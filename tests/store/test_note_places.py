@@ -1,0 +1,36 @@
+"""Where the quote of a note is found again in a changed text."""
+
+from __future__ import annotations
+
+import pytest
+
+from folio.store.note_places import find_again
+from folio.store.notes import NoteQuote
+
+
+def _quote(text: str, words: str) -> NoteQuote:
+    """The quote of these words of a text."""
+    start = text.index(words)
+    end = start + len(words)
+    return NoteQuote("0" * 64, start, end, words, text[:start], text[end:], 1, "1", "", "a.pdf", "here", 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "after", "where"),
+    [
+        ("It has a\nrate of 1.5 units.", "a\nrate of 1.5 units", "It has a rate of 1.5 units.", "a rate of 1.5 units"),
+        ("It has a\nrate of 1.5 units.", "a\nrate of 1.5 units", "It has a rate of 15 units.", None),
+        ("The mean\nis -0.5 here.", "mean\nis -0.5", "The mean is 0.5 here.", None),
+        ("Then p = 0.05 holds.", "p = 0.05", "Then p = 0.051 holds.", None),
+        ("The rate is 5 here.", "rate is 5", "The rate is 5.2 here.", None),
+        ("The rate is 5. Then", "rate is 5", "So the rate is 5. Then", "rate is 5"),
+        ("It is not so.", "not", "It cannot be.", None),
+        ("It cannot be.", "not", "So it cannot be.", "not"),  # it was a part of a word before
+        ("它很好。", "很好", "它很好的。", "很好"),
+    ],
+)
+def test_a_quote_is_found_again_as_whole_words_with_its_numbers(
+    before: str, words: str, after: str, where: str | None
+) -> None:
+    span = find_again(after, _quote(before, words))
+    assert (None if span is None else after[slice(*span)]) == where
