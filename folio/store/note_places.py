@@ -66,9 +66,13 @@ class PlacedNote:
     quotes: tuple[PlacedQuote, ...]
 
 
-def quote_at(library: Library, paper: Paper, start: int, end: int) -> NoteQuote:
-    """The quote at a span of a paper. Raises UsageError if the span has no words, or too many."""
+def quote_at(library: Library, paper: Paper, start: int, end: int, words: str = "") -> NoteQuote:
+    """The quote at a span of a paper. words: those that a person saw there (span_now).
+
+    Raises UsageError if the span has no words, or too many, or if the paper has these words no more.
+    """
     text = library.text(paper.id, 0, paper.length)
+    start, end = span_now(text, start, end, words)
     first, last = stripped(text, max(0, start), min(end, len(text)))
     if start < 0 or end > len(text) or first >= last:
         raise UsageError("There are no words at this place of the paper.", "Select words on one of its pages.")
@@ -177,7 +181,7 @@ def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict
     if paper is None or quote.text_crc == crcs[paper.id]:
         return quote
     text = library.text(paper.id, 0, paper.length)
-    span = find_again(text, quote)
+    span = find_again(text, quote.quote, quote.start, quote.before, quote.after)
     if span is None:
         return replace(quote, state="lost", text_crc=crcs[paper.id])
     again = replace(_quote(paper, text, *span), text_crc=crcs[paper.id])
@@ -185,30 +189,47 @@ def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict
     return replace(again, state="here" if is_here else "moved")
 
 
-def find_again(text: str, quote: NoteQuote) -> tuple[int, int] | None:
+def span_now(text: str, start: int, end: int, words: str) -> tuple[int, int]:
+    """Where a text has the words that stood at a span when a person saw them: there, or at the closest place.
+
+    words: "" if they are unknown; then the span is taken as it is. Raises UsageError if the text has them no more.
+    """
+    if not words.strip() or (fold(text[start:end]) == fold(words) and end <= len(text)):
+        return start, end
+    span = find_again(text, words.strip(), start)
+    if span is None:
+        raise UsageError(
+            f"The text of the paper has changed and has no words “{short_line(words, _SHOWN)}” any more.",
+            "Reload the page, and select them again.",
+        )
+    return span
+
+
+def find_again(text: str, quote: str, start: int, before: str = "", after: str = "") -> tuple[int, int] | None:
     """Where a changed text has a quote: of several places, the one whose surroundings are most alike.
 
-    Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs or numbers: p
-    < 0.05 is not p > 0.05, and 1.5 is not 15. Whole words are not found in longer ones, nor 0.05 in 0.051.
+    start: where it was, for places that are equally alike. before, after: the characters around it.
+    Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs or numbers:
+    p < 0.05 is not p > 0.05, and 1.5 is not 15. Whole words are not found in longer ones, nor 0.05 in 0.051.
     """
-    around = f"{quote.before}{quote.quote}{quote.after}"
-    edges = len(quote.before), len(quote.before) + len(quote.quote)
+    around = f"{before}{quote}{after}"
+    edges = len(before), len(before) + len(quote)
     was_cut = [_cuts_word(around, edge) for edge in edges]
 
     def is_as_whole(span: tuple[int, int]) -> bool:
         return all(was or not _cuts_word(text, edge) for was, edge in zip(was_cut, span, strict=True))
 
-    spans = list(filter(is_as_whole, _exactly(text, quote.quote)))
+    spans = list(filter(is_as_whole, _exactly(text, quote)))
     if not spans:
-        exact = _signs(quote.quote), _NUMBER.findall(quote.quote)
-        similar = filter(is_as_whole, (_with_marks(text, span, quote.quote) for span in find_words(text, quote.quote)))
+        exact = _signs(quote), _NUMBER.findall(quote)
+        similar = filter(is_as_whole, (_with_marks(text, span, quote) for span in find_words(text, quote)))
         spans = [span for span in similar if (_signs(part := text[slice(*span)]), _NUMBER.findall(part)) == exact]
-    before, after = fold(quote.before)[::-1], fold(quote.after)
+    left, right = fold(before)[::-1], fold(after)
 
     def likeness(span: tuple[int, int]) -> tuple[int, int]:
-        start, end = span
-        left = _alike(before, fold(text[max(0, start - 2 * _CONTEXT) : start])[::-1])
-        return left + _alike(after, fold(text[end : end + 2 * _CONTEXT])), -abs(start - quote.start)
+        first, last = span
+        alike = _alike(left, fold(text[max(0, first - 2 * _CONTEXT) : first])[::-1])
+        return alike + _alike(right, fold(text[last : last + 2 * _CONTEXT])), -abs(first - start)
 
     return max(spans, key=likeness, default=None)
 

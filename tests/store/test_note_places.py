@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from folio.store.note_places import find_again
-from folio.store.notes import NoteQuote
-
-
-def _quote(text: str, words: str) -> NoteQuote:
-    """The quote of these words of a text."""
-    start = text.index(words)
-    end = start + len(words)
-    return NoteQuote("0" * 64, start, end, words, text[:start], text[end:], 1, "1", "", "a.pdf", "here", 0)
+from folio.errors import UsageError
+from folio.store.note_places import find_again, span_now
 
 
 @pytest.mark.parametrize(
@@ -32,5 +25,16 @@ def _quote(text: str, words: str) -> NoteQuote:
 def test_a_quote_is_found_again_as_whole_words_with_its_numbers(
     before: str, words: str, after: str, where: str | None
 ) -> None:
-    span = find_again(after, _quote(before, words))
+    start = before.index(words)
+    span = find_again(after, words, start, before[:start], before[start + len(words) :])
     assert (None if span is None else after[slice(*span)]) == where
+
+
+def test_words_that_a_person_saw_are_where_they_are_now() -> None:
+    text = "An otter dives. The otter sleeps. An otter eats."
+    assert span_now(text, 3, 8, "otter") == (3, 8)
+    assert span_now(text, 0, 5, "") == (0, 5)
+    assert span_now(text, 22, 27, "otter") == (20, 25)  # the closest one
+    assert span_now(text, 0, 5, "the\notter sleeps") == (16, 32)
+    with pytest.raises(UsageError, match="no words “A seal” any more"):
+        span_now(text, 3, 8, "A seal")

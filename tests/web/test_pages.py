@@ -62,6 +62,7 @@ def test_the_text_of_a_page(client: TestClient, paper: str) -> None:
     assert [heading["start"], heading["end"]] == page["paragraphs"][0]
     assert slices[1].startswith("The sea otter")
     assert page["links"] == []
+    assert reply.headers["cache-control"] == "private, no-cache"
     tag = reply.headers["etag"]
     assert client.get(f"/papers/{paper}/pages/2/text", headers={"If-None-Match": tag}).status_code == 304
     assert client.get(f"/papers/{paper}/pages/1/text", headers={"If-None-Match": tag}).status_code == 200

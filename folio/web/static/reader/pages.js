@@ -33,6 +33,15 @@ export function forgetPapers() {
   knownDetails.clear();
 }
 
+/** Papers may have been read again, so that their texts have other offsets. @param {string[] | null} papers null: all */
+export function forgetTexts(papers) {
+  for (const name of [...texts.keys()]) {
+    if (papers && !papers.includes(name.split("/")[0])) continue;
+    texts.delete(name);
+    knownTexts.delete(name);
+  }
+}
+
 /** @param {string} paper @param {number} page */
 const nameOf = (paper, page) => `${paper}/${page}`;
 
@@ -47,7 +56,7 @@ export function getText(paper, page) {
   const known = texts.get(name);
   if (known) return known;
   const loading = api.getPageText(paper, page).then((loaded) => {
-    knownTexts.set(name, loaded);
+    if (texts.get(name) === loading) knownTexts.set(name, loaded);
     return loaded;
   });
   loading.catch(() => texts.delete(name));
