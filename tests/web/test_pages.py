@@ -92,7 +92,7 @@ def test_the_outline_and_the_sizes_of_a_paper(client: TestClient, paper: str) ->
 def test_a_newer_file_at_the_same_path_has_its_own_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "run_guarded", read_here)
     (tmp_path / "papers").mkdir()
-    seen = []
+    seen: list[tuple[float, int, bool]] = []
     for width, top in ((595, 60), (300, 160)):
         with pymupdf.open() as document:
             document.new_page(width=width).insert_textbox((20, top, 280, 500), f"{PROSE} {PROSE}")
