@@ -649,6 +649,7 @@ def _event_routes(broadcast: Broadcast) -> APIRouter:
     async def follow_events() -> EventSourceResponse:
         """What changes in the library, also by other programs, within two seconds: `hello` first, then `papers`,
         `failures`, `uploads`, `notes` and `conversations`. After another `hello`, load everything again."""
+        broadcast.require_room()
         return EventSourceResponse(broadcast.listen())
 
     return routes

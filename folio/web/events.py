@@ -19,7 +19,7 @@ from folio.store import notes
 from folio.store.conversations import Conversations, Summary
 from folio.store.library import Library
 from folio.store.rows import Stamp
-from folio.web.questions import is_listed
+from folio.web.questions import Busy, is_listed
 from folio.web.uploads import UploadQueue
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ Event = tuple[str, "BaseModel"]
 LOOK_S = 1.0
 # Events that wait for a listener. One that is further behind has to load everything again.
 MOST_WAITING = 100
+# Listeners at once. Each holds one of the server's connections (server.CONNECTIONS), which others need too.
+MOST_LISTENERS = 100
 
 
 class StoreWatch:
@@ -158,6 +160,11 @@ class Broadcast:
         self._looking: asyncio.Task[None] | None = None
         self._has_begun = False  # whether the watch has had its first look
         self._slot = CapacityLimiter(1)
+
+    def require_room(self) -> None:
+        """Raise Busy if there are too many listeners."""
+        if len(self._listeners) >= MOST_LISTENERS:
+            raise Busy("Too many pages of Folio are open.", "Close some of them.")
 
     async def listen(self) -> AsyncIterator[dict[str, str]]:
         """`hello`, then each change. A listener that lags too far behind gets `hello` in place of what it missed."""

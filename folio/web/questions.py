@@ -72,7 +72,7 @@ def is_listed(conversation: Summary) -> bool:
 
 
 class Busy(UsageError):
-    """A conversation is still answering."""
+    """Something is in use, so that the same request may succeed later."""
 
 
 class Questions:

@@ -218,3 +218,11 @@ def test_nobody_looks_while_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> N
 
     before, one, still_one, two, still_two = asyncio.run(looks())
     assert before < one == still_one < two == still_two
+
+
+def test_listeners_leave_connections_for_others(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_LISTENERS", 2)
+    with live.client() as client, listening(live.port), listening(live.port):
+        reply = client.get("/events")
+        assert (reply.status_code, reply.json()["error"]) == (409, "Too many pages of Folio are open.")
+        json_of(client.get("/health"))
