@@ -113,6 +113,9 @@ test("a quote is copied with its reference", () => {
   assert.equal(formatPlain(quoted), "“50% of ferns_grow [x]” Fern, A. Ferns, p. 3.");
   assert.equal(formatPlain({ ...quoted, text: "" }), "Fern, A. Ferns, p. 3.");
   assert.equal(formatMarkdown(quoted), "> 50% of ferns\\_grow \\[x\\]\n>\n> — Fern, A. Ferns, p. 3.\n");
+  const hostile = formatMarkdown({ ...quoted, text: "- &lt; $x$ http://a.b www.a.b" });
+  assert.ok(hostile.startsWith("> \\- \\&lt; \\$x\\$ http\\://a.b www\\.a.b\n"));
+  assert.ok(formatMarkdown({ ...quoted, text: "1. x" }).startsWith("> 1\\. x\n"));
   const latex = formatLatex(quoted);
   assert.ok(latex.startsWith("``50\\% of ferns\\_grow [x]''~\\cite[p.~3]{fern2014}\n\n@misc{fern2014,"));
   assert.equal(getKey("% a comment\n@article{a2014b, title = {x}}"), "a2014b");

@@ -17,8 +17,9 @@ const formatReference = ({ reference, page }) => `${joinLines(reference).replace
 export const formatPlain = (quoted) =>
   quoted.text ? `“${joinLines(quoted.text)}” ${formatReference(quoted)}` : formatReference(quoted);
 
-/** @param {string} text */
-const escapeMarkdown = (text) => text.replace(/[\\`*_[\]<>#|~]/g, "\\$&");
+/** As folio/bibliography/markdown.py: foreign text on one line never becomes markup. @param {string} text */
+const escapeMarkdown = (text) =>
+  text.replace(/[\\`*_{}[\]<>#|~$&@^]|:(?=\/\/)|(?<=www)\.|^[-+=:]/g, "\\$&").replace(/^\d{1,9}(?=[.)])/, "$&\\");
 
 /** A quotation in Markdown. @param {Quoted} quoted */
 export const formatMarkdown = (quoted) =>
