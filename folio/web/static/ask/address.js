@@ -28,7 +28,7 @@ export function namesScope(query) {
 
 /** The query of an address for options. isNarrowed: the conversation's own scope is a part of the library. */
 /** @param {Options} chosen @param {boolean} [isNarrowed] @returns {Record<string, string>} */
-export function formatQuery(chosen, isNarrowed = false) {
+function formatQuery(chosen, isNarrowed = false) {
   const query = formatOptions(chosen);
   return isNarrowed && isEverything(chosen) ? { ...query, in: ALL } : query;
 }

@@ -70,7 +70,7 @@ function showCard(node, render) {
   placeBeside(card, node.getBoundingClientRect());
 }
 
-export function hideCard() {
+function hideCard() {
   clearTimeout(timer);
   chip?.setAttribute("aria-expanded", "false");
   chip = null;

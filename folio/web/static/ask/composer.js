@@ -92,7 +92,7 @@ function toggle(open) {
 }
 
 /** Hides the options, as when a question is sent. */
-export const closeOptions = () => toggle(false);
+const closeOptions = () => toggle(false);
 
 function resize() {
   box.style.setProperty("height", "auto");

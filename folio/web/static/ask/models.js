@@ -4,11 +4,11 @@ import { el, isolate, makeButton, recall, remember } from "../base/dom.js";
 import { health, options, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 
-export const BUILTIN = "builtin"; // as the server names the built-in answers, which are quotes
+const BUILTIN = "builtin"; // as the server names the built-in answers, which are quotes
 
 /** The models that may answer, the default one first: their ids, and the names that people know. */
 /** @returns {[string | null, string][]} */
-export function listModels() {
+function listModels() {
   const { chat_models: names = [], model = "" } = health.get() ?? {};
   /** @param {string} id */
   const nameOf = (id) => (id === BUILTIN ? t("ask.model.builtin") : id);

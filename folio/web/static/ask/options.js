@@ -250,11 +250,6 @@ function forgetRemoved({ papers }) {
   if (!left.length) showToast(t("ask.papers.removed"));
 }
 
-/** Restricts questions to this paper. @param {string} id */
-export function askOnly(id) {
-  setOptions({ papers: [id] });
-}
-
 /** @param {boolean} open */
 export function togglePanel(open) {
   panel.hidden = !open;

@@ -63,7 +63,7 @@ const isSameMark = (one, other) => one.page === other.page && one.quote === othe
 
 /** Opens a cited page with the quotes of its paper marked. `from` gets the focus back. */
 /** @param {CitedPage} cited @param {HTMLElement} from */
-export function openCitation({ paper, page, title, file, quotes, marks }, from) {
+function openCitation({ paper, page, title, file, quotes, marks }, from) {
   const mark = quotes.length ? toMark(page, quotes[0]) : { page };
   openAt({ paper, title, file, ...mark, marks: marks.filter((other) => !isSameMark(other, mark)), opener: from });
 }

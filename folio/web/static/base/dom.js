@@ -118,9 +118,6 @@ export function renderProblem(error, retry, label = t("again")) {
   return box;
 }
 
-/** @param {number} number @param {string} one */
-export const formatCount = (number, one, many = `${one}s`) => `${number.toLocaleString()} ${number === 1 ? one : many}`;
-
 /** @param {number} ms */
 export const formatDuration = (ms) => (ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 

@@ -24,9 +24,6 @@ const READING = ["read", "p", "from", "to"];
 const PAPER = /^[0-9a-f]{64}$/;
 const CONVERSATION = /^[\w-]{1,64}$/;
 
-/** @type {Place} */
-export const START = Object.freeze({ view: "ask", id: "", query: {}, reading: null });
-
 /**
  * The place that an address names: "#paper/<id>/p/10?from=5&to=9", "#search?q=otters", "#c/<id>?read=<paper>&p=10".
  * What it does not understand is left out.

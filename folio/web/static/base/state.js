@@ -75,12 +75,6 @@ const compareNames = (one, other) => one.localeCompare(other);
 /** The path of a collection, and of those above it: "Systems/Consensus", "Systems". @param {string} path */
 const listPaths = (path) => path.split("/").map((_, at, steps) => steps.slice(0, at + 1).join("/"));
 
-/**
- * Whether a paper is in a collection, or in one below it.
- * @param {{collections: string[]}} paper @param {string} path
- */
-export const isIn = (paper, path) => paper.collections.some((each) => each === path || each.startsWith(`${path}/`));
-
 let tag = ""; // of the list of papers, by which the server knows whether it has changed
 let loading = Promise.resolve(false);
 /** @type {() => void} */

@@ -26,6 +26,9 @@ const HIDDEN = /[\p{Cc}\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/g
 // Zero-width joiners, which some scripts need, but not beside ASCII or at an end
 const STRAY_JOINERS = /(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])/gu;
 
+/** Letters without case and accents, to search. @param {string} text */
+export const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+
 /** Text on one line. @param {string} text */
 export const joinLines = (text) =>
   withoutCitations(text.replace(/\s+/g, " ").trim().replace(STRAY_JOINERS, "").replace(HIDDEN, showHidden));

@@ -8,7 +8,7 @@ import { openDialog } from "./edit.js";
 /** @typedef {import("./catalog.js").Paper} Paper */
 
 /** The tags of papers, each with how many have it, in their order. @param {Paper[]} papers */
-export function countTags(papers) {
+function countTags(papers) {
   /** @type {Map<string, number>} */
   const counts = new Map();
   for (const tag of papers.flatMap(({ tags }) => tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
@@ -16,7 +16,7 @@ export function countTags(papers) {
 }
 
 /** The tags that were typed, separated by commas or lines. @param {string} text */
-export const splitTags = (text) => [
+const splitTags = (text) => [
   ...new Set(
     text
       .split(/[,\n]/)

@@ -1,5 +1,7 @@
 // The papers as the table shows them: which fit what is wanted, in which order, and what they could be narrowed to.
 
+import { fold } from "../base/text.js";
+
 /** @typedef {Api.ListedPaperJson} Paper */
 /** @typedef {"author" | "venue" | "tag" | "collection"} Facet */
 /** @typedef {"unsure" | "retracted" | "unread"} Flag */
@@ -93,9 +95,6 @@ function hasFlag(paper, flag) {
   if (flag === "unsure") return paper.unsure.length > 0;
   return flag === "retracted" ? isRetracted(paper) : !paper.read;
 }
-
-/** Small letters without accents. @param {string} text */
-export const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** The collections of a paper and those above them: "Systems/Consensus", "Systems". @param {Paper} paper */
 function listCollections({ collections }) {

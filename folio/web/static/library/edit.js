@@ -39,7 +39,7 @@ const ORIGINS = {
 };
 
 /** What is typed for a field. @param {Field} name @param {Api.PaperDetails} paper */
-export function toText(name, { fields }) {
+function toText(name, { fields }) {
   if (name === "authors") return fields.authors.value.map(formatPerson).join("\n");
   return name === "tags" ? fields.tags.value.join("\n") : String(fields[name].value ?? "");
 }
@@ -49,7 +49,7 @@ const formatPerson = ({ family, given }) =>
   given ? `${family}, ${given}` : /\s/.test(family) ? `{${family}}` : family;
 
 /** A field's value for the server. @param {Field} name @param {string} text */
-export function toValue(name, text) {
+function toValue(name, text) {
   if (name === "authors" || name === "tags") {
     return text
       .split("\n")

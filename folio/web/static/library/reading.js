@@ -10,7 +10,7 @@ let timer;
 let last = "";
 
 /** A person has this page open. @param {string} paper @param {number} page */
-export function markRead(paper, page) {
+function markRead(paper, page) {
   clearTimeout(timer);
   const key = `${paper} ${page}`;
   if (key === last) return;

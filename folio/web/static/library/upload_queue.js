@@ -43,7 +43,7 @@ let changed = false; // whether the queue has changed since the server was asked
 let isAway = false; // whether the server does not respond
 
 /** @param {Item} item */
-export const isPending = (item) => item.state === "waiting" || item.state === "sending";
+const isPending = (item) => item.state === "waiting" || item.state === "sending";
 /** @param {Item} item */
 export const isDone = (item) => item.state === "added" || item.state === "failed";
 /** Whether a person can retry it. @param {Item} item */

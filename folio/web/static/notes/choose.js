@@ -1,5 +1,7 @@
 // Which notes are shown, and in which order.
 
+import { fold } from "../base/text.js";
+
 /** @typedef {Api.NoteJson} Note */
 /** @typedef {(note: Note) => string} GetTitle */
 
@@ -13,9 +15,6 @@
 
 export const ORDERS = /** @type {const} */ (["place", "created", "updated"]);
 export const COLOURS = /** @type {const} */ (["yellow", "green", "blue", "pink"]);
-
-/** Letters without case and accents. @param {string} text */
-const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** @type {WeakMap<Note, string>} */
 const searched = new WeakMap(); // a note is folded once

@@ -19,8 +19,7 @@ const splitLines = (text) =>
     .filter(Boolean);
 
 /** "[Otter 2014, p. 3]" @param {Api.NoteQuoteJson} quote @param {GetKey} getKey */
-export const formatCitation = ({ paper, page }, getKey) =>
-  formatMark({ shown: `[${getKey(paper)}, p. ${page}]`, page });
+const formatCitation = ({ paper, page }, getKey) => formatMark({ shown: `[${getKey(paper)}, p. ${page}]`, page });
 
 /** @param {Note} note @param {GetKey} getKey */
 function listLines({ statement, quotes, text }, getKey) {

@@ -1,11 +1,10 @@
 // What fits the words of the palette, best first.
 
+import { fold } from "../base/text.js";
+
 /** @template T @typedef {{item: T, text: string, title: string}} Entry text: what is searched; both are folded */
 
 const ENOUGH = 2000; // fitting entries, after which no more are looked for
-
-/** Letters without case and accents. @param {string} text */
-export const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** @template T @param {T} item @param {string} title @param {string[]} [more] @returns {Entry<T>} */
 export const makeEntry = (item, title, more = []) => {

@@ -40,7 +40,7 @@ export function readSelection(root, texts) {
 }
 
 /** @param {Api.PageText[]} texts @param {number} start @param {number} end @returns {Selected | null} */
-export function selectSpan(texts, start, end) {
+function selectSpan(texts, start, end) {
   const touched = texts.filter((text) => text.end > start && text.start < end);
   const [first, last] = [touched[0], touched.at(-1)];
   if (!first || !last) return null;
