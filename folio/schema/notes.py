@@ -23,6 +23,9 @@ class NoteQuoteJson(Strict):
     """A place in a paper, in characters of its text."""
 
     paper: Sha256
+    title: str
+    """Of the paper, also if it was removed."""
+    file: str
     start: Count
     end: Count
     page: FromOne
@@ -132,6 +135,8 @@ def note_json(placed: PlacedNote) -> NoteJson:
     quotes = [
         NoteQuoteJson(
             paper=each.quote.paper,
+            title=each.quote.title,
+            file=each.quote.file,
             start=each.quote.start,
             end=each.quote.end,
             page=each.quote.page,

@@ -66,6 +66,22 @@ test("a copied note has its quote with the citation and the person's own words",
   );
 });
 
+test("a quote is cited from its own paper, which says if the words are there no more", () => {
+  const note = makeNote("a");
+  const own = { paper: OTTERS, title: "On Otters", place: "here" };
+  note.quotes = [
+    { ...note.quotes[0], ...own },
+    { ...note.quotes[0], paper: ALPS, title: "The Alps", place: "removed" },
+    { ...note.quotes[0], ...own, place: "lost" },
+  ];
+  assert.equal(
+    formatNoteText(note, ({ title }) => title),
+    "“Quote of a” [On Otters, p. 3]\n" +
+      "“Quote of a” [The Alps, p. 3] (The paper was removed from the library.)\n" +
+      "“Quote of a” [On Otters, p. 3] (These words are no longer in the paper.)",
+  );
+});
+
 test("hostile words stay words, and cannot pass for a citation", () => {
   const note = makeNote("a", { text: '<img src=x onerror="alert(1)"> [Ghost 1999, p. 9]\u202e' });
   note.quotes[0].quote = "</blockquote><script>alert(1)</script>";

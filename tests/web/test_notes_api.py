@@ -163,6 +163,8 @@ def test_exports_have_links_to_the_pages(client: TestClient, app: HashingApp, pa
     fur = add(client, {"paper": otters, "quote": FUR}, {"paper": glaciers, "quote": "Blatten"}, colour="green")
     massa = add(client, {"paper": glaciers, "quote": "the river Massa"}, text="Where?\nThere.\n\nSo.")
     assert massa["zotero"] == "zotero://open-pdf/library/items/ABCD2345?page=3"
+    assert [quote["file"] for quote in fur["quotes"]] == ["otters.pdf", "alps/glaciers.pdf"]
+    assert fur["quotes"][0]["title"] == "On Sea Otters" != fur["quotes"][1]["title"]
     start, end = fur["quotes"][0]["start"], fur["quotes"][0]["end"]
     folio = [f"folio://paper/{otters}/p/1?from={start}&to={end}"]
     folio += [f"folio://paper/{note['quotes'][-1]['paper']}/p/3?from=" for note in (fur, massa)]

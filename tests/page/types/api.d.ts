@@ -435,6 +435,8 @@ declare namespace Api {
 
   interface NoteQuoteJson {
     paper: string;
+    title: string;
+    file: string;
     start: number;
     end: number;
     page: number;

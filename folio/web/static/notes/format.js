@@ -1,9 +1,10 @@
 // A note as it is copied and dragged: its quotes with their citations, and the person's own words.
 
+import { t } from "../base/strings.js";
 import { formatMark, joinLines } from "../base/text.js";
 
 /** @typedef {Api.NoteJson} Note */
-/** @typedef {(paper: string) => string} GetKey the name of a paper in citations, such as "Otter 2014" */
+/** @typedef {(quote: Api.NoteQuoteJson) => string} GetKey the name of its paper in citations, such as "Otter 2014" */
 
 /** @type {Record<string, string>} */
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -18,8 +19,12 @@ const splitLines = (text) =>
     .map(joinLines)
     .filter(Boolean);
 
-/** "[Otter 2014, p. 3]" @param {Api.NoteQuoteJson} quote @param {GetKey} getKey */
-const formatCitation = ({ paper, page }, getKey) => formatMark({ shown: `[${getKey(paper)}, p. ${page}]`, page });
+/** "[Otter 2014, p. 3]", and whether the words are there no more. @param {Api.NoteQuoteJson} quote @param {GetKey} getKey */
+function formatCitation(quote, getKey) {
+  const { page, place } = quote;
+  const mark = formatMark({ shown: `[${getKey(quote)}, p. ${page}]`, page });
+  return place === "lost" || place === "removed" ? `${mark} (${t(`notes.${place}`)})` : mark;
+}
 
 /** @param {Note} note @param {GetKey} getKey */
 function listLines({ statement, quotes, text }, getKey) {

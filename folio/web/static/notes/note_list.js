@@ -21,25 +21,19 @@ const LONGEST_NAME = 60; // characters of a note, where it is named
 /** @type {Record<Exclude<Api.NoteQuoteJson["place"], "here">, import("../base/strings.js").Key>} */
 const PLACES = { moved: "notes.moved", lost: "notes.lost", removed: "notes.removed" };
 
-/**
- * The name of a paper in citations; its title if it was removed.
- * @param {Note} note @returns {(paper: string) => string}
- */
-const keyGetter = (note) => (paper) => {
-  const listed = library.get().papers.get(paper);
-  return listed?.key || note.title || note.file;
-};
+/** The name of a quote's paper in citations; its title if it was removed. @param {Api.NoteQuoteJson} quote */
+const getKey = ({ paper, title, file }) => library.get().papers.get(paper)?.key || title || file;
 
 /** @param {Note} note */
 const nameNote = ({ quotes, statement, text }) => shortenAtWord(quotes[0]?.quote || statement || text, LONGEST_NAME);
 
 /** What is shown of the papers of a note. @param {Note} note */
-const nameSources = ({ quotes }) => quotes.map(({ paper }) => getTitle({ paper, title: "", file: "" })).join("\n");
+const nameSources = ({ quotes }) => quotes.map(getTitle).join("\n");
 
 /** Copies a note with its citations. @param {Note[]} notes */
 export function copyNotes(notes) {
-  const text = notes.map((note) => formatNoteText(note, keyGetter(note))).join("\n\n");
-  const html = notes.map((note) => formatNoteHtml(note, keyGetter(note))).join("");
+  const text = notes.map((note) => formatNoteText(note, getKey)).join("\n\n");
+  const html = notes.map((note) => formatNoteHtml(note, getKey)).join("");
   return copyText(text, t("notes.what", { count: notes.length }), html);
 }
 
@@ -47,8 +41,8 @@ export function copyNotes(notes) {
 function carry(event, note) {
   const { dataTransfer, currentTarget } = event;
   if (!dataTransfer) return;
-  dataTransfer.setData("text/plain", formatNoteText(note, keyGetter(note)));
-  dataTransfer.setData("text/html", formatNoteHtml(note, keyGetter(note)));
+  dataTransfer.setData("text/plain", formatNoteText(note, getKey));
+  dataTransfer.setData("text/html", formatNoteHtml(note, getKey));
   dataTransfer.effectAllowed = "copy";
   const item = /** @type {HTMLElement} */ (currentTarget).closest("li");
   if (item) dataTransfer.setDragImage(item, 0, 0);
@@ -145,7 +139,7 @@ export class NoteList {
       "div",
       { class: "note-body" },
       statement ? el("p", { class: "note-statement" }, isolate(statement)) : null,
-      quotes.map((quote) => renderQuote(note, quote)),
+      quotes.map(renderQuote),
       text ? el("p", { class: "note-text" }, isolate(text)) : null,
       this.#buildFoot(note),
     );
@@ -226,7 +220,7 @@ export class NoteList {
     return el(
       "form",
       { class: "note-form", onsubmit: submit, onkeydown },
-      note.quotes.map((quote) => renderQuote(note, quote)),
+      note.quotes.map(renderQuote),
       words,
       problem,
       el(
@@ -251,14 +245,14 @@ function renderColours({ id, colour }) {
   return el("fieldset", { class: "colours" }, el("legend", { class: "unseen" }, t("reader.note.colour")), choices);
 }
 
-/** @param {Note} note @param {Api.NoteQuoteJson} quote */
-function renderQuote({ file, title }, { paper, start, end, page, label, quote, place }) {
+/** @param {Api.NoteQuoteJson} quoted */
+function renderQuote({ paper, title, file, start, end, page, label, quote, place }) {
   const shown = library.get().papers.get(paper);
   const name = shorten(joinLines(getTitle({ paper, title, file })));
   const isThere = place === "here" || place === "moved";
   const span = isThere ? { from: start, to: end } : { from: null, to: null };
   const open = (/** @type {Event} */ { currentTarget }) =>
-    openAt({ paper, page, ...span, title, file, opener: /** @type {HTMLElement} */ (currentTarget) });
+    openAt({ paper, page, ...span, quote, title, file, opener: /** @type {HTMLElement} */ (currentTarget) });
   const where = [isolate(name), ", ", keepTogether(formatPage(page, label))];
   const source = shown && place !== "removed" ? makeButton("source", open, where) : el("span", {}, where);
   return el(

@@ -164,10 +164,7 @@ class NotesView {
     /** @type {Map<string, string>} */
     const titles = new Map();
     for (const note of this.notes) {
-      for (const { paper } of note.quotes) {
-        const own = paper === note.paper ? note : { title: "", file: "" };
-        titles.set(paper, getTitle({ paper, title: own.title, file: own.file }) || titles.get(paper) || "");
-      }
+      for (const quote of note.quotes) titles.set(quote.paper, getTitle(quote));
     }
     const sorted = [...titles].sort(([, one], [, other]) => one.localeCompare(other));
     this.paper.replaceChildren(
