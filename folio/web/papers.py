@@ -230,12 +230,12 @@ class PaperFiles:
                 library.drop(file.path)
             try:
                 moved = [self._move_to_removed(Path(file.path)) for file in files]
+                kept = [
+                    MovedFile(file.name, file.path, str(to or file.path)) for file, to in zip(files, moved, strict=True)
+                ]
+                readings.record_removal(library.database, paper, title, kept)
             finally:
-                self._app.finish_ingest()
-            kept = [
-                MovedFile(file.name, file.path, str(to or file.path)) for file, to in zip(files, moved, strict=True)
-            ]
-            readings.record_removal(library.database, paper, title, kept)
+                self._app.finish_ingest()  # pages hear of it now, and list the removal
         place = next(filter(None, moved), None)
         return Removed(files[0].name, f"{REMOVED}/{place.name}" if place else None)
 

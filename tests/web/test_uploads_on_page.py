@@ -259,7 +259,7 @@ def test_what_failed_says_why_and_is_tried_again(app: App, live: Live, show: Ope
     bad.write_bytes(TORN)
     page.write_bytes(b"<html>")
     choose(tab, bad, page, good)
-    expect(bar(tab)).to_contain_text("1 of 3 papers added, 2 failed: ")
+    expect(bar(tab)).to_contain_text("1 of 3 papers added, 2 failed. The list says why.")
     tab.expected("422")
     tab.reload()  # the page that is no PDF never got to the server
     expect(bar(tab)).to_contain_text("1 of 2 papers added, 1 failed: ")
