@@ -99,8 +99,8 @@ class Tab:
         self._note(f"elsewhere: {request.url}", not request.url.startswith(here))
 
     def _failed(self, request: Request) -> None:
-        # Requests that the page aborts, such as a stopped answer, are not failures. A refused one comes after the server
-        # has ended: tests that are about this look at what the page says.
+        # Requests that the page aborts, such as a stopped answer, are not failures. A refused one comes after the
+        # server has ended: tests that are about this look at what the page says.
         is_left = request.failure in ("net::ERR_ABORTED", REFUSED) or request.url.endswith(EVENTS)
         self._note(f"failed: {request.url} {request.failure}", not is_left)
 
