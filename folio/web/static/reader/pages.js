@@ -1,6 +1,7 @@
 // The pages of papers as the reader needs them: details of papers, texts and pictures. What was used last is kept.
 
 import * as api from "../base/api.js";
+import { library } from "../base/state.js";
 
 const MOST_PIXELS = 60e6; // of all kept pictures, about 240 MB once decoded
 const MOST_TEXTS = 400;
