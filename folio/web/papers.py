@@ -236,7 +236,7 @@ class PaperFiles:
                 # Before the indexes are updated: if that fails, the paper can still be brought back.
                 readings.record_removal(library.database, paper, title, kept)
             finally:
-                self._app.finish_ingest()
+                self._app.finish_ingest()  # pages hear of it now, and list the removal
         place = next(filter(None, moved), None)
         return Removed(files[0].name, f"{REMOVED}/{place.name}" if place else None)
 

@@ -122,9 +122,9 @@ def assert_timeline(tab: Tab) -> None:
     summary = deep.locator(":scope > summary")
     expect(summary).to_contain_text("passages read, 1 relevant · ")
     expect(summary).to_contain_text(" model calls · ")
-    expect(deep.locator(".read").first).to_be_hidden()
+    expect(deep.locator(".read-passages").first).to_be_hidden()
     summary.press("Enter")
-    good = deep.locator(".read > li:has(.good)")
+    good = deep.locator(".read-passages > li:has(.good)")
     expect(good).to_have_count(1)
     expect(good).to_contain_text("Score 9/10On Sea Otters, pp. 1–2")
     expect(good).to_contain_text(f"Model's summary: {SUMMARY.replace('[', '(').replace(']', ')')}")  # no citation
@@ -182,7 +182,7 @@ def test_it_is_open_while_it_works_and_stop_ends_it(tab: Tab, model: Model) -> N
     tab.page.keyboard.press("Enter")
     deep = tab.find(".turn .deep")
     expect(deep.locator("strong")).to_have_text(SEARCHED)
-    expect(deep.locator(".read > li:has(.good)")).to_be_visible()
+    expect(deep.locator(".read-passages > li:has(.good)")).to_be_visible()
     expect(deep.locator("summary").first).to_contain_text("round 3, 2 passages read, 1 relevant · ")
     expect(tab.find(".turn .working")).to_have_text("Scoring passages")
     expect(tab.find("#said")).to_have_text("Scoring passages.")
@@ -191,6 +191,6 @@ def test_it_is_open_while_it_works_and_stop_ends_it(tab: Tab, model: Model) -> N
     tab.page.get_by_role("button", name="Stop").click()
     model.go_on.set()
     expect(tab.find(".turn .note")).to_contain_text("You stopped this answer")
-    expect(deep.locator(".read > li:has(.good)")).to_be_visible()
+    expect(deep.locator(".read-passages > li:has(.good)")).to_be_visible()
     until(lambda: not any(thread.name.startswith("assess") for thread in threading.enumerate()))
     assert len(model.bodies("/api/chat")) < calls + 4  # what was being asked at once; the search did not go on

@@ -205,7 +205,7 @@ def test_what_is_not_sure_is_checked_page_by_page(tab: Tab, tmp_path: Path) -> N
     library.change_metadata(ice, "bibliography", lambda before: Metadata(year=Field(1999, "bibliography", False)))
     library.close()
     tab.reload()
-    tab.page.get_by_role("button", name="Check these 2").click()
+    tab.page.get_by_role("button", name="Check 2 papers").click()
     status = tab.find(".check-head .status")
     expect(status).to_have_text("1 of 2")
     queue = tab.page.get_by_role("form", name="What is known of it")
@@ -224,13 +224,13 @@ def test_what_is_not_sure_is_checked_page_by_page(tab: Tab, tmp_path: Path) -> N
     expect(tab.page.get_by_role("heading", name="Nothing is left to check.")).to_be_visible()
     assert (paper(tab, "alps/glaciers.pdf")["year"], paper(tab)["unsure"]) == (2003, ["title"])
     tab.find(".check-body").get_by_role("button", name="Back to the library").click()
-    tab.page.get_by_role("button", name="Check this 1").click()
+    tab.page.get_by_role("button", name="Check 1 paper").click()
     queue.get_by_role("button", name="Save and next").click()  # nothing typed: it is right as it is
     expect(tab.page.get_by_role("heading", name="Nothing is left to check.")).to_be_visible()
     assert paper(tab)["unsure"] == []
     tab.page.go_back()
     expect(row(tab, OTTERS).locator(".unsure")).to_have_count(0)
-    expect(tab.page.get_by_role("button", name="Check th")).to_be_hidden()
+    expect(tab.page.get_by_role("button", name="Check ")).to_be_hidden()
 
 
 def test_collections_and_tags_are_offered_where_papers_have_any(tab: Tab, tmp_path: Path) -> None:

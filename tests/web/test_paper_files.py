@@ -19,7 +19,7 @@ from folio.papers.model import SourceFile
 from folio.store import indexes
 from folio.store.library import Library
 from folio.system import workers
-from folio.web.papers import STALE_S, PaperFiles, safe_name
+from folio.web.papers import STALE_S, PaperFiles, removed_papers, safe_name
 from tests.helpers.factories import GLACIERS, OTTERS
 from tests.helpers.fakes import HashingApp, RecordedProgress, hashing_app, read_here
 from tests.helpers.paths import ROOT
@@ -250,6 +250,22 @@ def test_a_removed_papers_file_is_kept_and_not_ingested(app: HashingApp, paper_f
     assert papers(app) == ["glaciers.pdf"]
     add(paper_files, pdf_of())
     assert paper_files.remove(file.sha256).kept_at == ".removed/otters (2).pdf"
+
+
+def test_pages_that_hear_of_a_removal_can_list_it(
+    app: HashingApp, paper_files: PaperFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = add(paper_files, pdf_of())
+    finish = HashingApp.finish_ingest
+    listed: list[str] = []
+
+    def finish_ingest(self: HashingApp) -> None:
+        listed.extend(removal.paper for removal in removed_papers(self))
+        finish(self)
+
+    monkeypatch.setattr(HashingApp, "finish_ingest", finish_ingest)
+    paper_files.remove(file.sha256)
+    assert listed == [file.sha256]
 
 
 def test_a_file_outside_the_papers_folder_is_not_moved(

@@ -91,3 +91,30 @@ def test_colours_have_enough_contrast(written: str, ground: str, needed: float, 
     colours = dict(re.findall(r"--([\w-]+): light-dark\(([^)]*)\);", STYLE))
     one, other = (colours[name].split(", ")[theme] for name in (written, ground))
     assert _contrast(one, other) >= needed
+
+
+# Classes that parts of the page take from another part on purpose; the style sheets share one namespace.
+SHARED = frozenset(
+    "at check chosen colours drop drop-note drop-title field fields find-status gap here keys-dialog keys-head "
+    "keys-list library-head stage unsure working".split()
+)
+
+
+def test_no_part_of_the_page_is_styled_by_another_part_by_accident() -> None:
+    def styled(path: Path) -> set[str]:
+        """Classes that a rule styles wherever they are."""
+        selectors = ",".join(re.findall(r"([^{}]+)\{", text(path))).split(",")
+        return {each[1] for each in (re.fullmatch(r"\.([\w-]+)", selector.strip()) for selector in selectors) if each}
+
+    def given(path: Path) -> set[str]:
+        pairs = re.findall(r'class: "([^"]*)"|classList\.\w+\("([^"]*)"', text(path))
+        return set(" ".join(map(" ".join, pairs)).split())
+
+    general = styled(STATIC / "style.css") | SHARED
+    met = [
+        (sheet.name, module.relative_to(STATIC).as_posix(), name)
+        for sheet, module in product(STATIC.glob("*/*.css"), MODULES)
+        if sheet.parent != module.parent != STATIC
+        for name in sorted((styled(sheet) & given(module)) - general)
+    ]
+    assert met == []

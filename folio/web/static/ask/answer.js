@@ -223,7 +223,10 @@ export class Turn {
 
   /** What can be done with the question, how it was understood, and what was searched. @param {Api.ChatReply} reply */
   #showQuestion(reply) {
-    if (joinLines(reply.standalone_question) !== joinLines(reply.message)) {
+    const message = joinLines(reply.message);
+    const standalone = joinLines(reply.standalone_question);
+    const isWithWords = reply.selection && standalone.startsWith(`${message} “`); // which stand above it
+    if (standalone !== message && !isWithWords) {
       this.understood.replaceChildren(...parts("ask.understood", { question: isolate(reply.standalone_question) }));
       this.understood.hidden = false;
     }
@@ -287,7 +290,7 @@ export class Turn {
   /** @param {Api.ChatReply} reply */
   refresh(reply) {
     const { root } = this;
-    if (root.querySelector(".edit-form")) return; // somebody writes in it
+    if (root.querySelector(".question-form")) return; // somebody writes in it
     const list = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll("details, button")]);
     const listSources = () => /** @type {HTMLElement[]} */ ([...root.querySelectorAll(".chip, .source")]);
     const [before, sources] = [list(), listSources()];
@@ -357,7 +360,7 @@ export class Turn {
 
   /** Lets the person change the question. */
   #edit() {
-    if (this.root.querySelector(".edit-form")) return;
+    if (this.root.querySelector(".question-form")) return;
     const box = el("textarea", { rows: "1", maxlength: "10000", "aria-label": t("ask.edit.label") });
     box.value = this.message;
     const close = () => {
@@ -375,7 +378,7 @@ export class Turn {
     const form = el(
       "form",
       {
-        class: "edit-form",
+        class: "question-form",
         /** @param {Event} event */
         onsubmit: (event) => {
           event.preventDefault();

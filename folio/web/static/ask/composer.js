@@ -121,7 +121,7 @@ function renderSelection(ask) {
   );
   about.replaceChildren(
     el("div", { class: "tag" }, el("p", { class: "tag-name" }, renderSelectedWords(now)), remove),
-    el("div", { class: "ready" }, ready),
+    el("div", { class: "ready-questions" }, ready),
   );
 }
 

@@ -140,8 +140,8 @@ export class DeepSearch {
 /** The passages of one search: the relevant ones, then the others, folded. */
 class Passages {
   constructor() {
-    this.list = el("ol", { class: "read" });
-    this.others = el("ol", { class: "read" });
+    this.list = el("ol", { class: "read-passages" });
+    this.others = el("ol", { class: "read-passages" });
     this.name = el("summary", {});
     this.folded = el("details", { class: "queried", hidden: true }, this.name, this.others);
     this.lists = [this.list, this.folded];

@@ -205,7 +205,9 @@ function describe(items) {
   const added = items.filter(({ state }) => state === "added").length;
   const some = wasActive || failed.length > 0;
   const all = some ? t("uploads.some", { added, count: items.length }) : t("uploads.all", { count: added });
-  return failed.length ? t("uploads.failed", { all, count: failed.length, error: getError(failed[0]).error }) : all;
+  const [error, ...others] = new Set(failed.map((item) => getError(item).error));
+  if (others.length) return t("uploads.failed.several", { all, count: failed.length });
+  return failed.length ? t("uploads.failed", { all, count: failed.length, error }) : all;
 }
 
 /** @param {Item[]} items */

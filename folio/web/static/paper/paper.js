@@ -357,7 +357,7 @@ function renderReferences(paper, references) {
   if (!references.length) return [];
   const here = references.filter((reference) => reference.paper).length;
   const items = references.map((reference) => renderReference(paper, reference));
-  const list = el("ol", { class: "references" }, items.slice(0, FEW));
+  const list = el("ol", { class: "cited-works" }, items.slice(0, FEW));
   const count = t("paper.references.count", { count: references.length, here });
   const showAll = () => {
     list.append(...items.slice(FEW));

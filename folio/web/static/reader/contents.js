@@ -29,7 +29,7 @@ export class Contents {
   /** @param {(page: number, start: number | null) => void} onChoose start: of the section that was chosen */
   constructor(onChoose) {
     this.onChoose = onChoose;
-    this.outline = el("ol", { class: "outline" });
+    this.outline = el("ol", { class: "contents-outline" });
     this.thumbnails = el("div", { class: "thumbnails", role: "feed", "aria-label": t("reader.thumbnails") });
     this.scroller = el(
       "div",

@@ -12,6 +12,11 @@ const LONGEST_QUOTE = 240; // characters that are shown
 /** @typedef {{paper: string, start: number, end: number, text: string}} Place */
 
 export class NoteCard {
+  /** @type {() => boolean} */
+  #isChanged = () => false;
+  /** @type {() => void} */
+  #submit = () => {};
+
   /** @param {{onChange: () => void, onClose: () => void}} events onChange: a note was added, changed or deleted */
   constructor(events) {
     this.events = events;
@@ -28,8 +33,15 @@ export class NoteCard {
     return !this.node.hidden;
   }
 
+  /** Closes it once changes are saved: no words of a person are lost. */
   close() {
     if (this.node.hidden) return;
+    if (this.#isChanged()) this.#submit();
+    else this.#hide();
+  }
+
+  #hide() {
+    this.#isChanged = () => false;
     this.node.hidden = true;
     this.node.replaceChildren();
     this.events.onClose();
@@ -65,9 +77,13 @@ export class NoteCard {
     }
     const problem = el("div", {});
     const getColour = () => /** @type {Colour} */ (colours.querySelector("input:checked")?.getAttribute("value") ?? "");
+    if (this.#isChanged()) this.#submit();
+    const isNewColour = () => remove !== null && getColour() !== colour;
+    this.#isChanged = () => words.value !== text || isNewColour();
+    this.#submit = () => this.#run(() => save(words.value, getColour()), problem);
     const submit = (/** @type {Event} */ event) => {
       event.preventDefault();
-      this.#run(() => save(words.value, getColour()), problem);
+      this.#submit();
     };
     const buttons = [el("button", { type: "submit", class: "button primary" }, t("reader.note.save"))];
     if (remove) {
@@ -90,7 +106,7 @@ export class NoteCard {
       problem.replaceChildren(renderProblem(api.toApiError(thrown)));
       return;
     }
-    this.close();
+    if (problem.isConnected) this.#hide(); // another note may have been opened meanwhile
     this.events.onChange();
   }
 }

@@ -1,6 +1,7 @@
 // The pages of papers as the reader needs them: details of papers, texts and pictures. What was used last is kept.
 
 import * as api from "../base/api.js";
+import { library } from "../base/state.js";
 
 const MOST_PIXELS = 60e6; // of all kept pictures, about 240 MB once decoded
 const MOST_TEXTS = 400;
@@ -157,7 +158,9 @@ let running = 0;
  * @param {{paper: string, page: number}[]} pages @param {(paper: Api.PaperDetails, page: number) => number} chooseDpi
  */
 export async function loadAhead(pages, chooseDpi) {
-  const papers = [...new Set(pages.map(({ paper }) => paper))];
+  const listed = library.get().papers;
+  const isThere = (/** @type {string} */ id) => !listed.size || listed.has(id); // an old answer cites removed papers
+  const papers = [...new Set(pages.map(({ paper }) => paper))].filter(isThere);
   const loaded = await Promise.allSettled(papers.map(getPaper));
   const known = new Map(loaded.flatMap((one, at) => (one.status === "fulfilled" ? [[papers[at], one.value]] : [])));
   waiting = pages.flatMap(({ paper, page }) => {
