@@ -94,6 +94,8 @@ class SpanOfPaper(Strict):
     paper: Sha256
     start: _Offset
     end: _Offset
+    quote: str = ""
+    """The words that were shown there. If the text has changed since, the closest place with them is taken."""
 
 
 class WordsOfPaper(Strict):

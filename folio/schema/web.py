@@ -117,6 +117,8 @@ class SelectionRequest(Strict):
     paper: Sha256
     start: Count
     end: FromOne
+    quote: str = ""
+    """The words that were shown there. If the text has changed since, the closest place with them is taken."""
     everywhere: bool = False
     """Search all papers. Otherwise only this one is searched, unless the request names papers, or the question asks for
     other places: "Where else is this said?", "Who disagrees?"."""

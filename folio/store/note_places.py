@@ -7,6 +7,7 @@ stored: other offsets, or that it is lost.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,6 +30,9 @@ _LISTED = 5  # pages in an error
 _WAIT_S = 1.0  # for other writers, to store where a quote was found; else it is searched again the next time
 Place = Literal["here", "moved", "lost", "removed"]
 Order = Literal["place", "created", "updated", "paper"]
+_NUMBER = re.compile(r"(?:(?<!\w)-)?\d+(?:[.,]\d+)*")
+_POINTS = (".", ",")
+_DECIMAL = re.compile(r"\d[.,]\d")
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 
@@ -39,7 +43,7 @@ class NoteFilter:
     paper: str = ""  # its id: notes with a quote of it
     query: str = ""  # each of its words is in the quotes, the text, the statement, or the title
     colour: Colour | None = None
-    ids: tuple[str, ...] | None = None  # these, in this order, which is the order of the list then
+    ids: tuple[str, ...] | None = None  # these, each once, in this order, which is the order of the list then
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,13 @@ class PlacedNote:
     quotes: tuple[PlacedQuote, ...]
 
 
-def quote_at(library: Library, paper: Paper, start: int, end: int) -> NoteQuote:
-    """The quote at a span of a paper. Raises UsageError if the span has no words, or too many."""
+def quote_at(library: Library, paper: Paper, start: int, end: int, words: str = "") -> NoteQuote:
+    """The quote at a span of a paper. words: those that a person saw there (span_now).
+
+    Raises UsageError if the span has no words, or too many, or if the paper has these words no more.
+    """
     text = library.text(paper.id, 0, paper.length)
+    start, end = span_now(text, start, end, words)
     first, last = stripped(text, max(0, start), min(end, len(text)))
     if start < 0 or end > len(text) or first >= last:
         raise UsageError("There are no words at this place of the paper.", "Select words on one of its pages.")
@@ -153,7 +161,7 @@ def listed(library: Library, wanted: NoteFilter = NoteFilter(), order: Order = "
     by_id = {each.note.id: each for each in fitting}
     if not by_id.keys() >= set(wanted.ids):
         raise notes.unknown_note()
-    return [by_id[id] for id in wanted.ids]
+    return [by_id[id] for id in dict.fromkeys(wanted.ids)]
 
 
 def placed(library: Library, id: str) -> PlacedNote:
@@ -173,7 +181,7 @@ def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict
     if paper is None or quote.text_crc == crcs[paper.id]:
         return quote
     text = library.text(paper.id, 0, paper.length)
-    span = find_again(text, quote)
+    span = find_again(text, quote.quote, quote.start, quote.before, quote.after)
     if span is None:
         return replace(quote, state="lost", text_crc=crcs[paper.id])
     again = replace(_quote(paper, text, *span), text_crc=crcs[paper.id])
@@ -181,23 +189,47 @@ def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict
     return replace(again, state="here" if is_here else "moved")
 
 
-def find_again(text: str, quote: NoteQuote) -> tuple[int, int] | None:
+def span_now(text: str, start: int, end: int, words: str) -> tuple[int, int]:
+    """Where a text has the words that stood at a span when a person saw them: there, or at the closest place.
+
+    words: "" if they are unknown; then the span is taken as it is. Raises UsageError if the text has them no more.
+    """
+    if not words.strip() or (fold(text[start:end]) == fold(words) and end <= len(text)):
+        return start, end
+    span = find_again(text, words.strip(), start)
+    if span is None:
+        raise UsageError(
+            f"The text of the paper has changed and has no words “{short_line(words, _SHOWN)}” any more.",
+            "Reload the page, and select them again.",
+        )
+    return span
+
+
+def find_again(text: str, quote: str, start: int, before: str = "", after: str = "") -> tuple[int, int] | None:
     """Where a changed text has a quote: of several places, the one whose surroundings are most alike.
 
-    Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs: p < 0.05 is
-    not p > 0.05.
+    start: where it was, for places that are equally alike. before, after: the characters around it.
+    Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs or numbers:
+    p < 0.05 is not p > 0.05, and 1.5 is not 15. Whole words are not found in longer ones, nor 0.05 in 0.051.
     """
-    spans = list(_exactly(text, quote.quote))
+    around = f"{before}{quote}{after}"
+    edges = len(before), len(before) + len(quote)
+    was_cut = [_cuts_word(around, edge) for edge in edges]
+
+    def is_as_whole(span: tuple[int, int]) -> bool:
+        return all(was or not _cuts_word(text, edge) for was, edge in zip(was_cut, span, strict=True))
+
+    spans = list(filter(is_as_whole, _exactly(text, quote)))
     if not spans:
-        signs = _signs(quote.quote)
-        whole = [_with_marks(text, span, quote.quote) for span in find_words(text, quote.quote)]
-        spans = [span for span in whole if _signs(text[slice(*span)]) == signs]
-    before, after = fold(quote.before)[::-1], fold(quote.after)
+        exact = _signs(quote), _NUMBER.findall(quote)
+        similar = filter(is_as_whole, (_with_marks(text, span, quote) for span in find_words(text, quote)))
+        spans = [span for span in similar if (_signs(part := text[slice(*span)]), _NUMBER.findall(part)) == exact]
+    left, right = fold(before)[::-1], fold(after)
 
     def likeness(span: tuple[int, int]) -> tuple[int, int]:
-        start, end = span
-        left = _alike(before, fold(text[max(0, start - 2 * _CONTEXT) : start])[::-1])
-        return left + _alike(after, fold(text[end : end + 2 * _CONTEXT])), -abs(start - quote.start)
+        first, last = span
+        alike = _alike(left, fold(text[max(0, first - 2 * _CONTEXT) : first])[::-1])
+        return alike + _alike(right, fold(text[last : last + 2 * _CONTEXT])), -abs(first - start)
 
     return max(spans, key=likeness, default=None)
 
@@ -229,6 +261,20 @@ def _with_marks(text: str, span: tuple[int, int], quote: str) -> tuple[int, int]
 def _signs(text: str) -> list[str]:
     """The signs of mathematics, of money, and others, but not accents."""
     return [char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) in ("Sm", "Sc", "So")]
+
+
+def _cuts_word(text: str, at: int) -> bool:
+    """Whether a word or a number of a text goes on across an offset. Scripts without spaces have no such words."""
+    around = text[max(0, at - 2) : at], text[at : at + 2]
+    before, after = around[0][-1:], around[1][:1]
+    if _goes_on(before) and _goes_on(after):
+        return True
+    decimals = (around[0], after) if before in _POINTS else (before, around[1])
+    return bool(_DECIMAL.fullmatch("".join(decimals)))
+
+
+def _goes_on(char: str) -> bool:
+    return char.isdigit() or char.islower() or char.isupper()
 
 
 def _current(quote: NoteQuote, paper: Paper | None) -> NoteQuote:

@@ -402,7 +402,8 @@ def _file_routes(service: Service) -> APIRouter:
     async def get_page_text(request: Request, paper: Sha256, page: PageNumber) -> Response:
         """The text of a page, with the place of each word on its picture, its headings and its links. Has an `ETag`."""
         text = await read_page(request, service.page_text, paper, page)
-        headers = {"ETag": f'"{sha256(text).hexdigest()[:32]}"', "Cache-Control": _PAGE_CACHE}
+        # Its offsets change when the paper is read again, so a browser must ask each time.
+        headers = {"ETag": f'"{sha256(text).hexdigest()[:32]}"', "Cache-Control": "private, no-cache"}
         if headers["ETag"] == request.headers.get("If-None-Match"):
             return Response(status_code=304, headers=headers)
         return Response(text, media_type="application/json", headers=headers)

@@ -58,7 +58,7 @@ def _quote(library: Library, wanted: schema.SpanOfPaper | schema.WordsOfPaper) -
     with library.reading():
         (paper,) = require_papers(library, [wanted.paper])
         if isinstance(wanted, schema.SpanOfPaper):
-            return quote_at(library, paper, wanted.start, wanted.end)
+            return quote_at(library, paper, wanted.start, wanted.end, wanted.quote)
         return quote_of(library, paper, wanted.quote, wanted.page)
 
 

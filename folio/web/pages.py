@@ -40,6 +40,7 @@ _SAMPLE = 4000  # characters of a page that show the direction of its script
 class PageView:
     """Physical page `page`, from 1, of a PDF, with these quotes marked."""
 
+    paper: str  # SHA-256 of the file; another file may take its path
     path: Path
     page: int
     quotes: tuple[str, ...]
@@ -50,6 +51,7 @@ class PageView:
 class PageOfText:
     """Physical page `page`, from 1, of a PDF, with its text in the library, which begins at `start` in the paper."""
 
+    paper: str  # SHA-256 of the file
     path: Path
     page: int
     text: str
@@ -107,11 +109,11 @@ class PageReader:
         assert isinstance(layer, TextLayer)
         return layer
 
-    def sizes(self, path: Path) -> tuple[tuple[float, float], ...]:
+    def sizes(self, paper: str, path: Path) -> tuple[tuple[float, float], ...]:
         """The width and the height of each page as shown, in points. Raises as `picture` does."""
-        return self._sizes(path)
+        return self._sizes(paper, path)
 
-    def _read_sizes(self, path: Path) -> tuple[tuple[float, float], ...]:
+    def _read_sizes(self, _paper: str, path: Path) -> tuple[tuple[float, float], ...]:
         sizes = self._worker.run(path)
         assert isinstance(sizes, list)
         return tuple(sizes)
@@ -216,7 +218,7 @@ class Folded(NamedTuple):
         for match in _BETWEEN_SPACES.finditer(text):
             word, start = match.group(), match.start()
             folded = fold_word(word)
-            if len(folded) == len(word):
+            if word.isascii() and len(folded) == len(word):  # other characters may fold to several letters, or to none
                 offsets.extend(range(start, match.end()))
             else:
                 offsets.extend(start + place for place, char in enumerate(word) for _ in fold_word(char))
@@ -239,10 +241,15 @@ def find_words(text: str, words: str) -> Places:
         return _places(_signs(text, words.strip()))
     letters, offsets, spaced = _folded(text)
     pattern, between = "".join(wanted), list(accumulate(map(len, wanted)))[:-1]
+    within = bytearray(b"\1" * len(pattern))  # 1 for each letter before which the text must not have white space
+    for n in (0, *between):
+        within[n] = 0
+    whole = int.from_bytes(within, "big")
 
     def fits(at: int) -> bool:
-        seams = {seam - at for seam in range(at + 1, at + len(pattern)) if spaced[seam]}
-        return seams.issubset(between) and all(offsets[at + n] > offsets[at + n - 1] + 1 for n in between)
+        # One number, because a hostile text has the letters at millions of places.
+        has_other_seam = int.from_bytes(spaced[at : at + len(pattern)], "big") & whole
+        return not has_other_seam and all(offsets[at + n] > offsets[at + n - 1] + 1 for n in between)
 
     def spans() -> Iterator[tuple[int, int]]:
         at = letters.find(pattern)

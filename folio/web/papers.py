@@ -233,6 +233,7 @@ class PaperFiles:
                 kept = [
                     MovedFile(file.name, file.path, str(to or file.path)) for file, to in zip(files, moved, strict=True)
                 ]
+                # Before the indexes are updated: if that fails, the paper can still be brought back.
                 readings.record_removal(library.database, paper, title, kept)
             finally:
                 self._app.finish_ingest()  # pages hear of it now, and list the removal

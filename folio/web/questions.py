@@ -34,6 +34,7 @@ from folio.search.pool import Reader, RetrieverPool
 from folio.search.retriever import SearchRequest
 from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
 from folio.store.library import Library
+from folio.store.note_places import span_now
 from folio.store.query_log import Feedback, LogEntry
 from folio.system.files import unusable
 from folio.web.papers import NOTHING_KNOWN, require_papers
@@ -329,11 +330,12 @@ def _selected(library: Library, wanted: schema.SelectionRequest | None) -> Selec
     if wanted is None:
         return None
     (paper,) = require_papers(library, [wanted.paper])
-    is_inside = wanted.start < wanted.end <= paper.length and wanted.end - wanted.start <= MOST_SELECTED_CHARACTERS
-    text = library.text(paper.id, wanted.start, wanted.end) if is_inside else ""
+    start, end = span_now(library.text(paper.id, 0, paper.length), wanted.start, wanted.end, wanted.quote)
+    is_inside = start < end <= paper.length and end - start <= MOST_SELECTED_CHARACTERS
+    text = library.text(paper.id, start, end) if is_inside else ""
     if not text.strip():
         raise UsageError("The selection has no words, or too many.", "Select some words or some paragraphs of a page.")
-    return Selected(paper, wanted.start, wanted.end, text)
+    return Selected(paper, start, end, text)
 
 
 def _busy() -> Busy:

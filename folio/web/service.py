@@ -145,7 +145,7 @@ class Service:
 
     def _sizes(self, paper: str) -> Sequence[tuple[float, float]]:
         with suppress(PaperError, OSError):  # everything else about the paper is known without its file
-            return self._pages.sizes(self.pdf(paper))
+            return self._pages.sizes(paper, self.pdf(paper))
         return ()
 
     def edit(self, paper: str, request: schema.PaperEdits) -> schema.PaperDetails:
@@ -208,7 +208,7 @@ class Service:
     def picture(self, paper: str, page: int, quotes: Sequence[str], dpi: int) -> PagePicture:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""
         path = self._page(paper, page).path
-        return self._pages.picture(PageView(path, page, tuple(quotes), dpi))
+        return self._pages.picture(PageView(paper, path, page, tuple(quotes), dpi))
 
     def page_text(self, paper: str, page: int) -> bytes:
         """A schema.PageText as JSON. Raises NotKnown, PaperError."""
@@ -227,7 +227,8 @@ class Service:
             (stored,) = require_papers(library, [paper])
             require_page(stored, page)
             start, end = stored.pages.bounds(page, stored.length)
-            return PageOfText(self.paper_files.pdf(library, paper), page, library.text(paper, start, end), start)
+            path = self.paper_files.pdf(library, paper)
+            return PageOfText(paper, path, page, library.text(paper, start, end), start)
 
     def find(self, paper: str, words: str) -> schema.PlacesJson:
         """Where words stand in a paper. Raises NotKnown."""

@@ -25,6 +25,7 @@ Yellow = npt.NDArray[np.bool_]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 EVENTS = "/events"  # the path of the connection that every page keeps
+REFUSED = "net::ERR_CONNECTION_REFUSED"
 LIMIT_S = 120  # until something is given up
 WIDE, PHONE = (1440, 900), (375, 812)
 
@@ -85,8 +86,8 @@ class Tab:
 
     def _logged(self, message: ConsoleMessage) -> None:
         # The page connects again when the server has ended its events.
-        is_events = str(message.location["url"]).endswith(EVENTS)
-        self._note(f"console: {message.text}", message.type in ("error", "warning") and not is_events)
+        is_left = str(message.location["url"]).endswith(EVENTS) or REFUSED in message.text
+        self._note(f"console: {message.text}", message.type in ("error", "warning") and not is_left)
 
     def _dismiss(self, dialog: Dialog) -> None:
         self._note(f"dialog: {dialog.message}")
@@ -98,8 +99,9 @@ class Tab:
         self._note(f"elsewhere: {request.url}", not request.url.startswith(here))
 
     def _failed(self, request: Request) -> None:
-        # Requests that the page aborts, such as a stopped answer, are not failures.
-        is_left = request.failure == "net::ERR_ABORTED" or request.url.endswith(EVENTS)
+        # Requests that the page aborts, such as a stopped answer, are not failures. A refused one comes after the
+        # server has ended: tests that are about this look at what the page says.
+        is_left = request.failure in ("net::ERR_ABORTED", REFUSED) or request.url.endswith(EVENTS)
         self._note(f"failed: {request.url} {request.failure}", not is_left)
 
     def open(self, place: str = "") -> None:

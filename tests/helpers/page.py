@@ -17,9 +17,9 @@ def page_in(tab: Tab, page: int) -> Locator:
 
 
 def reader_shows(tab: Tab, page: int) -> None:
-    """Waits until this page is the one in view, and its picture and its words are there."""
+    """Waits until this page is the one in view, and its picture or, on a phone, its text is there."""
     expect(tab.find("#reader .page-field")).to_have_value(str(page))
-    expect(page_in(tab, page).locator(".page-picture img")).to_have_count(1)
+    expect(page_in(tab, page).locator(".page-picture img, .page-text:not([hidden]) p").first).to_be_attached()
     expect(page_in(tab, page).and_(tab.find(".ready"))).to_have_count(1)
 
 

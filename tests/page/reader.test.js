@@ -52,6 +52,14 @@ test("a mark is its span, or its words where the text has changed", () => {
   assert.deepEqual(locate(LINES, { page: 3, from: 104, to: 108, quote: "fern" }), [104, 108]);
   assert.deepEqual(locate(LINES, { page: 3, from: 100, to: 103, quote: "fern" }), [104, 108]);
   assert.deepEqual(locate(LINES, { page: 3, from: 90, to: 103 }), [90, 103]);
+  // Of a span over several pages, the part on this page is compared.
+  const { end } = LINES;
+  const part = getText(LINES, end - 4, end);
+  assert.deepEqual(locate(LINES, { page: 3, from: end - 4, to: end + 5, quote: `${part} next` }), [end - 4, end + 5]);
+  assert.equal(locate(LINES, { page: 3, from: end - 4, to: end + 5, quote: "other words" }), null);
+  assert.deepEqual(locate(LINES, { page: 2, from: 98, to: 103, quote: `x ${getText(LINES, 100, 103)}` }), [98, 103]);
+  assert.equal(locate(LINES, { page: 3, from: 98, to: 103, quote: `x ${getText(LINES, 100, 103)}` }), null);
+  assert.deepEqual(locate(LINES, { page: 3, from: 900, to: 904, quote: "fern" }), [104, 108]);
   assert.equal(locate(LINES, { page: 4, from: 200, to: 210 }), null);
   assert.equal(locate(LINES, { page: 4, quote: "fern" }), null);
   assert.equal(locate(LINES, { page: 3, quote: "moss" }), null);

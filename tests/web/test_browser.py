@@ -386,7 +386,7 @@ def test_a_lost_server_is_reported_and_can_be_retried(app: App, opened: Open) ->
     expect(turn.get_by_role("alert")).to_contain_text("Folio is not responding.")
     expect(turn.get_by_role("alert")).to_contain_text("still running in its terminal")
     tab.find("a[href='#search']").click()
-    tab.page.get_by_role("searchbox").first.fill("otters")
+    tab.find("#query").fill("otters")
     tab.page.keyboard.press("Enter")
     expect(tab.find("#search-problem")).to_contain_text("Folio is not responding.")
     with Live(app, port=first.port):
@@ -395,7 +395,6 @@ def test_a_lost_server_is_reported_and_can_be_retried(app: App, opened: Open) ->
         tab.page.keyboard.press("Alt+1")
         turn.get_by_role("button", name="Ask again").click()
         expect(tab.find(".turn").nth(1).locator(".sentences")).to_contain_text("at most the paper in flight")
-    tab.expected("ERR_CONNECTION_REFUSED")
 
 
 # A hostile paper

@@ -26,6 +26,7 @@ def test_the_page_shows_every_field_of_an_answer(opened: Callable[..., Tab], tmp
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
         tab = opened(live, PHONE)
         tab.page.route(f"**/conversations/{CONVERSATION}", reply)
+        tab.page.route("**/followups", lambda route: route.fulfill(json={"questions": []}))
         tab.open(f"#c/{CONVERSATION}")
         expect(tab.find(".turn")).to_have_count(len(REPLIES))
         tab.page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")

@@ -141,6 +141,19 @@ def test_a_removed_paper_comes_back_with_its_edits(client: TestClient, app: Hash
     assert app.verify() == []
 
 
+def test_a_paper_comes_back_if_the_indexes_could_not_be_updated(
+    client: TestClient, app: HashingApp, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingApp, "finish_ingest", fail)
+        assert client.delete(f"/papers/{ids['otters.pdf']}").status_code >= 400
+    assert [each["paper"] for each in client.get("/removed").json()["papers"]] == [ids["otters.pdf"]]
+    assert json_of(client.post(f"/removed/{ids['otters.pdf']}/restore"))["file"] == "otters.pdf"
+
+
 def test_a_restored_file_replaces_no_other(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
     otters, place = ids["otters.pdf"], app.settings.PAPERS_DIR / "otters.pdf"
     client.delete(f"/papers/{otters}")

@@ -320,7 +320,8 @@ def test_a_paper_has_a_page(show: Open, size: tuple[int, int]) -> None:
     )
     expect(section(tab, "Cited here by").get_by_role("link")).to_have_text([ICE_TITLE])
     expect(section(tab, "Similar papers").get_by_role("link").first).to_have_text(SEALS)
-    for empty in ("References", "Notes", "Conversations that cite it"):
+    expect(section(tab, "Notes").get_by_role("status")).to_contain_text("No notes")
+    for empty in ("References", "Conversations that cite it"):
         expect(section(tab, empty)).to_have_count(0)
     assert (tab.scrolls_sideways(), tab.inaccessible()) == ([], [])
     page.get_by_role("button", name="Copy BibTeX").click()

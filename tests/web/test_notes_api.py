@@ -65,6 +65,22 @@ def test_a_note_is_added_listed_changed_and_deleted(client: TestClient, papers: 
         assert refusal(reply, 404) == "There is no such note."
 
 
+def test_a_place_that_a_person_saw_in_an_older_text_is_looked_for_by_its_words(
+    client: TestClient, papers: dict[str, str]
+) -> None:
+    otters = papers["otters.pdf"]
+    stored = add(client, {"paper": otters, "quote": "rafts of kelp"})["quotes"][0]
+    stale = {"paper": otters, "start": stored["start"] + 9, "end": stored["end"] + 9}
+    assert add(client, {**stale, "quote": "rafts of kelp"})["quotes"] == [stored]
+    reply = client.post("/notes", json={"quotes": [{**stale, "quote": "rafts of ice"}]})
+    assert "no words “rafts of ice” any more" in refusal(reply, 400)
+
+
+def test_a_chosen_note_is_exported_once(client: TestClient, papers: dict[str, str]) -> None:
+    note = add(client, {"paper": papers["otters.pdf"], "quote": "rafts of kelp"})
+    assert client.post("/notes.md", json={"ids": [note["id"]] * 1000}).text.count("rafts of kelp") == 1
+
+
 def test_notes_are_filtered_sorted_and_cut(client: TestClient, papers: dict[str, str]) -> None:
     otters, glaciers = papers["otters.pdf"], papers["alps/glaciers.pdf"]
     add(client, {"paper": otters, "quote": "urchins, clams"}, text="two", colour="blue")

@@ -30,13 +30,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_page_looks_the_same_as_from_page_png(renderer: PageReader, path: Path) -> None:
-    view = PageView(path, 1, (FUR, "Nobody wrote this sentence here."), 72)
+    view = PageView("", path, 1, (FUR, "Nobody wrote this sentence here."), 72)
     assert renderer.picture(view) == page_png(path, 1, view.quotes, dpi=72)
     assert renderer.picture(view).highlighted == (True, False)
 
 
 def test_pictures_are_cached_and_failures_are_not(renderer: PageReader, path: Path) -> None:
-    first, second, third = (PageView(path, 1, (), dpi) for dpi in (36, 37, 38))
+    first, second, third = (PageView("", path, 1, (), dpi) for dpi in (36, 37, 38))
     shown = [renderer.picture(view) for view in (first, second, first, third)]
     path.unlink()
     assert [renderer.picture(first), renderer.picture(third)] == [shown[0], shown[3]]
@@ -49,12 +49,12 @@ def test_pictures_are_cached_and_failures_are_not(renderer: PageReader, path: Pa
 @pytest.mark.parametrize("renderer", [1], indirect=True)
 def test_a_page_over_the_memory_limit_fails(renderer: PageReader, path: Path) -> None:
     with pytest.raises((PaperLimit, PaperError)):
-        renderer.picture(PageView(path, 1, (), 150))
+        renderer.picture(PageView("", path, 1, (), 150))
 
 
 @pytest.mark.parametrize("renderer", [1], indirect=True)
 def test_the_text_and_the_sizes_of_a_page_are_read_within_the_same_limits(renderer: PageReader, path: Path) -> None:
     with pytest.raises((PaperLimit, PaperError)):
-        renderer.text_layer(PageOfText(path, 1, OTTERS[0], 0))
+        renderer.text_layer(PageOfText("", path, 1, OTTERS[0], 0))
     with pytest.raises((PaperLimit, PaperError)):
-        renderer.sizes(path)
+        renderer.sizes("", path)

@@ -6,13 +6,16 @@ import gzip
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 
 import pymupdf
 import pytest
 from fastapi.testclient import TestClient
 
 from folio.papers.sections import PaperSection
+from folio.system import workers
 from folio.web.pages import MOST_HITS, Cache, find_words, heading_span, paragraphs, reads_right_to_left
+from tests.helpers.fakes import read_here
 from tests.helpers.web_client import NOBODY, client_of, papers_by_file, refusal, small_app
 
 PROSE = "The sea otter floats in rafts of kelp and sleeps on its back while the tide runs out of the bay."
@@ -59,6 +62,7 @@ def test_the_text_of_a_page(client: TestClient, paper: str) -> None:
     assert [heading["start"], heading["end"]] == page["paragraphs"][0]
     assert slices[1].startswith("The sea otter")
     assert page["links"] == []
+    assert reply.headers["cache-control"] == "private, no-cache"
     tag = reply.headers["etag"]
     assert client.get(f"/papers/{paper}/pages/2/text", headers={"If-None-Match": tag}).status_code == 304
     assert client.get(f"/papers/{paper}/pages/1/text", headers={"If-None-Match": tag}).status_code == 200
@@ -83,6 +87,27 @@ def test_the_outline_and_the_sizes_of_a_paper(client: TestClient, paper: str) ->
     assert outline == [(title, 1, number) for number, title in enumerate(HEADINGS, 1)]
     pages = [client.get(f"/papers/{paper}/pages/{number}/text").json() for number in (1, 2, 3)]
     assert [entry["start"] for entry in details["outline"]] == [page["headings"][0]["start"] for page in pages]
+
+
+def test_a_newer_file_at_the_same_path_has_its_own_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    (tmp_path / "papers").mkdir()
+    seen: list[tuple[float, int, bool]] = []
+    for width, top in ((595, 60), (300, 160)):
+        with pymupdf.open() as document:
+            document.new_page(width=width).insert_textbox((20, top, 280, 500), f"{PROSE} {PROSE}")
+            (tmp_path / "papers" / "kelp.pdf").write_bytes(document.tobytes())
+        app = small_app(tmp_path)
+        if not seen:
+            client = client_of(app)
+        else:
+            app.run()
+        paper = papers_by_file(client)["kelp.pdf"]["id"]
+        text = client.get(f"/papers/{paper}/pages/1/text").json()
+        picture = client.get(f"/papers/{paper}/pages/1.png", params={"dpi": 72}).content
+        sizes = client.get(f"/papers/{paper}").json()["sizes"]
+        seen.append((sizes[0][0], struct.unpack(">I", picture[16:20])[0], text["words"][0][3] > 150))
+    assert seen == [(595, 595, False), (300, 300, True)]
 
 
 def test_a_paper_without_its_file_has_no_sizes_and_no_places(tmp_path: Path) -> None:
@@ -150,6 +175,8 @@ def test_json_is_compressed_and_nothing_else_is(client: TestClient, paper: str) 
         ("the grass, e.g. moss", "e.g.", ["e.g"]),  # not "e g" of "the grass"
         ("starts", "art", ["art"]),
         ("aaaa", "aa", ["aa", "aa"]),
+        ("a \u00bd) b", "2", ["\u00bd"]),  # two letters, as many as the word has characters
+        ("(\ufb01 x", "f", ["\ufb01"]),
         ("5 % of all", "%", ["%"]),
         ("anything", "", []),
     ],
@@ -163,6 +190,16 @@ def test_find_words(text: str, words: str, hits: list[str]) -> None:
 def test_all_hits_are_counted_and_the_first_are_listed() -> None:
     places = find_words("otter " * 5000, "otter")
     assert (places.total, len(places.spans)) == (5000, MOST_HITS)
+
+
+def test_words_are_looked_for_quickly_in_a_hostile_text() -> None:
+    def look(size: int) -> None:
+        assert find_words("a" * size, f"{'a' * 250} {'a' * 249}").total == 0
+
+    look(1000)
+    began = process_time()
+    look(100_000)
+    assert process_time() - began < 1.5  # 0.3 s; letter by letter it takes 3 s
 
 
 def test_the_span_of_a_heading() -> None:

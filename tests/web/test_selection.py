@@ -125,6 +125,14 @@ def test_a_selection_without_words_is_refused(client: TestClient, path: str, sta
     assert "selection has no words" in refusal(client.post(path, json=question), 400)
 
 
+def test_a_selection_from_an_older_text_means_the_words_that_were_selected(client: TestClient) -> None:
+    chosen = _select(client, "otters.pdf", 1, FUR, quote=FUR)
+    stale = {**chosen, "start": chosen["start"] + 7, "end": chosen["end"] + 7}
+    selection = ask(client, "What does this mean?", selection=stale)["selection"]
+    assert (selection["start"], selection["end"]) == (chosen["start"], chosen["end"])
+    assert " ".join(selection["text"].split()) == FUR
+
+
 def test_a_selection_of_an_unknown_paper_is_refused(client: TestClient) -> None:
     question = {"message": "What?", "selection": {"paper": NOBODY, "start": 0, "end": 5}}
     refusal(client.post("/chat", json=question), 404)

@@ -756,6 +756,7 @@ declare namespace Api {
     paper: string;
     start: number;
     end: number;
+    quote?: string;
     everywhere?: boolean;
   }
 
@@ -782,6 +783,7 @@ declare namespace Api {
     paper: string;
     start: number;
     end: number;
+    quote: string;
   }
 
   interface StoreJson {

@@ -282,4 +282,4 @@ function buildRequest({ message, options: chosen, selection, isEverywhere = fals
 }
 
 /** @param {Selection} selection */
-const pickSpan = ({ paper, start, end }) => ({ paper, start, end });
+const pickSpan = ({ paper, start, end, text }) => ({ paper, start, end, quote: text });

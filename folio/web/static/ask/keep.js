@@ -10,7 +10,7 @@ import { showFailure } from "./failure.js";
 
 /** @param {import("./origin.js").Quote} quoted @returns {Api.SpanOfPaper | Api.WordsOfPaper} */
 function toPlace({ paper, span, quote, page }) {
-  return span ? { paper, start: span[0], end: span[1] } : { paper, quote, page };
+  return span ? { paper, start: span[0], end: span[1], quote } : { paper, quote, page };
 }
 
 /** Keeps a statement, or a quote alone, as a note. @param {Origin} origin */

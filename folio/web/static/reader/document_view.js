@@ -113,6 +113,11 @@ export class DocumentView {
     for (const view of this.views.values()) if (view.text) view.setMarks(this.events.getMarks(view.text));
   }
 
+  /** The texts of the paper may have changed. */
+  reloadTexts() {
+    for (const view of this.views.values()) this.#load(view, 0);
+  }
+
   /** @param {import("./zoom.js").Fit | number} zoom */
   setZoom(zoom) {
     this.zoom = zoom;

@@ -79,7 +79,12 @@ export class FindBar {
     this.#timer = setTimeout(() => this.#find(), TYPING_MS);
   }
 
-  async #find() {
+  /** Finds the words again, as the text may have changed. */
+  refresh() {
+    if (this.isOpen) this.#find(false);
+  }
+
+  async #find(isJumping = true) {
     clearTimeout(this.#timer);
     this.#asking.abort();
     this.#asking = new AbortController();
@@ -88,7 +93,7 @@ export class FindBar {
     try {
       const { hits, count } = await api.findInPaper(this.#paper, words, this.#asking.signal);
       this.#take(/** @type {Hit[]} */ (hits), count);
-      if (hits.length) this.#show();
+      if (hits.length && isJumping) this.#show();
     } catch (thrown) {
       if (api.isAbort(thrown)) return;
       this.#take([], 0);

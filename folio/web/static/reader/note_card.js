@@ -50,7 +50,7 @@ export class NoteCard {
   /** A new note. @param {Place} place */
   write({ paper, start, end, text }) {
     const save = (/** @type {string} */ words, /** @type {Colour} */ colour) =>
-      api.addNote({ quotes: [{ paper, start, end }], text: words, colour });
+      api.addNote({ quotes: [{ paper, start, end, quote: text }], text: words, colour });
     this.#show(text, "", "yellow", save, null);
   }
 

@@ -106,7 +106,11 @@ export class PageView {
   /** @param {Api.PageText} text @param {Shown[]} marks */
   setText(text, marks) {
     if (this.text === text) return this.setMarks(marks);
+    // A text that was loaded again is mostly the same, and a person may have selected some of its words.
+    const isSame = JSON.stringify(this.text) === JSON.stringify(text);
     this.text = text;
+    if (isSame) return this.setMarks(marks);
+    this.words.replaceChildren();
     this.marks = marks;
     this.#renderMarks();
     this.#renderReading();

@@ -1,6 +1,7 @@
 // The pages of papers as the reader needs them: details of papers, texts and pictures. What was used last is kept.
 
 import * as api from "../base/api.js";
+import { library } from "../base/state.js";
 
 const MOST_PIXELS = 60e6; // of all kept pictures, about 240 MB once decoded
 const MOST_TEXTS = 400;
@@ -33,6 +34,15 @@ export function forgetPapers() {
   knownDetails.clear();
 }
 
+/** Papers may have been read again, so that their texts have other offsets. @param {string[] | null} papers null: all */
+export function forgetTexts(papers) {
+  for (const name of [...texts.keys()]) {
+    if (papers && !papers.includes(name.split("/")[0])) continue;
+    texts.delete(name);
+    knownTexts.delete(name);
+  }
+}
+
 /** @param {string} paper @param {number} page */
 const nameOf = (paper, page) => `${paper}/${page}`;
 
@@ -47,7 +57,7 @@ export function getText(paper, page) {
   const known = texts.get(name);
   if (known) return known;
   const loading = api.getPageText(paper, page).then((loaded) => {
-    knownTexts.set(name, loaded);
+    if (texts.get(name) === loading) knownTexts.set(name, loaded);
     return loaded;
   });
   loading.catch(() => texts.delete(name));
@@ -148,7 +158,9 @@ let running = 0;
  * @param {{paper: string, page: number}[]} pages @param {(paper: Api.PaperDetails, page: number) => number} chooseDpi
  */
 export async function loadAhead(pages, chooseDpi) {
-  const papers = [...new Set(pages.map(({ paper }) => paper))];
+  const listed = library.get().papers;
+  const isThere = (/** @type {string} */ id) => !listed.size || listed.has(id); // an old answer cites removed papers
+  const papers = [...new Set(pages.map(({ paper }) => paper))].filter(isThere);
   const loaded = await Promise.allSettled(papers.map(getPaper));
   const known = new Map(loaded.flatMap((one, at) => (one.status === "fulfilled" ? [[papers[at], one.value]] : [])));
   waiting = pages.flatMap(({ paper, page }) => {

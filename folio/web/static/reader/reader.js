@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { recall, remember, renderProblem, showToast } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
 import { closeReading, openReading, place } from "../base/router.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
@@ -12,7 +13,7 @@ import { Contents } from "./contents.js";
 import { DocumentView } from "./document_view.js";
 import { FindBar } from "./find_bar.js";
 import { NoteCard } from "./note_card.js";
-import { forgetPapers, getPaper, getText, peekPaper, peekText } from "./pages.js";
+import { forgetPapers, forgetTexts, getPaper, getText, peekPaper, peekText } from "./pages.js";
 import { buildBar, buildEdge, buildFoot, buildHead, showZoom } from "./pane.js";
 import { readSelection, selectWords, steadySelection } from "./selecting.js";
 import { SelectionBar } from "./selection_bar.js";
@@ -148,7 +149,18 @@ class Reader {
       forgetPapers(); // one of them may have been edited
       if (this.tab) this.#loadPaper(this.tab.paper);
     });
+    onEvent("hello", () => this.#reload(null));
+    onEvent("papers", ({ changed }) => this.#reload(changed));
     place.watch(({ reading }) => this.#follow(reading));
+  }
+
+  /** These papers, or all, may have been read again: their words may stand elsewhere. @param {string[] | null} papers */
+  #reload(papers) {
+    forgetTexts(papers);
+    if (!this.tab || (papers && !papers.includes(this.tab.paper))) return;
+    this.view.reloadTexts();
+    this.find.refresh();
+    this.refreshNotes();
   }
 
   get isOpen() {
@@ -396,14 +408,7 @@ class Reader {
   #getMarks(text) {
     const { tab } = this;
     if (!tab) return [];
-    /** @type {import("./page_view.js").Shown[]} */
-    const marks = [];
-    for (const note of this.notes) {
-      for (const { paper, start, end, place: where } of note.quotes) {
-        if (paper !== tab.paper || (where !== "here" && where !== "moved")) continue;
-        marks.push({ span: [start, end], kind: "note", colour: note.colour, note });
-      }
-    }
+    const marks = this.#getNoteMarks(text, tab.paper);
     for (const other of tab.others) {
       const span = locate(text, other);
       if (span) marks.push({ span, kind: tab.isPassage ? "quote" : "other" });
@@ -417,6 +422,17 @@ class Reader {
       }
     });
     return marks.filter((mark) => mark.span[1] > text.start && mark.span[0] < text.end);
+  }
+
+  /** @param {Api.PageText} text @param {string} paper @returns {import("./page_view.js").Shown[]} */
+  #getNoteMarks(text, paper) {
+    return this.notes.flatMap((note) =>
+      note.quotes.flatMap(({ paper: other, page, start, end, quote, place: where }) => {
+        if (other !== paper || (where !== "here" && where !== "moved")) return [];
+        const span = locate(text, { page, from: start, to: end, quote });
+        return span ? [{ span, kind: /** @type {const} */ ("note"), colour: note.colour, note }] : [];
+      }),
+    );
   }
 
   /** The words of a quote were found: from now on the address says where they stand. */
@@ -568,12 +584,12 @@ class Reader {
   }
 
   /** @param {Selected} selected @param {Api.NoteJson["colour"]} colour */
-  async #highlight({ start, end }, colour) {
+  async #highlight({ start, end, text }, colour) {
     const paper = this.tab?.paper;
     if (!paper) return;
     this.#leaveSelection();
     try {
-      await api.addNote({ quotes: [{ paper, start, end }], colour });
+      await api.addNote({ quotes: [{ paper, start, end, quote: text }], colour });
       showToast(t("reader.highlighted"));
     } catch (thrown) {
       const { error, remedy } = api.toApiError(thrown);

@@ -67,16 +67,22 @@ export function findQuote(page, quote) {
   return at < 0 ? null : [page.start + offsets[at], page.start + offsets[at + wanted.length - 1] + 1];
 }
 
+/** Whether a span has these words, as far as it is on a page. */
+/** @param {Api.PageText} page @param {number} from @param {number} to @param {string} words folded */
+function hasWords(page, from, to, words) {
+  const here = fold(getText(page, from, to));
+  return from >= page.start && to <= page.end ? words === here : words.includes(here);
+}
+
 /**
  * Where a mark stands on a page; null if it is not there. A span whose words changed since is looked for by its words.
  * @param {Api.PageText} page @param {Mark} mark
  * @returns {Span | null}
  */
 export function locate(page, { page: number, from, to, quote }) {
-  if (from != null && to != null) {
-    const isThere = to > page.start && from < page.end;
-    const isWhole = from >= page.start && to <= page.end;
-    if (!quote || !isWhole || fold(getText(page, from, to)) === fold(quote)) return isThere ? [from, to] : null;
+  if (from != null && to != null && to > page.start && from < page.end) {
+    const isEarlier = number === page.page && from < page.start; // than its own page: the text has changed
+    if (!quote || (!isEarlier && hasWords(page, from, to, fold(quote)))) return [from, to];
   }
   return quote && number === page.page ? findQuote(page, quote) : null;
 }

@@ -47,7 +47,8 @@ export const renderKeys = (keys) =>
     ])
     .filter((part) => part !== "");
 
-const list = el("div", { class: "keys-list", tabindex: "0", role: "region", "aria-label": t("keys.title") });
+const columns = el("div", { class: "keys-columns" });
+const list = el("div", { class: "keys-list", tabindex: "0", role: "region", "aria-label": t("keys.title") }, columns);
 const dialog = buildDialog();
 
 function buildDialog() {
@@ -68,7 +69,7 @@ function renderGroup(group, all) {
 /** Lists all keys. */
 export function showKeys() {
   const groups = [...new Set(bindings.map(({ group }) => group))];
-  list.replaceChildren(
+  columns.replaceChildren(
     ...groups.map((name) =>
       renderGroup(
         name,
