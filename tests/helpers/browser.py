@@ -87,7 +87,8 @@ class Tab:
     def _logged(self, message: ConsoleMessage) -> None:
         # The page connects again when the server has ended its events.
         is_left = str(message.location["url"]).endswith(EVENTS) or REFUSED in message.text
-        self._note(f"console: {message.text}", message.type in ("error", "warning") and not is_left)
+        text = f"console: {message.text} {message.location['url']}"
+        self._note(text, message.type in ("error", "warning") and not is_left)
 
     def _dismiss(self, dialog: Dialog) -> None:
         self._note(f"dialog: {dialog.message}")

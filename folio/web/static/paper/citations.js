@@ -39,7 +39,7 @@ export class Citations {
   }
 
   #open() {
-    if (this.node.open) this.#load(false);
+    if (this.node.open && this.#paper) this.#load(false);
   }
 
   /** @param {boolean} isLookUp whether services are asked */
