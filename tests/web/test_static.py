@@ -95,8 +95,8 @@ def test_colours_have_enough_contrast(written: str, ground: str, needed: float, 
 
 # Classes that parts of the page take from another part on purpose; the style sheets share one namespace.
 SHARED = frozenset(
-    "at check chosen colours drop drop-note drop-title field fields find-status gap here keys-dialog keys-head "
-    "keys-list library-head stage unsure working".split()
+    "at check chosen colours drop drop-note drop-title field fields find-status gap here keys-columns keys-dialog "
+    "keys-head keys-list library-head stage unsure working".split()
 )
 
 

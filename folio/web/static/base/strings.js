@@ -418,7 +418,7 @@ export const TEXTS = Object.freeze({
   "check.picture": "First page of {name}",
   "check.save": "Save and next",
   "check.skip": "Skip",
-  "check.keys": "Ctrl+Enter saves, Alt+S skips. To save confirms what is not sure.",
+  "check.keys": "Ctrl+Enter saves, Alt+S skips. Saving confirms the fields marked “not sure”.",
   "check.leave": "Back to the library",
   "check.done": "Nothing is left to check.",
   uploads: "Papers being added",
