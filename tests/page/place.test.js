@@ -14,6 +14,10 @@ const ROUND = [
     { view: "paper", id: PAPER, query: {}, reading: { paper: PAPER, page: 10, from: 5, to: 9 } },
   ],
   [
+    `#ask?read=${PAPER}&p=2&from=5&to=9&w=1ab2z`,
+    { view: "ask", id: "", query: {}, reading: { paper: PAPER, page: 2, from: 5, to: 9, words: "1ab2z" } },
+  ],
+  [
     `#c/x?year=2014-&read=${PAPER}&p=3`,
     { view: "ask", id: "x", query: { year: "2014-" }, reading: { paper: PAPER, page: 3, from: null, to: null } },
   ],

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { formatLatex, formatMarkdown, formatPlain, getKey } from "../../folio/web/static/reader/citing.js";
-import { cut, findQuote, getBoxes, getText, getTextEdges, locate, trim } from "../../folio/web/static/reader/spans.js";
+import {
+  checksum,
+  cut,
+  findQuote,
+  getBoxes,
+  getText,
+  getTextEdges,
+  locate,
+  trim,
+} from "../../folio/web/static/reader/spans.js";
 import { ACTUAL, chooseDpi, fitPage, stepZoom } from "../../folio/web/static/reader/zoom.js";
 
 /** A page whose words are given by the character: [text, x0, y0, x1, y1]. */
@@ -30,6 +39,13 @@ test("a span has one box for each line, and a word that is partly in it a part o
   assert.deepEqual(getBoxes(LINES, 106, 108), [[104, 10, 124, 20]]);
   assert.deepEqual(getBoxes({ ...LINES, direction: "rtl" }, 106, 108), [[84, 10, 104, 20]]);
   assert.deepEqual(getBoxes(LINES, 0, 100), []);
+});
+
+test("an address marks a span only while its words stand there", () => {
+  const words = checksum("Fern");
+  assert.deepEqual(locate(LINES, { page: 3, from: 104, to: 108, quote: "", words }), [104, 108]);
+  assert.equal(locate(LINES, { page: 3, from: 100, to: 103, quote: "", words }), null);
+  assert.match(words, /^[0-9a-z]{1,7}$/);
 });
 
 test("columns side by side stay apart", () => {

@@ -6,6 +6,7 @@
  * @property {number} page from 1
  * @property {number | null} from where the marked words begin and end: offsets in the paper's text, in code points
  * @property {number | null} to
+ * @property {string} [words] a checksum of the marked words: after a rebuild others may stand there
  */
 
 /**
@@ -20,7 +21,7 @@
 
 /** @type {View[]} */
 const VIEWS = ["ask", "search", "library", "find", "notes", "paper"];
-const READING = ["read", "p", "from", "to"];
+const READING = ["read", "p", "from", "to", "w"];
 const PAPER = /^[0-9a-f]{64}$/;
 const CONVERSATION = /^[\w-]{1,64}$/;
 
@@ -46,11 +47,12 @@ export function parsePlace(hash) {
 }
 
 /** @param {Record<string, string>} given @returns {Reading | null} */
-function parseReading({ read, p, from, to }) {
+function parseReading({ read, p, from, to, w }) {
   if (!read || !PAPER.test(read)) return null;
   const [start, end] = [parseNumber(from), parseNumber(to)];
   const isSpan = start !== null && end !== null && start < end;
-  return { paper: read, page: parseNumber(p) || 1, from: isSpan ? start : null, to: isSpan ? end : null };
+  const words = isSpan && /^[0-9a-z]{1,7}$/.test(w ?? "") ? { words: w } : {};
+  return { paper: read, page: parseNumber(p) || 1, from: isSpan ? start : null, to: isSpan ? end : null, ...words };
 }
 
 /** @param {string | undefined} text */
@@ -66,6 +68,7 @@ export function formatPlace({ view, id, query, reading }) {
   else if (reading) given.push(["read", reading.paper], ["p", String(reading.page)]);
   if (reading?.from != null && reading.to != null) {
     given.push(["from", String(reading.from)], ["to", String(reading.to)]);
+    if (reading.words) given.push(["w", reading.words]);
   }
   return `#${path}${given.length ? `?${new URLSearchParams(given)}` : ""}`;
 }

@@ -17,7 +17,7 @@ import { forgetPapers, forgetTexts, getPaper, getText, peekPaper, peekText } fro
 import { buildBar, buildEdge, buildFoot, buildHead, showZoom } from "./pane.js";
 import { readSelection, selectWords, steadySelection } from "./selecting.js";
 import { SelectionBar } from "./selection_bar.js";
-import { getText as getSpanText, locate } from "./spans.js";
+import { checksum, getText as getSpanText, locate } from "./spans.js";
 import { Tabs } from "./tabs.js";
 
 /** @typedef {import("./spans.js").Mark} Mark */
@@ -179,7 +179,7 @@ class Reader {
     this.opener = opener;
     opener?.classList.add("shown");
     const before = place.get();
-    openReading({ paper, page, from, to });
+    openReading({ paper, page, from, to, words: quote ? checksum(quote) : undefined });
     if (place.get() === before) this.#follow(before.reading);
     this.view.scroller.focus({ preventScroll: true });
   }
@@ -187,13 +187,21 @@ class Reader {
   /** Shows what the address says. @param {import("../base/place.js").Reading | null} reading */
   #follow(reading) {
     if (!reading) return this.#close();
-    const { paper, page, from, to } = reading;
+    const { paper, page, from, to, words } = reading;
     let tab = this.tabs.get(paper);
     if (!tab) {
-      tab = { paper, title: "", file: "", page, mark: { page, from, to, quote: "" }, others: [], isPassage: false };
+      tab = {
+        paper,
+        title: "",
+        file: "",
+        page,
+        mark: { page, from, to, quote: "", words },
+        others: [],
+        isPassage: false,
+      };
       this.tabs.put(tab);
     } else if (from !== null && (tab.mark.from !== from || tab.mark.to !== to)) {
-      this.tabs.put({ ...tab, mark: { page, from, to, quote: "" }, others: [] });
+      this.tabs.put({ ...tab, mark: { page, from, to, quote: "", words }, others: [] });
     }
     const isOther = this.tab?.paper !== paper || !this.isOpen;
     const isScrolled = !isOther && this.view.page === page && this.tab === this.tabs.get(paper);
@@ -303,7 +311,8 @@ class Reader {
 
   /** @param {Tab} tab */
   #openTab({ paper, page, mark }) {
-    openReading({ paper, page, from: mark.from ?? null, to: mark.to ?? null });
+    const words = mark.quote ? checksum(mark.quote) : mark.words;
+    openReading({ paper, page, from: mark.from ?? null, to: mark.to ?? null, words });
     this.view.scroller.focus({ preventScroll: true });
   }
 

@@ -7,6 +7,7 @@
  * @property {number} page
  * @property {number | null} [from]
  * @property {number | null} [to]
+ * @property {string} [words] a checksum of the quote, as an address has it in place of the quote
  * @property {string} [quote]
  */
 
@@ -67,6 +68,13 @@ export function findQuote(page, quote) {
   return at < 0 ? null : [page.start + offsets[at], page.start + offsets[at + wanted.length - 1] + 1];
 }
 
+/** A checksum of the words of a quote (FNV-1a, 32 bits). @param {string} quote */
+export function checksum(quote) {
+  let sum = 0x811c9dc5;
+  for (const char of fold(quote)) sum = Math.imul(sum ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  return sum.toString(36);
+}
+
 /** Whether a span has these words, as far as it is on a page. */
 /** @param {Api.PageText} page @param {number} from @param {number} to @param {string} words folded */
 function hasWords(page, from, to, words) {
@@ -79,9 +87,11 @@ function hasWords(page, from, to, words) {
  * @param {Api.PageText} page @param {Mark} mark
  * @returns {Span | null}
  */
-export function locate(page, { page: number, from, to, quote }) {
+export function locate(page, { page: number, from, to, quote, words }) {
   if (from != null && to != null && to > page.start && from < page.end) {
     const isEarlier = number === page.page && from < page.start; // than its own page: the text has changed
+    const isWhole = from >= page.start && to <= page.end;
+    if (!quote && words && isWhole && checksum(getText(page, from, to)) !== words) return null;
     if (!quote || (!isEarlier && hasWords(page, from, to, fold(quote)))) return [from, to];
   }
   return quote && number === page.page ? findQuote(page, quote) : null;
