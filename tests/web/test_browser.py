@@ -385,6 +385,7 @@ def test_a_lost_server_is_reported_and_can_be_retried(app: App, opened: Open) ->
     turn = tab.find(".turn").nth(1)
     expect(turn.get_by_role("alert")).to_contain_text("Folio is not responding.")
     expect(turn.get_by_role("alert")).to_contain_text("still running in its terminal")
+    expect(tab.find("#foot-line")).to_have_text("Folio is not responding")
     tab.find("a[href='#search']").click()
     tab.find("#query").fill("otters")
     tab.page.keyboard.press("Enter")
@@ -392,6 +393,7 @@ def test_a_lost_server_is_reported_and_can_be_retried(app: App, opened: Open) ->
     with Live(app, port=first.port):
         tab.find("#search-problem").get_by_role("button", name="Try again").click()
         expect(tab.find("#hits > li").first).to_contain_text("On Sea Otters")
+        expect(tab.find("#foot-line")).to_contain_text("papers")
         tab.page.keyboard.press("Alt+1")
         turn.get_by_role("button", name="Ask again").click()
         expect(tab.find(".turn").nth(1).locator(".sentences")).to_contain_text("at most the paper in flight")

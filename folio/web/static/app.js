@@ -135,6 +135,9 @@ function followChanges() {
   });
   for (const kind of /** @type {const} */ (["hello", "papers", "failures"])) onEvent(kind, load);
   for (const kind of /** @type {const} */ (["hello", "notes"])) onEvent(kind, () => refreshNotes());
+  onEvent("away", () => {
+    byId("foot-line").textContent = t("shell.away");
+  });
   followEvents();
 }
 

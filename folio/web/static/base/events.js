@@ -8,6 +8,7 @@
  * @property {object} failures
  * @property {object} notes
  * @property {Api.ConversationsEvent} conversations
+ * @property {object} away the connection was lost; `hello` follows once it is there again
  */
 
 /** @typedef {keyof Events} Kind */
@@ -18,7 +19,7 @@ const AGAIN_MS = 5000; // after which a connection that the server has refused i
 const NAME = "folio-events"; // of the lock and of the channel
 
 /** @type {Map<string, Set<(data: any) => void>>} */
-const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
+const listeners = new Map([...KINDS, "away"].map((kind) => [kind, new Set()]));
 
 /**
  * Calls the listener with each event of a kind. Returns a function that ends this.
@@ -92,6 +93,7 @@ function connect(onEach) {
   };
   for (const kind of KINDS) source.addEventListener(kind, (event) => onEach(kind, JSON.parse(event.data)));
   source.onerror = () => {
+    onEach("away", {});
     // The browser connects again by itself unless the server has refused.
     if (source.readyState !== EventSource.CLOSED) return;
     timer = setTimeout(() => {
