@@ -87,8 +87,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliRunner]:
         sample.write_text("".join(sample.read_text(encoding="utf-8").splitlines(keepends=True)[:3]), encoding="utf-8")
         shutil.copy(ROOT / "papers" / "folio-sample.pdf", made.papers)
         write_pdf(made.papers / "raft.pdf", RAFT, "In Search of an Understandable Consensus Algorithm")
-        for elsewhere in ("papers", "home/papers", "home/thesis"):
-            write_pdf(folder / elsewhere / "otters.pdf", OTTERS, "On Sea Otters")
+        otters = write_pdf(made.papers / "otters.pdf", OTTERS, "On Sea Otters")
+        for elsewhere in ("home/papers", "home/thesis"):  # the same file: a second one has another date
+            (folder / elsewhere).mkdir(parents=True)
+            shutil.copy(otters, folder / elsewhere)
         write_pdf(folder / "a.pdf", GLACIERS, "The Aletsch Glacier")
         (folder / "questions.txt").write_text("What does an adult otter eat each day?\n" * 17, encoding="utf-8")
         place = {"paper": "otters.pdf", "page": 2, "quote": OTTERS[1][:60]}

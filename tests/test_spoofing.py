@@ -383,7 +383,7 @@ def test_the_page_copies_what_the_terminal_shows(tmp_path: Path) -> None:
         "So:\n1. First [other\n  p.   1]\r\n\tSecond\tx[1]\n\n \n\nThird\u2028end \n", " a\n  b", "ot\u200cher",
         "می\u200cخواهم",
     ]  # fmt: skip
-    module = (ROOT / "folio" / "web" / "static" / "text.js").read_text(encoding="utf-8")
+    module = (ROOT / "folio" / "web" / "static" / "base" / "text.js").read_text(encoding="utf-8")
     program = tmp_path / "run.mjs"
     keys = [PurePath(f"{text}.pdf").with_suffix("").as_posix() for text in texts]
     marks = [mark(key, 7) for key in keys for mark in (citation_mark, label_mark)]

@@ -124,6 +124,7 @@ def fill(app: HashingApp) -> HashingApp:
         conversations.add(conversation, {**REPLY, "turn": 1}, ANSWER, entry)
         conversations.add(conversation, {**REPLY, "turn": 2}, ANSWER, None)
         conversations.mark(conversation, 2, "bad")
+        conversations.pin(conversation, pinned=True)
     with closing(app.open_library()) as library:
         paper = library.papers()[0]
         quotes = [quote_at(library, paper, 0, 20), quote_at(library, paper, 5, paper.length)]
