@@ -204,10 +204,15 @@ export function askAboutSelection(question) {
 
 // The start
 
+let welcomed = ""; // what the welcome text was rendered for: rendered again, it would take the focus from its buttons
+
 /** Renders the welcome text before the first question. */
 function renderWelcome() {
   const now = health.get();
   if (!now) return;
+  const state = `${now.status} ${now.store?.papers}`;
+  if (state === welcomed) return loadExamples();
+  welcomed = state;
   if (now.status === "empty") return welcome.replaceChildren(...renderFirstPapers(now.max_file_mb));
   const views = document.querySelectorAll(".views a").length;
   welcome.replaceChildren(
@@ -247,6 +252,7 @@ const renderKey = (name, does) => el("li", {}, el("kbd", {}, name), ` ${does}`);
 /** Shows why the server's state could not be loaded, with a button to try again. @param {unknown} thrown */
 export function showStartError(thrown) {
   const again = () => loadHealth().catch(showStartError);
+  welcomed = "";
   welcome.replaceChildren(el("h1", {}, t("ask.not_ready")), renderProblem(api.toApiError(thrown), again));
 }
 
