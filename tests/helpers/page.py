@@ -11,6 +11,19 @@ from folio.pdf.letters import Rect
 from tests.helpers.browser import Tab
 
 
+# Resolves once an element stays where it is: the reader fits a page when its text is known
+STAYS = """(node) => new Promise((resolve) => {
+  let before = "";
+  const look = () => {
+    const { x, y, width } = node.getBoundingClientRect();
+    if (before === `${x} ${y} ${width}`) return resolve();
+    before = `${x} ${y} ${width}`;
+    setTimeout(look, 150);
+  };
+  look();
+})"""
+
+
 def page_in(tab: Tab, page: int) -> Locator:
     """A page in the reader."""
     return tab.find(f'#reader .page[data-page="{page}"]')
@@ -21,6 +34,7 @@ def reader_shows(tab: Tab, page: int) -> None:
     expect(tab.find("#reader .page-field")).to_have_value(str(page))
     expect(page_in(tab, page).locator(".page-picture img, .page-text:not([hidden]) p").first).to_be_attached()
     expect(page_in(tab, page).and_(tab.find(".ready"))).to_have_count(1)
+    page_in(tab, page).evaluate(STAYS)
 
 
 def marks(tab: Tab, page: int, kind: str = "quote") -> list[Rect]:
