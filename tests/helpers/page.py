@@ -10,7 +10,6 @@ from playwright.sync_api import Locator, expect
 from folio.pdf.letters import Rect
 from tests.helpers.browser import Tab
 
-
 # Resolves once an element stays where it is: the reader fits a page when its text is known
 STAYS = """(node) => new Promise((resolve) => {
   let before = "";
