@@ -117,6 +117,7 @@ class Tab:
 
     def close(self) -> None:
         self.page.evaluate("0")  # all earlier events are delivered before this returns
+        self.page.unroute_all(behavior="ignoreErrors")  # a handler may be waiting for a request that ends with the tab
         self.context.close()
         unexpected = [noted for noted in self.problems if not any(re.search(each, noted) for each in self._expected)]
         assert unexpected == [], unexpected
