@@ -151,6 +151,14 @@ class Parser(argparse.ArgumentParser):
 
     _words: Sequence[str] | None = None  # the words to parse; None for a subcommand that was not named
 
+    def add_commands(self, *commands: tuple[str, str, Callable[[Parser], None], Callable[[App, Any], int]]) -> None:
+        """Add subcommands for run_subcommand: the name of each, what it does, what adds its arguments, what runs it."""
+        subparsers = self.add_subparsers(title="commands", metavar="COMMAND")
+        for name, purpose, add_arguments, run in commands:
+            subparser = subparsers.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+            add_arguments(subparser)
+            subparser.set_defaults(run=run)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         self._words = sys.argv[1:] if args is None else list(args)
         return super().parse_known_args(args, namespace)

@@ -33,17 +33,13 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="Without COMMAND, the notes are listed. Name a PAPER by its key, its file, words of its title, the name"
         " of what it introduces, or the beginning of its id.",
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, purpose, add_arguments, run in (
+    parser.add_commands(
         ("list", "list notes", _add_list, _list),
         ("add", "add a note on words of a paper", _add_add, _add),
         ("delete", "delete a note", _add_delete, _delete),
         ("export", "write notes as Markdown, as a Word document, or the papers that they cite as BibTeX", _add_export,
          _export),
-    ):  # fmt: skip
-        subparser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        add_arguments(subparser)
-        subparser.set_defaults(run=run)
+    )  # fmt: skip
     return parser
 
 

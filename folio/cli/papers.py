@@ -31,16 +31,12 @@ def parser(prog: str) -> argparse.ArgumentParser:
         epilog="Without COMMAND, the papers are listed. Name a PAPER by its key, its file, words of its title, the name"
         " of what it introduces, or the beginning of its id.",
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, purpose, add_arguments, run in (
+    parser.add_commands(
         ("list", "list papers, or count them", _add_list, _list),
         ("show", "show all metadata of a paper, and where each field comes from", _add_show, _show),
         ("edit", "correct the metadata of a paper", _add_edit, _edit),
         ("export", "write all papers as BibTeX or CSL-JSON", _add_export, _export),
-    ):
-        subparser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        add_arguments(subparser)
-        subparser.set_defaults(run=run)
+    )
     return parser
 
 
