@@ -25,7 +25,7 @@ from tests.helpers.fakes import HashingApp, hashing_app
 from tests.helpers.live_server import Live, until
 from tests.helpers.paths import ROOT
 from tests.helpers.serve_process import Served
-from tests.helpers.web_client import ask, json_of, papers_by_file, pdf_of, send_request, small_app
+from tests.helpers.web_client import ask, json_of, papers_by_file, pdf_of, send_request
 
 SLEEP = "How do sea otters sleep?"
 Seen = list[tuple[str, dict[str, Any]]]
@@ -38,11 +38,6 @@ from tests.helpers.fakes import hashing_app, read_here
 workers.run_guarded = read_here
 hashing_app(Path(sys.argv[1]), CHUNK_SIZE=300, CHUNK_OVERLAP=50).run()
 """
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> HashingApp:
-    return small_app(tmp_path)
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 // Words that a person selected, and where the words of a quote are among them: spans [start, end) in code points.
 
+import { hasInk } from "../base/text.js";
+
 /** @typedef {import("../base/state.js").Selection} Selection */
 /** @typedef {{paper: string, page: number, quote: string, span?: number[] | null}} Quoted */
-
-/** @param {string} char */
-const hasInk = (char) => !/[\s\u200c\u200d]/.test(char);
 
 /**
  * Where a text has these words, however they are spaced and broken into lines; null if it has not.

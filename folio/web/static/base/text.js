@@ -100,8 +100,8 @@ export function splitMarked(shown, text, marks = []) {
   return parts.filter(([part]) => part);
 }
 
-/** @param {string} char */
-const hasInk = (char) => !/[\s\u200c\u200d]/.test(char);
+/** Whether a character is neither white space nor a joiner. @param {string} char */
+export const hasInk = (char) => !/[\s\u200c\u200d]/.test(char);
 
 /** Text on one line, cut at the end of a word. @param {string} text @param {number} longest */
 export function shortenAtWord(text, longest) {

@@ -4,7 +4,8 @@ import * as api from "../base/api.js";
 import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
-import { COLOURS, renderWordsOf } from "./selection_bar.js";
+import { COLOURS } from "../notes/choose.js";
+import { renderWordsOf } from "./selection_bar.js";
 
 const LONGEST_QUOTE = 240; // characters that are shown
 
@@ -68,9 +69,9 @@ export class NoteCard {
     const words = el("textarea", { rows: "3", maxlength: "20000", "aria-label": t("reader.note.words") });
     words.value = text;
     const colours = el("fieldset", { class: "colours" }, el("legend", { class: "unseen" }, t("reader.note.colour")));
-    for (const [each, key] of COLOURS) {
+    for (const each of COLOURS) {
       const input = el("input", { type: "radio", name: "note-colour", value: each, checked: each === colour });
-      const label = t(key);
+      const label = t(`reader.colour.${each}`);
       colours.append(
         el("label", { class: `swatch ${each}`, title: label }, input, el("span", { class: "unseen" }, label)),
       );

@@ -2,6 +2,7 @@
 
 import { el, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { t } from "../base/strings.js";
+import { COLOURS } from "../notes/choose.js";
 
 /** @typedef {import("./selecting.js").Selected} Selected */
 /** @typedef {"yellow" | "green" | "blue" | "pink"} Colour */
@@ -14,13 +15,6 @@ import { t } from "../base/strings.js";
  * @property {(selected: Selected, format: Format) => void} copy
  */
 
-/** The colours of notes, with the keys of their names. */
-export const COLOURS = /** @type {const} */ ([
-  ["yellow", "reader.colour.yellow"],
-  ["green", "reader.colour.green"],
-  ["blue", "reader.colour.blue"],
-  ["pink", "reader.colour.pink"],
-]);
 const QUESTIONS = /** @type {const} */ (["reader.ask.meaning", "reader.ask.elsewhere", "reader.ask.disagrees"]);
 const FORMATS = /** @type {const} */ ([
   ["plain", "reader.copy.plain"],
@@ -124,8 +118,8 @@ export class SelectionBar {
   }
 
   #renderColours() {
-    return COLOURS.map(([colour, key]) => {
-      const label = t("reader.highlight", { colour: t(key) });
+    return COLOURS.map((colour) => {
+      const label = t("reader.highlight", { colour: t(`reader.colour.${colour}`) });
       const node = this.#renderButton("", (one) => this.actions.highlight(one, colour));
       node.className = `button bare swatch ${colour}`;
       node.setAttribute("aria-label", label);
