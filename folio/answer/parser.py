@@ -146,22 +146,30 @@ class StatementParser:
     def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
         """The rest at the end of the output: the whole statements, even if the JSON breaks off.
 
-        If the model says that the question is not answered, the last part is the refusal.
+        If the output was cut off, a statement whose object is not closed is left out: its part of the answer may be
+        missing. If the model says that the question is not answered, the last part is the refusal.
         """
         parts = self._read_rest(cut=cut) if self._begin is None else []
         if self._begin is None:
             return parts
-        answer, _ = _read(self._text[self._begin :])
+        answer, is_whole = _read(self._text[self._begin :])
+        statements = _statements(answer)
+        if cut and not is_whole:
+            statements = self._closed_ones(self._text[self._begin :], statements)
         refusal = [ParsedSentence(REFUSAL)] if answer.get("answered") is False else []
-        return [*parts, *self._new(_statements(answer)), *refusal]
+        return [*parts, *self._new(statements), *refusal]
 
     def _closed(self, json: str) -> Iterator[ParsedSentence | Heading]:
         """The new statements of the answer so far; its last brace may close the last statement."""
         answer, is_whole = _read(json)
         statements = _statements(answer)
         if len(statements) > self._returned:
-            is_closed = is_whole or len(_statements(_read(f"{json},{{}}")[0])) > len(statements)
-            yield from self._new(statements if is_closed else statements[:-1])
+            yield from self._new(statements if is_whole else self._closed_ones(json, statements))
+
+    def _closed_ones(self, json: str, statements: list[Any]) -> list[Any]:
+        """The statements of an unfinished answer without the last one if its object is not closed."""
+        is_closed = len(_statements(_read(f"{json},{{}}")[0])) > len(statements)
+        return statements if is_closed else statements[:-1]
 
     def _new(self, statements: list[Any]) -> Iterator[ParsedSentence | Heading]:
         for each in statements[self._returned :]:

@@ -91,6 +91,14 @@ def test_a_statement_is_given_out_when_its_object_closes() -> None:
     assert len(closes) == 2
 
 
+def test_an_open_statement_of_a_cut_answer_is_left_out() -> None:
+    text = answer(statement(FLOAT), {"support": [2], "statement": EAT, "part": "analysis"})
+    without_part = text[: text.index(', "part"')]
+    assert [part.text for part in parsed([without_part], cut=True)] == [FLOAT]
+    assert [part.text for part in parsed([without_part])] == [FLOAT, EAT]  # the model ended here
+    assert [part.text for part in parsed([text[: text.index("}]") + 1]], cut=True)] == [FLOAT, "analysis", EAT]
+
+
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -184,7 +192,7 @@ def test_an_unanswered_flag_may_come_first() -> None:
     ("broken", "texts"),
     [
         *((f'{{"statements":[{{"support":[1],"statement":"Otters float."{end}', ["Otters float."]) for end in (
-            '},{"statement":"They e', "", '},{"support":[', '}],"answ', '}],"answered":fal', "}],,,", "}" + "\n" * 400,
+            '},{"statement":"They e', '},{"support":[', '}],"answ', '}],"answered":fal', "}],,,", "}" + "\n" * 400,
         )),
         *((beginning, []) for beginning in ('{"statements":[{"support":[1', '{"statements"', "{")),
     ],
