@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def test_the_page_shows_every_field_of_an_answer(opened: Callable[..., Tab], tmp
     (tmp_path / "papers").mkdir()
     with Live(builtin_app(tmp_path, tmp_path / "papers")) as live:
         tab = opened(live, PHONE)
-        tab.page.route(f"**/conversations/{CONVERSATION}", reply)
+        tab.page.route(re.compile(rf"/conversations/{CONVERSATION}(\?|$)"), reply)
         tab.page.route("**/followups", lambda route: route.fulfill(json={"questions": []}))
         tab.open(f"#c/{CONVERSATION}")
         expect(tab.find(".turn")).to_have_count(len(REPLIES))

@@ -200,6 +200,20 @@ def test_the_palette_shows_hostile_titles_as_text(show: Open) -> None:
     assert tab.scrolls_sideways() == []
 
 
+def test_an_open_palette_takes_papers_that_come_late(show: Open) -> None:
+    tab = show()
+    waiting: list[Route] = []
+    tab.page.route(re.compile(r"/papers$"), lambda route: waiting.append(route))
+    tab.reload()
+    tab.page.keyboard.press("Control+K")
+    tab.page.keyboard.type("aletsch")
+    expect(palette(tab).get_by_role("group", name="Passages").get_by_role("option").first).to_be_visible()
+    expect(palette(tab).get_by_role("group", name="Papers")).to_have_count(0)
+    while waiting:
+        waiting.pop().continue_()
+    expect(palette(tab).get_by_role("group", name="Papers")).to_contain_text("The Aletsch Glacier")
+
+
 MEASURE = """async () => {
   const field = document.querySelector(".palette-field");
   const times = [];

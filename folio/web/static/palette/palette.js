@@ -79,7 +79,10 @@ export class Palette {
     });
     this.dialog.onclose = () => this.#leave();
     document.body.append(this.dialog);
-    library.onChange(() => (this.isOld = true));
+    library.onChange(() => {
+      this.isOld = true;
+      if (this.isOpen) this.#takePapers();
+    });
   }
 
   get isOpen() {
@@ -89,16 +92,21 @@ export class Palette {
   open() {
     if (document.activeElement instanceof HTMLElement) this.opener = document.activeElement;
     this.commands = this.listCommands().map((command) => makeEntry(command, command.text));
-    if (this.isOld) this.papers = [...library.get().papers.values()].map(enterPaper);
-    this.isOld = false;
     this.field.value = "";
     this.passages.options = [];
     this.isSearching = false;
     this.at = 0;
     this.dialog.showModal();
     enterPanel(this.dialog, () => this.close());
-    this.#render();
+    this.#takePapers();
     this.#loadConversations();
+  }
+
+  /** Shows what the library has now. */
+  #takePapers() {
+    if (this.isOld) this.papers = [...library.get().papers.values()].map(enterPaper);
+    this.isOld = false;
+    this.#render();
   }
 
   close() {
