@@ -138,6 +138,12 @@ _ASKED_OF = re.compile(
     r"|for|of|on|in|with|by|to|from|at|about|into|using)\s+$",
     re.I,
 )
+# A whole question with a subject, before another one: "What is Zab and which", so that "it" is Zab
+_EARLIER_QUESTION = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should)\s+(?P<subject>.*?)"
+    r"(?:[,;]|\b(?:and|but))\s+(?:(?:in|on|at|for|from|to|with|by)\s+)?(?:how|what|which|who|whose|when|where|why)\b",
+    re.I,
+)
 _BEFORE_REFERENCE = 1  # content words; after more, a reference is to one of them, except in _ASKED_OF
 _LONGEST_PHRASE = 4  # words; `subject` could not split a longer one
 _FEW_WORDS = 3  # a question with fewer content words needs an earlier question
@@ -191,10 +197,12 @@ def _names(question: str) -> list[str]:
 
 
 def _reference(question: str) -> re.Match[str] | None:
-    """The first word that refers to something before the question."""
+    """The first word that refers to something before the question, which its own words before it may be instead."""
     for match in _BACK.finditer(question):
         before = question[: match.start()]
+        earlier = _EARLIER_QUESTION.search(before)
         is_within = len(_content(before)) > _BEFORE_REFERENCE and not _ASKED_OF.match(before)
+        is_within |= earlier is not None and bool(_content(earlier["subject"]))
         if is_within or _EMPTY_IT.match(question, match.start()):
             continue
         if match.group().lower() == "that" and _THAT_CLAUSE.search(before):

@@ -31,6 +31,8 @@ ALETSCH = answer_of(LENGTH, LONG)
         # "It" and "that" that refer to nothing, or to something in the question
         ("Is it safer to walk on snow in the morning?", False), ("Does a glacier grow if snow falls on it?", False),
         ("Which model measures the ice that melts in summer?", False),
+        ("What is Zab and which properties does it guarantee?", False), ("How big and how heavy is it?", True),
+        ("When was the gauge built, and how exact is it?", False), ("What is it and how does it work?", True),
         # Stands alone
         ("How thick is the Aletsch glacier?", False), ("Why do glaciers retreat faster each year?", False),
         ("Is there a gauge at the river Massa?", False),
