@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { formatLatex, formatMarkdown, formatPlain, getKey } from "../../folio/web/static/reader/citing.js";
+import { formatQuoted, getKey } from "../../folio/web/static/reader/citing.js";
 import {
   checksum,
   cut,
@@ -125,18 +125,24 @@ test("zoom goes in steps, from any size", () => {
 
 test("a quote is copied with its reference", () => {
   const bibtex = "@misc{fern2014,\n  title = {Ferns}\n}\n";
-  const quoted = { text: "50% of\nferns_grow [x]", page: 3, reference: "Fern, A. Ferns.", bibtex };
-  assert.equal(formatPlain(quoted), "“50% of ferns_grow [x]” Fern, A. Ferns, p. 3.");
-  assert.equal(formatPlain({ ...quoted, text: "" }), "Fern, A. Ferns, p. 3.");
-  assert.equal(formatMarkdown(quoted), "> 50% of ferns\\_grow \\[x\\]\n>\n> — Fern, A. Ferns, p. 3.\n");
-  const hostile = formatMarkdown({ ...quoted, text: "- &lt; $x$ http://a.b www.a.b" });
+  const source = { page: 3, reference: "Fern, A. Ferns.", bibtex };
+  const quoted = { text: "50% of\nferns_grow [x]", sources: [source] };
+  assert.equal(formatQuoted(quoted, "plain"), "“50% of ferns_grow [x]” Fern, A. Ferns, p. 3.");
+  assert.equal(formatQuoted({ ...quoted, text: "" }, "plain"), "Fern, A. Ferns, p. 3.");
+  assert.equal(formatQuoted(quoted, "markdown"), "> 50% of ferns\\_grow \\[x\\]\n>\n> — Fern, A. Ferns, p. 3.\n");
+  const hostile = formatQuoted({ ...quoted, text: "- &lt; $x$ http://a.b www.a.b" }, "markdown");
   assert.ok(hostile.startsWith("> \\- \\&lt; \\$x\\$ http\\://a.b www\\.a.b\n"));
-  assert.ok(formatMarkdown({ ...quoted, text: "1. x" }).startsWith("> 1\\. x\n"));
-  const latex = formatLatex(quoted);
+  assert.ok(formatQuoted({ ...quoted, text: "1. x" }, "markdown").startsWith("> 1\\. x\n"));
+  const latex = formatQuoted(quoted, "latex");
   assert.ok(latex.startsWith("``50\\% of ferns\\_grow [x]''~\\cite[p.~3]{fern2014}\n\n@misc{fern2014,"));
   assert.equal(getKey("% a comment\n@article{a2014b, title = {x}}"), "a2014b");
   assert.equal(
-    formatLatex({ ...quoted, text: "a\\b{c}~^" }).split("''")[0],
+    formatQuoted({ ...quoted, text: "a\\b{c}~^" }, "latex").split("''")[0],
     "``a\\textbackslash{}b\\{c\\}\\textasciitilde{}\\textasciicircum{}",
   );
+  const two = { ...quoted, sources: [source, { ...source, page: 5 }] };
+  assert.equal(formatQuoted(two, "plain"), "“50% of ferns_grow [x]” Fern, A. Ferns, p. 3. Fern, A. Ferns, p. 5.");
+  const cited = formatQuoted(two, "latex");
+  assert.ok(cited.includes("~\\cite[p.~3]{fern2014} \\cite[p.~5]{fern2014}\n"));
+  assert.equal(cited.split("@misc").length, 2);
 });

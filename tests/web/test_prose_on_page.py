@@ -12,7 +12,7 @@ from folio.answer_types import Evidence, Sentence
 from folio.model_choice import ModelChoice
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import small_papers
-from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.page import clipboard, reader_shows
 from tests.helpers.scripted_answerer import (
     GAUGE,
@@ -241,9 +241,20 @@ def test_selected_words_are_kept_and_copied_with_their_citation(opened: Open, li
     tab = opened(live)
     turn = tab.ask(QUESTION)
     bar = select(tab, turn.locator(".prose .sentence > bdi").nth(1))
-    bar.get_by_role("button", name="Copy with citation").click()
+    forms = bar.get_by_role("button", name="Copy with citation")
+    forms.click()
+    expect(bar.get_by_role("button", name="Plain text")).to_be_focused()
+    tab.page.keyboard.press("Enter")
     expect(tab.find("#toast")).to_have_text("Words and citation copied.")
     assert clipboard(tab) == f"“{SHORTER}” [“The Aletsch Glacier”, p. 2]"
+    bar.get_by_role("button", name="Markdown").click()
+    until(lambda: clipboard(tab).startswith(f"> {SHORTER}\n>\n> — "))
+    assert "The Aletsch Glacier" in clipboard(tab).partition("— ")[2]
+    bar.get_by_role("button", name="LaTeX and BibTeX").click()
+    until(lambda: clipboard(tab).startswith(f"``{SHORTER}''~\\cite[p.~2]{{"))
+    assert "title = {{The Aletsch Glacier}}" in clipboard(tab)
+    forms.click()
+    expect(bar.get_by_role("button", name="Plain text")).to_be_hidden()
     bar.get_by_role("button", name="Note").click()
     expect(tab.find("#toast")).to_contain_text("in your notes")
     tab.page.keyboard.press("Escape")

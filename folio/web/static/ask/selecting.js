@@ -1,15 +1,19 @@
 // Words that are selected in an answer: what can be done with them, in a small bar beside them.
 
-import { copyText, el, makeButton, makeIcon } from "../base/dom.js";
+import { toApiError } from "../base/api.js";
+import { copyText, el, makeButton, makeIcon, showToast } from "../base/dom.js";
 import { library, selection } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { formatMark, joinLines } from "../base/text.js";
+import { FORMATS, formatQuoted } from "../reader/citing.js";
+import { getPaper } from "../reader/pages.js";
 import { isInView, placeBeside } from "./floating.js";
 import { keepNote } from "./keep.js";
 import { getOrigin, WITH_ORIGIN } from "./origin.js";
 import { locate } from "./spans.js";
 
 /** @typedef {import("./origin.js").Origin} Origin */
+/** @typedef {import("./origin.js").Quote} Quote */
 
 const STILL_MS = 200; // after which a selection that no longer changes is offered something
 
@@ -46,6 +50,46 @@ function readWords(range) {
   return joinLines(copy.textContent ?? "");
 }
 
+/** Copies words with the citations of an answer, or with whole references for a document. */
+/** @param {string} words @param {Quote[]} quotes @param {import("../reader/citing.js").Format} format */
+async function copy(words, quotes, format) {
+  const marks = [...new Set(quotes.map(formatMark))].join(" ");
+  if (format === "plain") return copyText(`“${words}” ${marks}`, t("ask.copy.words"));
+  const pages = new Map(quotes.map(({ paper, page }) => [`${paper} ${page}`, { paper, page }]));
+  try {
+    const sources = await Promise.all(
+      [...pages.values()].map(async ({ paper, page }) => ({ page, ...(await getPaper(paper)) })),
+    );
+    await copyText(formatQuoted({ text: words, sources }, format), t("ask.copy.words"));
+  } catch (thrown) {
+    const { error, remedy } = toApiError(thrown);
+    showToast(`${error} ${remedy}`);
+  }
+}
+
+/** The button for copying, and the forms that it offers. */
+/** @param {string} words @param {Quote[]} quotes @param {() => void} onUnfold */
+function renderCopying(words, quotes, onUnfold) {
+  const forms = el(
+    "div",
+    { class: "selecting-more", hidden: true },
+    FORMATS.map(([format, key]) => makeButton("button quiet", () => copy(words, quotes, format), t(key))),
+  );
+  const toggle = makeButton(
+    "button quiet",
+    () => {
+      forms.hidden = !forms.hidden;
+      toggle.setAttribute("aria-expanded", String(!forms.hidden));
+      if (!forms.hidden) forms.querySelector("button")?.focus();
+      onUnfold();
+    },
+    makeIcon("copy"),
+    t("ask.selected.copy"),
+  );
+  toggle.setAttribute("aria-expanded", "false");
+  return [toggle, forms];
+}
+
 /** @param {string} words @param {Origin} origin @param {Range} range */
 function show(words, origin, range) {
   const { quotes } = origin;
@@ -56,19 +100,18 @@ function show(words, origin, range) {
     getSelection()?.removeAllRanges();
     if (place) selection.set(place);
   };
-  const marks = [...new Set(quotes.map(formatMark))].join(" ");
-  const copy = () => copyText(`“${words}” ${marks}`, t("ask.copy.words"));
+  const put = () => placeBeside(bar, range.getBoundingClientRect());
   bar.replaceChildren(
     ...(isHere ? [makeButton("button quiet", ask, makeIcon("send"), t("ask.selected.ask"))] : []),
     makeButton("button quiet", () => keepNote(origin), makeIcon("note"), t("ask.note")),
-    makeButton("button quiet", copy, makeIcon("copy"), t("ask.selected.copy")),
+    ...renderCopying(words, quotes, put),
   );
   // After the words, so that it comes next with the keyboard
   const end = range.endContainer instanceof Element ? range.endContainer : range.endContainer.parentElement;
   const block = end?.closest("p, li, blockquote, div");
   if (bar.previousElementSibling !== block) block?.after(bar);
   if (!bar.matches(":popover-open")) bar.showPopover();
-  placeBeside(bar, range.getBoundingClientRect());
+  put();
 }
 
 function hide() {

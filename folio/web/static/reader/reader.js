@@ -8,7 +8,7 @@ import { closeReading, openReading, place } from "../base/router.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
-import { formatLatex, formatMarkdown, formatPlain } from "./citing.js";
+import { formatQuoted } from "./citing.js";
 import { Contents } from "./contents.js";
 import { DocumentView } from "./document_view.js";
 import { FindBar } from "./find_bar.js";
@@ -614,13 +614,12 @@ class Reader {
     if (paper) this.card.write({ paper, start, end, text });
   }
 
-  /** @param {Selected} selected @param {import("./selection_bar.js").Format} format */
+  /** @param {Selected} selected @param {import("./citing.js").Format} format */
   async #copy({ text, page }, format) {
     if (!this.tab) return;
     try {
       const { reference, bibtex } = await getPaper(this.tab.paper);
-      const write = { plain: formatPlain, markdown: formatMarkdown, latex: formatLatex }[format];
-      await copyText(write({ text, page, reference, bibtex }), t("reader.quote"));
+      await copyText(formatQuoted({ text, sources: [{ page, reference, bibtex }] }, format), t("reader.quote"));
     } catch (thrown) {
       const { error, remedy } = api.toApiError(thrown);
       showToast(`${error} ${remedy}`);
@@ -644,7 +643,7 @@ class Reader {
     const text = peekText(tab.paper, page);
     const span = text && !tab.isPassage ? locate(text, tab.mark) : null;
     const quote = text && span ? getSpanText(text, ...span) : "";
-    copyText(formatPlain({ text: quote, page, ...details }), t("reader.citation"));
+    copyText(formatQuoted({ text: quote, sources: [{ page, ...details }] }, "plain"), t("reader.citation"));
   }
 
   #copyBibtex() {

@@ -3,10 +3,11 @@
 import { el, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { t } from "../base/strings.js";
 import { COLOURS } from "../notes/choose.js";
+import { FORMATS } from "./citing.js";
 
 /** @typedef {import("./selecting.js").Selected} Selected */
 /** @typedef {"yellow" | "green" | "blue" | "pink"} Colour */
-/** @typedef {"plain" | "markdown" | "latex"} Format */
+/** @typedef {import("./citing.js").Format} Format */
 /**
  * @typedef {object} Actions
  * @property {(selected: Selected, question: string) => void} ask the question is "" to go on in the composer
@@ -16,12 +17,6 @@ import { COLOURS } from "../notes/choose.js";
  */
 
 const QUESTIONS = /** @type {const} */ (["reader.ask.meaning", "reader.ask.elsewhere", "reader.ask.disagrees"]);
-const FORMATS = /** @type {const} */ ([
-  ["plain", "reader.copy.plain"],
-  ["markdown", "reader.copy.markdown"],
-  ["latex", "reader.copy.latex"],
-]);
-
 export class SelectionBar {
   /** @type {Selected | null} */
   selected = null;
