@@ -119,6 +119,10 @@ class NotKnown(UsageError):
     pass
 
 
+class ChangedElsewhere(UsageError):
+    """Somebody else has changed what was to be changed."""
+
+
 class NetworkOff(UsageError):
     pass
 

@@ -124,6 +124,8 @@ class NoteEdits(Strict):
 
     text: _NoteText | None = None
     colour: Colour | None = None
+    before: _NoteText | None = None
+    """The text that was edited. If the note has another one nothing is changed (409). Null changes it anyway."""
 
 
 def note_filter(choice: NoteChoice) -> NoteFilter:

@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from folio.errors import NotKnown, StoreError, UsageError
+from folio.errors import ChangedElsewhere, NotKnown, StoreError, UsageError
 from folio.store import rows
 from folio.store.database import Database, UserDataChanged, storable
+from folio.text import one_line, shorten
 
 Colour = Literal["yellow", "green", "blue", "pink", ""]
 # In the text of the paper: where it was marked, elsewhere, or nowhere
@@ -161,17 +162,29 @@ def add(
     return new
 
 
-def change(database: Database, id: str, *, text: str | None = None, colour: Colour | None = None) -> Note:
-    """Change a note's text or colour; None leaves it as it is. Raises NotKnown, UsageError, StoreError."""
+def change(
+    database: Database, id: str, *, text: str | None = None, colour: Colour | None = None, before: str | None = None
+) -> Note:
+    """Change a note's text or colour; None leaves it as it is.
+
+    before: the text that was edited. If the note has another one by now, ChangedElsewhere is raised, so that of two
+    people who edit a note none loses words. Raises NotKnown, UsageError, StoreError.
+    """
     require_writable(database)
     _require_short(text or "")
     with database.transaction("user"):
-        before = require(database, id)
+        old = require(database, id)
+        new_text = old.text if text is None else storable(text)
+        if before is not None and old.text not in (storable(before), new_text):
+            raise ChangedElsewhere(
+                f"This note was changed elsewhere meanwhile. It is now: “{shorten(one_line(old.text), 300)}”.",
+                "Save again to put your words in their place.",
+            )
         after = replace(
-            before,
-            text=before.text if text is None else storable(text),
-            colour=before.colour if colour is None else colour,
-            updated=max(_now(), before.updated),
+            old,
+            text=new_text,
+            colour=old.colour if colour is None else colour,
+            updated=max(_now(), old.updated),
         )
         row = _note_row(after)
         sql = "UPDATE notes SET text = :text, colour = :colour, updated = :updated, crc = :crc WHERE id = :id"

@@ -668,6 +668,7 @@ STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
     (errors.NotKnown, 404),
     (errors.NetworkOff, 403),
     (Busy, 409),
+    (errors.ChangedElsewhere, 409),
     (errors.UsageError, 400),
     (errors.StoreMissing, 409),
     (errors.StoreMismatch, 409),

@@ -63,9 +63,9 @@ def _quote(library: Library, wanted: schema.SpanOfPaper | schema.WordsOfPaper) -
 
 
 def change_note(app: App, id: str, edits: schema.NoteEdits) -> schema.NoteJson:
-    """Raises NotKnown."""
+    """Raises NotKnown, ChangedElsewhere."""
     with closing(app.open_library()) as library:
-        notes.change(library.database, id, text=edits.text, colour=edits.colour)
+        notes.change(library.database, id, text=edits.text, colour=edits.colour, before=edits.before)
         return schema.note_json(placed(library, id))
 
 

@@ -55,6 +55,10 @@ def test_a_note_is_added_listed_changed_and_deleted(client: TestClient, papers: 
     changed = json_of(client.patch(f"/notes/{note['id']}", json={"colour": ""}))
     assert (changed["text"], changed["colour"], changed["created"]) == ("Yes.", "", note["created"])
     assert listed(client, query="yes")[0] == changed
+    other = client.patch(f"/notes/{note['id']}", json={"text": "No.", "before": "Really?"})
+    assert refusal(other, 409) == "This note was changed elsewhere meanwhile. It is now: “Yes.”."
+    assert listed(client, query="yes")[0] == changed
+    assert json_of(client.patch(f"/notes/{note['id']}", json={"text": "Yes!", "before": "Yes."}))["text"] == "Yes!"
     assert client.delete(f"/notes/{note['id']}").status_code == 204
     assert [each["text"] for each in listed(client)] == [""]
     for reply in (

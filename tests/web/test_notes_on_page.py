@@ -112,6 +112,36 @@ def test_a_note_is_edited_by_keyboard_and_shown_in_another_tab(live: Live, three
     assert (stored["text"], stored["colour"]) == ("They sleep <b>afloat</b>.", "blue")
 
 
+def test_of_two_who_edit_a_note_none_loses_words(live: Live, three: list[str], opened: Open) -> None:
+    tab = opened(live, WIDE, "#notes")
+    note = tab.find(f"[data-id='{three[0]}']")
+    note.get_by_role("button", name=re.compile("^Edit")).click()
+    field = note.get_by_role("textbox", name="Your note")
+    field.fill("They sleep in kelp.")
+    with live.client() as client:
+        assert client.patch(f"/notes/{three[0]}", json={"text": "They hold paws."}).status_code == 200
+        add(live, "On Sea Otters", "rafts of kelp")
+        expect(notes(tab)).to_have_count(4)  # the page has heard of both
+        expect(field).to_have_value("They sleep in kelp.")
+        save = note.get_by_role("button", name="Save")
+        save.click()
+        expect(note.get_by_role("alert")).to_contain_text("It is now: “They hold paws.”.")
+        assert {each["text"] for each in client.get("/notes").json()["notes"] if each["id"] == three[0]} == {
+            "They hold paws."
+        }
+        note.get_by_role("button", name="Cancel").click()
+        expect(note).to_contain_text("They hold paws.")
+        note.get_by_role("button", name=re.compile("^Edit")).click()
+        field.fill("Theirs and mine.")
+        assert client.patch(f"/notes/{three[0]}", json={"text": "Theirs."}).status_code == 200
+        save.click()
+        expect(note.get_by_role("alert")).to_contain_text("It is now: “Theirs.”.")
+        save.click()
+        expect(note).to_contain_text("Theirs and mine.")
+        expect(field).to_have_count(0)
+    tab.expected("409")
+
+
 def kept(live: Live) -> set[str]:
     with live.client() as client:
         return {each["id"] for each in client.get("/notes").json()["notes"]}

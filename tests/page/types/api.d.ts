@@ -410,6 +410,7 @@ declare namespace Api {
   interface NoteEdits {
     text?: string | null;
     colour?: "yellow" | "green" | "blue" | "pink" | "" | null;
+    before?: string | null;
   }
 
   interface NoteJson {

@@ -12,6 +12,7 @@ import { openAt } from "../reader/reader.js";
 import { COLOURS } from "./choose.js";
 import { formatNoteHtml, formatNoteText } from "./format.js";
 import { deleteNotes } from "./removal.js";
+import { makeSaver } from "./save.js";
 
 /** @typedef {Api.NoteJson} Note */
 
@@ -59,7 +60,8 @@ export class NoteList {
   selected = new Set();
   /** @type {Note[]} */
   notes = [];
-  editing = ""; // the id of the note that is being edited
+  /** @type {Note | null} the note that is being edited, as it was then: what is typed stays when another tab changes it */
+  edited = null;
   /** @type {Map<string, string>} what the papers of a note were named when it was rendered, by its id */
   #names = new Map();
 
@@ -83,8 +85,13 @@ export class NoteList {
     this.notes = notes;
     const shown = new Set(notes.map(({ id }) => id));
     this.selected = new Set([...this.selected].filter((id) => shown.has(id)));
-    this.list.setItems(notes);
+    this.#setItems();
     this.hooks.onSelect();
+  }
+
+  #setItems() {
+    const { edited } = this;
+    this.list.setItems(this.notes.map((note) => (edited?.id === note.id ? edited : note)));
   }
 
   /** The selected notes, or all if none is, as they are shown. */
@@ -95,14 +102,14 @@ export class NoteList {
   /** @param {boolean} isSelected */
   selectAll(isSelected) {
     this.selected = new Set(isSelected ? this.notes.map(({ id }) => id) : []);
-    for (const { id } of this.notes) if (id !== this.editing) this.list.refresh(id);
+    for (const { id } of this.notes) if (id !== this.edited?.id) this.list.refresh(id);
     this.hooks.onSelect();
   }
 
   /** Renders the notes again whose papers have other names than before. */
   refresh() {
     for (const note of this.notes) {
-      if (note.id !== this.editing && this.#names.get(note.id) !== nameSources(note)) this.list.refresh(note.id);
+      if (note.id !== this.edited?.id && this.#names.get(note.id) !== nameSources(note)) this.list.refresh(note.id);
     }
   }
 
@@ -110,7 +117,7 @@ export class NoteList {
   #render(note) {
     this.#names.set(note.id, nameSources(note));
     const item = el("li", { class: `note-item ${note.colour || "plain"}`, "data-id": note.id });
-    if (note.id === this.editing) item.append(this.#buildForm(note));
+    if (note.id === this.edited?.id) item.append(this.#buildForm(note));
     else item.append(this.#buildTools(note), this.#buildBody(note));
     return item;
   }
@@ -184,8 +191,9 @@ export class NoteList {
 
   /** Lets the person change a note. @param {string} id "" for none */
   edit(id) {
-    const before = this.editing;
-    this.editing = id;
+    const before = this.edited?.id ?? "";
+    this.edited = this.notes.find((note) => note.id === id) ?? null;
+    this.#setItems();
     for (const each of [before, id]) if (each) this.list.refresh(each);
     this.focus(id || before);
   }
@@ -196,14 +204,15 @@ export class NoteList {
     words.value = note.text;
     const colours = renderColours(note);
     const problem = el("div", {});
+    const save = makeSaver(note);
     const submit = async (/** @type {Event} */ event) => {
       event.preventDefault();
       const colour = /** @type {Note["colour"]} */ (
         colours.querySelector("input:checked")?.getAttribute("value") ?? ""
       );
       try {
-        const edited = await api.editNote(note.id, { text: words.value, colour });
-        this.editing = "";
+        const edited = await save(words.value, colour);
+        this.edited = null;
         this.hooks.onChange(edited);
         this.focus(note.id);
       } catch (thrown) {

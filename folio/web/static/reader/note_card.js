@@ -5,6 +5,7 @@ import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
 import { COLOURS } from "../notes/choose.js";
+import { makeSaver } from "../notes/save.js";
 import { renderWordsOf } from "./selection_bar.js";
 
 const LONGEST_QUOTE = 240; // characters that are shown
@@ -57,8 +58,7 @@ export class NoteCard {
 
   /** @param {Api.NoteJson} note */
   edit(note) {
-    const save = (/** @type {string} */ text, /** @type {Colour} */ colour) => api.editNote(note.id, { text, colour });
-    this.#show(note.quotes[0]?.quote ?? "", note.text, note.colour, save, () => api.deleteNote(note.id));
+    this.#show(note.quotes[0]?.quote ?? "", note.text, note.colour, makeSaver(note), () => api.deleteNote(note.id));
   }
 
   /**
