@@ -199,6 +199,10 @@ class ManyEdits(Strict):
     edits: PaperEdits = PaperEdits()
 
 
+class ChosenPapers(Strict):
+    papers: Annotated[PaperIds, Field(min_length=1)]
+
+
 class ReadingRequest(Strict):
     page: Annotated[int, Field(ge=1, le=10**6)]
     """The physical page that is open, from 1."""
@@ -440,6 +444,10 @@ class RemovedJson(Strict):
     file: str
     kept_at: str | None
     """The new place of its file, relative to PAPERS_DIR; null if the file was not moved."""
+
+
+class RemovedFiles(Strict):
+    removed: list[RemovedJson]
 
 
 class ChangedPapers(Strict):

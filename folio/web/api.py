@@ -318,8 +318,8 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
     @routes.delete("/papers/{paper}")
     def remove_paper(paper: Sha256) -> schema.RemovedJson:
         """Remove a paper from the index. Its file is kept."""
-        removed = service.paper_files.remove(paper)
-        return schema.RemovedJson(file=removed.file, kept_at=removed.kept_at)
+        (removed,) = service.paper_files.remove(paper)
+        return schema.RemovedJson.model_validate(removed)
 
     _add_library_routes(routes, service)
     return routes
@@ -347,6 +347,12 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
     def list_removed() -> schema.RemovedPapers:
         """The papers that were removed in the last day, which can be brought back."""
         return service.removed()
+
+    @routes.post("/removed")
+    def remove_papers(request: schema.ChosenPapers) -> schema.RemovedFiles:
+        """Remove several papers from the index: all, or none if one is unknown. Their files are kept."""
+        removed = service.paper_files.remove(*request.papers)
+        return schema.RemovedFiles(removed=[schema.RemovedJson.model_validate(each) for each in removed])
 
     @routes.post("/removed/{paper}/restore")
     def restore_paper(paper: Sha256) -> ListedPaperJson:

@@ -215,28 +215,33 @@ class PaperFiles:
                 return
         Path(upload.file.path).unlink(missing_ok=True)
 
-    def remove(self, paper: str) -> Removed:
-        """Remove a paper from the index. Its file moves to .removed in PAPERS_DIR, so that the next ingest does not add
-        the paper again; a file outside PAPERS_DIR is not touched. `restore` brings the paper back.
+    def remove(self, *papers: str) -> list[Removed]:
+        """Remove papers from the index, which is updated once. Their files move to .removed in PAPERS_DIR, so that the
+        next ingest does not add the papers again; a file outside PAPERS_DIR is not touched. `restore` brings a paper
+        back.
 
-        Raises NotKnown for an unknown id, StoreBusy.
+        Raises NotKnown for an unknown id, and removes none then; StoreBusy.
         """
         with self.writing(), closing(self._app.open_library()) as library:
-            files = [file for file in library.files() if file.sha256 == paper]
-            if not files:
+            stored = require_papers(library, papers)
+            files: dict[str, list[SourceFile]] = {paper.id: [] for paper in stored}
+            for file in library.files():
+                if file.sha256 in files:
+                    files[file.sha256].append(file)
+            if not all(files.values()):
                 raise unknown_paper()
-            title = library.papers_by_id([paper])[0].title
-            for file in files:
-                library.drop(file.path)
             try:
-                moved = [self._move_to_removed(Path(file.path)) for file in files]
-                kept = [
-                    MovedFile(file.name, file.path, str(to or file.path)) for file, to in zip(files, moved, strict=True)
-                ]
-                # Before the indexes are updated: if that fails, the paper can still be brought back.
-                readings.record_removal(library.database, paper, title, kept)
+                # A paper is recorded before the indexes are updated: if that fails, it can still be brought back.
+                return [self._remove(library, paper, files[paper.id]) for paper in stored]
             finally:
-                self._app.finish_ingest()  # pages hear of it now, and list the removal
+                self._app.finish_ingest()  # pages hear of it now, and list the removals
+
+    def _remove(self, library: Library, paper: Paper, files: Sequence[SourceFile]) -> Removed:
+        for file in files:
+            library.drop(file.path)
+        moved = [self._move_to_removed(Path(file.path)) for file in files]
+        kept = [MovedFile(file.name, file.path, str(to or file.path)) for file, to in zip(files, moved, strict=True)]
+        readings.record_removal(library.database, paper.id, paper.title, kept)
         place = next(filter(None, moved), None)
         return Removed(files[0].name, f"{REMOVED}/{place.name}" if place else None)
 

@@ -141,6 +141,23 @@ def test_a_removed_paper_comes_back_with_its_edits(client: TestClient, app: Hash
     assert app.verify() == []
 
 
+def test_several_papers_are_removed_with_one_update_of_the_indexes(
+    client: TestClient, app: HashingApp, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updates: list[object] = []
+    finish = HashingApp.finish_ingest
+    monkeypatch.setattr(HashingApp, "finish_ingest", lambda self: (updates.append(self), finish(self)))
+    both = [ids["otters.pdf"], ids["alps/glaciers.pdf"]]
+    assert refusal(client.post("/removed", json={"papers": [*both, "0" * 64]}), 404)
+    assert set(papers_by_file(client)) == set(ids)
+    reply = json_of(client.post("/removed", json={"papers": [*both, both[0]]}))
+    assert [each["file"] for each in reply["removed"]] == ["otters.pdf", "alps/glaciers.pdf"]
+    assert len(updates) == 1
+    assert {each["paper"] for each in client.get("/removed").json()["papers"]} == set(both)
+    assert not set(papers_by_file(client)) & {"otters.pdf", "alps/glaciers.pdf"}
+    assert app.verify() == []
+
+
 def test_a_paper_comes_back_if_the_indexes_could_not_be_updated(
     client: TestClient, app: HashingApp, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -217,7 +217,7 @@ def test_a_relative_papers_folder_is_the_same_folder(tmp_path: Path, monkeypatch
     file = add(paper_files, pdf_of())
     assert file.path == str(tmp_path / "papers" / "otters.pdf")
     assert [outcome.status for outcome in app.run()] == ["unchanged"]
-    assert paper_files.remove(file.sha256).kept_at == ".removed/otters.pdf"
+    assert paper_files.remove(file.sha256)[0].kept_at == ".removed/otters.pdf"
 
 
 # Removing
@@ -241,7 +241,7 @@ def test_a_paper_is_not_removed_while_another_is_added(app: HashingApp, paper_fi
 def test_a_removed_papers_file_is_kept_and_not_ingested(app: HashingApp, paper_files: PaperFiles) -> None:
     file = add(paper_files, pdf_of())
     add(paper_files, pdf_of(GLACIERS), "glaciers.pdf")
-    removed = paper_files.remove(file.sha256)
+    (removed,) = paper_files.remove(file.sha256)
     assert (removed.file, removed.kept_at) == ("otters.pdf", ".removed/otters.pdf")
     assert (app.settings.PAPERS_DIR / ".removed" / "otters.pdf").read_bytes() == pdf_of()
     assert papers(app) == ["glaciers.pdf"]
@@ -249,7 +249,7 @@ def test_a_removed_papers_file_is_kept_and_not_ingested(app: HashingApp, paper_f
     app.run()
     assert papers(app) == ["glaciers.pdf"]
     add(paper_files, pdf_of())
-    assert paper_files.remove(file.sha256).kept_at == ".removed/otters (2).pdf"
+    assert paper_files.remove(file.sha256)[0].kept_at == ".removed/otters (2).pdf"
 
 
 def test_pages_that_hear_of_a_removal_can_list_it(
@@ -276,7 +276,7 @@ def test_a_file_outside_the_papers_folder_is_not_moved(
     file = SourceFile(str(path), "otters.pdf", add(paper_files, pdf_of()).sha256)
     with closing(Library(app.library_path)) as library:
         library.link([file], [str(app.settings.PAPERS_DIR / "otters.pdf")])
-    assert paper_files.remove(file.sha256).kept_at is None
+    assert paper_files.remove(file.sha256)[0].kept_at is None
     assert path.read_bytes() == pdf_of()
     assert papers(app) == []
 

@@ -107,6 +107,10 @@ declare namespace Api {
     ids: (string)[];
   }
 
+  interface ChosenPapers {
+    papers: (string)[];
+  }
+
   interface CitationEdge {
     citing: string;
     cited: string;
@@ -655,6 +659,10 @@ declare namespace Api {
     start: number;
     end: number;
     page: number;
+  }
+
+  interface RemovedFiles {
+    removed: (RemovedJson)[];
   }
 
   interface RemovedJson {

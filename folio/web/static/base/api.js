@@ -182,8 +182,8 @@ export const restorePaper = (id) => getJson(`/removed/${id}/restore`, { method: 
 /** The first page as a picture. @param {string} id */
 export const pictureUrl = (id, page = 1) => `/papers/${id}/pages/${page}.png`;
 
-/** @param {string} id @returns {Promise<Api.RemovedJson>} */
-export const deletePaper = (id) => getJson(`/papers/${id}`, { method: "DELETE" });
+/** @param {string[]} papers @returns {Promise<Api.RemovedFiles>} */
+export const removePapers = (papers) => getJson("/removed", postJson({ papers }));
 
 /**
  * A bibliography of these papers: "/papers.bib" or "/papers.csl.json".

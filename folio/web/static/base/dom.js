@@ -181,22 +181,24 @@ let toastTimer;
  */
 export function showToast(text, action = null) {
   const node = byId("toast");
-  const hide = () => {
-    node.classList.remove("shown");
-    node.textContent = "";
-  };
   const hideLater = () => {
     clearTimeout(toastTimer);
-    toastTimer = setTimeout(() => (node.contains(document.activeElement) ? hideLater() : hide()), wait);
+    toastTimer = setTimeout(() => (node.contains(document.activeElement) ? hideLater() : hideToast()), wait);
   };
   const wait = action ? ACTION_MS : TOAST_MS;
   const run = () => {
-    hide();
+    hideToast();
     action?.run();
   };
   node.replaceChildren(...formatCommands(text), ...(action ? [makeButton("toast-action", run, action.label)] : []));
   node.classList.add("shown");
   hideLater();
+}
+
+export function hideToast() {
+  const node = byId("toast");
+  node.classList.remove("shown");
+  node.textContent = "";
 }
 
 /** Has screen readers read a text. @param {string} text */

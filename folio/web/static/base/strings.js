@@ -373,6 +373,7 @@ export const TEXTS = Object.freeze({
   "removed.count": "Removed today: {count}",
   "removed.moved": "Removed. The file is now {place} in your papers folder.",
   "removed.left": "Removed. The file was not moved.",
+  "removed.doing": { one: "Removing {count} paper …", other: "Removing {count} papers …" },
   "removed.many": { one: "{count} paper removed.", other: "{count} papers removed." },
   restore: "Bring back",
   "restore.doing": "Bringing it back. It is read again, which may take a moment.",

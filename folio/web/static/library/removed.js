@@ -2,7 +2,7 @@
 
 import * as api from "../base/api.js";
 import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
-import { confirmAction } from "../base/dom.js";
+import { confirmAction, hideToast } from "../base/dom.js";
 import { loadHealth } from "../base/state.js";
 import { t, parts } from "../base/strings.js";
 import { shorten } from "../base/text.js";
@@ -11,7 +11,7 @@ import { getName } from "./table.js";
 /** @typedef {{id: string, title: string, file: string}} Named */
 
 /**
- * Removes papers once a person has confirmed it. Returns those that were removed. Throws ApiError.
+ * Removes papers once a person has confirmed it. Returns whether they were. Throws ApiError.
  * @param {Named[]} papers @param {() => unknown} changed called when the library has changed
  */
 export async function removePapers(papers, changed) {
@@ -20,25 +20,23 @@ export async function removePapers(papers, changed) {
   const folder = el("code", {}, "papers/.removed");
   const files = el("span", {}, parts("remove.files", { folder }));
   const text = el("span", {}, parts("remove.text", { count: papers.length, name: isolate(name), files }));
-  if (!(await confirmAction(title, text, t("remove")))) return [];
-  /** @type {Named[]} */
-  const removed = [];
+  if (!(await confirmAction(title, text, t("remove")))) return false;
+  showToast(t("removed.doing", { count: papers.length }));
   let kept = "";
   try {
-    for (const paper of papers) {
-      kept = (await api.deletePaper(paper.id)).kept_at ?? "";
-      removed.push(paper);
-    }
+    const { removed } = await api.removePapers(papers.map(({ id }) => id));
+    kept = removed[0].kept_at ?? "";
+  } catch (thrown) {
+    hideToast();
+    throw thrown;
   } finally {
-    if (removed.length) {
-      await changed();
-      loadHealth().catch(() => {});
-    }
+    await changed();
+    loadHealth().catch(() => {});
   }
-  const undo = { label: t("undo"), run: () => restorePapers(removed, changed) };
+  const undo = { label: t("undo"), run: () => restorePapers(papers, changed) };
   if (papers.length > 1) showToast(t("removed.many", { count: papers.length }), undo);
   else showToast(kept ? t("removed.moved", { place: kept }) : t("removed.left"), undo);
-  return removed;
+  return true;
 }
 
 /** @param {Named[]} papers @param {() => unknown} changed */

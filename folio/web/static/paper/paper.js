@@ -258,8 +258,8 @@ class PaperView {
   async #remove() {
     if (!this.#paper) return;
     try {
-      const removed = await removePapers([this.#paper], () => refreshLibrary());
-      if (removed.length) goTo({ view: "library", id: "", query: {}, reading: null });
+      const isRemoved = await removePapers([this.#paper], () => refreshLibrary());
+      if (isRemoved) goTo({ view: "library", id: "", query: {}, reading: null });
     } catch (thrown) {
       this.problem.replaceChildren(renderProblem(api.toApiError(thrown), () => this.#remove()));
     }
