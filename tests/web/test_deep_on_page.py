@@ -141,19 +141,34 @@ def assert_timeline(tab: Tab) -> None:
     )
 
 
-def differ(route: Route) -> None:
-    """Passes a reply on whose papers differ, in words of markup."""
-    response = route.fetch()
-    before, kind, data = response.text().replace("\r\n", "\n").rpartition("event: done\ndata: ")
-    reply = json.loads(data)
+def make_differ(reply: Json) -> None:
+    """Makes the papers of a reply differ, in words of markup."""
     above = {name: value for name, value in reply["citations"][0].items() if name not in ("evidence", "support")}
     other = {**above, "quote": f"It is longer {HOSTILE}."}
     reply["evidence_profile"] |= {"differences": [{"some": [above], "others": [other]}], "compared_by": HOSTILE}
+
+
+def differ(route: Route) -> None:
+    """Passes an answer on whose papers differ."""
+    response = route.fetch()
+    before, kind, data = response.text().replace("\r\n", "\n").rpartition("event: done\ndata: ")
+    reply = json.loads(data)
+    make_differ(reply)
     route.fulfill(response=response, body=f"{before}{kind}{json.dumps(reply)}\n\n")
+
+
+def differ_when_read_again(route: Route) -> None:
+    """Passes a stored conversation on whose answers are those of `differ`."""
+    response = route.fetch()
+    conversation = response.json()
+    for reply in conversation["turns"]:
+        make_differ(reply)
+    route.fulfill(response=response, json=conversation)
 
 
 def test_what_the_answer_rests_on_stands_below_it(tab: Tab) -> None:
     tab.page.route("**/chat/stream", differ)
+    tab.page.route(re.compile(r"/conversations/\w+(\?|$)"), differ_when_read_again)
     switch_on(tab)
     tab.page.get_by_role("button", name="Options").click()
     tab.find("#model").select_option("builtin")

@@ -146,7 +146,12 @@ def test_several_papers_are_removed_with_one_update_of_the_indexes(
 ) -> None:
     updates: list[object] = []
     finish = HashingApp.finish_ingest
-    monkeypatch.setattr(HashingApp, "finish_ingest", lambda self: (updates.append(self), finish(self)))
+
+    def count(self: HashingApp) -> None:
+        updates.append(self)
+        finish(self)
+
+    monkeypatch.setattr(HashingApp, "finish_ingest", count)
     both = [ids["otters.pdf"], ids["alps/glaciers.pdf"]]
     assert refusal(client.post("/removed", json={"papers": [*both, "0" * 64]}), 404)
     assert set(papers_by_file(client)) == set(ids)

@@ -53,6 +53,7 @@ const label = (key, field) => el("label", { class: "inline" }, `${t(key)} `, fie
 class FindView {
   /** @type {AbortController | null} */
   asking = null;
+  wanted = ""; // what the address asks for
   asked = ""; // what was asked last, to know whether the address has changed
 
   /** @param {HTMLElement} root */
@@ -135,10 +136,10 @@ class FindView {
     if (!now) return;
     this.note.replaceChildren(...formatCommands(now.network));
     this.form.hidden = !now.online;
-    this.follow();
+    if (place.get().view === "find") this.#findWanted();
   }
 
-  /** Shows what the address asks for, once it is known that services may be asked. */
+  /** Shows what the address asks for. */
   follow() {
     const { view, query } = place.get();
     if (view !== "find") return;
@@ -148,9 +149,14 @@ class FindView {
     this.max.value = query.max || "20";
     this.open.checked = query.open === "1";
     this.#adaptFilters();
-    const wanted = JSON.stringify(this.#readFields());
-    if (!health.get()?.online || wanted === this.asked) return;
-    this.asked = wanted;
+    this.wanted = JSON.stringify(this.#readFields());
+    this.#findWanted();
+  }
+
+  /** Asks what the address asks for, once it is known that services may be asked. What is typed meanwhile stays. */
+  #findWanted() {
+    if (!health.get()?.online || this.wanted === this.asked) return;
+    this.asked = this.wanted;
     this.#find();
   }
 
