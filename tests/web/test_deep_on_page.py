@@ -168,7 +168,7 @@ def differ_when_read_again(route: Route) -> None:
 
 def test_what_the_answer_rests_on_stands_below_it(tab: Tab) -> None:
     tab.page.route("**/chat/stream", differ)
-    tab.page.route(re.compile(r"/conversations/\w+(\?|$)"), differ_when_read_again)
+    tab.page.route(re.compile(r"/conversations/[\w-]+(\?|$)"), differ_when_read_again)
     switch_on(tab)
     tab.page.get_by_role("button", name="Options").click()
     tab.find("#model").select_option("builtin")

@@ -272,7 +272,7 @@ def test_a_problem_is_shown_where_the_button_is(show: Open) -> None:
     tab = show(PHONE, "#library")
     problem = tab.find(".library-problem").get_by_role("alert")
     failed = json.dumps({"error": "The library is busy.", "remedy": "Run `python ingest.py` again."})
-    tab.page.route(re.compile("/papers/[0-9a-f]{64}$"), lambda route: route.fulfill(status=409, body=failed))
+    tab.page.route(re.compile("/(papers/[0-9a-f]{64}|removed)$"), lambda route: route.fulfill(status=409, body=failed))
     act(tab, "Herons", "Edit")
     expect(problem).to_contain_text("The library is busy.")
     expect(problem).to_be_in_viewport()
