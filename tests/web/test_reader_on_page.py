@@ -212,6 +212,26 @@ def test_marks_go_over_a_page_break_and_stay_after_a_reload(show: Show, app: App
         tab.reload()
 
 
+LOADED_TWICE = """async (address) => {
+  const { PageView } = await import("/assets/reader/page_view.js");
+  const text = await (await fetch(address)).json();
+  const view = new PageView(1, "Page 1", {});
+  document.body.append(view.node);
+  view.setText(text, []);
+  view.setText(structuredClone(text), []);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const words = view.words.childElementCount;
+  view.node.remove();
+  return words;
+}"""
+
+
+def test_a_text_that_is_loaded_again_at_once_can_be_selected(show: Show) -> None:
+    tab = show("ferns.pdf", 1)
+    reader_shows(tab, 1)
+    assert tab.page.evaluate(LOADED_TWICE, f"/papers/{id_of(tab, 'ferns.pdf')}/pages/1/text") > 0
+
+
 def test_links_in_the_paper(show: Show) -> None:
     tab = show("ferns.pdf", 1)
     reader_shows(tab, 1)

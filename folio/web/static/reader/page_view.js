@@ -119,14 +119,12 @@ export class PageView {
 
   /** The quote is marked first; the words, which are many, follow once that is painted. */
   #renderWordsSoon() {
-    const { text, isAsText } = this;
-    if (!text || isAsText || this.words.childElementCount) return;
-    requestAnimationFrame(() => setTimeout(() => this.#renderWords(text)));
+    requestAnimationFrame(() => setTimeout(() => this.#renderWords()));
   }
 
-  /** @param {Api.PageText} text */
-  #renderWords(text) {
-    if (this.text !== text || this.isAsText || this.words.childElementCount) return;
+  #renderWords() {
+    const { text, isAsText } = this;
+    if (!text || isAsText || this.words.childElementCount) return;
     this.words.replaceChildren(...(text.placed ? renderWords(text) : []));
     this.words.dir = text.direction;
     this.links.replaceChildren(...text.links.map((link) => this.#renderLink(link)));
