@@ -17,7 +17,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from folio.app import App
 from tests.helpers.browser import PHONE, WIDE, Tab
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
-from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.page import reader_shows
 from tests.helpers.paths import ROOT
 
@@ -205,7 +205,12 @@ def test_an_open_palette_takes_papers_that_come_late(show: Open) -> None:
     waiting: list[Route] = []
     tab.page.route(re.compile(r"/papers$"), lambda route: waiting.append(route))
     tab.reload()
-    tab.page.keyboard.press("Control+K")
+
+    def opens() -> bool:
+        tab.page.keyboard.press("Control+K")  # it may come before the page has started
+        return palette(tab).is_visible()
+
+    until(opens)
     tab.page.keyboard.type("aletsch")
     expect(palette(tab).get_by_role("group", name="Passages").get_by_role("option").first).to_be_visible()
     expect(palette(tab).get_by_role("group", name="Papers")).to_have_count(0)

@@ -140,7 +140,8 @@ export class Palette {
     this.asking?.abort();
     clearTimeout(this.timer);
     const query = this.field.value.trim();
-    this.isSearching = query.length >= SHORTEST && Boolean(health.get()?.store);
+    const isEmpty = health.get()?.store === null; // while the page starts, that is not known
+    this.isSearching = query.length >= SHORTEST && !isEmpty;
     if (this.isSearching) this.timer = setTimeout(() => this.#searchPassages(query), PAUSE_MS);
     this.#render();
   }
