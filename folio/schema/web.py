@@ -64,7 +64,7 @@ FilterValues = Annotated[list[FilterValue], Field(max_length=50)]
 YEARS_PATTERN = f"^({YEARS})$"
 Years = Annotated[str, Field(pattern=YEARS_PATTERN)]
 NewText = Annotated[str, Field(max_length=20_000)] | None
-PaperIds = Annotated[list[Sha256], Field(max_length=100_000, description="Ask only these papers; empty for all.")]
+PaperIds = Annotated[list[Sha256], Field(max_length=100_000)]
 
 
 class ErrorBody(Strict):
@@ -103,6 +103,7 @@ class FilterRequest(PaperFields):
     question asks for them."""
 
     papers: PaperIds = Field(default_factory=list)
+    """Ask only these papers; empty for all."""
 
 
 class SearchRequest(FilterRequest):

@@ -6,7 +6,7 @@ import { makeIconButton, renderMessage, renderProblem, showToast } from "../base
 import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
 import { DeepSearch, renderTrace } from "./deep.js";
-import { showFailure } from "./failure.js";
+import { showFailure } from "../base/failure.js";
 import { addMenu } from "./menu.js";
 import { mode } from "./mode.js";
 import { renderModelButtons, wasWritten } from "./models.js";

@@ -11,7 +11,7 @@ import { setUpCard } from "./card.js";
 import { box, composer, setUpComposer, showRunning } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { loadConversations } from "./conversations.js";
-import { showFailure } from "./failure.js";
+import { showFailure } from "../base/failure.js";
 import { mode } from "./mode.js";
 import { setUpModels } from "./models.js";
 import { setUpOptions } from "./options.js";

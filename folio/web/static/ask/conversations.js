@@ -9,7 +9,7 @@ import { place } from "../base/router.js";
 import { options } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { linkToConversation } from "./address.js";
-import { showFailure } from "./failure.js";
+import { showFailure } from "../base/failure.js";
 import { groupByAge } from "./groups.js";
 import { addMenu } from "./menu.js";
 

@@ -4,7 +4,7 @@ import * as api from "../base/api.js";
 import { showToast } from "../base/dom.js";
 import { t } from "../base/strings.js";
 import { joinLines } from "../base/text.js";
-import { showFailure } from "./failure.js";
+import { showFailure } from "../base/failure.js";
 
 /** @typedef {import("./origin.js").Origin} Origin */
 

@@ -1,7 +1,7 @@
 // Words that are selected in an answer: what can be done with them, in a small bar beside them.
 
-import { toApiError } from "../base/api.js";
-import { copyText, el, makeButton, makeIcon, showToast } from "../base/dom.js";
+import { copyText, el, makeButton, makeIcon } from "../base/dom.js";
+import { showFailure } from "../base/failure.js";
 import { library, selection } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { formatMark, joinLines } from "../base/text.js";
@@ -62,8 +62,7 @@ async function copy(words, quotes, format) {
     );
     await copyText(formatQuoted({ text: words, sources }, format), t("ask.copy.words"));
   } catch (thrown) {
-    const { error, remedy } = toApiError(thrown);
-    showToast(`${error} ${remedy}`);
+    showFailure(thrown);
   }
 }
 

@@ -2,7 +2,8 @@
 
 import * as api from "../base/api.js";
 import { el, formatPages, isolate, makeButton, makeIcon, recall, remember } from "../base/dom.js";
-import { renderMessage, renderProblem, showToast } from "../base/dom.js";
+import { renderMessage, renderProblem } from "../base/dom.js";
+import { showFailure } from "../base/failure.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { library, loadPapers } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -432,8 +433,7 @@ async function exportPapers(event, path, papers) {
     el("a", { href, download: path.replace("/papers", "folio").replace(".csl", "") }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
   } catch (thrown) {
-    const error = api.toApiError(thrown);
-    showToast(`${error.error} ${error.remedy}`);
+    showFailure(thrown);
   }
 }
 

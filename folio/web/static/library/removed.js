@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
 import { confirmAction, hideToast } from "../base/dom.js";
+import { showFailure } from "../base/failure.js";
 import { loadHealth } from "../base/state.js";
 import { t, parts } from "../base/strings.js";
 import { shorten } from "../base/text.js";
@@ -47,8 +48,7 @@ async function restorePapers(papers, changed) {
     const name = papers.length === 1 ? getName(papers[0]) : t("library.count", { count: papers.length });
     showToast(t("restore.done", { name: shorten(name, 80) }));
   } catch (thrown) {
-    const error = api.toApiError(thrown);
-    showToast(`${error.error} ${error.remedy}`);
+    showFailure(thrown);
   }
   await changed();
   loadHealth().catch(() => {});

@@ -1,8 +1,8 @@
 // Sending files to the server, which queues them, and following its queue.
 
 import * as api from "../base/api.js";
-import { showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
+import { showFailure } from "../base/failure.js";
 import { health } from "../base/state.js";
 import { t } from "../base/strings.js";
 
@@ -231,7 +231,7 @@ async function change(request) {
     await look();
   } catch (thrown) {
     const error = api.toApiError(thrown);
-    if (error.status !== 404) showToast(`${error.error} ${error.remedy}`); // 404: it has left the queue meanwhile
+    if (error.status !== 404) showFailure(error); // 404: it has left the queue meanwhile
   }
   follow();
 }

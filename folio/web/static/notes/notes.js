@@ -1,8 +1,9 @@
 // All notes of the library: found, narrowed, ordered, edited and exported. The notes of one paper as a pane.
 
 import * as api from "../base/api.js";
-import { announce, el, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { announce, el, makeButton, makeIcon, renderProblem } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
+import { showFailure } from "../base/failure.js";
 import { place, setQuery } from "../base/router.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -42,8 +43,7 @@ async function exportNotes(kind, notes) {
     el("a", { href, download: `folio-notes.${kind}` }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
   } catch (thrown) {
-    const error = api.toApiError(thrown);
-    showToast(`${error.error} ${error.remedy}`);
+    showFailure(thrown);
   }
 }
 

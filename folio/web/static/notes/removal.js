@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { showToast } from "../base/dom.js";
+import { showFailure } from "../base/failure.js";
 import { t } from "../base/strings.js";
 import { Value } from "../base/value.js";
 
@@ -33,7 +34,7 @@ async function remove(id) {
     const error = api.toApiError(thrown);
     if (error.status === 404) return; // another tab or a terminal was faster
     mark([id], false);
-    showToast(`${error.error} ${error.remedy}`);
+    showFailure(error);
   }
 }
 

@@ -4,6 +4,7 @@ import * as api from "../base/api.js";
 import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { recall, remember, renderProblem, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
+import { showFailure } from "../base/failure.js";
 import { closeReading, openReading, place } from "../base/router.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
@@ -601,8 +602,7 @@ class Reader {
       await api.addNote({ quotes: [{ paper, start, end, quote: text }], colour });
       showToast(t("reader.highlighted"));
     } catch (thrown) {
-      const { error, remedy } = api.toApiError(thrown);
-      showToast(`${error} ${remedy}`);
+      showFailure(thrown);
     }
     await this.refreshNotes();
   }
@@ -621,8 +621,7 @@ class Reader {
       const { reference, bibtex } = await getPaper(this.tab.paper);
       await copyText(formatQuoted({ text, sources: [{ page, reference, bibtex }] }, format), t("reader.quote"));
     } catch (thrown) {
-      const { error, remedy } = api.toApiError(thrown);
-      showToast(`${error} ${remedy}`);
+      showFailure(thrown);
     }
     this.#leaveSelection();
   }

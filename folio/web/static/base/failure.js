@@ -1,7 +1,7 @@
 // A request that failed where there is no place for its message: it is shown for a few seconds.
 
-import { toApiError } from "../base/api.js";
-import { showToast } from "../base/dom.js";
+import { toApiError } from "./api.js";
+import { showToast } from "./dom.js";
 
 /** @param {unknown} thrown */
 export function showFailure(thrown) {
