@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from folio.answer_types import Evidence, Sentence
 from folio.app import App
@@ -177,6 +177,25 @@ def test_an_edited_question_without_an_answer_leads_back(opened: Open, live: Liv
     tab.expected("500")
 
 
+def test_a_question_asked_while_its_conversation_loads_follows_it(opened: Open, live: Live) -> None:
+    tab = opened(live)
+    tab.ask(QUESTION)
+    held: list[Route] = []
+    tab.page.route(re.compile(f"/conversations/{id_of(tab)}$"), lambda route: held.append(route))
+    tab.reload()
+    expect(tab.find("#turns .working")).to_be_visible()
+    tab.question.fill(EDITED)
+    for _ in range(2):
+        tab.page.keyboard.press("Enter")
+    expect(tab.question).to_have_value(EDITED)
+    until(lambda: tab.page.wait_for_timeout(20) or held)
+    held.pop().continue_()
+    expect(turns(tab)).to_have_text([QUESTION, EDITED])
+    expect(tab.question).to_have_value("")
+    expect(tab.find(".turn").last.locator(".actions")).to_be_visible()
+    expect(turns(tab)).to_have_count(2)
+
+
 def test_two_tabs_that_ask_at_once_make_two_branches(opened: Open, live: Live) -> None:
     one = opened(live)
     one.ask(QUESTION)
@@ -184,6 +203,7 @@ def test_two_tabs_that_ask_at_once_make_two_branches(opened: Open, live: Live) -
     expect(other.find(".turn .actions")).to_have_count(1)
     one.page.route("**/events", lambda route: route.abort())  # so that it does not learn of the other's question
     one.reload()
+    expect(turns(one)).to_have_text([QUESTION])
     other.ask(SLEEP)
     one.ask(EDITED)
     expect(turns(one)).to_have_text([QUESTION, EDITED])

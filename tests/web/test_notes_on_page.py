@@ -221,6 +221,16 @@ def test_the_page_of_a_note_opens_and_what_has_moved_is_said(live: Live, three: 
     expect(note).to_contain_text("23 kilometres")
 
 
+def test_the_page_of_a_note_opens_before_the_papers_are_loaded(live: Live, three: list[str], opened: Open) -> None:
+    tab = opened(live)
+    tab.page.route(re.compile("/papers$"), lambda route: None)  # never answered
+    tab.open("#notes")
+    tab.reload()
+    tab.find(f"[data-id='{three[2]}']").get_by_role("button", name=re.compile("The Aletsch Glacier")).click()
+    expect(tab.find("#reader-title")).to_have_text("The Aletsch Glacier")
+    reader_shows(tab, 1)
+
+
 @pytest.mark.parametrize("size", [WIDE, MIDDLE, PHONE], ids=["wide", "middle", "phone"])
 def test_notes_are_accessible_and_fit(live: Live, opened: Open, size: tuple[int, int]) -> None:
     tab = opened(live, size, "#notes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -271,15 +270,20 @@ def test_back_closes_what_is_open_on_a_phone(show: Open) -> None:
 def test_a_problem_is_shown_where_the_button_is(show: Open) -> None:
     tab = show(PHONE, "#library")
     problem = tab.find(".library-problem").get_by_role("alert")
-    failed = json.dumps({"error": "The library is busy.", "remedy": "Run `python ingest.py` again."})
-    tab.page.route(re.compile("/(papers/[0-9a-f]{64}|removed)$"), lambda route: route.fulfill(status=409, body=failed))
+
+    def fail(route: Route) -> None:
+        error = "It cannot be removed." if route.request.method == "POST" else "The library is busy."
+        route.fulfill(status=409, json={"error": error, "remedy": "Run `python ingest.py` again."})
+
+    tab.page.route(re.compile("/papers/[0-9a-f]{64}$"), fail)
     act(tab, "Herons", "Edit")
     expect(problem).to_contain_text("The library is busy.")
+    tab.page.route(re.compile("/removed$"), fail)
     expect(problem).to_be_in_viewport()
     expect(problem.locator("code")).to_have_text("python ingest.py")
     act(tab, "Herons", "Remove")
     tab.find("#confirm-do").click()
-    expect(problem).to_have_count(1)
+    expect(problem).to_have_text(re.compile("^It cannot be removed."))
     expect(problem).to_be_in_viewport()
     tab.page.unroute_all()
     problem.get_by_role("button", name="Try again").click()

@@ -186,14 +186,28 @@ export const getCurrentId = () => current.address || null;
 /** The place of the conversation that is shown, for what leads back to it. */
 export const getConversationPlace = () => ({ view: /** @type {const} */ ("ask"), ...getPlace() });
 
-/** Asks a question, with the options and about the words that are chosen. Returns whether it was sent. */
+/** Asks a question, with the options and about the words that are chosen. Returns whether the box may be emptied. */
 /** @param {string} message @param {boolean} [isEverywhere] */
 function send(message, isEverywhere = false) {
   if (current.running || health.get()?.status === "empty") return false;
+  if (current.loading) return sendOnceLoaded(message, isEverywhere);
   const question = { message, options: options.get(), selection: selection.get(), isEverywhere };
   selection.set(null);
   current.ask(question);
   return true;
+}
+
+/** Asks a question after the turns that are being loaded. What was typed stays in the box until then. */
+/** @param {string} message @param {boolean} isEverywhere */
+function sendOnceLoaded(message, isEverywhere) {
+  const conversation = current;
+  const isTyped = message === box.value.trim();
+  const ask = () => void (isTyped ? composer.requestSubmit() : send(message, isEverywhere));
+  conversation.loading?.then(
+    () => conversation === current && ask(),
+    () => {},
+  );
+  return !isTyped;
 }
 
 /** Asks a question about the words that were selected in the reader; "": the person writes it. */

@@ -38,6 +38,8 @@ export class Conversation {
   turns = [];
   /** @type {AbortController | null} of the answer that is being made */
   running = null;
+  /** @type {Promise<void> | null} while its turns are being loaded */
+  loading = null;
   /** @type {number | null} the turn that the shown branch goes through; null: the latest one */
   through = null;
   /** @type {import("../base/state.js").Scope | null} what was to be searched when another conversation was shown */
@@ -78,7 +80,16 @@ export class Conversation {
   }
 
   /** Loads the turns from the server. Throws ApiError. @param {number | null} through */
-  async load(through) {
+  load(through) {
+    const loading = this.#load(through).finally(() => {
+      if (this.loading === loading) this.loading = null;
+    });
+    this.loading = loading;
+    return loading;
+  }
+
+  /** @param {number | null} through */
+  async #load(through) {
     const { title, turns } = await api.getConversation(this.id, through);
     await papersLoaded; // a report's references name their authors
     this.through = through;

@@ -256,14 +256,13 @@ function renderColours({ id, colour }) {
 
 /** @param {Api.NoteQuoteJson} quoted */
 function renderQuote({ paper, title, file, start, end, page, label, quote, place }) {
-  const shown = library.get().papers.get(paper);
   const name = shorten(joinLines(getTitle({ paper, title, file })));
   const isThere = place === "here" || place === "moved";
   const span = isThere ? { from: start, to: end } : { from: null, to: null };
   const open = (/** @type {Event} */ { currentTarget }) =>
     openAt({ paper, page, ...span, quote, title, file, opener: /** @type {HTMLElement} */ (currentTarget) });
   const where = [isolate(name), ", ", keepTogether(formatPage(page, label))];
-  const source = shown && place !== "removed" ? makeButton("source", open, where) : el("span", {}, where);
+  const source = place !== "removed" ? makeButton("source", open, where) : el("span", {}, where);
   return el(
     "figure",
     { class: "note-quote" },
