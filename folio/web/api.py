@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
@@ -62,9 +63,11 @@ WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _NoteExport = Literal["md", "docx", "bib"]
 # A hostile page can take minutes to render, so few requests may wait for pages at once.
 MAX_CONCURRENT_PAGES = 4
-# Only JSON is compressed: events must not wait, and the page's files come from this computer or are cached.
+# Only JSON is compressed: events must not wait, and browsers keep the page's files.
 _NOT_JSON = ("text/*", "image/*", "application/pdf", "application/octet-stream")
 _PAGE_CACHE = "private, max-age=600"
+_VERSION = re.compile("[0-9a-f]{16}")
+_FOREVER = "private, max-age=31536000, immutable"
 PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
 T = TypeVar("T")
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
@@ -125,16 +128,42 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
     return web
 
 
+class _Assets(StaticFiles):
+    """The page's files. At an address with their version, such as /assets/VERSION/app.js, browsers keep them."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=STATIC)
+        self.version = self.hash_files()
+
+    def hash_files(self) -> str:
+        """The version of the files, which changes with any of them."""
+        files = (path for path in sorted(STATIC.rglob("*")) if path.is_file())
+        self.version = sha256(b"".join(sha256(path.read_bytes()).digest() for path in files)).hexdigest()[:16]
+        return self.version
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        version, _, name = path.partition("/")
+        if not _VERSION.fullmatch(version):
+            return await super().get_response(path, scope)
+        response = await super().get_response(name, scope)
+        if version == self.version:  # else it is asked for by a tab from before an update
+            response.headers["cache-control"] = _FOREVER
+        return response
+
+
 def _add_page(web: FastAPI) -> None:
+    assets = _Assets()
+
     @web.get("/", include_in_schema=False)
-    def page() -> FileResponse:
-        return FileResponse(STATIC / "index.html")
+    def page() -> HTMLResponse:
+        text = (STATIC / "index.html").read_text(encoding="utf-8")
+        return HTMLResponse(text.replace('"/assets/', f'"/assets/{assets.hash_files()}/'))
 
     @web.get("/docs", include_in_schema=False)
     def docs() -> FileResponse:
         return FileResponse(STATIC / "docs.html")
 
-    web.mount("/assets", StaticFiles(directory=STATIC))
+    web.mount("/assets", assets)
     web.mount("/docs/assets", StaticFiles(packages=[("fastapi_offline", "static")]))
 
 

@@ -143,6 +143,11 @@ class Tab:
         self.page.wait_for_function("!history.state?.panels")
         self.page.reload()
 
+    def module(self, name: str) -> str:
+        """The address of a module of the page, the same one that the page has loaded."""
+        start = str(self.find("script[type=module]").get_attribute("src"))
+        return start.replace("app.js", name)
+
     def focused(self) -> Locator:
         return self.find("*:focus")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -21,6 +22,7 @@ from folio.store.conversations import Conversations
 from folio.store.library import Library
 from folio.store.query_log import LogCounts, QueryLog
 from folio.system import workers
+from folio.web import api
 from tests.helpers import fakes
 from tests.helpers.answers import REFUSED
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
@@ -553,6 +555,30 @@ def test_the_api_documentation_needs_no_network(shared: TestClient) -> None:
     for asset in ("/docs/assets/swagger-ui-bundle.js", "/docs/assets/swagger-ui.css", "/assets/docs.js"):
         assert f'"{asset}"' in page
         assert shared.get(asset).status_code == 200
+
+
+def test_browsers_keep_the_files_of_the_page_until_one_changes(
+    shared: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def address() -> str:
+        (found,) = re.findall(r'src="(/assets/\w+/app.js)"', shared.get("/").text)
+        return str(found)
+
+    def cache_control(path: str) -> str:
+        reply = shared.get(path)
+        assert reply.status_code == 200
+        return reply.headers["cache-control"]
+
+    first = address()
+    assert first == address()
+    assert cache_control(first) == "private, max-age=31536000, immutable"
+    assert cache_control("/") == cache_control("/assets/app.js") == "no-store"
+    changed = shutil.copytree(api.STATIC, tmp_path / "static")
+    with (changed / "base" / "value.js").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    monkeypatch.setattr(api, "STATIC", changed)
+    assert address() != first
+    assert cache_control(first) == "no-store"  # for a tab from before
 
 
 class Panic(BaseException):

@@ -321,7 +321,7 @@ def test_the_options_restrict_what_is_searched(opened: Open, sectioned: Live) ->
     section = tab.page.get_by_label("Section", exact=True)
     section.fill("references")
     # What is typed stays while the options are shown anew
-    tab.page.evaluate("import('/assets/base/state.js').then((state) => state.loadHealth())")
+    tab.page.evaluate("(module) => import(module).then((state) => state.loadHealth())", tab.module("base/state.js"))
     section.press("Enter")
     expect(tab.find("#chosen .tag-name")).to_have_text(["Section: references"])
     box = tab.find("#options-panel").bounding_box()

@@ -212,8 +212,8 @@ def test_marks_go_over_a_page_break_and_stay_after_a_reload(show: Show, app: App
         tab.reload()
 
 
-LOADED_TWICE = """async (address) => {
-  const { PageView } = await import("/assets/reader/page_view.js");
+LOADED_TWICE = """async ([module, address]) => {
+  const { PageView } = await import(module);
   const text = await (await fetch(address)).json();
   const view = new PageView(1, "Page 1", {});
   document.body.append(view.node);
@@ -229,7 +229,8 @@ LOADED_TWICE = """async (address) => {
 def test_a_text_that_is_loaded_again_at_once_can_be_selected(show: Show) -> None:
     tab = show("ferns.pdf", 1)
     reader_shows(tab, 1)
-    assert tab.page.evaluate(LOADED_TWICE, f"/papers/{id_of(tab, 'ferns.pdf')}/pages/1/text") > 0
+    address = f"/papers/{id_of(tab, 'ferns.pdf')}/pages/1/text"
+    assert tab.page.evaluate(LOADED_TWICE, [tab.module("reader/page_view.js"), address]) > 0
 
 
 def test_links_in_the_paper(show: Show) -> None:
