@@ -9,13 +9,23 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 import pymupdf
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Locator,
+    Request,
+    expect,
+    sync_playwright,
+)
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.helpers.exhaustive import EXHAUSTIVE
@@ -28,6 +38,9 @@ EVENTS = "/events"  # the path of the connection that every page keeps
 REFUSED = "net::ERR_CONNECTION_REFUSED"
 LIMIT_S = 120  # until something is given up
 WIDE, PHONE = (1440, 900), (375, 812)
+
+# Emptied profiles: what they have cached of the page need not be loaded for each test.
+_IDLE: WeakKeyDictionary[Browser, list[BrowserContext]] = WeakKeyDictionary()
 
 
 def sizes(*each: tuple[int, int]) -> tuple[tuple[int, int], ...]:
@@ -66,11 +79,13 @@ class Tab:
         self._expected: list[str] = []
         self.asked: list[str] = []  # every URL that the page requested
         width, height = size
+        self._idle = _IDLE.setdefault(browser, [])
         # Without motion, screenshots are stable.
-        self.context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        self.context = self._idle.pop() if self._idle else browser.new_context(reduced_motion="reduce")
         self.context.set_default_timeout(LIMIT_S * 1000)
         self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
         self.page = page = self.context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
         page.add_init_script("document.addEventListener('securitypolicyviolation', (e) => console.error(e.blockedURI))")
         page.on("console", self._logged)
         page.on("pageerror", lambda error: self._note(f"error: {error}"))
@@ -118,9 +133,21 @@ class Tab:
     def close(self) -> None:
         self.page.evaluate("0")  # all earlier events are delivered before this returns
         self.page.unroute_all(behavior="ignoreErrors")  # a handler may be waiting for a request that ends with the tab
-        self.context.close()
+        self._empty()
+        self._idle.append(self.context)
         unexpected = [noted for noted in self.problems if not any(re.search(each, noted) for each in self._expected)]
         assert unexpected == [], unexpected
+
+    def _empty(self) -> None:
+        """Removes from the profile what the page stored. The files of the page stay in its cache."""
+        for other in self.context.pages:
+            if other is not self.page:
+                other.close()
+        self.page.goto("about:blank")
+        stored = {"origin": self.url, "storageTypes": "cookies,local_storage,indexeddb,cache_storage,service_workers"}
+        self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", stored)
+        self.page.close()
+        self.context.clear_permissions()
 
     def find(self, selector: str) -> Locator:
         return self.page.locator(selector)

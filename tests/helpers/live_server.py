@@ -6,8 +6,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -33,14 +34,22 @@ HTTP_ONLY: dict[str, Any] = {"trust_env": False, "verify": False}
 class Live:
     """A server at a port of the loopback address, a free one unless it is named, in a thread."""
 
+    _left: ClassVar[list[int]] = []  # ports of earlier servers: a browser has their page's files in its cache
+
     def __init__(self, app: App, port: int = 0, *, is_online: bool = False) -> None:
-        self._socket = socket.create_server(("127.0.0.1", port))
+        self._socket = self._listen(port)
         self.port: int = self._socket.getsockname()[1]
         online = OnlineServices(app.internet) if is_online else None
         web = make_web(app, AccessRules(host="127.0.0.1", port=self.port), online)
         self._server = uvicorn.Server(make_config(web))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self.url = f"http://127.0.0.1:{self.port}"
+
+    def _listen(self, port: int) -> socket.socket:
+        if port == 0 and self._left:
+            with suppress(OSError):  # another program has taken it
+                return socket.create_server(("127.0.0.1", self._left.pop()))
+        return socket.create_server(("127.0.0.1", port))
 
     def __enter__(self) -> Live:
         self._thread.start()
@@ -55,6 +64,7 @@ class Live:
         self._thread.join(LIMIT_S)
         self._socket.close()
         assert not self._thread.is_alive()
+        self._left.append(self.port)
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=LIMIT_S, **HTTP_ONLY)

@@ -106,11 +106,12 @@ def test_two_tabs_and_a_terminal_stay_in_step(opened: Open, tmp_path: Path) -> N
 
 def test_without_locks_each_tab_has_its_own_connection(opened: Open, live: Live) -> None:
     tab = opened(live)
-    tab.context.add_init_script(
+    without = (
         "Object.defineProperty(Navigator.prototype, 'locks', { value: undefined });delete Navigator.prototype.locks;"
     )
     for _ in range(2):
         page = tab.context.new_page()
+        page.add_init_script(without)
         with page.expect_request("**/events"):
             page.goto(f"{live.url}/#ask")
 

@@ -206,7 +206,7 @@ def test_a_folder_is_dropped(live: Live, show: Open, tmp_path: Path) -> None:
 
 def test_a_browser_without_folders_still_takes_files(live: Live, show: Open, tmp_path: Path) -> None:
     tab = show(live)
-    tab.context.add_init_script(
+    tab.page.add_init_script(
         """delete HTMLInputElement.prototype.webkitdirectory;
         delete DataTransferItem.prototype.webkitGetAsEntry;
         delete window.BroadcastChannel;"""
