@@ -33,7 +33,7 @@ from tests.helpers.exhaustive import EXHAUSTIVE
 Pixels = npt.NDArray[np.uint8]  # (height, width, 3): red, green, blue
 Yellow = npt.NDArray[np.bool_]
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 EVENTS = "/events"  # the path of the connection that every page keeps
 REFUSED = "net::ERR_CONNECTION_REFUSED"
 LIMIT_S = 120  # until something is given up
