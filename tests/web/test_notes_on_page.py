@@ -142,6 +142,25 @@ def test_of_two_who_edit_a_note_none_loses_words(live: Live, three: list[str], o
     tab.expected("409")
 
 
+def test_what_is_typed_stays_when_the_note_is_deleted_elsewhere(live: Live, three: list[str], opened: Open) -> None:
+    tab = opened(live, WIDE, "#notes")
+    note = tab.find(f"[data-id='{three[0]}']")
+    note.get_by_role("button", name=re.compile("^Edit")).click()
+    note.get_by_role("textbox", name="Your note").fill("They sleep in kelp.")
+    with live.client() as client:
+        assert client.delete(f"/notes/{three[0]}").status_code == 204
+    expect(tab.find("#view-notes h1 + .status")).to_have_text("2 notes")
+    save = note.get_by_role("button", name="Save")
+    save.click()
+    expect(note.get_by_role("alert")).to_contain_text("Save again to keep what you wrote as a new note.")
+    save.click()
+    expect(tab.find("#view-notes h1 + .status")).to_have_text("3 notes")
+    expect(note).to_have_count(0)
+    new = notes(tab).filter(has_text="They sleep in kelp.")
+    expect(new).to_contain_text("rafts of kelp")
+    tab.expected("404")
+
+
 def kept(live: Live) -> set[str]:
     with live.client() as client:
         return {each["id"] for each in client.get("/notes").json()["notes"]}

@@ -6,7 +6,7 @@ import { renderProblem } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { WindowedList } from "../base/list.js";
 import { place } from "../base/router.js";
-import { options } from "../base/state.js";
+import { health, options } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { linkToConversation } from "./address.js";
 import { showFailure } from "../base/failure.js";
@@ -36,6 +36,7 @@ const filter = el("input", {
 });
 const box = el("div", { id: "conversations" });
 const status = el("p", { class: "unseen", role: "status" });
+const unlogged = el("p", { class: "none", hidden: true }, t("ask.list.unlogged"));
 let side = /** @type {HTMLElement} */ (box);
 /** @type {(id: string) => void} */
 let onDeleted = () => {};
@@ -235,7 +236,7 @@ export function setUpSide(root, { create, deleted }) {
   };
   const button = makeButton("button wide", start, makeIcon("plus"), t("ask.new"));
   button.id = "new";
-  root.append(button, filter, status, box);
+  root.append(button, filter, status, unlogged, box);
   /** @type {number | undefined} */
   let timer;
   filter.hidden = true;
@@ -244,6 +245,9 @@ export function setUpSide(root, { create, deleted }) {
     timer = setTimeout(loadConversations, TYPING_MS);
   });
   options.onChange(updateLinks);
+  health.onChange((now) => {
+    unlogged.hidden = now?.logged !== false;
+  });
   place.onChange(markCurrent);
   const update = () => {
     if (isStale && !box.querySelector(":popover-open")) loadConversations();

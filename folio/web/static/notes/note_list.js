@@ -11,7 +11,7 @@ import { checkZoteroLink, joinLines, shorten, shortenAtWord } from "../base/text
 import { openAt } from "../reader/reader.js";
 import { COLOURS } from "./choose.js";
 import { formatNoteHtml, formatNoteText } from "./format.js";
-import { deleteNotes } from "./removal.js";
+import { deleteNotes, leaving } from "./removal.js";
 import { makeSaver } from "./save.js";
 
 /** @typedef {Api.NoteJson} Note */
@@ -62,6 +62,7 @@ export class NoteList {
   notes = [];
   /** @type {Note | null} the note that is being edited, as it was then: what is typed stays when another tab changes it */
   edited = null;
+  #editedAt = 0; // its place in the list
   /** @type {Map<string, string>} what the papers of a note were named when it was rendered, by its id */
   #names = new Map();
 
@@ -89,9 +90,13 @@ export class NoteList {
     this.hooks.onSelect();
   }
 
+  /** The note that is being edited stays in its place, also if it is deleted elsewhere or no longer chosen. */
   #setItems() {
     const { edited } = this;
-    this.list.setItems(this.notes.map((note) => (edited?.id === note.id ? edited : note)));
+    const items = this.notes.map((note) => (edited?.id === note.id ? edited : note));
+    if (edited && !items.includes(edited) && !leaving.get().has(edited.id)) items.splice(this.#editedAt, 0, edited);
+    this.#editedAt = edited ? items.indexOf(edited) : 0;
+    this.list.setItems(items);
   }
 
   /** The selected notes, or all if none is, as they are shown. */

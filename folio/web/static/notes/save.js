@@ -1,23 +1,29 @@
 // Saving a note that another tab or person may change meanwhile.
 
 import * as api from "../base/api.js";
+import { t } from "../base/strings.js";
 
 /** @typedef {Api.NoteJson} Note */
 
 /**
  * A function that saves what was edited. If the note has changed since, it throws, and the person is told what the note
- * is now; saved again, their words take its place.
+ * is now; saved again, their words take its place. A note that was deleted meanwhile is saved again as a new one.
  * @param {Note} note as it was when its editing began
  */
-export function makeSaver({ id, text }) {
+export function makeSaver({ id, text, statement, conversation, turn, quotes }) {
   /** @type {string | null} */
   let before = text;
+  let isDeleted = false;
+  const spans = quotes.map(({ paper, start, end, quote }) => ({ paper, start, end, quote }));
   return async (/** @type {string} */ words, /** @type {Note["colour"]} */ colour) => {
+    if (isDeleted) return api.addNote({ quotes: spans, text: words, colour, statement, conversation, turn });
     try {
       return await api.editNote(id, { text: words, colour, before });
     } catch (thrown) {
-      if (thrown instanceof api.ApiError && thrown.status === 409) before = null;
-      throw thrown;
+      if (!(thrown instanceof api.ApiError)) throw thrown;
+      if (thrown.status === 409) before = null;
+      isDeleted = thrown.status === 404;
+      throw isDeleted ? new api.ApiError(t("notes.gone"), t("notes.gone.remedy")) : thrown;
     }
   };
 }
