@@ -24,19 +24,24 @@ def _layer(path: Path) -> tuple[str, TextLayer]:
     return text, text_layer(path, 1, text, 0)
 
 
-def _in_box(path: Path, box: Sequence[float]) -> str:
-    """The folded letters of the first page whose centre is in a box of the page as shown."""
+Letter = tuple[float, float, str]  # the centre of a letter on the page as shown, and the folded letter
+
+
+def _letters(path: Path) -> list[Letter]:
+    """The letters of the first page."""
     with pymupdf.open(path) as document:
-        loaded = document[0]
-        blocks = loaded.get_textpage(flags=pymupdf.TEXTFLAGS_TEXT).extractRAWDICT()["blocks"]
-        lines = [line for block in blocks for line in block.get("lines", ())]
-        letters = [char for line in lines for span in line["spans"] for char in span["chars"]]
-        places = [(pymupdf.Rect(char["bbox"]) * loaded.rotation_matrix, char["c"]) for char in letters]
-        return "".join(
-            fold(char)
-            for rect, char in places
-            if box[0] <= (rect.x0 + rect.x1) / 2 <= box[2] and box[1] <= (rect.y0 + rect.y1) / 2 <= box[3]
-        )
+        page = document[0]
+        turned = page.rotation_matrix
+        blocks = page.get_textpage(flags=pymupdf.TEXTFLAGS_TEXT).extractRAWDICT()["blocks"]
+    lines = [line for block in blocks for line in block.get("lines", ())]
+    letters = [char for line in lines for span in line["spans"] for char in span["chars"]]
+    rects = [(pymupdf.Rect(char["bbox"]) * turned, char["c"]) for char in letters]
+    return [((rect.x0 + rect.x1) / 2, (rect.y0 + rect.y1) / 2, fold(letter)) for rect, letter in rects]
+
+
+def _in_box(letters: Sequence[Letter], box: Sequence[float]) -> str:
+    """The letters whose centre is in a box of the page as shown."""
+    return "".join(letter for x, y, letter in letters if box[0] <= x <= box[2] and box[1] <= y <= box[3])
 
 
 def _check_words(path: Path) -> tuple[str, TextLayer]:
@@ -44,8 +49,9 @@ def _check_words(path: Path) -> tuple[str, TextLayer]:
     text, layer = _layer(path)
     assert layer.placed
     assert [word.start for word in layer.words] == sorted(word.start for word in layer.words)
+    letters = _letters(path)
     for start, end, box in layer.words:
-        assert _in_box(path, box) == fold(text[start:end]), text[start:end]
+        assert _in_box(letters, box) == fold(text[start:end]), text[start:end]
     placed = "".join(text[word.start : word.end] for word in layer.words)
     assert fold(placed) == fold(text)
     return text, layer
@@ -116,7 +122,7 @@ def test_the_short_cells_of_a_table_drawn_by_columns(tmp_path: Path) -> None:
     placed = {text[word.start : word.end]: word.box for word in layer.words if word.box[1] > 250}
     assert set(placed) >= {"mass", "size", "age", "cost"}
     for word, box in placed.items():
-        assert _in_box(path, box) == fold(word)
+        assert _in_box(_letters(path), box) == fold(word)
 
 
 def test_signs_of_formulas_do_not_disturb_their_neighbours(tmp_path: Path) -> None:
@@ -137,7 +143,7 @@ def test_text_from_the_right(tmp_path: Path) -> None:
     assert len(layer.words) == len(words.split())
     assert layer.words[0].box[0] > layer.words[3].box[0]
     for start, end, box in layer.words:
-        assert sorted(_in_box(tmp_path / "a.pdf", box)) == sorted(fold(words[start:end]))
+        assert sorted(_in_box(_letters(tmp_path / "a.pdf"), box)) == sorted(fold(words[start:end]))
 
 
 def test_text_without_spaces_is_placed_letter_by_letter(tmp_path: Path) -> None:
