@@ -181,14 +181,15 @@ def test_a_question_asked_while_its_conversation_loads_follows_it(opened: Open, 
     tab = opened(live)
     tab.ask(QUESTION)
     held: list[Route] = []
-    tab.page.route(re.compile(f"/conversations/{id_of(tab)}$"), lambda route: held.append(route))
-    tab.reload()
+    conversation = re.compile(f"/conversations/{id_of(tab)}$")
+    tab.page.route(conversation, lambda route: held.append(route))
+    with tab.page.expect_request(conversation):
+        tab.reload()
     expect(tab.find("#turns .working")).to_be_visible()
     tab.question.fill(EDITED)
     for _ in range(2):
         tab.page.keyboard.press("Enter")
     expect(tab.question).to_have_value(EDITED)
-    until(lambda: tab.page.wait_for_timeout(20) or held)
     held.pop().continue_()
     expect(turns(tab)).to_have_text([QUESTION, EDITED])
     expect(tab.question).to_have_value("")
