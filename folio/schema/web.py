@@ -472,6 +472,12 @@ class RemovedPapers(Strict):
     """Those of the last day, latest first."""
 
 
+class RestoredPapers(Strict):
+    restored: list[ListedPaperJson]
+    failed: list[FailureJson]
+    """Papers that stay removed."""
+
+
 class AboutQuoteJson(Strict):
     """A sentence of a paper that says what it is about."""
 

@@ -92,9 +92,10 @@ def record_removal(database: Database, paper: str, title: str, files: Sequence[M
         database.insert("removals", [row], replace=True)
 
 
-def forget_removal(database: Database, paper: str) -> None:
+def forget_removals(database: Database, papers: Iterable[str]) -> None:
     with database.transaction("user"):
-        database.execute("DELETE FROM removals WHERE paper = :paper", paper=paper)
+        for paper in papers:
+            database.execute("DELETE FROM removals WHERE paper = :paper", paper=paper)
 
 
 def reading(paper: object, opened: object, page: object) -> Reading:

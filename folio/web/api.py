@@ -32,7 +32,7 @@ from folio.bibliography.notes import markdown, word_document
 from folio.papers.model import Paper
 from folio.schema import notes as note_schema
 from folio.schema import web as schema
-from folio.schema.papers import SHA256, ListedPaperJson, Sha256
+from folio.schema.papers import SHA256, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, unusable
 from folio.web.events import Broadcast
@@ -383,10 +383,11 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
         removed = service.paper_files.remove(*request.papers)
         return schema.RemovedFiles(removed=[schema.RemovedJson.model_validate(each) for each in removed])
 
-    @routes.post("/removed/{paper}/restore")
-    def restore_paper(paper: Sha256) -> ListedPaperJson:
-        """Bring a removed paper back: its file moves back and is read again. Its edits, tags and notes were kept."""
-        return service.restore(paper)
+    @routes.post("/removed/restore")
+    def restore_papers(request: schema.ChosenPapers) -> schema.RestoredPapers:
+        """Bring removed papers back, or none if one is unknown: their files move back and are read again. Their edits,
+        tags and notes were kept. A paper whose file is gone or cannot be read stays removed."""
+        return service.restore(request.papers)
 
 
 def _file_routes(service: Service) -> APIRouter:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple
 from folio.app import EDIT_WAIT_S, App
 from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing, command
 from folio.ingest.discovery import IngestProgress, Outcome
-from folio.papers.model import Paper, SourceFile
+from folio.papers.model import Failure, Paper, SourceFile
 from folio.papers.work import Work
 from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
@@ -42,6 +42,7 @@ STALE_S = 3600
 NOTHING_KNOWN = "None of these words is in your papers."
 # Seconds that removing a paper waits for the writer lock; ingesting another paper can hold it for minutes
 _LOCK_TIMEOUT_S = 2
+_ADD_AGAIN = "Add the paper again."
 _MAX_NAME_BYTES = 200  # without the suffix; file systems allow 255
 _BLOCK_BYTES = 2**20
 # The header is within the first kilobyte of a PDF (ISO 32000-1, Annex H, implementation note 13).
@@ -245,52 +246,57 @@ class PaperFiles:
         place = next(filter(None, moved), None)
         return Removed(files[0].name, f"{REMOVED}/{place.name}" if place else None)
 
-    def restore(self, paper: str) -> None:
-        """Bring a removed paper back: its files move back, under a similar name where another file has theirs, and are
-        read again.
+    def restore(self, *papers: str) -> list[Failure]:
+        """Bring removed papers back: their files move back, under a similar name where another file has theirs, and are
+        read again. The indexes are updated once. Returns why some papers stay removed; their files are where they were.
 
-        Raises NotKnown if no removal of it is offered, PaperError if its file is gone, and as ingest does. After an
-        error, its files are where they were.
+        Raises NotKnown if no removal of a paper is offered, and restores none then; as ingest does.
         """
         with self._writer_lock(_LOCK_TIMEOUT_S):
             with closing(self._app.open_library()) as library:
-                removals = [removal for removal in readings.removals(library.database) if removal.paper == paper]
-            if not removals:
+                offered = {removal.paper: removal for removal in readings.removals(library.database)}
+            if not offered.keys() >= set(papers):
                 raise NotKnown("This paper cannot be brought back.", f"Its file may be in {REMOVED}: add it again.")
-            there = [file for file in removals[0].files if _is_paper(Path(file.kept_at), paper)]
-            if not there:
-                raise PaperError(
-                    f"The file {removals[0].files[0].name} is gone, or has changed.", "Add the paper again."
-                )
+            failures: list[Failure] = []
             placed: dict[SourceFile, Path] = {}  # file -> where it was before
             try:
-                for file in there:
-                    path = self._move_back(Path(file.kept_at), Path(file.path))
-                    name = PurePath(file.name).with_name(path.name).as_posix()
-                    placed[SourceFile(str(path), name, paper)] = Path(file.kept_at)
-                silent = StageProgress(lambda *_: None, lambda: None)
-                retry = frozenset(file.path for file in placed)
-                self._require_read(list(self._app.ingest(list(placed), silent, retry=retry)), retry)
-            except BaseException:
-                with closing(self._app.open_library()) as library:
-                    added = {file.path for file in library.files()}
-                for source, before in placed.items():
-                    if source.path != str(before) and source.path not in added:
+                for paper in dict.fromkeys(papers):
+                    files = offered[paper].files
+                    there = [file for file in files if _is_paper(Path(file.kept_at), paper)]
+                    for file in there:
+                        path = self._move_back(Path(file.kept_at), Path(file.path))
+                        name = PurePath(file.name).with_name(path.name).as_posix()
+                        placed[SourceFile(str(path), name, paper)] = Path(file.kept_at)
+                    if not there:
+                        gone = f"The file {files[0].name} is gone, or has changed."
+                        failures.append(Failure(SourceFile(files[0].path, files[0].name, paper), gone, _ADD_AGAIN))
+                failures += self._read_again(list(placed))
+            finally:
+                self._settle(placed)
+        return failures
+
+    def _read_again(self, files: Sequence[SourceFile]) -> Iterator[Failure]:
+        """Ingest files; yields those that cannot be read."""
+        silent = StageProgress(lambda *_: None, lambda: None)
+        for outcome in self._app.ingest(files, silent, retry=frozenset(file.path for file in files)):
+            if outcome.status == "failed":
+                happened, remedy, *_ = outcome.notes
+                yield Failure(outcome.file, happened, remedy)
+
+    def _settle(self, placed: Mapping[SourceFile, Path]) -> None:
+        """Move files back to where they were if their papers are not in the library; the others are removed no more."""
+        with closing(self._app.open_library()) as library:
+            added = {file.path for file in library.files()}
+            for source, before in placed.items():
+                if source.path not in added:
+                    library.forget_failure(source.path)
+                    if source.path != str(before):
                         replace(Path(source.path), before)
-                raise
+        back = {source.sha256 for source in placed if source.path in added}
+        if back:
             self._app.finish_ingest()
             with closing(self._app.open_library()) as library:
-                readings.forget_removal(library.database, paper)
-
-    def _require_read(self, outcomes: Sequence[Outcome], paths: Iterable[str]) -> None:
-        """Raise PaperError for a file that could not be read, and forget its failure."""
-        for outcome in outcomes:
-            if outcome.status == "failed":
-                with closing(self._app.open_library()) as library:
-                    for path in paths:
-                        library.forget_failure(path)
-                happened, remedy, *_ = outcome.notes
-                raise PaperError(happened, remedy)
+                readings.forget_removals(library.database, back)
 
     def _move_back(self, path: Path, original: Path) -> Path:
         """Move a file back to its original path or, if another file is there, to a similar one. Returns the path."""

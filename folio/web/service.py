@@ -18,7 +18,7 @@ from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
 from folio.schema import web as schema
-from folio.schema.papers import ListedPaperJson, PaperJson, With, listed_paper_json, paper_json
+from folio.schema.papers import PaperJson, With, listed_paper_json, paper_json
 from folio.search.pool import RetrieverPool
 from folio.store import indexes
 from folio.store.conversations import Turn, branches, path_through
@@ -186,13 +186,15 @@ class Service:
         """The papers that can be brought back."""
         return schema.removed_papers(removed_papers(self._app))
 
-    def restore(self, paper: str) -> ListedPaperJson:
-        """Bring a removed paper back. Raises NotKnown, PaperError, StoreBusy and as an ingest does."""
-        self.paper_files.restore(paper)
+    def restore(self, papers: Sequence[str]) -> schema.RestoredPapers:
+        """Bring removed papers back. Raises NotKnown, StoreBusy and as an ingest does."""
+        failed = self.paper_files.restore(*papers)
         with closing(self._app.open_library()) as library, library.reading():
-            (stored,) = require_papers(library, [paper])
-            reading = readings(library.database, [paper]).get(paper)
-            return listed_paper_json(stored, library.added()[paper], reading)
+            back = library.papers_by_id(papers)
+            added, read = library.added(), readings(library.database, [paper.id for paper in back])
+            listed = [listed_paper_json(paper, added[paper.id], read.get(paper.id)) for paper in back]
+        whys = [schema.FailureJson.model_validate(failure) for failure in failed]
+        return schema.RestoredPapers(restored=listed, failed=whys)
 
     def listed_paper(self, paper: str) -> PaperJson:
         """A paper as papers() lists it. Raises NotKnown."""

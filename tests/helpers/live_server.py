@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import random
 import socket
 import threading
 import time
@@ -13,6 +16,7 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from config import Settings
 from folio.app import App
@@ -27,8 +31,21 @@ from tests.helpers.fakes import RecordedProgress, read_here
 from tests.helpers.paths import models_folder
 
 LIMIT_S = 120
+LATE_S = float(os.environ.get("LATE_S", "0"))  # such as 0.8
 # For httpx: no proxy, and no certificates for https, which each client reads for 0.1 s.
 HTTP_ONLY: dict[str, Any] = {"trust_env": False, "verify": False}
+
+
+class Late:
+    """ASGI middleware: each reply comes later, by LATE_S seconds at most. A test that counts on their order fails."""
+
+    def __init__(self, web: ASGIApp) -> None:
+        self._web = web
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not scope["path"].startswith("/assets/"):
+            await asyncio.sleep(random.uniform(0, LATE_S))
+        await self._web(scope, receive, send)
 
 
 class Live:
@@ -41,7 +58,7 @@ class Live:
         self.port: int = self._socket.getsockname()[1]
         online = OnlineServices(app.internet) if is_online else None
         web = make_web(app, AccessRules(host="127.0.0.1", port=self.port), online)
-        self._server = uvicorn.Server(make_config(web))
+        self._server = uvicorn.Server(make_config(Late(web) if LATE_S else web))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self.url = f"http://127.0.0.1:{self.port}"
 

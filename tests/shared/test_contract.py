@@ -718,7 +718,7 @@ def test_a_removal_is_offered_until_the_paper_is_back(both: Both) -> None:
     assert both(lambda library: readings.removals(library.database)) == []
     both(lambda library: library.drop("/papers/a.pdf"))
     assert both(lambda library: len(readings.removals(library.database))) == 1
-    both(lambda library: readings.forget_removal(library.database, "a" * 64))
+    both(lambda library: readings.forget_removals(library.database, ["a" * 64]))
     assert both(lambda library: readings.removals(library.database)) == []
     assert both(lambda library: library.check()) == []
 

@@ -121,6 +121,14 @@ def test_what_was_read_outlives_a_rebuild_and_removal(client: TestClient, app: H
 # Removal
 
 
+def restored(client: TestClient, *papers: str) -> list[dict[str, Any]]:
+    """Brings removed papers back; returns them as they are listed."""
+    reply = json_of(client.post("/removed/restore", json={"papers": papers}))
+    assert reply["failed"] == []
+    listed: list[dict[str, Any]] = reply["restored"]
+    return listed
+
+
 def test_a_removed_paper_comes_back_with_its_edits(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
     glaciers, place = ids["alps/glaciers.pdf"], app.settings.PAPERS_DIR / "alps" / "glaciers.pdf"
     before = papers_by_file(client)["alps/glaciers.pdf"]
@@ -131,27 +139,60 @@ def test_a_removed_paper_comes_back_with_its_edits(client: TestClient, app: Hash
     assert not place.exists()
     (removed,) = client.get("/removed").json()["papers"]
     assert removed.items() >= {"paper": glaciers, "title": before["title"], "file": "alps/glaciers.pdf"}.items()
-    back = json_of(client.post(f"/removed/{glaciers}/restore"))
+    (back,) = restored(client, glaciers)
     assert back.items() >= {"id": glaciers, "file": "alps/glaciers.pdf", "tags": ["ice"], "read_page": 1}.items()
     assert place.exists()
     assert list((app.settings.PAPERS_DIR / ".removed").iterdir()) == []
     assert client.get("/removed").json() == {"papers": []}
     assert client.post("/search", json={"query": "glaciers"}).json()["hits"]
-    assert refusal(client.post(f"/removed/{glaciers}/restore"), 404) == "This paper cannot be brought back."
+    again = client.post("/removed/restore", json={"papers": [glaciers]})
+    assert refusal(again, 404) == "This paper cannot be brought back."
     assert app.verify() == []
 
 
-def test_several_papers_are_removed_with_one_update_of_the_indexes(
-    client: TestClient, app: HashingApp, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    updates: list[object] = []
+@pytest.fixture
+def updates(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Gets an entry for each update of the indexes."""
+    made: list[object] = []
     finish = HashingApp.finish_ingest
 
     def count(self: HashingApp) -> None:
-        updates.append(self)
+        made.append(self)
         finish(self)
 
     monkeypatch.setattr(HashingApp, "finish_ingest", count)
+    return made
+
+
+def test_several_papers_come_back_with_one_update_of_the_indexes(
+    client: TestClient, app: HashingApp, ids: dict[str, str], updates: list[object]
+) -> None:
+    both = [ids["otters.pdf"], ids["alps/glaciers.pdf"]]
+    client.post("/removed", json={"papers": both})
+    updates.clear()
+    assert refusal(client.post("/removed/restore", json={"papers": [*both, "0" * 64]}), 404)
+    assert {paper["id"] for paper in restored(client, *both, both[0])} == set(both)
+    assert len(updates) == 1
+    assert papers_by_file(client).keys() == ids.keys()
+    assert client.get("/removed").json() == {"papers": []}
+    assert app.verify() == []
+
+
+def test_of_several_papers_those_whose_files_are_there_come_back(
+    client: TestClient, app: HashingApp, ids: dict[str, str]
+) -> None:
+    both = [ids["otters.pdf"], ids["alps/glaciers.pdf"]]
+    client.post("/removed", json={"papers": both})
+    (app.settings.PAPERS_DIR / ".removed" / "otters.pdf").unlink()
+    reply = json_of(client.post("/removed/restore", json={"papers": both}))
+    assert [paper["file"] for paper in reply["restored"]] == ["alps/glaciers.pdf"]
+    assert [failure["file"] for failure in reply["failed"]] == ["otters.pdf"]
+    assert [each["file"] for each in client.get("/removed").json()["papers"]] == ["otters.pdf"]
+
+
+def test_several_papers_are_removed_with_one_update_of_the_indexes(
+    client: TestClient, app: HashingApp, ids: dict[str, str], updates: list[object]
+) -> None:
     both = [ids["otters.pdf"], ids["alps/glaciers.pdf"]]
     assert refusal(client.post("/removed", json={"papers": [*both, "0" * 64]}), 404)
     assert set(papers_by_file(client)) == set(ids)
@@ -173,14 +214,14 @@ def test_a_paper_comes_back_if_the_indexes_could_not_be_updated(
         patch.setattr(HashingApp, "finish_ingest", fail)
         assert client.delete(f"/papers/{ids['otters.pdf']}").status_code >= 400
     assert [each["paper"] for each in client.get("/removed").json()["papers"]] == [ids["otters.pdf"]]
-    assert json_of(client.post(f"/removed/{ids['otters.pdf']}/restore"))["file"] == "otters.pdf"
+    assert [paper["file"] for paper in restored(client, ids["otters.pdf"])] == ["otters.pdf"]
 
 
 def test_a_restored_file_replaces_no_other(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
     otters, place = ids["otters.pdf"], app.settings.PAPERS_DIR / "otters.pdf"
     client.delete(f"/papers/{otters}")
     place.write_bytes(b"another file")
-    assert json_of(client.post(f"/removed/{otters}/restore"))["file"] == "otters (2).pdf"
+    assert [paper["file"] for paper in restored(client, otters)] == ["otters (2).pdf"]
     assert place.read_bytes() == b"another file"
 
 
@@ -195,7 +236,7 @@ def test_a_file_outside_the_papers_folder_is_read_where_it_lies(
     app.finish_ingest()
     client.delete(f"/papers/{otters}")
     assert outside.exists()
-    json_of(client.post(f"/removed/{otters}/restore"))
+    assert restored(client, otters)
     with closing(app.open_library()) as library:
         assert str(outside) in [file.path for file in library.files()]
 
@@ -206,9 +247,11 @@ def test_a_removed_paper_whose_file_is_gone_stays_removed(
     otters, kept = ids["otters.pdf"], app.settings.PAPERS_DIR / ".removed" / "otters.pdf"
     client.delete(f"/papers/{otters}")
     kept.write_bytes(b"%PDF- changed")
-    assert refusal(client.post(f"/removed/{otters}/restore"), 422).startswith("The file otters.pdf is gone")
-    kept.unlink()
-    assert refusal(client.post(f"/removed/{otters}/restore"), 422).startswith("The file otters.pdf is gone")
+    for _ in range(2):
+        reply = json_of(client.post("/removed/restore", json={"papers": [otters]}))
+        assert reply["restored"] == []
+        assert [each["error"] for each in reply["failed"]] == ["The file otters.pdf is gone, or has changed."]
+        kept.unlink(missing_ok=True)
     assert "otters.pdf" not in papers_by_file(client)
 
 
@@ -222,11 +265,11 @@ def test_a_paper_that_cannot_be_read_again_stays_removed(
         raise MemoryError
 
     monkeypatch.setattr(workers, "run_guarded", fail)
-    assert client.post(f"/removed/{otters}/restore").status_code >= 400
+    assert client.post("/removed/restore", json={"papers": [otters]}).status_code >= 400
     assert kept.exists()
     assert not (app.settings.PAPERS_DIR / "otters.pdf").exists()
     monkeypatch.setattr(workers, "run_guarded", read_here)
-    json_of(client.post(f"/removed/{otters}/restore"))
+    assert restored(client, otters)
 
 
 def test_a_removal_is_offered_for_a_day(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
@@ -236,5 +279,5 @@ def test_a_removal_is_offered_for_a_day(client: TestClient, app: HashingApp, ids
     with closing(app.open_library()) as library, library.database.transaction("user"):
         library.database.execute("UPDATE removals SET removed = :yesterday", yesterday=yesterday)
     assert client.get("/removed").json() == {"papers": []}
-    assert refusal(client.post(f"/removed/{otters}/restore"), 404)
+    assert refusal(client.post("/removed/restore", json={"papers": [otters]}), 404)
     assert kept.exists()

@@ -681,6 +681,11 @@ declare namespace Api {
     papers: (RemovedPaperJson)[];
   }
 
+  interface RestoredPapers {
+    restored: (ListedPaperJson)[];
+    failed: (FailureJson)[];
+  }
+
   interface RetriedUploads {
     retried: number;
   }

@@ -176,8 +176,8 @@ export const putReading = (id, page) => request(`/papers/${id}/reading`, sendJso
 /** @returns {Promise<Api.RemovedPapers>} */
 export const listRemoved = () => getJson("/removed");
 
-/** @param {string} id @returns {Promise<Api.ListedPaperJson>} */
-export const restorePaper = (id) => getJson(`/removed/${id}/restore`, { method: "POST" });
+/** @param {string[]} papers @returns {Promise<Api.RestoredPapers>} */
+export const restorePapers = (papers) => getJson("/removed/restore", postJson({ papers }));
 
 /** The first page as a picture. @param {string} id */
 export const pictureUrl = (id, page = 1) => `/papers/${id}/pages/${page}.png`;

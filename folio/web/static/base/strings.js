@@ -377,7 +377,12 @@ export const TEXTS = Object.freeze({
   "removed.doing": { one: "Removing {count} paper …", other: "Removing {count} papers …" },
   "removed.many": { one: "{count} paper removed.", other: "{count} papers removed." },
   restore: "Bring back",
-  "restore.doing": "Bringing it back. It is read again, which may take a moment.",
+  "restore.all": "Bring all back",
+  "restore.doing": {
+    one: "Bringing it back. It is read again, which may take a moment.",
+    other: "Bringing {count} papers back. They are read again, which may take a while.",
+  },
+  "restore.failed": { one: "{error}", other: "{count} papers stay removed. {error}" },
   "restore.done": "{name}: back in your library.",
   edit: "Edit",
   "edit.save": "Save",

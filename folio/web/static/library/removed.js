@@ -34,28 +34,35 @@ export async function removePapers(papers, changed) {
     await changed();
     loadHealth().catch(() => {});
   }
-  const undo = { label: t("undo"), run: () => restorePapers(papers, changed) };
+  const ids = papers.map(({ id }) => id);
+  const undo = { label: t("undo"), run: () => restorePapers(ids, changed).catch(showFailure) };
   if (papers.length > 1) showToast(t("removed.many", { count: papers.length }), undo);
   else showToast(kept ? t("removed.moved", { place: kept }) : t("removed.left"), undo);
   return true;
 }
 
-/** @param {Named[]} papers @param {() => unknown} changed */
+/**
+ * Brings removed papers back. Throws ApiError, also if some stay removed.
+ * @param {string[]} papers ids @param {() => unknown} changed
+ */
 async function restorePapers(papers, changed) {
-  showToast(t("restore.doing"));
+  showToast(t("restore.doing", { count: papers.length }));
   try {
-    for (const { id } of papers) await api.restorePaper(id);
-    const name = papers.length === 1 ? getName(papers[0]) : t("library.count", { count: papers.length });
-    showToast(t("restore.done", { name: shorten(name, 80) }));
-  } catch (thrown) {
-    showFailure(thrown);
+    const { restored, failed } = await api.restorePapers(papers).finally(hideToast);
+    const [first] = restored;
+    const name = restored.length === 1 ? getName(first) : t("library.count", { count: restored.length });
+    if (first) showToast(t("restore.done", { name: shorten(name, 80) }));
+    if (!failed.length) return;
+    const [{ error, remedy }] = failed;
+    throw new api.ApiError(t("restore.failed", { count: failed.length, error }), remedy);
+  } finally {
+    await changed();
+    loadHealth().catch(() => {});
   }
-  await changed();
-  loadHealth().catch(() => {});
 }
 
 export class RemovedToday {
-  /** @param {() => unknown} changed called when a paper was brought back */
+  /** @param {() => unknown} changed called when papers were brought back */
   constructor(changed) {
     this.changed = changed;
     this.count = el("summary", {});
@@ -70,39 +77,33 @@ export class RemovedToday {
     this.node.hidden = !papers.length;
     this.count.textContent = t("removed.count", { count: papers.length });
     const isInside = this.list.contains(document.activeElement);
-    this.list.replaceChildren(...papers.map((paper) => this.#renderPaper(paper)));
+    const all = papers.length > 1 ? [el("li", {}, this.#makeButton(papers, t("restore.all")))] : [];
+    this.list.replaceChildren(...all, ...papers.map((paper) => this.#renderPaper(paper)));
     if (isInside) (this.list.querySelector("button") ?? this.count).focus();
   }
 
   /** @param {Api.RemovedPaperJson} paper */
   #renderPaper(paper) {
     const name = paper.title || paper.file;
-    const which = hideVisually(`: ${name}`);
-    const button = makeButton(
-      "button quiet",
-      () => this.#restore(paper, button),
-      makeIcon("again"),
-      t("restore"),
-      which,
-    );
+    const button = this.#makeButton([paper], t("restore"), hideVisually(`: ${name}`));
     return el("li", {}, isolate(shorten(name)), el("span", { class: "about" }, formatDate(paper.removed)), button);
   }
 
-  /** @param {Api.RemovedPaperJson} paper @param {HTMLButtonElement} button */
-  async #restore(paper, button) {
-    button.disabled = true;
-    this.problem.replaceChildren();
-    showToast(t("restore.doing"));
-    try {
-      await api.restorePaper(paper.paper);
-      showToast(t("restore.done", { name: shorten(paper.title || paper.file, 80) }));
-    } catch (thrown) {
-      this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+  /** @param {Api.RemovedPaperJson[]} papers @param {...(Node | string)} text */
+  #makeButton(papers, ...text) {
+    const restore = async () => {
+      button.disabled = true;
+      this.problem.replaceChildren();
+      const ids = papers.map(({ paper }) => paper);
+      try {
+        await restorePapers(ids, this.changed);
+      } catch (thrown) {
+        this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+      }
       button.disabled = false;
-      return;
-    }
-    await this.changed();
-    await this.refresh();
-    loadHealth().catch(() => {});
+      await this.refresh();
+    };
+    const button = makeButton("button quiet", restore, makeIcon("again"), ...text);
+    return button;
   }
 }
