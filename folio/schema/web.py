@@ -427,7 +427,7 @@ class PlacesJson(Strict):
 
 
 class FailureJson(Strict):
-    """A file without readable text."""
+    """A file that could not be read, or not be found."""
 
     file: Annotated[str, at("file", "name")]
     error: Annotated[str, at("happened")]

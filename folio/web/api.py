@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
@@ -133,20 +134,30 @@ class _Assets(StaticFiles):
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)
-        self.version = self.hash_files()
+        self._known: tuple[dict[str, tuple[int, int]], str] = {}, ""  # name -> time of change and size; their version
 
-    def hash_files(self) -> str:
-        """The version of the files, which changes with any of them."""
-        files = (path for path in sorted(STATIC.rglob("*")) if path.is_file())
-        self.version = sha256(b"".join(sha256(path.read_bytes()).digest() for path in files)).hexdigest()[:16]
-        return self.version
+    def version(self) -> str:
+        """A checksum of all files as they are now; they are read again once one has changed."""
+        files = {
+            path.relative_to(STATIC).as_posix(): path.stat() for path in sorted(STATIC.rglob("*")) if path.is_file()
+        }
+        states = {name: (file.st_mtime_ns, file.st_size) for name, file in files.items()}
+        known, version = self._known
+        if states != known:
+            digests = (f"{name}\n{sha256((STATIC / name).read_bytes()).hexdigest()}\n" for name in states)
+            version = sha256("".join(digests).encode()).hexdigest()[:16]
+            self._known = states, version
+        return version
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        version, _, name = path.partition("/")
+        version, _, name = path.replace(os.sep, "/").partition("/")
         if not _VERSION.fullmatch(version):
             return await super().get_response(path, scope)
         response = await super().get_response(name, scope)
-        if version == self.version:  # else it is asked for by a tab from before an update
+        states, known = self._known
+        file = response.stat_result if isinstance(response, FileResponse) else None
+        # Otherwise a tab from before an update asks, or the file has changed since the page was loaded.
+        if file and version == known and states.get(name) == (file.st_mtime_ns, file.st_size):
             response.headers["cache-control"] = _FOREVER
         return response
 
@@ -157,7 +168,7 @@ def _add_page(web: FastAPI) -> None:
     @web.get("/", include_in_schema=False)
     def page() -> HTMLResponse:
         text = (STATIC / "index.html").read_text(encoding="utf-8")
-        return HTMLResponse(text.replace('"/assets/', f'"/assets/{assets.hash_files()}/'))
+        return HTMLResponse(text.replace('"/assets/', f'"/assets/{assets.version()}/'))
 
     @web.get("/docs", include_in_schema=False)
     def docs() -> FileResponse:

@@ -33,7 +33,7 @@ from folio.store.library import Library
 from folio.store.readings import MovedFile, Removal
 from folio.store.works import KeptWork, cited_papers
 from folio.system.files import REMOVED, discard, identity, no_device, no_space, replace, sha256_file, shortened, sync
-from folio.text import one_line
+from folio.text import one_line, reason_of
 from folio.web.stream import StageProgress
 
 _UPLOAD = ".upload-"
@@ -42,7 +42,6 @@ STALE_S = 3600
 NOTHING_KNOWN = "None of these words is in your papers."
 # Seconds that removing a paper waits for the writer lock; ingesting another paper can hold it for minutes
 _LOCK_TIMEOUT_S = 2
-_ADD_AGAIN = "Add the paper again."
 _MAX_NAME_BYTES = 200  # without the suffix; file systems allow 255
 _BLOCK_BYTES = 2**20
 # The header is within the first kilobyte of a PDF (ISO 32000-1, Annex H, implementation note 13).
@@ -255,25 +254,35 @@ class PaperFiles:
         with self._writer_lock(_LOCK_TIMEOUT_S):
             with closing(self._app.open_library()) as library:
                 offered = {removal.paper: removal for removal in readings.removals(library.database)}
-            if not offered.keys() >= set(papers):
+                here = {paper.id for paper in library.papers_by_id(papers)}
+            if not here | offered.keys() >= set(papers):
                 raise NotKnown("This paper cannot be brought back.", f"Its file may be in {REMOVED}: add it again.")
-            failures: list[Failure] = []
+            failures: dict[str, Failure] = {}  # by paper
             placed: dict[SourceFile, Path] = {}  # file -> where it was before
             try:
-                for paper in dict.fromkeys(papers):
-                    files = offered[paper].files
-                    there = [file for file in files if _is_paper(Path(file.kept_at), paper)]
-                    for file in there:
-                        path = self._move_back(Path(file.kept_at), Path(file.path))
-                        name = PurePath(file.name).with_name(path.name).as_posix()
-                        placed[SourceFile(str(path), name, paper)] = Path(file.kept_at)
-                    if not there:
-                        gone = f"The file {files[0].name} is gone, or has changed."
-                        failures.append(Failure(SourceFile(files[0].path, files[0].name, paper), gone, _ADD_AGAIN))
-                failures += self._read_again(list(placed))
+                for removal in (offered[paper] for paper in dict.fromkeys(papers) if paper in offered):
+                    try:
+                        self._place(removal, placed)
+                    except (PaperError, OSError) as error:
+                        failures[removal.paper] = _not_restored(removal, error)
+                failures |= {failure.file.sha256: failure for failure in self._read_again(list(placed))}
             finally:
-                self._settle(placed)
-        return failures
+                back = self._finish_restoring(placed)
+        return [failure for paper, failure in failures.items() if paper not in back]
+
+    def _place(self, removal: Removal, placed: dict[SourceFile, Path]) -> None:
+        """Move the files of a removed paper back, and enter them. Raises PaperError if none is there, OSError."""
+        is_there = False
+        for file in removal.files:
+            # A restore that was killed has moved it back already.
+            kept = next((each for each in (file.kept_at, file.path) if _is_paper(Path(each), removal.paper)), None)
+            if kept:
+                is_there = True
+                path = self._move_back(Path(kept), Path(file.path))
+                name = PurePath(file.name).with_name(path.name).as_posix()
+                placed[SourceFile(str(path), name, removal.paper)] = Path(kept)
+        if not is_there:
+            raise PaperError(f"The file {removal.files[0].name} is gone, or has changed.", "Add the paper again.")
 
     def _read_again(self, files: Sequence[SourceFile]) -> Iterator[Failure]:
         """Ingest files; yields those that cannot be read."""
@@ -283,20 +292,25 @@ class PaperFiles:
                 happened, remedy, *_ = outcome.notes
                 yield Failure(outcome.file, happened, remedy)
 
-    def _settle(self, placed: Mapping[SourceFile, Path]) -> None:
-        """Move files back to where they were if their papers are not in the library; the others are removed no more."""
+    def _finish_restoring(self, placed: Mapping[SourceFile, Path]) -> set[str]:
+        """Move the files of papers that are not in the library back to where they were, and forget the removals of the
+        other papers, which are returned. Raises StoreBusy and as finish_ingest does, after all files were moved."""
         with closing(self._app.open_library()) as library:
-            added = {file.path for file in library.files()}
-            for source, before in placed.items():
-                if source.path not in added:
-                    library.forget_failure(source.path)
-                    if source.path != str(before):
-                        replace(Path(source.path), before)
-        back = {source.sha256 for source in placed if source.path in added}
+            added = {(file.path, file.sha256) for file in library.files()}
+        unread = [source for source in placed if (source.path, source.sha256) not in added]
+        for source in unread:
+            if source.path != str(placed[source]):
+                with suppress(OSError):  # it stays where it is, and is found there by the next attempt
+                    replace(Path(source.path), placed[source])
+        back = {source.sha256 for source in placed.keys() - set(unread)}
+        with closing(self._app.open_library()) as library:
+            for source in unread:
+                library.forget_failure(source.path)
         if back:
             self._app.finish_ingest()
             with closing(self._app.open_library()) as library:
                 readings.forget_removals(library.database, back)
+        return back
 
     def _move_back(self, path: Path, original: Path) -> Path:
         """Move a file back to its original path or, if another file is there, to a similar one. Returns the path."""
@@ -394,6 +408,17 @@ def _is_paper(path: Path, paper: str) -> bool:
         return sha256_file(path) == paper
     except OSError:
         return False
+
+
+def _not_restored(removal: Removal, error: PaperError | OSError) -> Failure:
+    file = SourceFile(removal.files[0].path, removal.files[0].name, removal.paper)
+    if isinstance(error, PaperError):
+        return Failure(file, error.happened, error.remedy)
+    return Failure(
+        file,
+        f"The file {file.name} could not be moved back to its folder ({reason_of(error)}).",
+        f"It is in {REMOVED} in your papers folder.",
+    )
 
 
 def removed_papers(app: App) -> list[Removal]:

@@ -193,8 +193,8 @@ class Service:
             back = library.papers_by_id(papers)
             added, read = library.added(), readings(library.database, [paper.id for paper in back])
             listed = [listed_paper_json(paper, added[paper.id], read.get(paper.id)) for paper in back]
-        whys = [schema.FailureJson.model_validate(failure) for failure in failed]
-        return schema.RestoredPapers(restored=listed, failed=whys)
+        failures = [schema.FailureJson.model_validate(failure) for failure in failed]
+        return schema.RestoredPapers(restored=listed, failed=failures)
 
     def listed_paper(self, paper: str) -> PaperJson:
         """A paper as papers() lists it. Raises NotKnown."""

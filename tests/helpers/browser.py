@@ -23,6 +23,7 @@ from playwright.sync_api import (
     Dialog,
     Locator,
     Request,
+    ViewportSize,
     expect,
     sync_playwright,
 )
@@ -39,8 +40,8 @@ REFUSED = "net::ERR_CONNECTION_REFUSED"
 LIMIT_S = 120  # until something is given up
 WIDE, PHONE = (1440, 900), (375, 812)
 
-# Emptied profiles: what they have cached of the page need not be loaded for each test.
-_IDLE: WeakKeyDictionary[Browser, list[BrowserContext]] = WeakKeyDictionary()
+# Emptied profiles by the size of their windows: what they have cached of the page need not be loaded for each test.
+_IDLE: WeakKeyDictionary[Browser, dict[tuple[int, int], list[BrowserContext]]] = WeakKeyDictionary()
 
 
 def sizes(*each: tuple[int, int]) -> tuple[tuple[int, int], ...]:
@@ -79,13 +80,13 @@ class Tab:
         self._expected: list[str] = []
         self.asked: list[str] = []  # every URL that the page requested
         width, height = size
-        self._idle = _IDLE.setdefault(browser, [])
+        self._idle = _IDLE.setdefault(browser, {}).setdefault(size, [])
         # Without motion, screenshots are stable.
-        self.context = self._idle.pop() if self._idle else browser.new_context(reduced_motion="reduce")
+        window: ViewportSize = {"width": width, "height": height}
+        self.context = self._idle.pop() if self._idle else browser.new_context(viewport=window, reduced_motion="reduce")
         self.context.set_default_timeout(LIMIT_S * 1000)
         self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=url)
         self.page = page = self.context.new_page()
-        page.set_viewport_size({"width": width, "height": height})
         page.add_init_script("document.addEventListener('securitypolicyviolation', (e) => console.error(e.blockedURI))")
         page.on("console", self._logged)
         page.on("pageerror", lambda error: self._note(f"error: {error}"))
@@ -140,13 +141,13 @@ class Tab:
 
     def _empty(self) -> None:
         """Removes from the profile what the page stored. The files of the page stay in its cache."""
-        for other in self.context.pages:
-            if other is not self.page:
-                other.close()
-        self.page.goto("about:blank")
+        blank = self.context.new_page()
+        for page in self.context.pages:
+            if page is not blank:
+                page.close()
         stored = {"origin": self.url, "storageTypes": "cookies,local_storage,indexeddb,cache_storage,service_workers"}
-        self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", stored)
-        self.page.close()
+        self.context.new_cdp_session(blank).send("Storage.clearDataForOrigin", stored)
+        blank.close()
         self.context.clear_permissions()
 
     def find(self, selector: str) -> Locator:

@@ -558,27 +558,31 @@ def test_the_api_documentation_needs_no_network(shared: TestClient) -> None:
 
 
 def test_browsers_keep_the_files_of_the_page_until_one_changes(
-    shared: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def address() -> str:
-        (found,) = re.findall(r'src="(/assets/\w+/app.js)"', shared.get("/").text)
-        return str(found)
+    copied, forever = shutil.copytree(api.STATIC, tmp_path / "static"), "private, max-age=31536000, immutable"
+    monkeypatch.setattr(api, "STATIC", copied)
+    with client_of(small_app(folder)) as client:
 
-    def cache_control(path: str) -> str:
-        reply = shared.get(path)
-        assert reply.status_code == 200
-        return reply.headers["cache-control"]
+        def address() -> str:
+            (found,) = re.findall(r'src="(/assets/\w+/app.js)"', client.get("/").text)
+            return str(found)
 
-    first = address()
-    assert first == address()
-    assert cache_control(first) == "private, max-age=31536000, immutable"
-    assert cache_control("/") == cache_control("/assets/app.js") == "no-store"
-    changed = shutil.copytree(api.STATIC, tmp_path / "static")
-    with (changed / "base" / "value.js").open("a", encoding="utf-8") as file:
-        file.write("\n")
-    monkeypatch.setattr(api, "STATIC", changed)
-    assert address() != first
-    assert cache_control(first) == "no-store"  # for a tab from before
+        def cache_control(path: str) -> str:
+            reply = client.get(path)
+            assert reply.status_code == 200
+            return str(reply.headers["cache-control"])
+
+        app = address()
+        value = app.replace("app.js", "base/value.js")
+        assert app == address()
+        assert cache_control(app) == cache_control(value) == forever
+        assert cache_control("/") == cache_control("/assets/app.js") == "no-store"
+        with (copied / "base" / "value.js").open("a", encoding="utf-8") as file:
+            file.write("\n")
+        assert cache_control(value) == "no-store"  # for a page of before
+        assert address() != app
+        assert cache_control(app) == "no-store"
 
 
 class Panic(BaseException):

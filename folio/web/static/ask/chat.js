@@ -201,12 +201,14 @@ function send(message, isEverywhere = false) {
 /** @param {string} message @param {boolean} isEverywhere */
 function sendOnceLoaded(message, isEverywhere) {
   const conversation = current;
-  const isTyped = message === box.value.trim();
-  const ask = () => void (isTyped ? composer.requestSubmit() : send(message, isEverywhere));
-  conversation.loading?.then(
-    () => conversation === current && ask(),
-    () => {},
-  );
+  const isInBox = () => box.value.trim() === message;
+  const isTyped = isInBox();
+  const ask = () => {
+    if (conversation !== current) return;
+    if (!isTyped) send(message, isEverywhere);
+    else if (isInBox()) composer.requestSubmit(); // else the person goes on writing
+  };
+  conversation.loading?.then(ask, () => {});
   return !isTyped;
 }
 

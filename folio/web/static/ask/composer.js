@@ -127,7 +127,7 @@ function renderSelection(ask) {
 
 /**
  * @param {object} actions
- * @param {(message: string, isEverywhere: boolean) => boolean} actions.ask returns whether the question was sent
+ * @param {(message: string, isEverywhere: boolean) => boolean} actions.ask returns whether the box may be emptied
  * @param {() => void} actions.stop
  * @param {() => void} actions.show shows the view, as words were selected beside another one
  */

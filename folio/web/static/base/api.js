@@ -280,5 +280,11 @@ export const addNote = (note) => getJson("/notes", postJson(note));
 /** @param {string} id @param {Api.NoteEdits} edits @returns {Promise<Api.NoteJson>} */
 export const editNote = (id, edits) => getJson(`/notes/${id}`, sendJson("PATCH", edits));
 
-/** @param {string} id */
-export const deleteNote = (id) => request(`/notes/${id}`, { method: "DELETE", keepalive: true });
+/** Deletes a note, unless another tab or a terminal was faster. @param {string} id */
+export async function deleteNote(id) {
+  try {
+    await request(`/notes/${id}`, { method: "DELETE", keepalive: true });
+  } catch (thrown) {
+    if (!(thrown instanceof ApiError && thrown.status === 404)) throw thrown;
+  }
+}

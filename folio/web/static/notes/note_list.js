@@ -52,7 +52,7 @@ function carry(event, note) {
 /**
  * @typedef {object} Hooks
  * @property {() => void} onSelect the selection has changed
- * @property {(note: Note) => void} onChange a note was edited
+ * @property {(note: Note) => void} onChange a note was edited, or made of one that was deleted meanwhile
  */
 
 export class NoteList {
@@ -219,7 +219,7 @@ export class NoteList {
         const edited = await save(words.value, colour);
         this.edited = null;
         this.hooks.onChange(edited);
-        this.focus(note.id);
+        this.focus(edited.id);
       } catch (thrown) {
         problem.replaceChildren(renderProblem(api.toApiError(thrown)));
       }

@@ -32,6 +32,10 @@ async function loadNotes(before, load) {
   });
 }
 
+/** Notes with one of them as it is now, or with a new one. @param {Note[]} notes @param {Note} note */
+const withNote = (notes, note) =>
+  notes.some(({ id }) => id === note.id) ? notes.map((each) => (each.id === note.id ? note : each)) : [...notes, note];
+
 /** @param {"md" | "docx" | "bib"} kind @param {Note[]} notes */
 async function exportNotes(kind, notes) {
   try {
@@ -155,7 +159,7 @@ class NotesView {
 
   /** @param {Note} note */
   #replace(note) {
-    this.notes = this.notes.map((each) => (each.id === note.id ? note : each));
+    this.notes = withNote(this.notes, note);
     this.show();
   }
 
@@ -231,7 +235,7 @@ export function makeNotesPane(paper) {
   const list = new NoteList(node, {
     onSelect: () => {},
     onChange: (note) => {
-      notes = notes.map((each) => (each.id === note.id ? note : each));
+      notes = withNote(notes, note);
       show();
     },
   });

@@ -31,10 +31,8 @@ async function remove(id) {
   try {
     await api.deleteNote(id);
   } catch (thrown) {
-    const error = api.toApiError(thrown);
-    if (error.status === 404) return; // another tab or a terminal was faster
     mark([id], false);
-    showFailure(error);
+    showFailure(thrown);
   }
 }
 
