@@ -315,7 +315,7 @@ def test_models_keys_and_commands_are_described(show: Open) -> None:
     tab.page.keyboard.press("Escape")
 
     def with_commands(route: Route) -> None:
-        found = route.fetch().json()
+        found = route.fetch(headers={"accept": "application/json"}).json()  # whole, also if the page has the list
         found["failures"] = [{"file": "a.pdf", "error": "It is `damaged`.", "remedy": "Run `python ingest.py`."}]
         route.fulfill(json=found)
 

@@ -71,9 +71,9 @@ function scrollToTurn(turn) {
 /** The place of the conversation that is shown. */
 const getPlace = () => ({ id: current.address, query: currentQuery(current) });
 
-/** Puts the shown conversation and its options into the address. */
+/** Puts the shown conversation and its options into the address. Beside other views, Back leads to what it was. */
 function updateAddress() {
-  if (current.isAnswered) current.address = current.id;
+  if (current.isAnswered && place.get().view === "ask") current.address = current.id;
   const { id, query } = getPlace();
   link.href = linkTo({ view: "ask", id, query });
   if (place.get().view === "ask") goTo({ id, query }, { replace: true });
@@ -117,7 +117,8 @@ export async function showConversation(wanted) {
     if (id && !live) await load(current, turn);
   } else {
     follow();
-    if (id && turn !== current.through && !current.running) await loadBranch(current, turn);
+    const shown = current.loading ? current.wanted : current.through;
+    if (id && turn !== shown && !current.running) await loadBranch(current, turn);
   }
   updateAddress();
   render();
@@ -169,15 +170,19 @@ async function loadBranch(conversation, turn) {
 }
 
 export function newConversation() {
+  leaveConversation();
+  goTo({ view: "ask", id: "", query: currentQuery(current) });
+  render();
+  box.focus();
+}
+
+function leaveConversation() {
   current.left = getScope();
   current = new Conversation(host);
   selection.set(null);
   isFollowing = true; // the address is still the one of the conversation before
   setOptions(EVERYTHING);
   isFollowing = false;
-  goTo({ view: "ask", id: "", query: currentQuery(current) });
-  render();
-  box.focus();
 }
 
 /** The id of the conversation in the address; null without one. */
@@ -275,7 +280,12 @@ export function showStartError(thrown) {
 /** Shows changes by another tab. @param {{changed: string[], deleted: string[]}} conversations */
 function followConversations({ changed, deleted }) {
   if (current.isAnswered && deleted.includes(current.id) && !current.running) {
-    newConversation();
+    if (place.get().view === "ask") newConversation();
+    else {
+      leaveConversation();
+      updateAddress();
+      render();
+    }
     showToast(t("ask.deleted"));
   } else if (changed.includes(current.id)) current.refresh().catch(() => {});
 }

@@ -40,6 +40,8 @@ export class Conversation {
   running = null;
   /** @type {Promise<void> | null} while its turns are being loaded */
   loading = null;
+  /** @type {number | null} the turn of the branch that is being loaded */
+  wanted = null;
   /** @type {number | null} the turn that the shown branch goes through; null: the latest one */
   through = null;
   /** @type {import("../base/state.js").Scope | null} what was to be searched when another conversation was shown */
@@ -81,17 +83,20 @@ export class Conversation {
 
   /** Loads the turns from the server. Throws ApiError. @param {number | null} through */
   load(through) {
-    const loading = this.#load(through).finally(() => {
+    this.wanted = through;
+    /** @type {Promise<void>} */
+    const loading = this.#load(through, () => this.loading === loading).finally(() => {
       if (this.loading === loading) this.loading = null;
     });
     this.loading = loading;
     return loading;
   }
 
-  /** @param {number | null} through */
-  async #load(through) {
+  /** @param {number | null} through @param {() => boolean} isLatest */
+  async #load(through, isLatest) {
     const { title, turns } = await api.getConversation(this.id, through);
     await papersLoaded; // a report's references name their authors
+    if (!isLatest()) return;
     this.through = through;
     this.title = title;
     this.#take(turns);

@@ -47,6 +47,9 @@ const windows = new Map();
 /** @type {string} the conversation whose title is being changed */
 let renamed = "";
 
+/** Whether a person renames a conversation or has its menu open, which then stay. */
+const isInUse = () => renamed !== "" || box.querySelector(":popover-open") !== null;
+
 /** Loads the list and renders it. Never throws. */
 export async function loadConversations() {
   loads += 1;
@@ -55,10 +58,12 @@ export async function loadConversations() {
   try {
     const { conversations } = await api.listConversations(query);
     if (load !== loads) return;
-    isStale = renamed !== "" || box.querySelector(":popover-open") !== null; // what a person uses stays
+    isStale = isInUse();
     if (!isStale) render(conversations, query);
   } catch (thrown) {
-    if (load === loads) box.replaceChildren(renderProblem(api.toApiError(thrown), loadConversations));
+    if (load !== loads) return;
+    isStale = isInUse();
+    if (!isStale) box.replaceChildren(renderProblem(api.toApiError(thrown), loadConversations));
   }
 }
 

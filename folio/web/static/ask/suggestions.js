@@ -71,6 +71,8 @@ export class FollowUps {
     show(this.root, "", [], this.ask);
     if (!reply?.citations.length) return;
     const found = await api.listFollowUps(reply.conversation, reply.turn).catch(() => null);
-    if (this.#reply === reply && found) show(this.root, t("ask.followups"), found.questions, this.ask);
+    if (this.#reply !== reply) return;
+    if (found) show(this.root, t("ask.followups"), found.questions, this.ask);
+    else this.#reply = null; // they are asked for again
   }
 }

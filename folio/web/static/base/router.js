@@ -10,6 +10,9 @@ import { Value } from "./value.js";
 /** @type {Value<Place>} */
 export const place = new Value(parsePlace(location.hash));
 
+let isOnReader = Boolean(history.state?.reader); // whether the entry of the history is the one that opened the reader
+let below = ""; // the address of the entry below that one
+
 /**
  * Shows another place. replace: without an entry of its own in the browser's history, as for what is being typed.
  * @param {Partial<Place>} change
@@ -20,7 +23,11 @@ export function goTo(change, { replace = false } = {}) {
   if (isSamePlace(next, place.get())) return;
   const isOpened = next.reading && !place.get().reading; // Back closes the reader
   if (replace) history.replaceState(history.state, "", formatPlace(next));
-  else history.pushState(isOpened ? { reader: true } : null, "", formatPlace(next));
+  else {
+    isOnReader = Boolean(isOpened);
+    if (isOnReader) below = formatPlace(place.get());
+    history.pushState(isOnReader ? { reader: true } : null, "", formatPlace(next));
+  }
   place.set(next);
 }
 
@@ -47,10 +54,17 @@ export function closeReading() {
 }
 
 addEventListener("popstate", () => {
+  const wasOnReader = isOnReader;
+  isOnReader = Boolean(history.state?.reader);
   if (closeLeftPanels()) {
     history.replaceState(history.state, "", formatPlace(place.get())); // it may have changed below the panel
     return;
   }
-  const next = parsePlace(location.hash);
+  let next = parsePlace(location.hash);
+  if (wasOnReader && formatPlace(next) === below) {
+    // What was changed beside the reader stays: a filter, or the address of a conversation that has its first answer.
+    next = { ...place.get(), reading: null };
+    history.replaceState(history.state, "", formatPlace(next));
+  }
   if (!isSamePlace(next, place.get())) place.set(next);
 });

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { parseOptions } from "./options.js";
+import { inTurn } from "./pace.js";
 import { place } from "./router.js";
 import { Value } from "./value.js";
 
@@ -23,6 +24,9 @@ export const health = new Value(/** @type {Api.Health | null} */ (null));
 const EMPTY = { papers: new Map(), failures: [], collections: new Set(), tags: new Set() };
 /** @type {Value<Library>} */
 export const library = new Value(EMPTY);
+
+/** Whether the papers were loaded at least once; else nobody knows how many there are. */
+export const isLibraryLoaded = () => library.get() !== EMPTY;
 
 export const EVERYTHING = Object.freeze({ papers: [], filters: {} });
 
@@ -65,9 +69,7 @@ export function buildFilter({ papers, filters }) {
 export const getScope = () => ({ papers: options.get().papers, filters: options.get().filters });
 
 /** Throws ApiError. */
-export async function loadHealth() {
-  health.set(await api.getHealth());
-}
+export const loadHealth = inTurn(async () => health.set(await api.getHealth()));
 
 /** @param {string} one @param {string} other */
 const compareNames = (one, other) => one.localeCompare(other);

@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { el, isolate } from "../base/dom.js";
+import { inTurn } from "../base/pace.js";
 import { linkTo } from "../base/router.js";
 import { library } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -29,7 +30,7 @@ export class Between {
   }
 
   /** Never throws. */
-  async refresh() {
+  refresh = inTurn(async () => {
     const { papers } = library.get();
     const { edges } = papers.size > 1 ? await api.listCitations().catch(() => ({ edges: [] })) : { edges: [] };
     const known = edges.filter(({ citing, cited }) => papers.has(citing) && papers.has(cited));
@@ -43,7 +44,7 @@ export class Between {
     this.node.hidden = !items.length;
     this.count.textContent = t("library.count", { count: items.length });
     this.list.replaceChildren(...items.map(renderItem));
-  }
+  });
 }
 
 /** @param {{id: string, cites: string[], count: number}} item */

@@ -5,7 +5,7 @@ import { el, formatPages, isolate, makeButton, makeIcon, recall, remember } from
 import { renderMessage, renderProblem } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
 import { goTo, linkTo, place } from "../base/router.js";
-import { library, loadPapers } from "../base/state.js";
+import { isLibraryLoaded, library, loadPapers } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { Between } from "./between.js";
 import { editFields, editTags } from "./bulk.js";
@@ -142,7 +142,9 @@ class LibraryView {
   /** @param {HTMLElement | null} problem */
   showProblem(problem) {
     this.problem.replaceChildren(...(problem ? [problem] : []));
-    if (problem) this.count.textContent = "";
+    if (!problem) return;
+    this.count.textContent = "";
+    this.count.classList.remove("working");
   }
 
   #makeFilter() {
@@ -265,13 +267,13 @@ class LibraryView {
     this.#papers = papers;
     this.counts = counts;
     const all = library.get().papers.size;
+    const isKnown = isLibraryLoaded();
     this.tools.hidden = this.body.hidden = !all && !library.get().failures.length;
     const some = t("library.some", { shown: papers.length, count: all });
-    this.count.textContent = !all
-      ? t("library.empty")
-      : papers.length === all
-        ? t("library.count", { count: all })
-        : some;
+    const whole = all ? t("library.count", { count: all }) : t("library.empty");
+    if (isKnown) this.count.textContent = papers.length === all ? whole : some;
+    else this.count.textContent = this.problem.childElementCount ? "" : t("loading");
+    this.count.classList.toggle("working", !isKnown && !this.problem.childElementCount);
     this.order.value = this.#wanted.column;
     this.table.show(papers, this.#wanted);
     this.#showFacets();

@@ -2,8 +2,9 @@
 
 import * as api from "../base/api.js";
 import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
-import { confirmAction, hideToast } from "../base/dom.js";
+import { byId, confirmAction, hideToast } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
+import { inTurn } from "../base/pace.js";
 import { loadHealth } from "../base/state.js";
 import { t, parts } from "../base/strings.js";
 import { shorten } from "../base/text.js";
@@ -72,15 +73,15 @@ export class RemovedToday {
   }
 
   /** Shows which papers can be brought back. Never throws: without them the library is whole. */
-  async refresh() {
+  refresh = inTurn(async () => {
     const { papers } = await api.listRemoved().catch(() => ({ papers: [] }));
     this.node.hidden = !papers.length;
     this.count.textContent = t("removed.count", { count: papers.length });
     const isInside = this.list.contains(document.activeElement);
     const all = papers.length > 1 ? [el("li", {}, this.#makeButton(papers, t("restore.all")))] : [];
     this.list.replaceChildren(...all, ...papers.map((paper) => this.#renderPaper(paper)));
-    if (isInside) (this.list.querySelector("button") ?? this.count).focus();
-  }
+    if (isInside) (this.list.querySelector("button") ?? byId("main")).focus();
+  });
 
   /** @param {Api.RemovedPaperJson} paper */
   #renderPaper(paper) {
@@ -91,8 +92,10 @@ export class RemovedToday {
 
   /** @param {Api.RemovedPaperJson[]} papers @param {...(Node | string)} text */
   #makeButton(papers, ...text) {
+    let isRunning = false; // not disabled, which would take its focus
     const restore = async () => {
-      button.disabled = true;
+      if (isRunning) return;
+      isRunning = true;
       this.problem.replaceChildren();
       const ids = papers.map(({ paper }) => paper);
       try {
@@ -100,10 +103,9 @@ export class RemovedToday {
       } catch (thrown) {
         this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
       }
-      button.disabled = false;
+      isRunning = false;
       await this.refresh();
     };
-    const button = makeButton("button quiet", restore, makeIcon("again"), ...text);
-    return button;
+    return makeButton("button quiet", restore, makeIcon("again"), ...text);
   }
 }

@@ -4,6 +4,7 @@ import * as api from "../base/api.js";
 import { copyText, el, formatDate, formatPage, hideVisually, isolate, keepTogether } from "../base/dom.js";
 import { makeButton, makeIcon, renderProblem } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
+import { showFailure } from "../base/failure.js";
 import { linkTo } from "../base/router.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -63,6 +64,8 @@ export class NoteList {
   /** @type {Note | null} the note that is being edited, as it was then: what is typed stays when another tab changes it */
   edited = null;
   #editedAt = 0; // its place in the list
+  /** @type {{isChanged: () => boolean, save: () => Promise<boolean>} | null} of its form */
+  #form = null;
   /** @type {Map<string, string>} what the papers of a note were named when it was rendered, by its id */
   #names = new Map();
 
@@ -78,6 +81,7 @@ export class NoteList {
       render: (note) => this.#render(note),
       height: () => HEIGHT,
       isMeasured: true,
+      isKept: (node) => node.querySelector("form") !== null,
     });
   }
 
@@ -172,7 +176,7 @@ export class NoteList {
       "div",
       { class: "facts" },
       el("p", { class: "about" }, facts, conversation ? [" · ", conversation] : null),
-      button(() => this.edit(note.id), "notes.edit"),
+      button(() => this.#startEditing(note.id), "notes.edit"),
       button(() => copyNotes([note]), "notes.copy"),
       zotero ? el("a", { class: "button quiet", href: zotero }, t("reader.zotero"), which()) : null,
       button(() => this.#delete(note), "notes.delete"),
@@ -194,10 +198,23 @@ export class NoteList {
     target?.focus();
   }
 
-  /** Lets the person change a note. @param {string} id "" for none */
+  /** Ends the editing of a note. What was changed is saved first; if that fails, the note stays being edited. */
+  async leave() {
+    if (this.#form?.isChanged()) return this.#form.save();
+    if (this.edited) this.edit("");
+    return true;
+  }
+
+  /** Lets the person change a note. @param {string} id */
+  async #startEditing(id) {
+    if (await this.leave()) this.edit(id);
+  }
+
+  /** Shows the form of a note. What was typed in another one is given up. @param {string} id "" for none */
   edit(id) {
     const before = this.edited?.id ?? "";
     this.edited = this.notes.find((note) => note.id === id) ?? null;
+    this.#form = null;
     this.#setItems();
     for (const each of [before, id]) if (each) this.list.refresh(each);
     this.focus(id || before);
@@ -210,26 +227,36 @@ export class NoteList {
     const colours = renderColours(note);
     const problem = el("div", {});
     const save = makeSaver(note);
+    const getColour = () =>
+      /** @type {Note["colour"]} */ (colours.querySelector("input:checked")?.getAttribute("value") ?? "");
     const submit = async (/** @type {Event} */ event) => {
       event.preventDefault();
-      const colour = /** @type {Note["colour"]} */ (
-        colours.querySelector("input:checked")?.getAttribute("value") ?? ""
-      );
-      try {
-        const edited = await save(words.value, colour);
-        this.edited = null;
-        this.hooks.onChange(edited);
-        this.focus(edited.id);
-      } catch (thrown) {
-        problem.replaceChildren(renderProblem(api.toApiError(thrown)));
-      }
+      await form.save();
     };
+    const form = {
+      isChanged: () => words.value !== note.text || getColour() !== note.colour,
+      save: async () => {
+        try {
+          const edited = await save(words.value, getColour());
+          this.edited = this.#form = null;
+          this.hooks.onChange(edited);
+          this.focus(edited.id);
+          return true;
+        } catch (thrown) {
+          const error = api.toApiError(thrown);
+          problem.replaceChildren(renderProblem(error));
+          if (!problem.checkVisibility()) showFailure(error);
+          return false;
+        }
+      },
+    };
+    this.#form = form;
     const onkeydown = (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(event);
       if (event.key !== "Escape") return;
       event.preventDefault();
       event.stopPropagation();
-      this.edit("");
+      this.leave();
     };
     return el(
       "form",

@@ -4,6 +4,7 @@ import * as api from "../base/api.js";
 import { announce, el, makeButton, makeIcon, renderProblem } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
+import { inTurn } from "../base/pace.js";
 import { place, setQuery } from "../base/router.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -20,12 +21,13 @@ const EXPORTS = /** @type {const} */ (["md", "docx", "bib"]);
 const getPaperTitle = ({ paper, title, file }) => getTitle({ paper, title, file });
 
 /**
- * Loads notes, and keeps the objects of those that have not changed.
- * @param {Note[]} before @param {() => Promise<Api.NoteList>} load
+ * Loads notes, and keeps the objects of those that have not changed: what is shown of them stays, with the focus.
+ * @param {() => Promise<Api.NoteList>} load
+ * @param {() => Note[]} getBefore the notes of before; another load may end while this one runs
  */
-async function loadNotes(before, load) {
-  const known = new Map(before.map((note) => [note.id, note]));
+async function loadNotes(load, getBefore) {
   const { notes } = await load();
+  const known = new Map(getBefore().map((note) => [note.id, note]));
   return notes.map((note) => {
     const old = known.get(note.id);
     return old && JSON.stringify(old) === JSON.stringify(note) ? old : note;
@@ -143,10 +145,10 @@ class NotesView {
     this.follow();
   }
 
-  async load() {
+  load = inTurn(async () => {
     this.isStale = false;
     try {
-      this.notes = await loadNotes(this.notes, api.listAllNotes);
+      this.notes = await loadNotes(api.listAllNotes, () => this.notes);
       this.isLoaded = true;
       this.problem.replaceChildren();
       this.#renderPapers();
@@ -155,7 +157,7 @@ class NotesView {
       this.isStale = true;
       this.problem.replaceChildren(renderProblem(api.toApiError(thrown), () => this.load()));
     }
-  }
+  });
 
   /** @param {Note} note */
   #replace(note) {
@@ -244,15 +246,18 @@ export function makeNotesPane(paper) {
     status.textContent = kept.length ? "" : t("notes.paper.none");
     list.show(chooseNotes(kept, parseWanted({}), getPaperTitle));
   };
-  const load = async () => {
+  const load = inTurn(async () => {
     try {
-      notes = await loadNotes(notes, () => api.listNotes(paper));
+      notes = await loadNotes(
+        () => api.listNotes(paper),
+        () => notes,
+      );
       problem.replaceChildren();
       show();
     } catch (thrown) {
       problem.replaceChildren(renderProblem(api.toApiError(thrown), load));
     }
-  };
+  });
   const ends = [
     onEvent("notes", load),
     onEvent("papers", load),
@@ -263,6 +268,7 @@ export function makeNotesPane(paper) {
   load();
   const end = () => {
     for (const each of ends) each();
+    list.leave();
   };
   return { node, refresh: load, end };
 }

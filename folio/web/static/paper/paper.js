@@ -69,6 +69,7 @@ class PaperView {
   /** @type {AbortController | null} */
   #loading = null;
   #isEditing = false;
+  #isStale = false; // it has changed while it was being edited
   /** @type {ReturnType<typeof makeNotesPane> | null} */
   #notes = null;
 
@@ -80,9 +81,20 @@ class PaperView {
     this.problem = el("div");
     this.text = el("div"); // what it says
     this.outline = el("div");
-    this.relations = el("div"); // the papers, notes and conversations around it
+    this.notesLink = el("p");
+    this.notesBox = el("div");
+    this.relations = el("div"); // the papers and conversations around it
     this.citations = new Citations(hooks.renderWork);
-    const parts = [this.head, this.problem, this.status, this.text, this.outline, this.relations, this.citations.node];
+    const parts = [
+      this.head,
+      this.problem,
+      this.status,
+      this.text,
+      this.outline,
+      this.notesBox,
+      this.relations,
+      this.citations.node,
+    ];
     this.scroller = el("div", { class: "scroll" }, el("div", { class: "reading paper" }, parts));
     root.append(this.scroller);
   }
@@ -109,7 +121,7 @@ class PaperView {
     this.head.replaceChildren(title);
     // The heading gets the focus once the view is shown, unless the reader opens.
     if (isMoved && !place.get().reading) queueMicrotask(() => title.focus({ preventScroll: true }));
-    for (const node of [this.text, this.outline, this.relations, this.problem]) node.replaceChildren();
+    for (const node of [this.text, this.outline, this.notesBox, this.relations, this.problem]) node.replaceChildren();
     this.citations.show(id);
     this.citations.node.hidden = true;
     this.#load();
@@ -118,6 +130,7 @@ class PaperView {
   /** @param {import("../base/state.js").Library} now @param {import("../base/state.js").Library} before */
   refresh(now, before) {
     if (!this.#id || now.papers.get(this.#id) === before.papers.get(this.#id)) return;
+    this.#isStale = this.#isEditing;
     if (!this.#isEditing) this.#load();
   }
 
@@ -235,6 +248,8 @@ class PaperView {
       this.#isEditing = false;
       if (this.#paper) this.#showHead(this.#paper);
       this.head.querySelector("h1")?.focus();
+      if (this.#isStale) this.#load();
+      this.#isStale = false;
     };
     const form = new EditForm(this.#paper, {
       changed: async () => {
@@ -275,14 +290,7 @@ class PaperView {
       const link = el("a", { href: linkTo({ id: each.id }) }, isolate(joinLines(each.title)));
       return el("li", {}, link, el("span", { class: "about" }, formatDate(each.updated)));
     });
-    this.#notes ??= makeNotesPane(id);
-    const notes = about.notes
-      ? el(
-          "p",
-          {},
-          el("a", { href: linkTo({ view: "notes", query: { paper: id } }) }, t("paper.notes", { count: about.notes })),
-        )
-      : null;
+    this.#showNotes(id, about.notes);
     show(this.text, [
       makeSection(t("paper.abstract"), [
         about.abstract ? el("p", { class: "paper-abstract" }, isolate(about.abstract)) : null,
@@ -294,13 +302,21 @@ class PaperView {
       ),
     ]);
     show(this.relations, [
-      makeSection(t("paper.notes.title"), [notes, this.#notes.node]),
       makeSection(t("paper.conversations"), [listOf(conversations)]),
       makeSection(t("paper.cited"), [listOf(about.cited_here_by.map(renderLike))]),
       makeSection(t("paper.similar"), [listOf(about.similar.map(renderLike))]),
       makeSection(t("paper.references"), renderReferences(id, about.references)),
     ]);
     if (focused) this.head.querySelector("h1")?.focus();
+  }
+
+  /** The pane stays, as a note may be being written in it. @param {string} id @param {number} count of its notes */
+  #showNotes(id, count) {
+    const link = el("a", { href: linkTo({ view: "notes", query: { paper: id } }) }, t("paper.notes", { count }));
+    this.notesLink.replaceChildren(...(count ? [link] : []));
+    if (this.#notes) return;
+    this.#notes = makeNotesPane(id);
+    show(this.notesBox, [makeSection(t("paper.notes.title"), [this.notesLink, this.#notes.node])]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
+import { showFailure } from "../base/failure.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
 import { COLOURS } from "../notes/choose.js";
@@ -81,14 +82,20 @@ export class NoteCard {
     if (this.#isChanged()) this.#submit();
     const isNewColour = () => remove !== null && getColour() !== colour;
     this.#isChanged = () => words.value !== text || isNewColour();
-    this.#submit = () => this.#run(() => save(words.value, getColour()), problem);
+    let isDone = false; // or being done: pressed twice, a button does it once
+    const run = async (/** @type {() => Promise<unknown>} */ action) => {
+      if (isDone) return;
+      isDone = true;
+      isDone = await this.#run(action, problem);
+    };
+    this.#submit = () => run(() => save(words.value, getColour()));
     const submit = (/** @type {Event} */ event) => {
       event.preventDefault();
       this.#submit();
     };
     const buttons = [el("button", { type: "submit", class: "button primary" }, t("reader.note.save"))];
     if (remove) {
-      buttons.push(makeButton("button quiet", () => this.#run(remove, problem), t("reader.note.delete")));
+      buttons.push(makeButton("button quiet", () => run(remove), t("reader.note.delete")));
     }
     const close = makeIconButton("close", t("reader.note.close"), () => this.close());
     const foot = el("div", { class: "row" }, colours, buttons);
@@ -98,16 +105,18 @@ export class NoteCard {
     words.focus();
   }
 
-  /** @param {() => Promise<unknown>} action @param {HTMLElement} problem */
+  /** Returns whether it succeeded. @param {() => Promise<unknown>} action @param {HTMLElement} problem */
   async #run(action, problem) {
     problem.replaceChildren();
     try {
       await action();
     } catch (thrown) {
       problem.replaceChildren(renderProblem(api.toApiError(thrown)));
-      return;
+      if (!problem.checkVisibility()) showFailure(thrown); // the reader was closed; the words are still in the card
+      return false;
     }
     if (problem.isConnected) this.#hide(); // another note may have been opened meanwhile
     this.events.onChange();
+    return true;
   }
 }

@@ -5,6 +5,7 @@ import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon } from
 import { recall, remember, renderProblem, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
+import { inTurn } from "../base/pace.js";
 import { closeReading, openReading, place } from "../base/router.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
@@ -53,6 +54,7 @@ class Reader {
   tab = null;
   /** @type {Api.NoteJson[]} */
   notes = [];
+  failed = ""; // the paper whose details could not be loaded
   /** @type {HTMLElement | null} */
   opener = null;
   #isSelecting = false;
@@ -297,6 +299,7 @@ class Reader {
       return;
     }
     if (this.tab?.paper !== paper) return;
+    this.failed = "";
     if (this.tab.page > loaded.pages) openReading({ paper, page: loaded.pages, from: null, to: null });
     this.view.show(paper, loaded.pages, this.tab.page);
     this.#showDetails();
@@ -306,6 +309,7 @@ class Reader {
   /** @param {unknown} thrown @param {() => void} retry */
   #showError(thrown, retry) {
     const error = api.toApiError(thrown);
+    this.failed = this.tab?.paper ?? "";
     this.message.hidden = false;
     this.message.replaceChildren(renderProblem(error, api.isPermanent(error) ? null : retry));
   }
@@ -460,7 +464,7 @@ class Reader {
   /** Says where the quote is, if it is not in view, or that it could not be marked. */
   #showMessage() {
     const { tab } = this;
-    if (!tab) return;
+    if (!tab || tab.paper === this.failed) return; // the problem stays
     const { mark, others, isPassage } = tab;
     const isMarked = Boolean(mark.quote) || mark.from != null || (isPassage && others.length > 0);
     const text = peekText(tab.paper, mark.page);
@@ -488,14 +492,14 @@ class Reader {
     this.message.hidden = false;
   }
 
-  async refreshNotes() {
+  refreshNotes = inTurn(async () => {
     const paper = this.tab?.paper;
     if (!paper) return;
     const { notes } = await api.listNotes(paper).catch(() => ({ notes: this.notes }));
     if (this.tab?.paper !== paper) return;
     this.notes = notes;
     this.view.refreshMarks();
-  }
+  });
 
   /** A press on a highlight opens its note. @param {MouseEvent} event */
   #openNoteAt(event) {

@@ -81,15 +81,10 @@ class SearchView {
     const { q = "", n = COUNTS[0] } = query;
     if (document.activeElement !== this.query) this.query.value = q;
     this.count.value = COUNTS.includes(n) ? n : COUNTS[0];
-    const wanted = JSON.stringify([q, this.count.value]);
+    const wanted = JSON.stringify([q, this.count.value, getScope(), options.get().reranker]);
     if (wanted === this.asked) return;
     this.asked = wanted;
     this.#search(q);
-  }
-
-  /** Searches again, as after another scope was chosen. */
-  repeat() {
-    if (place.get().view === "search" && this.items.length) this.#search(place.get().query.q ?? "");
   }
 
   /** Renders the passages of papers that have another title than before. */
@@ -112,6 +107,7 @@ class SearchView {
     this.problem.replaceChildren();
     if (!query) {
       this.status.replaceChildren();
+      this.status.classList.remove("working");
       this.#show([], "");
       return;
     }
@@ -187,5 +183,5 @@ export function setUpSearch(root) {
   const view = new SearchView(root);
   place.watch(() => view.follow());
   library.onChange(() => view.refresh());
-  options.onChange(() => view.repeat());
+  options.onChange(() => view.follow());
 }
