@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from json import dumps
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Literal
 
 import numpy as np
@@ -71,6 +72,8 @@ _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_IOERR_SHO
 # ... unless SQLITE_ERROR is about connections: "database other is locked", "cannot commit - no transaction is active"
 _STATES = ("locked", "transaction")
 _USER_VERSION = "SELECT CAST(value AS INTEGER) FROM kept WHERE key = 'version'"
+# Seconds that a new file is waited for, which another process is making
+_LOG_WAIT_S = 5
 # Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
 SIDE_FILES = 2**16
 
@@ -255,10 +258,23 @@ class SqliteDatabase(Database):
             )
         return True
 
+    def _begin_log(self, schema: str) -> None:
+        """Have SQLite write a log, which it refuses at once, without waiting, while another process does the same."""
+        until = monotonic() + _LOG_WAIT_S
+        while True:
+            try:
+                self._sqlite.execute(f"PRAGMA {schema}.journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith(_BUSY) or monotonic() > until:
+                    raise
+                sleep(0.01)
+            else:
+                return
+
     def _make(self, part: Part) -> None:
         """Make the tables of a part, all or none; another process may be doing the same."""
         schema = "main" if part == self._part else "user"
-        self._sqlite.execute(f"PRAGMA {schema}.journal_mode = WAL")
+        self._begin_log(schema)
         self._sqlite.execute("BEGIN IMMEDIATE")
         try:
             existing = self._sqlite.execute(f"SELECT 1 FROM {schema}.sqlite_master WHERE name IN ('meta', 'kept')")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -202,6 +203,17 @@ def test_a_database_that_is_not_ours_is_left_alone(
         assert remedy in caught.value.remedy  # type: ignore[attr-defined]
         assert "python ingest.py" in caught.value.remedy  # type: ignore[attr-defined]
     assert path.read_bytes() == before
+
+
+def test_a_library_that_another_process_is_creating_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "library.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ended = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+        ended.start()
+        with closing(Library(path, create=True)) as library:
+            assert library.papers() == []
+        ended.join()
 
 
 def test_readers_may_open_a_library_while_it_is_created(tmp_path: Path) -> None:
