@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Route, expect
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
-from tests.helpers.page import reader_shows
+from tests.helpers.page import page_in, reader_shows
 
 pytestmark = pytest.mark.slow
 
@@ -173,6 +173,7 @@ def test_a_note_is_typed_on_while_its_paper_is_tagged_elsewhere(
 def test_a_note_that_is_saved_twice_is_one(live: Live, papers: dict[str, str], opened: Open) -> None:
     tab = opened(live, WIDE, f"#paper/{papers[OTTERS]}/p/1")
     reader_shows(tab, 1)
+    expect(page_in(tab, 1).locator(".word").first).to_be_attached()
     tab.find(".reader-pages").focus()
     tab.page.keyboard.press("s")
     tab.page.get_by_role("toolbar", name="Selected words").get_by_role("button", name="Note", exact=True).click()

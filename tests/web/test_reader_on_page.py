@@ -351,6 +351,7 @@ def test_selected_words_are_copied_with_their_reference(show: Show) -> None:
 def test_a_selection_by_keyboard_is_asked_about(show: Show) -> None:
     tab = show("otters.pdf", 1)
     reader_shows(tab, 1)
+    expect(page_in(tab, 1).locator(".word").first).to_be_attached()
     tab.find(".reader-pages").focus()
     tab.page.keyboard.press("s")
     expect(toolbar(tab)).to_be_visible()
