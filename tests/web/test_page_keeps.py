@@ -12,11 +12,12 @@ from playwright.sync_api import Locator, Route, expect
 
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
-from tests.helpers.live_server import Live, builtin_app
+from tests.helpers.live_server import Live, builtin_app, until
 from tests.helpers.page import page_in, reader_shows
 
 pytestmark = pytest.mark.slow
 
+EDITED = "How thick is the ice of the Aletsch glacier?"
 QUESTION, OTTERS, GLACIER = "How long is the Aletsch glacier?", "On Sea Otters", "The Aletsch Glacier"
 OPEN_READER = "([module, paper]) => import(module).then((router) => router.openReading({ paper, page: 1 }))"
 Open = Callable[..., Tab]
@@ -109,12 +110,37 @@ def test_a_conversation_that_is_deleted_elsewhere_moves_no_other_view(live: Live
     expect(tab.find("#view-library")).to_be_visible()
 
 
-def test_a_filter_that_was_typed_beside_the_reader_stays(live: Live, papers: dict[str, str], opened: Open) -> None:
+def test_back_counts_while_another_branch_is_being_loaded(live: Live, opened: Open) -> None:
+    first = send(live, "POST", "/chat", {"message": QUESTION})
+    conversation = first["conversation"]
+    send(live, "POST", "/chat", {"message": EDITED, "conversation": conversation, "replaces": first["turn"]})
+    tab = opened(live, WIDE, f"#c/{conversation}")
+    expect(turns(tab)).to_have_text([EDITED])
+    held: list[Route] = []
+    tab.page.route(re.compile(r"\?turn="), lambda route: held.append(route))
+    with tab.page.expect_request(re.compile(r"\?turn=")):
+        tab.find(".branches").get_by_role("button", name="Previous branch").click()
+    with tab.page.expect_response(re.compile(f"/conversations/{conversation}$")):
+        tab.page.go_back()
+    with tab.page.expect_response(re.compile(r"\?turn=")):
+        held.pop().continue_()
+    tab.page.wait_for_timeout(300)
+    expect(turns(tab)).to_have_text([EDITED])
+    assert tab.page.evaluate("location.hash") == f"#c/{conversation}"
+
+
+@pytest.mark.parametrize("is_reloaded", [False, True], ids=["at once", "after a reload"])
+def test_a_filter_that_was_typed_beside_the_reader_stays(
+    live: Live, papers: dict[str, str], opened: Open, is_reloaded: bool
+) -> None:
     add_note(live, papers[OTTERS], "Sea otters")
     add_note(live, papers[GLACIER], "23 kilometres")
     tab = opened(live, WIDE, "#notes")
     tab.find(".note-item").first.locator("button.source").click()
     reader_shows(tab, 1)
+    if is_reloaded:
+        tab.reload()
+        reader_shows(tab, 1)
     tab.page.get_by_label("Find in your notes").fill("kilometres")
     expect(tab.find(".note-item")).to_have_count(1)
     tab.find("#reader").get_by_role("button", name="Close reader").click()
@@ -158,6 +184,21 @@ def test_a_note_that_is_left_is_saved(live: Live, papers: dict[str, str], opened
     assert texts(live) == ["Mine.", "They sleep."]
 
 
+def test_a_note_that_was_deleted_while_it_was_edited_is_edited_no_more(
+    live: Live, papers: dict[str, str], opened: Open
+) -> None:
+    note, other = (add_note(live, papers[OTTERS], words) for words in ("Sea otters", "rafts of kelp"))
+    tab = opened(live, WIDE, "#notes")
+    tab.find(f".note-item[data-id='{note}']").get_by_role("checkbox").check()
+    edit(tab, note, "They sleep.")
+    tab.find(".notes-chosen").get_by_role("button", name="Delete").click()
+    expect(tab.find(".note-item")).to_have_count(1)
+    edit(tab, other, "They swim.").press("Control+Enter")
+    expect(tab.find(".note-item")).to_contain_text("They swim.")
+    tab.page.goto("about:blank")
+    until(lambda: texts(live) == ["They swim."])
+
+
 def test_a_note_is_typed_on_while_its_paper_is_tagged_elsewhere(
     live: Live, papers: dict[str, str], opened: Open
 ) -> None:
@@ -192,9 +233,11 @@ def test_a_search_follows_its_scope(live: Live, opened: Open) -> None:
     tab.open("#search?q=otters")
     problem = tab.find("#search-problem").get_by_role("alert")
     expect(problem).to_be_visible()
+    tab.find("#query").fill("otters asleep")
     tab.find("#view-search").get_by_role("button", name=re.compile("^Remove|1901")).first.click()
     expect(problem).to_have_count(0)
     expect(tab.find("#hits > li").first).to_contain_text(OTTERS)
+    expect(tab.find("#query")).to_have_value("otters asleep")
     tab.expected("404")
 
 

@@ -69,7 +69,10 @@ function scrollToTurn(turn) {
 }
 
 /** The place of the conversation that is shown. */
-const getPlace = () => ({ id: current.address, query: currentQuery(current) });
+const getPlace = () => {
+  const through = current.loading ? current.wanted : current.through;
+  return { id: current.address, query: currentQuery({ isNarrowed: current.isNarrowed, through }) };
+};
 
 /** Puts the shown conversation and its options into the address. Beside other views, Back leads to what it was. */
 function updateAddress() {
@@ -136,7 +139,7 @@ async function load(conversation, turn) {
   render();
   try {
     await conversation.load(turn);
-    if (conversation !== current) return;
+    if (conversation !== current || conversation.loading) return;
     if (!namesScope(place.get().query)) setOptions(conversation.scope); // else the address has its own
     render();
     scrollToTurn(conversation.turns.at(-1));

@@ -10,8 +10,8 @@ import { Value } from "./value.js";
 /** @type {Value<Place>} */
 export const place = new Value(parsePlace(location.hash));
 
-let isOnReader = Boolean(history.state?.reader); // whether the entry of the history is the one that opened the reader
-let below = ""; // the address of the entry below that one
+// The entry of the history that opened the reader, and the one below it, have the same number.
+let opened = history.state?.reader ?? 0;
 
 /**
  * Shows another place. replace: without an entry of its own in the browser's history, as for what is being typed.
@@ -21,12 +21,12 @@ let below = ""; // the address of the entry below that one
 export function goTo(change, { replace = false } = {}) {
   const next = { ...place.get(), ...change };
   if (isSamePlace(next, place.get())) return;
-  const isOpened = next.reading && !place.get().reading; // Back closes the reader
+  const isOpening = next.reading && !place.get().reading; // Back closes the reader
   if (replace) history.replaceState(history.state, "", formatPlace(next));
   else {
-    isOnReader = Boolean(isOpened);
-    if (isOnReader) below = formatPlace(place.get());
-    history.pushState(isOnReader ? { reader: true } : null, "", formatPlace(next));
+    opened = isOpening ? Date.now() : 0;
+    if (opened) history.replaceState({ ...history.state, below: opened }, "");
+    history.pushState(opened ? { reader: opened } : null, "", formatPlace(next));
   }
   place.set(next);
 }
@@ -54,14 +54,14 @@ export function closeReading() {
 }
 
 addEventListener("popstate", () => {
-  const wasOnReader = isOnReader;
-  isOnReader = Boolean(history.state?.reader);
+  const isClosing = opened && history.state?.below === opened;
+  opened = history.state?.reader ?? 0;
   if (closeLeftPanels()) {
     history.replaceState(history.state, "", formatPlace(place.get())); // it may have changed below the panel
     return;
   }
   let next = parsePlace(location.hash);
-  if (wasOnReader && formatPlace(next) === below) {
+  if (isClosing) {
     // What was changed beside the reader stays: a filter, or the address of a conversation that has its first answer.
     next = { ...place.get(), reading: null };
     history.replaceState(history.state, "", formatPlace(next));

@@ -96,9 +96,10 @@ export class NoteList {
 
   /** The note that is being edited stays in its place, also if it is deleted elsewhere or no longer chosen. */
   #setItems() {
+    if (this.edited && leaving.get().has(this.edited.id)) this.edited = this.#form = null;
     const { edited } = this;
     const items = this.notes.map((note) => (edited?.id === note.id ? edited : note));
-    if (edited && !items.includes(edited) && !leaving.get().has(edited.id)) items.splice(this.#editedAt, 0, edited);
+    if (edited && !items.includes(edited)) items.splice(this.#editedAt, 0, edited);
     this.#editedAt = edited ? items.indexOf(edited) : 0;
     this.list.setItems(items);
   }
@@ -198,16 +199,22 @@ export class NoteList {
     target?.focus();
   }
 
+  /** Saves a note that is being edited and was changed. Returns false if that fails. */
+  async saveChanges() {
+    return this.#form?.isChanged() ? this.#form.save() : true;
+  }
+
   /** Ends the editing of a note. What was changed is saved first; if that fails, the note stays being edited. */
   async leave() {
-    if (this.#form?.isChanged()) return this.#form.save();
-    if (this.edited) this.edit("");
-    return true;
+    const isSaved = await this.saveChanges();
+    if (isSaved && this.edited) this.edit("");
+    return isSaved;
   }
 
   /** Lets the person change a note. @param {string} id */
   async #startEditing(id) {
-    if (await this.leave()) this.edit(id);
+    if (await this.saveChanges()) this.edit(id);
+    else if (this.edited) this.focus(this.edited.id);
   }
 
   /** Shows the form of a note. What was typed in another one is given up. @param {string} id "" for none */
@@ -238,9 +245,10 @@ export class NoteList {
       save: async () => {
         try {
           const edited = await save(words.value, getColour());
-          this.edited = this.#form = null;
+          const isOpen = this.#form === form; // else another note is being edited by now
+          if (isOpen) this.edited = this.#form = null;
           this.hooks.onChange(edited);
-          this.focus(edited.id);
+          if (isOpen) this.focus(edited.id);
           return true;
         } catch (thrown) {
           const error = api.toApiError(thrown);

@@ -268,7 +268,7 @@ export function makeNotesPane(paper) {
   load();
   const end = () => {
     for (const each of ends) each();
-    list.leave();
+    list.saveChanges();
   };
   return { node, refresh: load, end };
 }

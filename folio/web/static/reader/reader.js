@@ -280,6 +280,7 @@ class Reader {
   #showPaper(paper, page) {
     this.selectionBar.hide();
     this.card.close();
+    this.failed = "";
     this.notes = [];
     this.#showDetails();
     this.view.show(paper, peekPaper(paper)?.pages ?? page, page);

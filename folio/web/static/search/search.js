@@ -81,6 +81,14 @@ class SearchView {
     const { q = "", n = COUNTS[0] } = query;
     if (document.activeElement !== this.query) this.query.value = q;
     this.count.value = COUNTS.includes(n) ? n : COUNTS[0];
+    this.repeat();
+  }
+
+  /** Searches again after another scope was chosen. What is typed stays. */
+  repeat() {
+    const { view, query } = place.get();
+    if (view !== "search") return;
+    const { q = "" } = query;
     const wanted = JSON.stringify([q, this.count.value, getScope(), options.get().reranker]);
     if (wanted === this.asked) return;
     this.asked = wanted;
@@ -183,5 +191,5 @@ export function setUpSearch(root) {
   const view = new SearchView(root);
   place.watch(() => view.follow());
   library.onChange(() => view.refresh());
-  options.onChange(() => view.follow());
+  options.onChange(() => view.repeat());
 }
