@@ -297,15 +297,14 @@ class PaperFiles:
         other papers, which are returned. Raises StoreBusy and as finish_ingest does, after all files were moved."""
         with closing(self._app.open_library()) as library:
             added = {(file.path, file.sha256) for file in library.files()}
-        unread = [source for source in placed if (source.path, source.sha256) not in added]
-        for source in unread:
-            if source.path != str(placed[source]):
-                with suppress(OSError):  # it stays where it is, and is found there by the next attempt
-                    replace(Path(source.path), placed[source])
-        back = {source.sha256 for source in placed.keys() - set(unread)}
-        with closing(self._app.open_library()) as library:
+            unread = [source for source in placed if (source.path, source.sha256) not in added]
+            for source in unread:
+                if source.path != str(placed[source]):
+                    with suppress(OSError):  # it stays where it is, and is found there by the next attempt
+                        replace(Path(source.path), placed[source])
             for source in unread:
                 library.forget_failure(source.path)
+        back = {source.sha256 for source in placed.keys() - set(unread)}
         if back:
             self._app.finish_ingest()
             with closing(self._app.open_library()) as library:

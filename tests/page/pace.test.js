@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { mock } from "node:test";
-import { atMostEvery, inTurn } from "../../folio/web/static/base/pace.js";
+import { atMostEvery, inTurn, oneAtATime } from "../../folio/web/static/base/pace.js";
 
 test("it runs at once, then once for all calls in between", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
@@ -54,4 +54,18 @@ test("the last load says whether it failed", async () => {
   });
   await Promise.all([load(), load()]);
   await assert.rejects(load(), /third/);
+});
+
+test("what is being done is not begun again", async () => {
+  let runs = 0;
+  const run = oneAtATime(async () => {
+    runs += 1;
+    await Promise.resolve();
+    if (runs === 2) throw new Error("second");
+  });
+  await Promise.all([run(), run()]);
+  assert.equal(runs, 1);
+  await assert.rejects(run(), /second/);
+  await run();
+  assert.equal(runs, 3);
 });

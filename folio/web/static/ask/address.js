@@ -50,10 +50,10 @@ const withoutEmpty = (query) => Object.fromEntries(Object.entries(query).filter(
 
 /**
  * The query of the conversation that is shown.
- * @param {{isNarrowed: boolean, through: number | null}} conversation @returns {Record<string, string>}
+ * @param {{isNarrowed: boolean, branch: number | null}} conversation @returns {Record<string, string>}
  */
-export const currentQuery = ({ isNarrowed, through }) =>
-  withoutEmpty({ ...formatQuery(options.get(), isNarrowed), turn: through === null ? "" : String(through) });
+export const currentQuery = ({ isNarrowed, branch }) =>
+  withoutEmpty({ ...formatQuery(options.get(), isNarrowed), turn: branch === null ? "" : String(branch) });
 
 /**
  * Has the options follow the address. scope: what is searched if it does not say so.

@@ -69,10 +69,7 @@ function scrollToTurn(turn) {
 }
 
 /** The place of the conversation that is shown. */
-const getPlace = () => {
-  const through = current.loading ? current.wanted : current.through;
-  return { id: current.address, query: currentQuery({ isNarrowed: current.isNarrowed, through }) };
-};
+const getPlace = () => ({ id: current.address, query: currentQuery(current) });
 
 /** Puts the shown conversation and its options into the address. Beside other views, Back leads to what it was. */
 function updateAddress() {
@@ -120,8 +117,7 @@ export async function showConversation(wanted) {
     if (id && !live) await load(current, turn);
   } else {
     follow();
-    const shown = current.loading ? current.wanted : current.through;
-    if (id && turn !== shown && !current.running) await loadBranch(current, turn);
+    if (id && turn !== current.branch && !current.running) await loadBranch(current, turn);
   }
   updateAddress();
   render();

@@ -60,6 +60,11 @@ export class Conversation {
     return this.turns.at(-1)?.reply ?? null;
   }
 
+  /** The turn that the shown branch goes through, or the one that is being loaded; null: the latest one. */
+  get branch() {
+    return this.loading ? this.wanted : this.through;
+  }
+
   get isAnswered() {
     return this.turns.some((turn) => turn.reply);
   }

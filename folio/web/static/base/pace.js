@@ -1,6 +1,20 @@
 // How often something is done.
 
 /**
+ * A function that does something unless it is being done: a button that is pressed twice does it once.
+ * @template {unknown[]} A @template T
+ * @param {(...given: A) => Promise<T>} run
+ */
+export function oneAtATime(run) {
+  /** @type {Promise<T> | null} */
+  let running = null;
+  return (/** @type {A} */ ...given) => {
+    running ??= run(...given).finally(() => (running = null));
+    return running;
+  };
+}
+
+/**
  * A function that loads now or, while it loads, once more afterwards. So replies do not overtake each other, and what is
  * shown in the end was asked for after the last call. It throws what the last load throws.
  * @param {() => Promise<void>} load

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { parseOptions } from "./options.js";
 import { inTurn } from "./pace.js";
 import { place } from "./router.js";
-import { Value } from "./value.js";
+import { keepUnchanged, Value } from "./value.js";
 
 /**
  * @typedef {object} Library
@@ -106,12 +106,7 @@ async function loadChanged() {
 /** @param {Api.PaperList & {tag: string}} list */
 function takePapers({ papers, failures, tag: newTag }) {
   tag = newTag;
-  const before = library.get().papers;
-  // A paper that has not changed stays the same object, so that a list need not render it again.
-  const kept = papers.map((paper) => {
-    const known = before.get(paper.id);
-    return known && JSON.stringify(known) === JSON.stringify(paper) ? known : paper;
-  });
+  const kept = keepUnchanged(library.get().papers.values(), papers);
   library.set({
     papers: new Map(kept.map((paper) => [paper.id, paper])),
     failures,

@@ -1,5 +1,18 @@
 // A value that others watch.
 
+/**
+ * Loaded items, with the objects of before for those that have not changed, so that what is shown of them stays.
+ * @template {{id: string}} T
+ * @param {Iterable<T>} before @param {T[]} items @returns {T[]}
+ */
+export function keepUnchanged(before, items) {
+  const known = new Map([...before].map((item) => [item.id, item]));
+  return items.map((item) => {
+    const old = known.get(item.id);
+    return old && JSON.stringify(old) === JSON.stringify(item) ? old : item;
+  });
+}
+
 /** @template T */
 export class Value {
   /** @type {T} */

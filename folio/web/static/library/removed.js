@@ -4,7 +4,7 @@ import * as api from "../base/api.js";
 import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
 import { byId, confirmAction, hideToast } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
-import { inTurn } from "../base/pace.js";
+import { inTurn, oneAtATime } from "../base/pace.js";
 import { loadHealth } from "../base/state.js";
 import { t, parts } from "../base/strings.js";
 import { shorten } from "../base/text.js";
@@ -92,10 +92,8 @@ export class RemovedToday {
 
   /** @param {Api.RemovedPaperJson[]} papers @param {...(Node | string)} text */
   #makeButton(papers, ...text) {
-    let isRunning = false; // not disabled, which would take its focus
-    const restore = async () => {
-      if (isRunning) return;
-      isRunning = true;
+    // The button is not disabled meanwhile, which would take its focus.
+    const restore = oneAtATime(async () => {
       this.problem.replaceChildren();
       const ids = papers.map(({ paper }) => paper);
       try {
@@ -103,9 +101,8 @@ export class RemovedToday {
       } catch (thrown) {
         this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
       }
-      isRunning = false;
       await this.refresh();
-    };
+    });
     return makeButton("button quiet", restore, makeIcon("again"), ...text);
   }
 }

@@ -5,6 +5,7 @@ import { copyText, el, formatDate, formatPage, hideVisually, isolate, keepTogeth
 import { makeButton, makeIcon, renderProblem } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
 import { showFailure } from "../base/failure.js";
+import { oneAtATime } from "../base/pace.js";
 import { linkTo } from "../base/router.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -242,7 +243,7 @@ export class NoteList {
     };
     const form = {
       isChanged: () => words.value !== note.text || getColour() !== note.colour,
-      save: async () => {
+      save: oneAtATime(async () => {
         try {
           const edited = await save(words.value, getColour());
           const isOpen = this.#form === form; // else another note is being edited by now
@@ -256,7 +257,7 @@ export class NoteList {
           if (!problem.checkVisibility()) showFailure(error);
           return false;
         }
-      },
+      }),
     };
     this.#form = form;
     const onkeydown = (/** @type {KeyboardEvent} */ event) => {

@@ -9,6 +9,7 @@ import { place, setQuery } from "../base/router.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
+import { keepUnchanged } from "../base/value.js";
 import { chooseNotes, COLOURS, ORDERS, parseWanted } from "./choose.js";
 import { copyNotes, NoteList } from "./note_list.js";
 import { deleteNotes, leaving } from "./removal.js";
@@ -19,20 +20,6 @@ const EXPORTS = /** @type {const} */ (["md", "docx", "bib"]);
 
 /** The title of a note's paper. @param {Note} note */
 const getPaperTitle = ({ paper, title, file }) => getTitle({ paper, title, file });
-
-/**
- * Loads notes, and keeps the objects of those that have not changed: what is shown of them stays, with the focus.
- * @param {() => Promise<Api.NoteList>} load
- * @param {() => Note[]} getBefore the notes of before; another load may end while this one runs
- */
-async function loadNotes(load, getBefore) {
-  const { notes } = await load();
-  const known = new Map(getBefore().map((note) => [note.id, note]));
-  return notes.map((note) => {
-    const old = known.get(note.id);
-    return old && JSON.stringify(old) === JSON.stringify(note) ? old : note;
-  });
-}
 
 /** Notes with one of them as it is now, or with a new one. @param {Note[]} notes @param {Note} note */
 const withNote = (notes, note) =>
@@ -148,7 +135,8 @@ class NotesView {
   load = inTurn(async () => {
     this.isStale = false;
     try {
-      this.notes = await loadNotes(api.listAllNotes, () => this.notes);
+      const { notes } = await api.listAllNotes();
+      this.notes = keepUnchanged(this.notes, notes);
       this.isLoaded = true;
       this.problem.replaceChildren();
       this.#renderPapers();
@@ -248,10 +236,8 @@ export function makeNotesPane(paper) {
   };
   const load = inTurn(async () => {
     try {
-      notes = await loadNotes(
-        () => api.listNotes(paper),
-        () => notes,
-      );
+      const loaded = await api.listNotes(paper);
+      notes = keepUnchanged(notes, loaded.notes);
       problem.replaceChildren();
       show();
     } catch (thrown) {

@@ -13,28 +13,19 @@ import { t } from "../base/strings.js";
 export function makeSaver({ id, text, statement, conversation, turn, quotes }) {
   /** @type {string | null} */
   let before = text;
-  let isDeleted = false;
-  /** @type {Promise<Note> | null} */
-  let saving = null; // pressed twice, the button saves once
+  let isNew = false;
   const spans = quotes.map(({ paper, start, end, quote }) => ({ paper, start, end, quote }));
   const canBeAdded = quotes.every(({ place }) => place === "here" || place === "moved");
-
-  /** @param {string} words @param {Note["colour"]} colour */
-  const save = async (words, colour) => {
-    const isNew = isDeleted && canBeAdded;
+  return async (/** @type {string} */ words, /** @type {Note["colour"]} */ colour) => {
     if (isNew) return api.addNote({ quotes: spans, text: words, colour, statement, conversation, turn });
     try {
       return await api.editNote(id, { text: words, colour, before });
     } catch (thrown) {
       if (!(thrown instanceof api.ApiError)) throw thrown;
       if (thrown.status === 409) before = null;
-      isDeleted = thrown.status === 404;
-      const remedy = t(canBeAdded ? "notes.gone.remedy" : "notes.gone.copy");
-      throw isDeleted ? new api.ApiError(t("notes.gone"), remedy) : thrown;
+      if (thrown.status !== 404) throw thrown;
+      isNew = canBeAdded;
+      throw new api.ApiError(t("notes.gone"), t(canBeAdded ? "notes.gone.remedy" : "notes.gone.copy"));
     }
-  };
-  return (/** @type {string} */ words, /** @type {Note["colour"]} */ colour) => {
-    saving ??= save(words, colour).finally(() => (saving = null));
-    return saving;
   };
 }

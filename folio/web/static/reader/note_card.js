@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
+import { oneAtATime } from "../base/pace.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
 import { COLOURS } from "../notes/choose.js";
@@ -82,12 +83,7 @@ export class NoteCard {
     if (this.#isChanged()) this.#submit();
     const isNewColour = () => remove !== null && getColour() !== colour;
     this.#isChanged = () => words.value !== text || isNewColour();
-    let isDone = false; // or being done: pressed twice, a button does it once
-    const run = async (/** @type {() => Promise<unknown>} */ action) => {
-      if (isDone) return;
-      isDone = true;
-      isDone = await this.#run(action, problem);
-    };
+    const run = oneAtATime((/** @type {() => Promise<unknown>} */ action) => this.#run(action, problem));
     this.#submit = () => run(() => save(words.value, getColour()));
     const submit = (/** @type {Event} */ event) => {
       event.preventDefault();
@@ -105,7 +101,7 @@ export class NoteCard {
     words.focus();
   }
 
-  /** Returns whether it succeeded. @param {() => Promise<unknown>} action @param {HTMLElement} problem */
+  /** @param {() => Promise<unknown>} action @param {HTMLElement} problem */
   async #run(action, problem) {
     problem.replaceChildren();
     try {
@@ -113,10 +109,9 @@ export class NoteCard {
     } catch (thrown) {
       problem.replaceChildren(renderProblem(api.toApiError(thrown)));
       if (!problem.checkVisibility()) showFailure(thrown); // the reader was closed; the words are still in the card
-      return false;
+      return;
     }
     if (problem.isConnected) this.#hide(); // another note may have been opened meanwhile
     this.events.onChange();
-    return true;
   }
 }
