@@ -12,9 +12,9 @@ from typing import Literal
 from folio.protocols import Embedder
 
 # Increment when reader.py, ingest/sections.py, cleaning.py or layout_model.py gives different output for the same file.
-PARSER, CLEANER, LAYOUT = 5, 3, 1
+PARSER, CLEANER, LAYOUT = 6, 4, 1
 # Increment when chunking.py splits the same text differently, or ingest/sections.py finds other sections.
-CHUNKER = 2
+CHUNKER = 3
 
 Parser = Literal["fast", "layout"]
 
