@@ -162,6 +162,40 @@ def find_words(text: str, words: str) -> list[tuple[int, int]]:
     return spans
 
 
+# Raised and lowered characters: Unicode's where every one has its own there, else ^ and _, in brackets if several.
+_PLAIN_SIGNS = "0123456789+−=()"
+_RAISED = str.maketrans(f"{_PLAIN_SIGNS}-–ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾⁻⁻ⁿⁱ")
+_LOWERED = str.maketrans(f"{_PLAIN_SIGNS}-–", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎₋₋")
+_FLAT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎", f"{_PLAIN_SIGNS}ni{_PLAIN_SIGNS}")
+
+
+def raised(text: str) -> str:
+    """How an exponent is written.
+
+    >>> raised("-4"), raised("n-1"), raised("k"), raised("n/2")
+    ('⁻⁴', 'ⁿ⁻¹', '^k', '^(n/2)')
+    """
+    if all(ord(sign) in _RAISED for sign in text):
+        return text.translate(_RAISED)
+    return f"^{text}" if len(text) == 1 else f"^({text})"
+
+
+def lowered(text: str) -> str:
+    """How an index is written.
+
+    >>> lowered("2"), lowered("max"), lowered("i,j")
+    ('₂', '_max', '_(i,j)')
+    """
+    if all(ord(sign) in _LOWERED for sign in text):
+        return text.translate(_LOWERED)
+    return f"_{text}" if text.isalnum() else f"_({text})"
+
+
+def flat(text: str) -> str:
+    """The text with plain digits and signs for those that are raised or lowered in Unicode: 10⁻⁴ is 10−4."""
+    return text.translate(_FLAT)
+
+
 def one_line(text: str) -> str:
     """The text with one space for each run of white space, and none at its ends."""
     return " ".join(text.split())
