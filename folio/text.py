@@ -175,9 +175,11 @@ def raised(text: str) -> str:
     >>> raised("-4"), raised("n-1"), raised("k"), raised("n/2")
     ('⁻⁴', 'ⁿ⁻¹', '^k', '^(n/2)')
     """
+    text = _plain_letters(text)
     if all(ord(sign) in _RAISED for sign in text):
         return text.translate(_RAISED)
-    return f"^{text}" if len(text) == 1 else f"^({text})"
+    is_bracketed = text[:1] == "(" and text.find(")") == len(text) - 1
+    return f"^{text}" if len(text) == 1 or is_bracketed else f"^({text})"
 
 
 def lowered(text: str) -> str:
@@ -186,9 +188,17 @@ def lowered(text: str) -> str:
     >>> lowered("2"), lowered("max"), lowered("i,j")
     ('₂', '_max', '_(i,j)')
     """
+    text = _plain_letters(text)
     if all(ord(sign) in _LOWERED for sign in text):
         return text.translate(_LOWERED)
     return f"_{text}" if text.isalnum() else f"_({text})"
+
+
+def _plain_letters(text: str) -> str:
+    """The text with plain letters for those of Unicode's mathematical alphabets."""
+    return text if text.isascii() else "".join(
+        unicodedata.normalize("NFKC", sign) if "\U0001d400" <= sign <= "\U0001d7ff" else sign for sign in text
+    )
 
 
 def flat(text: str) -> str:

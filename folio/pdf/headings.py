@@ -38,7 +38,7 @@ _BOLD = re.compile(r"bold|black|heavy|medi(?!um.?cond)|demi|cmbx|cmssbx|bx\d|sfb
 _ITALIC = re.compile(r"ital|obli|cmti|cmsl|slant", re.I)
 _MONO = re.compile(r"mono|cour|cmtt|cmsltt|typew|consol|inconsol|menlo", re.I)
 # The mark of a footnote, and how much smaller than body text a footnote is at least, in points
-_MARK = re.compile(r"\s*(?:\d{1,2}|[*∗†‡§¶]{1,2})\s?(?=[\"“‘(]?[^\W\d_]{2}|[\"“‘(]?[A-Z]\b)")
+_MARK = re.compile(r"\s*(?:\d{1,2}|[⁰¹²³⁴-⁹]{1,2}|[*∗†‡§¶]{1,2})\s?(?=[\"“‘(]?[^\W\d_]{2}|[\"“‘(]?[A-Z]\b)")
 _SMALLER = 0.7
 # The most lines of a page that are tried as footnotes, and the most characters of its running foot.
 _TRIED, _FOOT_LINE = 40, 60

@@ -20,6 +20,7 @@ from folio.pdf.headings import HeadingCollector
 from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
+from folio.pdf.raised import write_notation
 from folio.pdf.visible import SearchWork, VisibleText, images, line_text, raw_blocks, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
@@ -206,6 +207,7 @@ class _Reader:
         if rotation:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
         visible = visible_text(page, self.search_work)
+        write_notation(visible.blocks)
         obstacles = self.obstacles
         obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
         obstacles.unchecked = obstacles.unchecked or not visible.checked

@@ -374,7 +374,7 @@ def test_small_letters_above_and_below_the_line_are_kept(tmp_path: Path) -> None
         page.insert_text((75, 301), "ij", fontsize=3)
 
     page = read_pdf(_page_with(tmp_path / "a.pdf", draw)).pages[0]
-    assert (page.text, page.problem) == (f"{_BODY}\nxij", "")
+    assert (page.text, page.problem) == (f"{_BODY}\nx_ij", "")
 
 
 @pytest.mark.parametrize(
