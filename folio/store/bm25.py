@@ -11,7 +11,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,8 @@ MANIFEST = "folio.json"
 FORMAT = 2
 # tantivy's list of segments; a commit replaces it last.
 META = "meta.json"
+# What it locks while it opens the files of a list
+_LOCK = ".tantivy-meta.lock"
 NAME = "BM25"
 # The most bytes that are checked when an index is opened: 32,000 passages have 8 MiB, which takes 5 ms.
 CHECKED_BYTES = 8 * 2**20
@@ -69,28 +71,32 @@ _MIN_FREE = 2**20
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[tantivy.Index]:
-    """An index on disk, to get a searcher from.
+def _opened(folder: Path, names: Iterable[str]) -> Iterator[tantivy.Index]:
+    """An index on disk, to get a searcher from. names: its files.
 
-    tantivy locks a file in the folder. If it cannot, this opens temporary links to the files; the searcher works on
-    after they are deleted.
+    tantivy starts a thread that takes a lock in the folder of an index, at some moment after it was opened. It would
+    create the file of that lock again while somebody deletes the folder. So this opens links to the files, and removes
+    them; the searcher works on without. The lock is one of them, so that a writer keeps the files meanwhile, unless it
+    cannot be taken, as in a folder that is read-only.
     """
     import tantivy
 
-    try:
-        with _named_for_tantivy(folder) as place:
-            index = tantivy.Index.open(place)
-    except ValueError as error:
-        if "Lockfile" not in str(error):
-            raise
-    else:
-        yield index
-        return
     with temporary_folder("folio-bm25-") as links:
-        for path in folder.iterdir():
-            if path.suffix not in _NOT_LISTED:
-                (links / path.name).symlink_to(path.absolute())
-        yield tantivy.Index.open(str(links))
+        try:
+            for name in (*names, _LOCK):
+                (links / name).symlink_to((folder / name).absolute())
+        except OSError:  # Windows lets few users make links
+            with _named_for_tantivy(folder) as place:
+                yield tantivy.Index.open(place)
+            return
+        try:
+            index = tantivy.Index.open(str(links))
+        except ValueError as error:
+            if "Lockfile" not in str(error):
+                raise
+            (links / _LOCK).unlink()
+            index = tantivy.Index.open(str(links))
+        yield index
 
 
 @contextmanager
@@ -157,11 +163,10 @@ class TantivyIndex:
         self.stamp = stamp
         self._index = index
         self._folder = folder
+        self._is_writable = True
         self.files: frozenset[Identity] = frozenset()  # when the index was opened
         self._sums: dict[str, Checksums] = {}
-        self._index.config_reader(reload_policy="manual")  # a reader keeps the generation that it opened
-        self._index.reload()
-        self._searcher = index.searcher()
+        self._reload()
         self._words: dict[str, int] | None = None
 
     @classmethod
@@ -193,11 +198,16 @@ class TantivyIndex:
             files = _files(manifest)
             # A writer may commit meanwhile; META then differs from the manifest, which the second check notices.
             identities = check(folder, files, None if thorough else CHECKED_BYTES)
-            with _opened(folder) as opened:
+            with _opened(folder, files) as opened:
                 index = cls(opened, Stamp(manifest["epoch"], manifest["generation"]), folder)
             check(folder, {META: files[META]})
-            index.files, index._sums = identities, files
+            index.files, index._sums, index._is_writable = identities, files, False
             return index
+
+    def _reload(self) -> None:
+        self._index.config_reader(reload_policy="manual")  # a reader keeps the generation that it opened
+        self._index.reload()
+        self._searcher = self._index.searcher()
 
     def __len__(self) -> int:
         return int(self._searcher.num_docs)
@@ -213,11 +223,15 @@ class TantivyIndex:
 
     def add(self, passages: Iterable[Passage], stamp: Stamp) -> None:
         """Add passages that are not in the index, in one commit. Raises OSError and IndexDamaged."""
+        import tantivy
+
         foreign = self._foreign_files()
         with engine_errors(NAME, OSError), _os_errors(self._folder):
+            if self._folder is not None and not self._is_writable:
+                with _named_for_tantivy(self._folder) as place:
+                    self._index, self._is_writable = tantivy.Index.open(place), True
             self._commit(passages)
-            self._index.reload()
-            self._searcher = self._index.searcher()
+            self._reload()
         self._words = None
         self.stamp = stamp
         if self._folder is not None:
@@ -237,11 +251,19 @@ class TantivyIndex:
         import tantivy
 
         writer = self._index.writer(heap_size=64_000_000, num_threads=1)
-        for passage in passages:
-            document = tantivy.Document(paper=passage.paper_id, body=" ".join(_body(passage)))
-            document.add_integer("id", passage.id)
-            writer.add_document(document)
-        writer.commit()
+        try:
+            for passage in passages:
+                document = tantivy.Document(paper=passage.paper_id, body=" ".join(_body(passage)))
+                document.add_integer("id", passage.id)
+                writer.add_document(document)
+            writer.commit()
+        except BaseException:
+            # An error keeps the writer alive as long as somebody holds it. Its thread would go on writing files into a
+            # folder that the caller may delete, and its lock would refuse the next writer.
+            for end in (writer.rollback, writer.wait_merging_threads):
+                with suppress(BaseException):  # it may have ended itself, as on a full disk
+                    end()
+            raise
         writer.wait_merging_threads()
 
     def _write_manifest(self, folder: Path, foreign: set[str]) -> None:

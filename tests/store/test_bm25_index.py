@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -221,6 +222,62 @@ def test_a_new_index_takes_the_place_of_the_old_one(folder: Path) -> None:
     index = TantivyIndex.create(Stamp("other", 5), folder)
     index.add(PASSAGES[:1], Stamp("other", 5))
     assert TantivyIndex.load(folder, thorough=True).ids() == {11}
+
+
+def test_nothing_writes_in_the_folder_after_an_index_was_opened(folder: Path, tmp_path: Path) -> None:
+    """tantivy's thread took a lock there later: of 250 folders, some had its file again after it was deleted."""
+    locks = [tmp_path / str(number) / bm25._LOCK for number in range(150)]
+    for lock in locks:
+        shutil.copytree(folder, lock.parent)
+        lock.unlink()
+    opened = []
+    for lock in locks:
+        opened.append(TantivyIndex.load(lock.parent))
+        lock.unlink(missing_ok=True)
+    time.sleep(0.2)
+    assert [lock for lock in locks if lock.exists()] == []
+    assert all(len(index) == len(PASSAGES) for index in opened)
+
+
+def test_an_index_opens_where_its_lock_cannot_be_taken(folder: Path) -> None:
+    (folder / bm25._LOCK).unlink()
+    (folder / bm25._LOCK).mkdir()
+    assert _ids(TantivyIndex.load(folder).search("gradient", 10)) == [11, 12, 22]
+
+
+def test_an_index_opens_where_links_cannot_be_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError("A required privilege is not held by the client")
+
+    monkeypatch.setattr(Path, "symlink_to", refused)
+    index = TantivyIndex.load(folder)
+    index.add([LATER], Stamp("epoch", 2))
+    assert sorted(_ids(TantivyIndex.load(folder).search("gradient passage", 10))) == [11, 12, 22, 101]
+
+
+class _DiskFails(OSError):
+    pass
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_passages_can_be_added_after_an_error_that_is_still_held(folder: Path, on_disk: bool) -> None:
+    """A writer that nobody ended kept its lock, and wrote on, as long as the error was held."""
+
+    def cut_short() -> Iterator[Passage]:
+        yield LATER
+        raise _DiskFails
+
+    index = TantivyIndex.load(folder) if on_disk else TantivyIndex.create(STAMP)
+    before = index.ids()
+    with pytest.raises(_DiskFails) as held:
+        index.add(cut_short(), Stamp("epoch", 2))
+    files = {path.name: path.stat().st_size for path in folder.iterdir()}
+    time.sleep(0.2)
+    assert {path.name: path.stat().st_size for path in folder.iterdir()} == files
+    assert index.ids() == before
+    index.add([Passage(102, LATTICES, "", "Another one.")], Stamp("epoch", 3))
+    assert index.ids() == before | {102}
+    assert held.value.__traceback__ is not None
 
 
 def _delete(folder: Path, suffix: str) -> None:
