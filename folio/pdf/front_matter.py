@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -68,6 +68,14 @@ class PageText:
     @cached_property
     def page(self) -> FrontPage:
         return front_page(self._blocks, self._width, self._height)
+
+    def without(self, places: Set[tuple[float, float]], text: str) -> PageText:
+        """The page with this text and without the lines at these places: their left and top, in points."""
+        blocks = [
+            {**block, "lines": [line for line in block.get("lines", ()) if tuple(line["bbox"][:2]) not in places]}
+            for block in self._blocks
+        ]
+        return PageText(blocks, self._width, self._height, text)
 
 
 class _Candidate(NamedTuple):

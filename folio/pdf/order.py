@@ -3,11 +3,11 @@
 PDFs store text in the order it was drawn. That is nearly always the reading order, so it is kept unless a page has
 columns and its text runs across them. Pieces on one row, such as the cells of a table, are joined into one line.
 
-Page furniture is removed: margin stamps, line numbers, running heads and watermarks. Position and repetition decide,
-never a list of publishers' words: a thesis may write about "Copy BibTeX". arXiv's stamp is recognised by its place and
-form. Other furniture must be repeated: line numbers on most pages, and other lines at the same place on several pages,
-where they run up the page or a gap separates them from the text. Before this, cleaning.py removes lines that many pages
-repeat among their first and last lines.
+Page furniture is removed: margin stamps, running heads and watermarks. Position and repetition decide, never a list of
+publishers' words: a thesis may write about "Copy BibTeX". arXiv's stamp is recognised by its place and form. Other
+furniture must be repeated at the same place on several pages, where it runs up the page or a gap separates it from the
+text. Before this, cleaning.py removes lines that many pages repeat among their first and last lines. For line numbers,
+see line_numbers.py.
 """
 
 from __future__ import annotations
@@ -342,11 +342,6 @@ def _paragraphs(region: Sequence[Box]) -> list[str]:
 _ARXIV_STAMP = re.compile(r"arXiv:\S{6,30}\s+(?:\[[\w.-]{2,30}\]\s+)?\d{1,2} \w{3} \d{4}")
 # Shorter lines, in characters, do not show how wide the text of a page is.
 _TEXT_LINE = 20
-# Step of the line numbers -> how many a draft's page has at least; tables of contents and listings have fewer.
-_MIN_NUMBERED = {1: 20, 5: 5}
-# The share of the height of a page's text that is numbered
-_MIN_NUMBERED_HEIGHT = 0.7
-_NUMBER = re.compile(r"\d{1,4}")
 # A line is furniture if this many pages repeat it within this distance, in points.
 _MIN_PAGES, _NEAR = 3, 2.0
 # The gap between a running head or foot and the text, as a share of its height
@@ -378,40 +373,8 @@ def without_stamp(blocks: Sequence[Sequence[Box]]) -> list[Sequence[Box]]:
     ]
 
 
-def without_line_numbers(blocks: Sequence[Sequence[Box]]) -> list[Sequence[Box]] | None:
-    """The lines of a page, by block, without line numbers; None if there are no line numbers."""
-    level = _text_lines(blocks)
-    left = min((line.x0 for line in level), default=0.0)
-    height = max((line.y1 for line in level), default=0.0) - min((line.y0 for line in level), default=0.0)
-    dropped = _line_numbers(blocks, left, height)
-    return [[line for line in block if id(line) not in dropped] for block in blocks] if dropped else None
-
-
 def _text_lines(blocks: Sequence[Sequence[Box]]) -> list[Box]:
     return [line for block in blocks for line in block if line.level and len(line.text) >= _TEXT_LINE]
-
-
-def _line_numbers(blocks: Sequence[Sequence[Box]], left: float, height: float) -> set[int]:
-    """The ids of the line numbers: one column to the left of the text. left, height: of the text, in points."""
-    numbers = [
-        line
-        for block in blocks
-        for line in block
-        if line.x1 <= left and line.level and _NUMBER.fullmatch(line.text.strip())
-    ]
-    columns: dict[tuple[str, int], list[Box]] = defaultdict(list)
-    for line in numbers:
-        columns["left", round(line.x0)].append(line)
-        columns["right", round(line.x1)].append(line)
-    for column in sorted(columns.values(), key=len, reverse=True):
-        column.sort(key=lambda line: line.y0)
-        if column[-1].y1 - column[0].y0 < _MIN_NUMBERED_HEIGHT * height:
-            continue
-        steps = Counter(int(below.text) - int(above.text) for above, below in pairwise(column))
-        for step, fewest in _MIN_NUMBERED.items():
-            if len(column) >= fewest and steps[step] >= 0.9 * (len(column) - 1):
-                return {id(line) for line in column}
-    return set()
 
 
 def edge_lines(blocks: Sequence[Sequence[Box]]) -> list[EdgeLine]:

@@ -17,6 +17,7 @@ from folio.papers.model import Page, ParsedPdf
 from folio.pdf import layout_model, legible, limits, ocr, order
 from folio.pdf.front_matter import PageText, read_front_matter
 from folio.pdf.headings import HeadingCollector
+from folio.pdf.line_numbers import LineNumbers
 from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
@@ -198,7 +199,7 @@ class _Reader:
         self.verdicts: dict[int, legible.Verdict] = {}
         self.edges: dict[int, list[order.EdgeLine]] = {}
         self.split: dict[int, list[legible.SplitLine]] = {}
-        self.unnumbered: dict[int, str] = {}  # page -> its text without what seem to be line numbers
+        self.line_numbers = LineNumbers()
 
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
@@ -242,8 +243,7 @@ class _Reader:
     def _note_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
         """Keep what can only be judged with the other pages: lines at the edges, and words that may be split."""
         self.edges[index] = order.edge_lines(blocks)
-        if without := order.without_line_numbers(blocks):
-            self.unnumbered[index] = page_text(without)
+        self.line_numbers.add_page(index, blocks)
         if legible.may_be_split(text):
             self.split[index] = _split_lines(page)
 
@@ -366,10 +366,11 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
         if page.text and reader.is_encoded(index):
             text, problem = reader.decode_page(index)
             finished[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
-    # A draft numbers the lines of all pages; a long listing only its own lines.
-    if len(reader.unnumbered) > max(1, len(reader.edges) / 2) and not reader.layout:
-        for index, text in reader.unnumbered.items():
-            finished[index] = replace(finished[index], text=text)
+    if not reader.layout:
+        for index, blocks, numbers in reader.line_numbers.unnumbered():
+            finished[index] = replace(finished[index], text=page_text(blocks))
+            if index < len(reader.front_pages):
+                reader.front_pages[index] = reader.front_pages[index].without(numbers, finished[index].text)
     if any(reader.split.values()):  # a font splits words wherever it is used
         for index in reader.edges.keys() - reader.split.keys():
             reader.split[index] = _split_lines(reader.document.load_page(index))

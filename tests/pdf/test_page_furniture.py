@@ -1,4 +1,4 @@
-"""Margin stamps, line numbers, running heads and watermarks are no text; what only resembles them stays."""
+"""Margin stamps, running heads and watermarks are no text; what only resembles them stays."""
 
 from __future__ import annotations
 
@@ -81,29 +81,11 @@ def test_the_first_row_of_tables_is_no_running_head(tmp_path: Path) -> None:
     assert cleaned(save(tmp_path / "a.pdf", pages)).count("Species  Plots  Pairs") == 3
 
 
-def numbered(number: int, step: int) -> list[Spot]:
-    """A page of a draft whose lines are numbered throughout."""
-    lines = body(number, 40)
-    return [*lines, *((60.0, y, str(40 * number + n + 1)) for n, (_, y, _) in enumerate(lines) if not (n + 1) % step)]
-
-
-@pytest.mark.parametrize("step", [1, 5])
-def test_the_line_numbers_of_a_draft_are_no_text(tmp_path: Path, step: int) -> None:
-    path = save(tmp_path / "a.pdf", [numbered(n, step) for n in range(3)])
-    assert cleaned(path) == cleaned(save(tmp_path / "b.pdf", [body(n, 40) for n in range(3)]))
-
-
-def test_the_numbers_of_one_listing_stay(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.pdf", [body(0), numbered(1, 1), body(2), body(3)])
-    assert "47" in read_pdf(path).pages[1].text
-
-
 def test_pages_without_any_of_it_stay_as_they_are() -> None:
-    from folio.pdf.order import edge_lines, repeated, without_line_numbers, without_lines, without_stamp
+    from folio.pdf.order import edge_lines, repeated, without_lines, without_stamp
 
     blocks = [[Box(90, 120 + 12 * n, 300, 130 + 12 * n, f"Line {n} of a page of text")] for n in range(30)]
     assert without_stamp(blocks) == blocks
-    assert without_line_numbers(blocks) is None
     assert repeated([edge_lines(blocks)] * 5) == [()] * 5
     assert without_lines("a\n\n b ", ("c",)) == "a\n\n b "
 
