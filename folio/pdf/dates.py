@@ -22,6 +22,7 @@ _DATES = tuple(
     (re.compile(pattern, re.I | re.M), sure)
     for pattern, sure in (
         (rf"\bpublished(?:\s+online)?\W{{0,4}}(?:(?:on|in)\s+)?{_DAYS}(?:{MONTH}\s*)?{_DAYS}{_YEAR}", True),
+        (rf"(?:^|\b(?:version|online)\s)\s*posted\W{{0,4}}(?:on\s+)?{_DAYS}{MONTH},?\s+{_DAYS}{_YEAR}", True),
         (rf"\barXiv:\S+\s+(?:\[[\w.-]+\]\s+)?\d{{1,2}}\s+{MONTH}\s+{_YEAR}", True),
         (rf"\bpublished in (?:the )?(?-i:[A-Z])[^\n]{{3,100}}?\b{_YEAR}", True),
         # OCR reads "© 1985 ACM" as "0 1985 ACM" or "CQ 1985 ACM".

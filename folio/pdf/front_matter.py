@@ -757,6 +757,19 @@ _REPORT = re.compile(
     r"[\s:#,]*(?:(?:no|number)\b\.?\s*)?(?P<issue>[\w./-]*\d[\w./-]*)\W*$",
     re.I,
 )
+# What a cover sheet says of the paper below it: JSTOR's "Source: A Journal, Vol. 3", ResearchGate's "Article in A
+# Journal · May 2018", and the reference with which a repository asks to cite it.
+_SOURCE = re.compile(r"\s*(?:source|publication)\s*:\s*(?=[^\W\d_])", re.I)
+_ENTRY = re.compile(
+    rf"(?:article|(?:conference )?paper|chapter|preprint)\s+in\s+(?P<venue>[^·•]{{4,200}}?)\s*[·•]\s*{MONTH}\s+"
+    r"(?P<year>(?:19|20)\d\d)\b",
+    re.I,
+)
+_TO_CITE = re.compile(r"\b(?:to cite this|citation for published|please cite|cite (?:as|this))\b", re.I)
+_CITED_VENUE = re.compile(
+    rf"\W*(?:[Ii]n:?\s+)?(?P<venue>(?!\d{{4}}\b)\w.{{3,150}}?)[,.]?\s+(?=\(?\d|(?i:vol\b|{MONTH}\s+\d))(?P<rest>.{{0,200}})"
+)
+_VOLUME = re.compile(r"(?<!\d)(?P<volume>\d{1,4})\s?[(:]\s?(?P<issue>\d{1,3}(?:[-–]\d{1,3})?)\b")
 _INSTITUTIONS = (re.compile(r"universit", re.I), re.compile(r"institut|laborator|college|academy", re.I))
 
 
@@ -767,9 +780,49 @@ def find_publication(text: str, title: str, families: Sequence[str] = ()) -> Pub
     """
     lines = [one_line(line) for line in unicodedata.normalize("NFKC", text).split("\n")]
     folded_title = fold(title)
+    if _COVER.search(text) and (publication := _on_cover(lines, folded_title)):
+        return publication
     statements = [stated for stated in _statements(lines, families) if fold(stated.venue.value) not in folded_title]
     sure = next((stated for stated in statements if stated.venue.sure), None)
     return sure or _thesis(lines) or _report(lines) or next(iter(statements), Publication())
+
+
+def _on_cover(lines: Sequence[str], folded_title: str) -> Publication | None:
+    """The publication that the cover sheet of a library, a network or a repository states."""
+    for number, line in enumerate(lines):
+        following = " ".join(lines[number + 1 : number + 3])
+        if (source := _SOURCE.match(line)) and (publication := _serial(f"{line[source.end() :]} {following}", False)):
+            return publication
+        if entry := _ENTRY.match(line):
+            venue = _venue(entry["venue"])
+            kind = "paper-conference" if _MEETING.search(venue) else "article-journal"
+            if venue:
+                return Publication(Field(venue, "page", True), Field(kind, "page", True), year=int(entry["year"]))
+        if _TO_CITE.search(line):
+            return _own_reference(" ".join(lines[number : number + 12])[:2000], folded_title)
+    return None
+
+
+def _own_reference(text: str, folded_title: str) -> Publication | None:
+    """The publication in a reference to this paper: what stands after the paper's title."""
+    letters = [(letter, index) for index, character in enumerate(text) for letter in fold(character)]
+    at = "".join(letter for letter, _ in letters).find(folded_title) if folded_title else -1
+    if at < 0:
+        return None
+    begin, end = letters[at][1], letters[at + len(folded_title) - 1][1] + 1
+    stated = _CITED_VENUE.match(text[end:])
+    venue = _venue(stated["venue"]) if stated else ""
+    if not stated or not venue:
+        return None
+    numbers, pages = _VOLUME.search(stated["rest"]), re.search(r"(?<!\d)\d+\s?[-–—]+\s?\d+", stated["rest"])
+    year = _ANY_YEAR.search(stated["rest"]) or re.search(rf"\({_YEAR}", text[:begin])
+    kind = "paper-conference" if _MEETING.search(venue) else "article-journal"
+    return Publication(
+        Field(venue, "page", True), Field(kind, "page", True), Field(""),
+        _dashed(numbers["volume"] if numbers else "", True),
+        _dashed(numbers["issue"] if numbers else "", True), _dashed(pages[0] if pages else "", True),
+        int(year["year"]) if year else None,
+    )  # fmt: skip
 
 
 def _statements(lines: Sequence[str], families: Sequence[str]) -> Iterator[Publication]:

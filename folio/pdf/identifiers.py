@@ -39,15 +39,28 @@ _ADDRESS = re.compile(
 )
 _FILE_NAME = re.compile(rf"(?:(?i:arxiv)[-_. ]?)?({ARXIV_NEW}(?:{ARXIV_VERSION})?)")
 
-_DOI = re.compile(
-    rf"(?P<prefix>\bdoi\b[\s:.=]{{0,4}}(?:https?://|{DOI_ADDRESS})?|doi\.org/)?"
-    rf"(?P<doi>{DOI_START}(?:(?![\[\]]){DOI_CHARACTER})+)",  # on a page, angle brackets are around it
+_PREFIX = rf"(?P<prefix>\bdoi\b[\s:.=]{{0,4}}(?:https?://|{DOI_ADDRESS})?\s?|doi\.org/\s?|[⟨〈])?"
+# On a page, angle brackets are around a DOI.
+_DOI = re.compile(rf"{_PREFIX}(?P<doi>{DOI_START}(?:(?![\[\]⟨⟩〈〉]){DOI_CHARACTER})+)", re.I)
+# A DOI that ends in "/" may go on in the next line, so one without more is a match there.
+_PRINTED_DOI = re.compile(
+    rf"{_PREFIX}(?P<doi>{DOI_START}(?:(?![\[\]⟨⟩〈〉]){DOI_CHARACTER})*)"
+    r"(?=(?P<gap>[ \t]*\n(?:[ \t]*\n)?[ \t]*)(?!https?:|doi|10\.\d{4})(?P<rest>[\w.()/;:-]+)(?P<alone>[ \t]*(?:\n|$))?"
+    r"|)",
     re.I,
 )
+_HYPHENS = str.maketrans(dict.fromkeys("\u00ad\u2010\u2011", "-"))
 # Words before the DOI of something else: code, data, a cited or an earlier work
 _ANOTHER = re.compile(
     r"(?:code|data(?:set)?|software|archive|available|supplement\w*|replicat\w*|original|see|cite[sd]?"
     r"|repository|github\S*)\W[^\n]{0,80}$",
+    re.I,
+)
+# Words of a notice before the DOI of the article that it is about; after a colon, it may stand in the next line.
+_ABOUT = re.compile(
+    r"\b(?:(?:correct|corrigend|errat|addend|retract|repl[iy]|comment|respon|discussion|expression of concern|refer"
+    r"|relate|update)\w*\s+(?:(?:to|of|on|for|in|the|this|original|articles?|papers?|works?)\b\s*)+)"
+    r"(?:(?!10\.\d{4})[^\n]){0,80}(?::(?:(?!10\.\d{4})[^\n]){0,80}\n[^\n]{0,20})?$",
     re.I,
 )
 
@@ -91,19 +104,49 @@ def paper_doi(metadata: Mapping[str, str], text: str) -> Field[str]:
     text: the text of the first pages. A printed DOI is certain if it is labelled as a DOI and is the only one.
     """
     references = REFERENCES.search(text)
-    text = text[: references.start() if references else limits.FRONT_CHARACTERS]
+    text = text[: references.start() if references else limits.FRONT_CHARACTERS].translate(_HYPHENS)
     stated = {key: _trimmed(match["doi"]) for key, value in metadata.items() if (match := _DOI.search(value))}
     from_metadata = stated.get("doi") or next(iter(stated.values()), "")
-    printed: dict[str, bool] = {}  # DOI -> whether it is labelled as one
-    for match in _DOI.finditer(text):
-        if not _ANOTHER.search(text[max(0, match.start() - 100) : match.start()]):
-            doi = _trimmed(match["doi"])
-            printed[doi] = printed.get(doi, False) or bool(match["prefix"])
+    printed: dict[str, bool] = {}  # DOI -> whether it is labelled as one and whole
+    for match in _PRINTED_DOI.finditer(text):
+        before = text[max(0, match.start() - 160) : match.start()]
+        if _ANOTHER.search(before[-100:]) or _ABOUT.search(before):
+            continue
+        doi, is_whole = _continued(match)
+        if not is_whole and from_metadata.lower().startswith(doi.lower() or "-"):
+            doi, is_whole = from_metadata, True
+        if doi:
+            printed[doi] = printed.get(doi, False) or (bool(match["prefix"]) and is_whole)
     distinct = {doi.lower() for doi in printed}
     if from_metadata and (not printed or from_metadata.lower() in distinct):
         return Field(from_metadata, "page" if printed else "pdf metadata", bool(printed) or "doi" in stated)
     candidates = [doi for doi, is_labelled in printed.items() if is_labelled] or list(printed)
     return Field(candidates[0], "page", len(distinct) == 1 and printed[candidates[0]]) if candidates else Field("")
+
+
+def _continued(match: re.Match[str]) -> tuple[str, bool]:
+    """The DOI of a match of _PRINTED_DOI, with what continues it in the next line, and whether that is certain.
+
+    A sign at the end of a line, or at the beginning of the next one, tells that a DOI goes on. Without one, a number
+    that stands alone below it may be its end, a page number or a year. A DOI that lacks its end is "".
+    """
+    cut, rest = match["doi"], match["rest"] or ""
+    suffix = cut.partition("/")[2]
+    is_open, is_alone = not suffix or cut[-1] in "-_/(", match["alone"] is not None
+    goes_on = any(map(str.isdigit, rest)) or (is_alone and is_open)
+    if is_open:
+        breaks_a_word = suffix[-2:-1].isalpha() and cut[-1] == "-" and rest[:1].isalpha()
+        return (_trimmed(cut + rest), True) if goes_on and not breaks_a_word else ("", False)
+    if not rest or match["gap"].count("\n") > 1 or not goes_on or not (is_alone or rest[0] in ".-_/"):
+        return _trimmed(cut), any(map(str.isdigit, suffix))
+    has_number = any(map(str.isdigit, suffix))
+    if rest[0] in "._/-" or not has_number or (cut[-1] == "." and not _is_page_number(rest)):
+        return _trimmed(cut + rest), True
+    return _trimmed(cut), _is_page_number(rest) and cut[-1] != "."
+
+
+def _is_page_number(text: str) -> bool:
+    return text.isdecimal() and len(text) < 4 and text[0] != "0"
 
 
 def _trimmed(doi: str) -> str:

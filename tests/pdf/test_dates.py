@@ -17,6 +17,8 @@ pytestmark = pytest.mark.fast
         ("Published\nDecember 9, 2019", 2019, True),
         ("Received September 5, 2018\nPublished\nDecember 9, 2019", 2019, True),
         ("978-1-4244-9233-6/11/$26.00 ©2011 IEEE", 2011, True),
+        ("preprint doi: 10.9999/1; this version posted May 4, 2020. The copyright holder", 2020, True),
+        ("Posted: 4 May 2020", 2020, True),
         ("0 1985 ACM 0734-2071/85/0200-0063", 1985, True),  # OCR of the sign of copyright
         ("CH2925-6/90/0000/05031 CQ 1990 IEEE", 1990, True),
         ("ACM Transactions on Computer Systems, Vol. 3, No. 1, February 1985, Pages 63-75.", 1985, True),
@@ -39,7 +41,14 @@ def test_printed_years(text: str, year: int, sure: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["They met in 1984.", "as in [Knuth 1974, p. 3]", "with 2048 nodes", "between 1990-1995 engines grew"]
+    "text",
+    [
+        "They met in 1984.",
+        "what people posted on May 4, 2020, was read",
+        "as in [Knuth 1974, p. 3]",
+        "with 2048 nodes",
+        "between 1990-1995 engines grew",
+    ],
 )
 def test_a_number_in_the_text_is_no_date(text: str) -> None:
     assert find_year(text, "", "", "").value is None

@@ -9,10 +9,11 @@ import pytest
 
 from folio.ingest.pipeline import read_paper
 from folio.papers.model import SourceFile
-from folio.pdf.identifiers import arxiv_id
+from folio.pdf.identifiers import arxiv_id, paper_doi
 from folio.pdf.reader import read_pdf
 from folio.store.fingerprint import Reading
 from folio.system.files import sha256_file
+from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import LEADING, column, save
 
 pytestmark = pytest.mark.fast
@@ -149,3 +150,64 @@ def test_metadata(metadata: dict[str, str], found: str) -> None:
 )
 def test_names_of_files(file: str, found: str) -> None:
     assert _arxiv(file=file) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "doi", "sure"),
+    [
+        ("https://doi.org/10.9999/s41598-\n020-01234-5", "10.9999/s41598-020-01234-5", True),
+        ("https://doi.org/10.9999/s41598‐\n\n020‐01234‐5\nNext", "10.9999/s41598-020-01234-5", True),
+        ("https://doi.org/10.9999/journal.pone.\n0263302", "10.9999/journal.pone.0263302", True),
+        ("doi:10.9999/journal.pone\n.0263302\nNext", "10.9999/journal.pone.0263302", True),
+        ("DOI 10.9999/j.tcs.2011.05.\n009", "10.9999/j.tcs.2011.05.009", True),
+        ("https://doi.org/10.9999/\nloom.01234", "10.9999/loom.01234", True),
+        ("https://doi.org/\n10.9999/loom.01234\nNext", "10.9999/loom.01234", True),
+        ("https://doi.org/10.9999/loom.00075\n1", "10.9999/loom.00075", True),  # a page number
+        ("https://doi.org/10.9999/loom.00075.\nThe 3 looms", "10.9999/loom.00075", True),
+        ("https://doi.org/10.9999/loom.00075.\n1", "10.9999/loom.00075", False),  # either
+        ("https://doi.org/10.9999/loom.02\n63302", "10.9999/loom.02", False),
+        ("https://doi.org/10.9999/s41598-\nThe loom is", "", False),
+        ("https://doi.org/10.9999/lo-\nom.0263302", "", False),  # the hyphen may be the line's
+    ],
+)
+def test_a_doi_that_goes_on_in_the_next_line(text: str, doi: str, sure: bool) -> None:
+    found = paper_doi({}, f"A Title\nWe weave.\n{text}")
+    assert (found.value, found.sure) == (doi, sure)
+
+
+def test_the_metadata_tells_where_a_broken_doi_ends() -> None:
+    found = paper_doi({"doi": "10.9999/loom.0263302"}, "https://doi.org/10.9999/loom.02\n63302")
+    assert (found.value, found.sure) == ("10.9999/loom.0263302", True)
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "Correction to: https://doi.org/10.9999/loom.5",
+        "Correction to: Looms (2018) 12:1-10\nhttps://doi.org/10.9999/loom.5",
+        "Erratum to https://doi.org/10.9999/loom.5, published online 2 May 2018",
+        "This corrects the article DOI: 10.9999/loom.5",
+        "Refers to: doi:10.9999/loom.5",
+        "Comment on: A. Lovelace, https://doi.org/10.9999/loom.5",
+    ],
+)
+def test_a_notice_does_not_take_the_doi_of_its_article(notice: str) -> None:
+    assert paper_doi({}, f"A Title\n{notice}").value == ""
+    assert paper_doi({}, f"A Title\n{notice}\nhttps://doi.org/10.9999/loom.7").value == "10.9999/loom.7"
+
+
+def test_a_notice_has_the_doi_above_its_heading() -> None:
+    assert paper_doi({}, "https://doi.org/10.9999/loom.7\nErratum\nAda Lovelace").value == "10.9999/loom.7"
+
+
+@pytest.mark.parametrize(
+    ("case", "doi"),
+    [
+        ("dois_split/split_dash.pdf", "10.9999/s41598-020-01234-5"),
+        ("dois_split/split_dot.pdf", "10.9999/journal.pone.0263302"),
+        ("correction/a_original.pdf", "10.9999/coast.2018.500"),
+        ("correction/b_correction.pdf", ""),
+    ],
+)
+def test_the_doi_of_a_file(case: str, doi: str) -> None:
+    assert read_pdf(ROOT / "tests" / "data" / "cases" / case).metadata.doi.value == doi

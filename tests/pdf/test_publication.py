@@ -10,6 +10,7 @@ from folio.bibliography.export import bibtex_type
 from folio.papers.metadata import Field
 from folio.pdf.front_matter import find_publication
 from folio.pdf.reader import read_pdf
+from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import Set, body, front
 
 CONFERENCE, JOURNAL = "paper-conference", "article-journal"
@@ -100,3 +101,49 @@ def test_the_venues_year_takes_precedence_over_arxiv(tmp_path: Path) -> None:
     found = read_pdf(front(tmp_path / "a.pdf", [lines])).metadata
     assert found.year == Field(2023, "page", True)
     assert bibtex_type(found) == "inproceedings"
+
+
+TITLE = "Nesting of Marsh Terns"
+
+
+@pytest.mark.parametrize(
+    ("sheet", "venue", "kind", "numbers"),
+    [
+        ("Source: The Journal of Coastal Birds, Vol. 41, No. 3 (Autumn, 1987), pp. 211-230\nPublished by: A Press\n"
+         "Stable URL: https://www.jstor.org/stable/1", "The Journal of Coastal Birds", JOURNAL,
+         ("41", "3", "211–230", 1987)),
+        ("Source: The Journal of Birds of the Coasts and of the Isles, Vol. 41,\nNo. 3 (Autumn, 1987), pp. 211-230\n"
+         "Stable URL: https://www.jstor.org/stable/1", "The Journal of Birds of the Coasts and of the Isles", JOURNAL,
+         ("41", "3", "211–230", 1987)),
+        ("HAL Id: hal-1\nTo cite this version:\nAda Penrose. Nesting of Marsh\nTerns. Coastal Ecology, 2010, 12 (4),\n"
+         "pp.301-318. hal-1", "Coastal Ecology", JOURNAL, ("12", "4", "301–318", 2010)),
+        ("HAL Id: hal-1\nTo cite this version:\nAda Penrose. Nesting of Marsh Terns. 5th Conference on Birds, May "
+         "2010, Westmere, France. pp.1-8", "5th Conference on Birds", CONFERENCE, ("", "", "1–8", 2010)),
+        ("Citation for published version (APA):\nPenrose, A. (2010). Nesting of Marsh Terns. Coastal Ecology, 12(4), "
+         "301-318.", "Coastal Ecology", JOURNAL, ("12", "4", "301–318", 2010)),
+        ("See discussions, stats, and author profiles\nArticle in Coastal Ecology · May 2018\nDOI: 10.9999/1",
+         "Coastal Ecology", JOURNAL, ("", "", "", 2018)),
+    ],
+)  # fmt: skip
+def test_the_cover_sheet_says_where(sheet: str, venue: str, kind: str, numbers: tuple[str, str, str, int]) -> None:
+    found = find_publication(f"{TITLE}\n{sheet}", TITLE)
+    assert (found.venue, found.kind) == (Field(venue, "page", True), Field(kind, "page", True))
+    assert (found.volume.value, found.issue.value, found.pages.value, found.year) == numbers
+
+
+def test_a_reference_on_a_cover_to_another_paper_says_nothing() -> None:
+    sheet = "HAL Id: hal-1\nTo cite this version:\nAda Penrose. Looms. Coastal Ecology, 2010, 12 (4), pp.301-318. hal-1"
+    assert find_publication(f"{TITLE}\n{sheet}", TITLE).venue == Field("")
+
+
+@pytest.mark.parametrize(
+    ("case", "venue", "year"),
+    [
+        ("cover_hal/hal-00700001.pdf", "Coastal Ecology", 2010),
+        ("cover_jstor/4400001.pdf", "The Journal of Coastal Birds", 1987),
+        ("biorxiv/075000v1.full.pdf", "", 2020),
+    ],
+)
+def test_the_venue_and_year_of_a_file(case: str, venue: str, year: int) -> None:
+    found = read_pdf(ROOT / "tests" / "data" / "cases" / case).metadata
+    assert (found.venue.value, found.year.value, found.year.sure) == (venue, year, True)
