@@ -50,7 +50,7 @@ serve: $(READY) ## Ask in a browser, at http://127.0.0.1:8420/, until Ctrl-C
 test: $(DEV) tests/page/node_modules/.installed ## Run everything that CI runs: ruff, strict types, imports, all tests
 	@$(PYTHON) -m ruff check .
 	@{ $(PYTHON) -m mypy && $(LINT_IMPORTS); } & static=$$!; \
-	$(PYTHON) -m pytest -n auto; tests=$$?; \
+	$(PYTHON) scripts/run_tests.py -n auto; tests=$$?; \
 	wait $$static && exit $$tests
 
 # Apart from the others, so that these show that Folio needs none of its packages on one computer.

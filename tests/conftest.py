@@ -75,6 +75,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return f"pytest.mark.{marker}" not in collection_path.read_text(encoding="utf-8") or None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use Chromium, before others are deselected by their markers."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 def pytest_collection_finish() -> None:
     """Exempt what stays for the whole run, the tests themselves, from garbage collection: a tenth of the run's time."""
     gc.collect()
