@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-VERSION = 2  # of tokenize; an index of another version is rebuilt
+VERSION = 3  # of tokenize; an index of another version is rebuilt
 
 # A short list like SMART's: words that hardly distinguish passages
 STOP_WORDS = frozenset(
@@ -21,22 +21,27 @@ STOP_WORDS = frozenset(
     " where which while who whom why will with would you your".split()
 )
 
-# A word with the joiners of technical names: ML-KEM.KeyGen, top-k, a/b, SHA3_256, v1.2
-_COMPOUND = re.compile(r"\w+(?:[-.‑–/+:]\w+)*")
+# A word with the joiners of technical names: ML-KEM.KeyGen, top-k, a/b, SHA3_256, v1.2, 2^64, 10^-4
+_COMPOUND = re.compile(r"\w+(?:(?:\^-?|[-.‑–/+:])\w+)*")
+_JOINER = re.compile(r"\^-?|[./+:]")
 # Its parts: numbers, and words by their capitals (KeyGen: Key, Gen; HTTPServer: HTTP, Server)
 _PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PART_UNICODE = re.compile(r"\d+|[^\W\d_]+")
+_AREA = re.compile(r"[cdkmnµμ]?m[23]")  # km2: its parts mean nothing
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
 def tokenize(text: str) -> list[str]:
     """Tokens in order: each technical compound whole, then its parts; stemmed, lower case, without stop words.
 
-    Latin letters lose their accents: a name is often typed without them, and PDFs lose some.
+    Latin letters lose their accents: a name is often typed without them, and PDFs lose some. Raised and lowered
+    characters are as people type them, note marks and the sign for an unreadable formula are none.
 
     >>> tokenize("the ML-KEM.KeyGen algorithm")
     ['ml-kem.keygen', 'ml-kem', 'ml', 'kem', 'keygen', 'key', 'gen', 'algorithm']
     >>> tokenize("Erdős") == tokenize("Erdos")
+    True
+    >>> tokenize("2⁶⁴, CO₂, km², x_i") == tokenize("2^64, CO2, km2, x_i")
     True
     """
     return list(chain.from_iterable(map(_TOKENS_OF.__getitem__, text.split())))
@@ -50,6 +55,8 @@ class _TokensOf(dict[str, tuple[str, ...]]):
 
     def __missing__(self, word: str) -> tuple[str, ...]:
         plain = word if word.isascii() else without_accents(word)
+        if not (plain.isascii() and _NO_NOTATION.isdisjoint(plain)):
+            plain = _SHORT_NOTATION.sub("", typed(plain.replace(UNREAD_FORMULA, " "))).replace("⁄", "/")
         tokens = tuple(token for match in _COMPOUND.finditer(plain) for token in _tokens(match.group()))
         if len(word) <= 64:
             if len(self) >= 200_000:
@@ -67,7 +74,7 @@ def _tokens(word: str) -> tuple[str, ...]:
     folded = word.casefold()
     if len(folded) <= 64 and not (folded.isalpha() and folded in STOP_WORDS):
         tokens[_stem(folded)] = None
-    for piece in re.split(r"[./+:]", word):
+    for piece in () if _AREA.fullmatch(folded) else _JOINER.split(word):
         whole = piece.casefold()
         if whole != folded and whole not in STOP_WORDS and len(whole) > 1:
             tokens[_stem(whole)] = None
@@ -75,6 +82,8 @@ def _tokens(word: str) -> tuple[str, ...]:
             token = part.casefold()
             if token != folded and token not in STOP_WORDS and (len(token) > 1 or token.isdigit()):
                 tokens[_stem(token)] = None
+        if "_" in piece and _INDEXED.fullmatch(piece):  # x_i is also typed as xi, T_max as Tmax
+            tokens[_stem(whole.replace("_", ""))] = None
     for run in _CJK.findall(word):  # text without spaces between words: pairs of characters stand for words
         tokens.update((run[i : i + 2], None) for i in range(len(run) - 1))
     return tuple(tokens)
@@ -140,16 +149,17 @@ _FOLDED = _Folded()
 def find_words(text: str, words: str) -> list[tuple[int, int]]:
     """Spans [start, end) of a text that have these words, in order and without overlap.
 
-    Only letters and digits count, as `fold` writes them: case, accents, ligatures, spaces and hyphens may differ. Words
-    without any are looked for as they are.
+    Only letters and digits count, as `fold` writes them: case, accents, ligatures, spaces, hyphens and how raised and
+    lowered characters are written may differ. Formulas that cannot be read count for nothing. Words without any letter
+    are looked for as they are.
 
     >>> find_words("An eﬃ-\\ncient Café", "efficient cafe")
     [(3, 17)]
     """
-    wanted = fold(words)
+    wanted = fold(words.replace(UNREAD_FORMULA, ""))
     if not wanted:
         return [match.span() for match in re.finditer(re.escape(words.strip()), text)] if words.strip() else []
-    parts = [_FOLDED[char] for char in text]
+    parts = [_FOLDED[char] for char in text.replace(UNREAD_FORMULA, _UNREAD)]
     folded = "".join(parts)
     places = [place for place, part in enumerate(parts) for _ in part]
     spans: list[tuple[int, int]] = []
@@ -167,6 +177,9 @@ _PLAIN_SIGNS = "0123456789+−=()"
 _RAISED = str.maketrans(f"{_PLAIN_SIGNS}-–ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾⁻⁻ⁿⁱ")
 _LOWERED = str.maketrans(f"{_PLAIN_SIGNS}-–", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎₋₋")
 _FLAT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎", f"{_PLAIN_SIGNS}ni{_PLAIN_SIGNS}")
+# In a text, stands for a formula that cannot be read
+UNREAD_FORMULA = "[formula]"
+_UNREAD = " " * len(UNREAD_FORMULA)
 
 
 def raised(text: str) -> str:
@@ -204,6 +217,62 @@ def _plain_letters(text: str) -> str:
 def flat(text: str) -> str:
     """The text with plain digits and signs for those that are raised or lowered in Unicode: 10⁻⁴ is 10−4."""
     return text.translate(_FLAT)
+
+
+# What `typed` writes in another way. Raised digits that stand on nothing, or on the end of a sentence, mark a note.
+NOTATION = re.compile(
+    r"""
+    (?= [^\x00-\x7f] | [\^_*] ) (?:
+    (?P<over> [⁰¹²³⁴-⁹]+ ) \s? [⁄∕/] \s? (?P<under> [₀-₉]+ )       # ³⁄₁₆
+    | (?P<fraction> [¼-¾⅐-⅞] )
+    | (?<! [^\s.,;:!?…(\["“”’»–] ) (?P<mark> [⁰¹²³⁴-⁹]+ (?:[⁻⁺]+[⁰¹²³⁴-⁹]+)* ) (?! \w )
+    | (?P<raised> [¹²³⁰-ⁿ]+ )
+    | (?P<lowered> [₀-ₜ]+ )
+    | (?P<sign> [\^_] ) [({] (?P<inner> [^(){}\s]{1,40} ) [)}]        # ^(n/2), _{max}
+    | (?<= [\w)] ) (?P<power> \*\* ) (?= [-+(\w] ) )                 # 10**9
+    """,
+    re.X,
+)
+_ORDINAL = re.compile(r"st|nd|rd|th")
+_MINUS = str.maketrans("−", "-")
+# A word of ASCII without any of these has no notation
+_NO_NOTATION = frozenset("^_*[")
+# The index of a short name, x_i
+_INDEXED = re.compile(r"[^\W\d_]{1,3}_[^\W_]+")
+# What is also typed without a sign: the power of a letter, m^2, and the number of a short name, x_1
+_SHORT_NOTATION = re.compile(
+    r"(?<=[^\W\d_])\^(?=-?\d)"
+    r"|(?:(?<=\b[^\W\d_])|(?<=\b[^\W\d_]{2})|(?<=\b[^\W\d_]{3}))_(?=\d+\b)"
+)
+
+
+def typed(text: str) -> str:
+    """The text with raised and lowered characters and fractions as people type them, without note marks.
+
+    >>> typed("2⁶⁴ and 10⁻⁴ of CO₂, 2^(n/2), 5¼ m² by this method. ³")
+    '2^64 and 10^-4 of CO2, 2^n/2, 5 1⁄4 m^2 by this method. '
+    """
+    return NOTATION.sub(as_typed, text)
+
+
+def as_typed(match: re.Match[str]) -> str:
+    """How people type a match of NOTATION."""
+    kind, text, start = match.lastgroup, match.string, match.start()
+    before = text[start - 1] if start else ""
+    if kind in ("under", "fraction"):
+        fraction = unicodedata.normalize("NFKC", match["fraction"] or f"{match['over']}⁄{match['under']}")
+        return f" {fraction}" if before.isdecimal() else fraction
+    if kind == "mark":
+        return ""
+    if kind == "inner":
+        is_ordinal = match["sign"] == "^" and before.isdecimal() and _ORDINAL.fullmatch(match["inner"])
+        return f"{'' if is_ordinal else match['sign']}{match['inner']}"
+    if kind == "power":
+        return "^"
+    plain = unicodedata.normalize("NFKC", match.group()).translate(_MINUS)
+    if kind == "lowered":
+        return f"_{plain}" if before.isdecimal() else plain
+    return f"^{plain}" if before.isalnum() or before in (")", "]", "}", "|", "'", "′", "°") else plain
 
 
 def one_line(text: str) -> str:
@@ -255,9 +324,10 @@ def estimate_tokens(text: str) -> int:
     return pieces
 
 
-# The end of a sentence, with closing quotes and brackets, and a marker without a space: "It is so.[1] Then"
+# The end of a sentence, with closing quotes and brackets, and markers: "It is so.[1] Then", "It is so. ¹² Then"
 _END = re.compile(
-    r"(?<![.!?…。！？])[.!?…。！？]+(?:[\"'”’»)\]*]|\s»)*(?:[\[【]\d[\d,;\s–-]*[\]】])*(?=\s|$)"
+    r"(?<![.!?…。！？])[.!?…。！？]+(?:[\"'”’»)\]*]|\s»)*"
+    r"(?:[\[【]\d[\d,;\s–-]*[\]】]|[ ]?[⁰¹²³⁴-⁹]+(?:[,–⁻][⁰¹²³⁴-⁹]+)*)*(?=\s|$)"
     r"|[。！？]|\n\s*\n|\n(?=\s*(?:[•▪‣*–-]|\d{1,2}[.)])\s)"
 )
 _NEXT_STARTS = re.compile(r"\s+[\"'“‘«(\[]*[^\Wa-z_]|\s+[\"'“‘«(\[•▪‣–-]|\s*$|\s*\n\s*\n")

@@ -46,6 +46,15 @@ def test_the_tokens_of_a_text_are_those_of_its_words(words: list[str]) -> None:
         ("Mongke", "Möngke"), ("Erdos", "Erdős"), ("Lukasiewicz", "Łukasiewicz"), ("naive", "nai\u0308ve"),
         ("Soren", "Søren"), ("Angstrom", "\u212bngstr\u00f6m"), ("KEYGEN", "KéyGén"),
         ("检索", "向量检索"),
+        # Raised and lowered characters
+        ("CO2", "CO₂"), ("CO_2", "CO₂"), ("CO₂", "CO2"), ("2^64", "2⁶⁴"), ("2⁶⁴", "2^64"), ("2**64", "2⁶⁴"),
+        ("2^{64}", "2⁶⁴"),
+        ("10^-4", "10⁻⁴"), ("10^{-4}", "10⁻⁴"), ("10^(−4)", "10⁻⁴"), ("m2", "m²"), ("m^2", "m²"), ("m²", "m2"),
+        ("km2", "km²,"),
+        ("s^-1", "s⁻¹"), ("s-1", "s⁻¹"), ("x_i", "x_i,"), ("xi", "x_i"), ("T_max", "T_max"), ("Tmax", "T_max"),
+        ("T_{max}", "T_max"), ("x_i,j", "x_(i,j)"), ("2^n/2", "2^(n/2)"), ("2^{n/2}", "2^(n/2)"), ("87Sr", "⁸⁷Sr"),
+        ("R2", "R²=0.9"), ("log2", "log₂(n)"), ("5 1/4", "5¼"), ("method", "method.³"),
+        ("Schrodinger", "Schrödinger's"),
     ],
 )  # fmt: skip
 def test_a_part_or_a_plain_spelling_finds_the_word(typed: str, written: str) -> None:
@@ -67,7 +76,7 @@ def test_the_forms_of_a_word_are_one_token(words: tuple[str, ...]) -> None:
         ("What is the decapsulation of a key?", ["decapsul", "key"]), ("THE And oF", []),
         (" ".join(sorted(STOP_WORDS)), []), ("key after key", ["key", "key"]),
         ("αβγ-δε", ["αβγ-δε", "αβγ", "δε"]), ("向量检索", ["向量检索", "向量", "量检", "检索"]),
-        *((text, []) for text in ("", " \n\t", "!?;, --- ...", "§ ¶ †")),
+        *((text, []) for text in ("", " \n\t", "!?;, --- ...", "§ ¶ †", "³", "¹²,", "[formula],", "¹⁻³")),
     ],
 )  # fmt: skip
 def test_a_text_has_these_tokens_in_its_order(text: str, tokens: list[str]) -> None:
@@ -133,6 +142,12 @@ def sentences(text: str) -> list[str]:
         ("It costs $5. 10 people came.", ["It costs $5.", "10 people came."]),
         ("One.\nTwo goes on\nhere. Three.", ["One.", "Two goes on\nhere.", "Three."]),
         ("He ran.[1] She sat.[2, 3]", ["He ran.[1]", "She sat.[2, 3]"]),
+        # Marks of notes belong to the sentence that they stand after
+        ("We used this method. ³ Then it was. ¹² ¹³ And", ["We used this method. ³", "Then it was. ¹² ¹³", "And"]),
+        ("Used the method ³. Then.³ So", ["Used the method ³.", "Then.³", "So"]),
+        ("Is it? ¹,² Yes", ["Is it? ¹,²", "Yes"]),
+        ("Smith et al. ³ report 5 m². It", ["Smith et al. ³ report 5 m².", "It"]), ("So.¹⁻³ It", ["So.¹⁻³", "It"]),
+        ("It is 10⁵. And 2⁶⁴! So", ["It is 10⁵.", "And 2⁶⁴!", "So"]),
         # Quotes and brackets close behind the stop
         ('He said "yes." Then left.', ['He said "yes."', "Then left."]),
         ("He said “yes.” Then left.", ["He said “yes.”", "Then left."]),
@@ -188,6 +203,13 @@ def test_a_run_of_stops_does_not_take_long(text: str) -> None:
         ("anything", " ", []),
         ("", "x", []),
         ("각 나", "각나", [(0, 3)]),
+        ("of 2⁶⁴ and", "2^64", [(3, 6)]),
+        ("of 2⁶⁴ and", "264", [(3, 6)]),
+        ("of 2^(n/2)", "2n/2", [(3, 9)]),
+        ("an x_i of", "xi of", [(3, 9)]),
+        ("only [formula] steps", "only steps", [(0, 20)]),
+        ("only [formula] steps", "only [formula] steps", [(0, 20)]),
+        ("only [formula] steps", "formula", []),
     ],
 )
 def test_words_are_found_as_they_are_folded(text: str, words: str, spans: list[tuple[int, int]]) -> None:

@@ -484,8 +484,12 @@ _PERSON = re.compile(rf"\b{_CAPITAL}(?:\s+[^\W\d_a-z]\.)*(?:\s+(?:van|von|de|der
 _PLACE = re.compile(
     rf"\b(?:in|at|from|near|off|on)\s+(?P<place>(?:the\s+)?{_CAPITAL}(?:[,\s]+(?:(?:of|the|and)\s+)?{_CAPITAL})*)"
 )
-# The unit after a number, or the noun that it counts: "64 MB", "5%", "12 lessons", "3 km/h"
-_UNIT = re.compile(r"[\s-]?(?P<unit>[%‰]|°\s?[CF]\b|[^\W\d_]+(?:/[^\W\d_]+)?)(?!\w)")
+# The unit after a number, or the noun that it counts: "64 MB", "5%", "12 lessons", "3 km/h", "9 kg m⁻³"
+_POWERED = r"[^\W\d_]{1,5}(?:⁻|\^-)[¹²³⁴1-4]"
+_UNIT = re.compile(
+    r"[\s-]?(?P<unit>[%‰]|°\s?[CF]\b"
+    rf"|(?:{_POWERED}|[^\W\d_]+(?:\^?[2-4])?)(?:/[^\W\d_]+(?:\^?[2-4])?|[\s·⋅]{_POWERED}){{0,3}})(?!\w)"
+)
 # A qualifier directly before a number
 _QUALIFIER = re.compile(
     r"\b(?:(?:(?:(?:no )?(?:more|less|fewer)|greater|higher|lower|larger|smaller|better) than|at (?:least|most)|up to"
@@ -495,8 +499,9 @@ _QUALIFIER = re.compile(
 )
 # An operator directly before or after a number that is part of a formula: "2t + 1 replicas", "3 × 4"
 _OPERATOR = r"[+×*/^=−]"
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ"
 _FORMULA_BEFORE = re.compile(rf"[\w)]\s?{_OPERATOR}\s?$")
-_FORMULA_AFTER = re.compile(rf"\s?{_OPERATOR}\s?[\w(]")
+_FORMULA_AFTER = re.compile(rf"\s?{_OPERATOR}\s?[\w(]|[{_RAISED}]")
 _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
 # References that look like places: "in Table 3", "in Section 2"
 _PARTS = re.compile(r"(?:the\s+)?(?:table|fig|sec|eq|chapter|appendix|algorithm|step|phase|part|page)", re.I)
@@ -572,16 +577,14 @@ def _answering_numbers(text: str, question: Question) -> list[Span]:
         numbers = [number for number in numbers if not number.is_spelled]
         if re.search(r"\bper ?cent(?:age)?\b|\bshare\b|\bfraction\b|\bproportion\b", question.text, re.I):
             numbers = [number for number in numbers if number.unit == "%"] or numbers
-    forms = {number.written for number in numbers}
-    if len(forms) != 1:
+    if len({number.written for number in numbers}) != 1:
         return []
-    pattern = r"\s*".join(map(re.escape, re.findall(r"\w+|[^\w\s]", forms.pop())))
-    match = re.search(rf"(?<![\w.,]){pattern}", text)
-    if match is None or _FORMULA_BEFORE.search(text, 0, match.start()) or _FORMULA_AFTER.match(text, match.end()):
+    start, end = numbers[0].span
+    if _FORMULA_BEFORE.search(text, 0, start) or _FORMULA_AFTER.match(text, end):
         return []
-    qualified, unit = _QUALIFIER.search(text, 0, match.start()), _UNIT.match(text, match.end())
+    qualified, unit = _QUALIFIER.search(text, 0, start), _UNIT.match(text, end)
     has_unit = unit is not None and unit["unit"].casefold() not in STOP_WORDS
-    return [(qualified.start() if qualified else match.start(), unit.end() if unit and has_unit else match.end())]
+    return [(qualified.start() if qualified else start, unit.end() if unit and has_unit else end)]
 
 
 def _long_forms(text: str, question: Question) -> Iterator[Span]:

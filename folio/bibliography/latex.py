@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from folio.text import one_line
+from folio.text import flat, lowered, one_line, raised
 
 LONGEST = 20_000  # characters of a value; the rest is left out
 _DEEPEST = 20  # nested braces that the recursive parser may get; deeper ones are dropped first
@@ -27,6 +27,13 @@ _LIGATURE = re.compile(r"([-`'])(?=\1)|([?!])(?=`)")
 # Commands that the parser does not know or reads differently
 _SYMBOLS = {name: f"\\{char}" if char in "{}" else char for char, name in _COMMANDS.items() if char not in "\\~"}
 _SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])(?:\{{\}}|\s)?")
+# Raised and lowered characters in the notation of text.py. An underscore may also be a part of a name.
+_NOTATION = re.compile(r"([⁰¹²³⁴-ⁿⁱ]+|[₀-₎]+|\^(?:[^\W_]|\([\w/,.+-]{2,40}\)))")
+# The same in LaTeX
+_IN_MATH = re.compile(
+    r"\$\s*(?P<sign>[\^_])\s*(?:\{(?P<all>[^{}$]*|\\(?:rm|mathrm|text)\s*\{[^{}$]*\})\}|(?P<one>[^\W_]))\s*\$"
+)
+_UPRIGHT = re.compile(r"\\(?:rm|mathrm|text)\s*\{?([^{}]*)\}?")
 _BARE_PERCENT = re.compile(r"(?<!\\)%")  # begins a comment in LaTeX, but not in BibTeX
 
 
@@ -37,6 +44,7 @@ def to_text(value: str) -> str:
         if max(brace_depths(value)) > _DEEPEST:
             value = _without_braces(value)
         try:
+            value = _IN_MATH.sub(_notation, value)
             value = _SYMBOL.sub(lambda found: _SYMBOLS[found[1]], _BARE_PERCENT.sub(r"\%", value))
             value = _converter().latex_to_text(value)
         except Exception:  # the parser raises IndexError, TypeError, RecursionError and others for invalid LaTeX
@@ -49,8 +57,28 @@ def to_text(value: str) -> str:
 
 
 def to_latex(text: str) -> str:
-    """Text escaped for LaTeX."""
+    """Text escaped for LaTeX. Raised characters and lowered digits are set in mathematics: 2⁶⁴ is 2$^{64}$."""
+    parts = _NOTATION.split(text)
+    return "".join(_in_math(part) if place % 2 else _escaped(part) for place, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
     return _LIGATURE.sub(r"\g<0>{}", text.translate(_ESCAPES))
+
+
+def _in_math(notation: str) -> str:
+    """Raised characters, or lowered digits, for LaTeX: "⁶⁴", "^k", "^(n/2)", "₂"."""
+    plain = flat(notation.removeprefix("^").removeprefix("(").removesuffix(")")).replace("−", "-")
+    sign = next((sign for sign, write in (("^", raised), ("_", lowered)) if write(plain) == notation), "")
+    return f"${sign}{{{plain}}}$" if sign else _escaped(notation)
+
+
+def _notation(found: re.Match[str]) -> str:
+    """What is raised or lowered in LaTeX, in the notation of text.py: CO$_2$ as CO₂."""
+    content = found["one"] or _UPRIGHT.sub(r"\1", found["all"]).strip()
+    if not content or _COMMAND.search(content):
+        return found.group()
+    return (raised if found["sign"] == "^" else lowered)(content)
 
 
 def _without_braces(value: str) -> str:

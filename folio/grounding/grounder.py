@@ -32,7 +32,7 @@ from folio.grounding.sentences import (
     tokens_of,
     words_of,
 )
-from folio.text import one_line, tokenize
+from folio.text import UNREAD_FORMULA, one_line, tokenize
 
 MOST_SENTENCES = 4  # most sentences that a statement is attributed to
 LEAST_GAIN = 0.2  # the share of the statement's words that each sentence must add, unless it adds a missing number
@@ -369,9 +369,13 @@ class Grounder:
 
 
 def citations_of(finding: Finding) -> tuple[Citation, ...]:
-    """The quotes of a statement that is shown. Their support is 1 only if a quote has the statement word for word."""
+    """The quotes of a statement that is shown. Their support is 1 only if a quote has the statement word for word.
+
+    A quote with a gap where a formula stands says more than can be read.
+    """
     quoted = finding.quoted
-    verbatim = quoted is not None and _folded(finding.statement) in _folded(quoted.text)
+    has_gap = quoted is not None and UNREAD_FORMULA in quoted.text
+    verbatim = quoted is not None and not has_gap and _folded(finding.statement) in _folded(quoted.text)
     support = 1.0 if verbatim else min(0.99, max(0.01, finding.source.coverage))
     sentences = [quoted] if quoted else finding.source.sentences
     return tuple(quote for s in sentences for quote in citations(s.evidence, s.start, s.end, support))

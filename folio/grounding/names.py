@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from folio.papers.identifiers import DOI_START
-from folio.text import STOP_WORDS
+from folio.text import STOP_WORDS, typed
 
 _ADDRESS = re.compile(rf"(?:https?://|www\.|doi:\s?|arxiv:\s?|\b{DOI_START})[^\s<>\"”»]+", re.I)
 _WORD = re.compile(r"[^\W_](?:[\w'’]*\w)?(?:[-._/][^\W_]\w*)*")
@@ -35,12 +35,13 @@ _NO_NAMES = STOP_WORDS | frozenset(
 
 def key(text: str) -> str:
     """The pieces of a text's words in lower case, each between spaces: "ML-KEM-768" is " ml kem 768 "."""
-    return f" {' '.join(_PIECE.findall(_NOT.sub(' not', text.casefold())))} "
+    return f" {' '.join(_PIECE.findall(_NOT.sub(' not', typed(text).casefold())))} "
 
 
 @lru_cache(maxsize=4096)
 def identifiers(text: str) -> frozenset[str]:
     """Words that mix letters with digits, dots, underscores or inner capitals; also addresses."""
+    text = typed(text)
     addresses = {match.group().rstrip(".,;:)]}'/") for match in _ADDRESS.finditer(text)}
     return frozenset(addresses | {word for word in _WORD.findall(_ADDRESS.sub(" ", text)) if _is_identifier(word)})
 
@@ -56,6 +57,7 @@ def _is_identifier(word: str) -> bool:
 @lru_cache(maxsize=4096)
 def names(text: str) -> frozenset[str]:
     """Words capitalised within a sentence, and acronyms anywhere; only acronyms if most words are capitalised."""
+    text = typed(text)
     label = match.end() if (match := _LABEL.match(text)) else 0
     without = _ADDRESS.sub(lambda address: " " * len(address[0]), text)  # spaces keep the offsets
     starts = [(match.group(), match.start()) for match in _WORD.finditer(without)]

@@ -1,16 +1,16 @@
-"""The numbers in a text, with their units as parsed by Pint (https://pint.readthedocs.io). Pure."""
+"""The numbers in a text, with their signs, and their units as parsed by Pint (https://pint.readthedocs.io). Pure."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from folio.text import one_line, tokenize
+from folio.text import NOTATION, as_typed, tokenize
 
 if TYPE_CHECKING:
     import pint
@@ -31,18 +31,25 @@ class Quantity:
     counted: frozenset[str]  # the tokens of the next two words, if they are not a unit: "12 short exercises"
     is_spelled: bool  # "twelve"
     is_reference: bool  # "Table 3", "[12]"
+    span: tuple[int, int]  # of the number in the text
+    negated: Quantity | None = None  # if its sign is open ("fell by 5", "± 5"): the number with the other sign
 
     def is_among(self, others: Iterable[Quantity]) -> bool:
-        """Whether one of the others is this number, or rounds to it, and has no other unit.
+        """Whether one of the others is this number, or rounds to it, and has the same sign and no other unit.
 
         A table may give a number without its unit or scale, and a share as a percentage or as a fraction of 1.
         """
-        return any(self._is(other) for other in others)
+        return any(self._matches(other) for other in others)
+
+    def _matches(self, other: Quantity) -> bool:
+        if self._is(other):
+            return True
+        return bool((self.negated and self.negated._is(other)) or (other.negated and self._is(other.negated)))
 
     def _is(self, other: Quantity) -> bool:
         if not (math.isfinite(self.value) and math.isfinite(other.value)):
             return self.written == other.written
-        if self.unit == other.unit and _is_near(abs(self.value), self.value_step, abs(other.value), other.value_step):
+        if self.unit == other.unit and _is_near(self.value, self.value_step, other.value, other.value_step):
             return True
         if {self.unit, other.unit} == {"%", ""}:
             times = 0.01 if self.unit else 100.0
@@ -66,24 +73,33 @@ _SPELLED = {word: number for number, word in enumerate(f"{_ONES} {_TEENS}".split
 _SPELLED |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "b": 1e9, "trillion": 1e12}
+_FRACTION = r"(?: 1/2 | [12]/3 | [1-3]/4 | [1-7]/8 | (?:[1-9]|1[0-5])/16 )"
+# A number does not begin within a word, a date, or a name: GPT-5, v1.2
+_BEGINS = r"(?<![\w/^]) (?<![A-Z_^-]-) (?<!\d\.)"
 _NUMBER = re.compile(
     rf"""
-    (?: (?P<currency> [$€£¥] ) [ ]? | (?<![\w/^]) (?<![A-Z_]-) (?<!\d\.) )  # not within a word, date, name: GPT-5, v1.2
-    (?P<sign> (?<![\d)%][ ]) - (?=[\d.]) )?
+    (?: (?P<minus> {_BEGINS} (?<![)\]%]) - )? (?P<currency> [$€£¥] ) [ ]? | {_BEGINS} )
+    (?P<sign> (?<![)\]%]) - (?=[\d.]) | (?:minus|negative) [ ] (?=[\d.]) )?
     (?: (?P<digits> \d{{1,3}} (?:,\d{{3}}){{1,9}} (?:\.\d+)? (?!,?\d)    # 155,000
                   | \d{{1,3}} (?:[ ]\d{{3}}){{1,9}} (?!\d)               # 155 000
                   | \d+ (?:\.\d+)? | \.\d+ )
       | (?P<word> (?:{_TENS.replace(" ", "|")}) [- ] (?:{_ONES.replace(" ", "|")}) \b | (?:{"|".join(_SPELLED)}) \b ) )
-    (?: [ ]? [×x·*⋅] [ ]? 10 [ ]? \^? [ ]? [({{]? (?P<power> -?\d{{1,9}} ) [)}}]?    # 5 × 10^3
+    (?: [ ]? [×x·*⋅] [ ]? 10 (?:[ ]? \^ [ ]? [({{]? (?P<power> -?\d{{1,9}} ) [)}}]?    # 5 × 10^3
+                                     | (?P<flat> -\d{{1,2}} ) (?![\d.]) )           # 5 × 10-4, read by OCR
       | e (?P<e> [-+]?\d{{1,9}} ) (?!\w)                                           # 5e3
-      | \^ [({{]? (?P<raised> -?\d{{1,9}} ) [)}}]? )?                               # 2^128
+      | \^ [({{]? (?P<raised> -?\d{{1,9}} ) [)}}]?                                 # 2^128
+      | ⁄ (?P<parts> \d{{1,9}} )                                                   # 1⁄4
+      | [ -] (?P<mixed> \d{{1,2}}⁄\d{{1,2}} | {_FRACTION} ) (?![\d/]) )?            # 5 1/4
     (?: [ -]? (?P<scale> hundred | thousand | million | billion | trillion | bn\b
       | (?: (?<=\d) (?-i:[kKMbB]) | (?(currency) m | (?!) ) ) (?=[ .,;:)]|$) ) )?    # 110M, but 5 m are metres
     """,
     re.I | re.X,
 )
+# A unit with its power, and more of them: km/h, W m^-2 K^-1
+_POWERED = r"[A-Za-zμΩ]{1,5}\^?-[1-4]"
 _UNIT = re.compile(
-    r"[ -]?(?P<unit>° ?[CF]\b|[%‰$€£¥°℃℉]|[A-Za-zμΩ]+(?:\^?-?[123])?(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[23])?)?)"
+    rf"[ -]?(?P<unit>° ?[CF]\b|[%‰$€£¥°℃℉]|(?:{_POWERED}|[A-Za-zμΩ]+(?:\^?[1-4])?)"
+    rf"(?:(?: ?/ ?| per )[A-Za-zμ]+(?:\^?[234])?|[ ·⋅*]{_POWERED}){{0,3}})"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s)\b")
 _COUNTED = re.compile(
@@ -93,9 +109,40 @@ _REFERENCE = re.compile(
     r"(?i:\[|§ ?|\b(?:tab(le)?|fig(ure)?|sec(tion)?|eq(uation)?|chapter|appendix|theorem|lemma|algorithm|page|pp?|ref)"
     r"s?\.? ?\(?)$"
 )
-_SUPERSCRIPT = re.compile(r"[⁻⁺]?[⁰¹²³⁴-⁹]+")
-_AREA = re.compile(r"\b(square|cubic) ([a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]*)")
-_SIGNS = str.maketrans("−–—‐‑µ\xa0\u202f\u2009", "-----μ   ")
+# A loss: before its number ("fell by 5", "a loss of about 5"), and directly after it ("5 points lower")
+_LOSES = (
+    r"\b(?:(?:decreas|declin|diminish|reduc|drop|shr[aiu]nk|contract|worsen|shorten|deficit|shortfall|negativ)\w*"
+    r"|lower(?:ed|s|ing)|f[ae]ll(?:s|en|ing)?|los(?:s|ses|t|e|es|ing)|down|cuts?|s[aiu]nk|cool(?:s|ed|ing)?)\b"
+)
+_LOST = (
+    r"\b(?:lower|less|fewer|smaller|shorter|worse|colder|below|decreases?|reductions?|declines?|drops?|loss(?:es)?"
+    r"|falls?|deficits?|down)\b"
+)
+_LOSS_REACH = 80  # characters
+_LOSS_BEFORE = re.compile(
+    rf"{_LOSES}(?:[ ](?!(?:to|than|under|below|was|is)\b)[^\s.,;:!?]+){{0,6}}?[ ][(]?$", re.I
+)
+_LOSS_AFTER = re.compile(
+    rf"[ -]?(?!(?:was|is|were|are|and|or|but)\b)(?:[^\s.,;:!?]{{1,20}}[ -])?{_LOST}(?! than\b)", re.I
+)
+_EITHER_SIGN = re.compile(r"(?:[±∓]|\+/-|\+-) ?$")
+_OPEN = re.compile(rf"[±∓]|\+/?-|{_LOSES}|{_LOST}", re.I)
+_AFTER_A_NUMBER = re.compile(r"[\d)%] $")
+_DASHES = r"[-−–‐‑﹣－]"
+_FORMS = re.compile(
+    rf"""
+    (?= [^\S ] | [ ]\s | [^\x00-\x7f] | [-\\^] | square[ ] | cubic[ ] | per[ ] )
+    (?: (?P<degree> [⁰ᵒº˚] (?=\s?[CF]\b) | \^\(?[o°]\)? (?=\s?[CF]\b) )   # set as a raised o
+    | (?P<cells> [ ]{{2,}} (?=\S) ) | (?P<space> [^\S ]\s* | [ ]\s+ )
+    | (?P<range> (?<=\d) {_DASHES}{{2}} (?=\d) )                           # LaTeX's dash
+    | (?P<minus> (?<![\d)\]%]) (?<![\d)\]%]\s) (?<!\b[^\W\d_]\s) − \s (?=[\d.]) )  # "of − 5", but not "x − 5"
+    | (?P<dash> [–‐‑﹣－] (?! \s ) | − )
+    | (?P<digit> [^\D0-9] ) | µ | \\times\b | \\c?dot\b | \bper[ ]cent\b
+    | \b (?P<area> square | cubic ) [ ] (?P<length> [a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]* ) )
+    """,
+    re.X,
+)
+_FORM = {"µ": "μ", "\\times": "×", "\\cdot": "·", "\\dot": "·", "per cent": "percent"}
 # The single letters that count as units
 _LETTERS = "KVWJhsmgLΩ"
 # Units of Pint that are hardly ever units after a number in a paper
@@ -110,21 +157,50 @@ _SIGN_OF = {word: forms.split()[0] for forms in _SYMBOLS.split("|") for word in 
 @lru_cache(maxsize=4096)
 def quantities(text: str, *, units: bool = True) -> tuple[Quantity, ...]:
     """The numbers of a text, in order, except "one" and "2nd". units: False recognises only signs, without Pint."""
-    return tuple(_read(normal(text), units=units))
+    return tuple(_read(*_normal(text), units=units))
 
 
-@lru_cache(maxsize=1024)
-def normal(text: str) -> str:
-    """The text on one line with one form of dashes, digits and exponents."""
-    if not text.isascii():
-        text = _SUPERSCRIPT.sub(lambda match: f"^{unicodedata.normalize('NFKC', match.group())}", text)
-        text = re.sub(r"[^\D0-9]", lambda digit: str(unicodedata.decimal(digit[0])), text.translate(_SIGNS))
-    text = one_line(text).replace("per cent", "percent")
-    return _AREA.sub(lambda match: f"{match[2]}^{2 if match[1] == 'square' else 3}", text)
+def _normal(text: str) -> tuple[str, list[int]]:
+    """The text on one line with one form of dashes, digits, powers and fractions, and the offset of each character.
+
+    Cells of a table stay two spaces apart. Note marks are left out.
+    """
+    places = list(range(len(text) + 1))
+    return _rewritten(*_rewritten(text, places, _FORMS, _form), NOTATION, as_typed)
 
 
-def _read(text: str, *, units: bool) -> Iterator[Quantity]:
+def _rewritten(
+    text: str, offsets: list[int], pattern: re.Pattern[str], form: Callable[[re.Match[str]], str]
+) -> tuple[str, list[int]]:
+    """The text with another form of each match, and the offset of each character, from those of the text."""
+    parts, places, end = list[str](), list[int](), 0
+    for match in pattern.finditer(text):
+        start, written = match.start(), form(match)
+        parts += text[end:start], written
+        places += offsets[end:start]
+        places += [offsets[start]] * len(written)
+        end = match.end()
+    return ("".join([*parts, text[end:]]), places + offsets[end:]) if end else (text, offsets)
+
+
+def _form(match: re.Match[str]) -> str:
+    """The one form of a match of _FORMS."""
+    kind, found = match.lastgroup, match.group()
+    if kind == "length":
+        return f"{match['length']}^{2 if match['area'] == 'square' else 3}"
+    if kind == "digit":
+        return str(unicodedata.decimal(found))
+    if kind == "space":
+        return " "
+    if kind in ("range", "minus", "dash"):
+        return "-"
+    return {"degree": "°", "cells": "  "}.get(kind or "") or _FORM[found]
+
+
+def _read(text: str, offsets: list[int], *, units: bool) -> Iterator[Quantity]:
+    has_words: bool | None = None
     for match in _NUMBER.finditer(text):
+        has_words = bool(_OPEN.search(text)) if has_words is None else has_words
         word, start, end = (match["word"] or "").lower(), match.start(), match.end()
         if word == "one" or _ORDINAL.match(text, end):
             continue
@@ -133,8 +209,9 @@ def _read(text: str, *, units: bool) -> Iterator[Quantity]:
         if unit_match and not units and unit_match["unit"].lower() not in _SIGN_OF:
             unit_match = None
         unit, factor, offset = _base_unit(unit_match["unit"]) if unit_match else (match["currency"] or "", 1.0, 0.0)
+        after = unit_match.end() if unit_match and unit else end
         counted = None if unit else _COUNTED.match(text, end)
-        yield Quantity(
+        quantity = Quantity(
             number,
             step,
             scale,
@@ -142,11 +219,24 @@ def _read(text: str, *, units: bool) -> Iterator[Quantity]:
             value_step=step * scale * factor,
             unit=unit,
             written=match.group().strip(),
-            with_unit=text[start : unit_match.end() if unit_match and unit else end].strip(),
+            with_unit=text[start:after].strip(),
             counted=frozenset(tokenize(counted.group())) if counted else frozenset(),
             is_spelled=bool(word),
             is_reference=bool(_REFERENCE.search(text, max(0, start - 14), start)),
+            span=(offsets[start], offsets[end]),
         )
+        if (match["sign"] or match["minus"] or has_words) and _has_open_sign(text, start, after, match):
+            negated = replace(quantity, number=-number, value=offset - number * scale * factor)
+            quantity = replace(quantity, negated=negated)
+        yield quantity
+
+
+def _has_open_sign(text: str, start: int, after: int, match: re.Match[str]) -> bool:
+    """Whether the sign of a number is open: "± 5", "fell by 5", "5 % less"; "10 -5" may be a range without a space."""
+    before = text[max(0, start - _LOSS_REACH) : start]
+    if (match["sign"] or match["minus"]) and _AFTER_A_NUMBER.search(before):
+        return True
+    return bool(_EITHER_SIGN.search(before) or _LOSS_BEFORE.search(before) or _LOSS_AFTER.match(text, after))
 
 
 def _number(match: re.Match[str]) -> tuple[float, float, float]:
@@ -156,14 +246,20 @@ def _number(match: re.Match[str]) -> tuple[float, float, float]:
     significant = digits.rstrip("0")  # 155,000 may be rounded, 10 is not
     zeros = len(digits) - len(significant) if len(significant) > 1 else 0
     try:
-        number = (float(digits) if digits else float(sum(map(_SPELLED.__getitem__, words)))) ** int(
-            match["raised"] or 1
-        )
+        number = float(digits) if digits else float(sum(map(_SPELLED.__getitem__, words)))
         step = 10.0 ** (-len(digits.partition(".")[2]) if "." in digits else zeros)
-        scale = 10.0 ** int(match["power"] or match["e"] or 0) * _SCALES.get((match["scale"] or "").lower(), 1.0)
-    except (OverflowError, ZeroDivisionError):  # 10^999, 0^-1
+        if match["raised"]:
+            number, step = number ** int(match["raised"]), 0.0
+        elif match["parts"]:
+            number, step = number / int(match["parts"]), 0.0
+        elif match["mixed"]:
+            over, under = re.split("[⁄/]", match["mixed"])
+            number, step = number + int(over) / int(under), 0.0
+        scale = 10.0 ** int(match["power"] or match["flat"] or match["e"] or 0)
+        scale *= _SCALES.get((match["scale"] or "").lower(), 1.0)
+    except (OverflowError, ZeroDivisionError):  # 10^999, 0^-1, 1⁄0
         return math.inf, 0.0, 1.0
-    return -number if match["sign"] else number, step, scale
+    return -number if match["sign"] or match["minus"] else number, step, scale
 
 
 @lru_cache(maxsize=4096)
@@ -174,7 +270,8 @@ def _base_unit(form: str) -> tuple[str, float, float]:
     if form.lower() in _NO_UNITS or (len(form) == 1 and form.isalpha() and form not in _LETTERS):
         return "", 1.0, 0.0
     try:
-        in_pint_syntax = re.sub(r"(?<=[a-zμΩ])\^?(?=-?\d)", "**", form.replace(" per ", "/").replace("° ", "°"))
+        plain = re.sub(r"(?<=[A-Za-zμΩ])\^?(?=-?\d)", "**", form.replace(" per ", "/").replace("° ", "°"))
+        in_pint_syntax = re.sub(r"(?<=[\w)])[ ·⋅](?=[A-Za-zμΩ])", "*", plain)
         unit = _registry().Quantity(1.0, in_pint_syntax)
         at_zero, at_one = _registry().Quantity(0.0, unit.units).to_base_units(), unit.to_base_units()
     except Exception:  # Pint raises a different error for each kind of invalid unit

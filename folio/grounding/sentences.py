@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from folio.answer_types import Citation, Evidence, Quote
-from folio.text import sentence_spans, stripped, tokenize
+from folio.text import UNREAD_FORMULA, sentence_spans, stripped, tokenize, typed
 
 # Two spaces within a line separate table cells (pdf/order.py).
 _CELLS_APART = re.compile(r"\S {2,}\S")
@@ -133,7 +133,7 @@ def share(words: frozenset[str], there: frozenset[str]) -> float:
 
 def words_of(text: str) -> list[str]:
     """All words and numbers of a text in order, in lower case."""
-    return re.findall(r"\w+", text.casefold())
+    return re.findall(r"\w+", typed(text.replace(UNREAD_FORMULA, " ")).casefold())
 
 
 def in_order(words: Sequence[str], there: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from folio.errors import PaperError, command
 from folio.pdf.letters import Letters, Piece, Rect, covered, drawn_letters, is_whole_words, line_boxes, place
 from folio.pdf.mupdf import pymupdf, unlock
-from folio.text import fold, reason_of
+from folio.text import UNREAD_FORMULA, fold, reason_of
 
 _Pixels = npt.NDArray[np.uint8]
 
@@ -97,7 +97,7 @@ def quote_boxes(page: Any, quotes: Sequence[str]) -> list[tuple[Rect, ...]]:
     () for a quote that is not on the page.
     """
     letters = drawn_letters(page)
-    pieces = [_match_pieces(fold(quote), letters) for quote in quotes]
+    pieces = [_match_pieces(fold(quote.replace(UNREAD_FORMULA, "")), letters) for quote in quotes]
     return [
         tuple(box for piece in of_quote for *_, box in line_boxes(letters, piece.at, piece.at + piece.length))
         for of_quote in pieces

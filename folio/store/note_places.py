@@ -21,16 +21,23 @@ from folio.store import notes, rows
 from folio.store.database import storable
 from folio.store.library import Library
 from folio.store.notes import Colour, Note, NoteQuote
-from folio.text import find_words, fold, stripped, without_marks
+from folio.text import UNREAD_FORMULA, find_words, flat, fold, stripped, without_marks
 
 MAX_QUOTE = 20_000  # characters
 _CONTEXT = 60  # characters kept on each side of a quote
 _SHOWN = 80  # characters of words in an error
 _LISTED = 5  # pages in an error
+_NOT_SEARCHED = str.maketrans({"^": "", "_": "", "−": "-"})
 _WAIT_S = 1.0  # for other writers, to store where a quote was found; else it is searched again the next time
 Place = Literal["here", "moved", "lost", "removed"]
 Order = Literal["place", "created", "updated", "paper"]
 _NUMBER = re.compile(r"(?:(?<!\w)-)?\d+(?:[.,]\d+)*")
+_SIGNED = re.compile(r"-?\d+(?:[.,]\d+)*")
+# How exponents, indices and note marks are set apart, and dashes that may be signs
+_SET_APART = re.compile(r" +(?=[⁰¹²³⁴-⁹])|\^[({]?|_(?=[({\d])[({]?")
+_MINUS = re.compile(r"[−–‐‑－](?=[\d.])")
+_NEGATIVE_POWER = re.compile(r"⁻|\^[({]?[-−–]")
+_NO_SIGNS = "⁄"  # of a fraction
 _POINTS = (".", ",")
 _DECIMAL = re.compile(r"\d[.,]\d")
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -210,7 +217,8 @@ def find_again(text: str, quote: str, start: int, before: str = "", after: str =
 
     start: where it was, for places that are equally alike. before, after: the characters around it.
     Words that differ only in case, spaces, accents or hyphens are the same, but not those with other signs or numbers:
-    p < 0.05 is not p > 0.05, and 1.5 is not 15. Whole words are not found in longer ones, nor 0.05 in 0.051.
+    p < 0.05 is not p > 0.05, 1.5 is not 15, and 0.35 not −0.35. Whole words are not found in longer ones, nor 0.05 in
+    0.051. Powers may be written 2⁶⁴, 2^64, or 264, as earlier releases read them.
     """
     around = f"{before}{quote}{after}"
     edges = len(before), len(before) + len(quote)
@@ -221,9 +229,8 @@ def find_again(text: str, quote: str, start: int, before: str = "", after: str =
 
     spans = list(filter(is_as_whole, _exactly(text, quote)))
     if not spans:
-        exact = _signs(quote), _NUMBER.findall(quote)
         similar = filter(is_as_whole, (_with_marks(text, span, quote) for span in find_words(text, quote)))
-        spans = [span for span in similar if (_signs(part := text[slice(*span)]), _NUMBER.findall(part)) == exact]
+        spans = [span for span in similar if _same_values(text[slice(*span)], quote)]
     left, right = fold(before)[::-1], fold(after)
 
     def likeness(span: tuple[int, int]) -> tuple[int, int]:
@@ -258,9 +265,23 @@ def _with_marks(text: str, span: tuple[int, int], quote: str) -> tuple[int, int]
     return start, end
 
 
+def _same_values(one: str, other: str) -> bool:
+    """Whether two texts with the same letters and digits have the same numbers and signs."""
+    has_negative_power = _NEGATIVE_POWER.search(one) or _NEGATIVE_POWER.search(other)
+    number = _SIGNED if has_negative_power else _NUMBER  # a hyphen before a digit may be lost: COVID-19, but not m⁻²
+    plain, other_plain = _plain(one), _plain(other)
+    return _signs(plain) == _signs(other_plain) and number.findall(plain) == number.findall(other_plain)
+
+
+def _plain(text: str) -> str:
+    """The text with plain digits for raised and lowered ones and note marks, with one form of minus signs."""
+    return _MINUS.sub("-", flat(_SET_APART.sub("", text.replace(UNREAD_FORMULA, ""))))
+
+
 def _signs(text: str) -> list[str]:
     """The signs of mathematics, of money, and others, but not accents."""
-    return [char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) in ("Sm", "Sc", "So")]
+    plain = unicodedata.normalize("NFKC", text)
+    return [char for char in plain if unicodedata.category(char) in ("Sm", "Sc", "So") and char not in _NO_SIGNS]
 
 
 def _cuts_word(text: str, at: int) -> bool:
@@ -289,13 +310,18 @@ def _current(quote: NoteQuote, paper: Paper | None) -> NoteQuote:
 
 
 def _fits(note: Note, query: str) -> bool:
-    words = without_marks(query).split()
+    words = _searched(query).split()
     texts = (
         note.text,
         note.statement,
         *(text for quote in note.quotes for text in (quote.quote, quote.title, quote.file)),
     )
-    return not words or all(word in without_marks("\n".join(texts)) for word in words)
+    return not words or all(word in _searched("\n".join(texts)) for word in words)
+
+
+def _searched(text: str) -> str:
+    """The text as it is searched: 2^64 and 2⁶⁴, x_i and xi are the same."""
+    return without_marks(flat(text)).translate(_NOT_SEARCHED)
 
 
 def _by_paper(each: PlacedNote) -> tuple[str, str, str]:

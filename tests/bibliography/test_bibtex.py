@@ -9,7 +9,7 @@ import pytest
 from folio.bibliography import bibtex
 from folio.bibliography.bibtex import attached
 from folio.bibliography.entries import Entry, Problem
-from folio.bibliography.latex import to_text
+from folio.bibliography.latex import to_latex, to_text
 from folio.papers.metadata import AND_OTHERS, PersonName
 
 RAFT = r"""
@@ -91,12 +91,25 @@ def test_names_are_split(written: str, names: list[tuple[str, str]]) -> None:
         ("{" * 5000 + r"\'e" + "}" * 5000, "é"),
         (r"\begin{a}" * 400, "aaaa"),
         ("a\x00b", "a b"),
+        (r"CO$_2$ and CO$_{2}$ of 10$^{-4}$ x$^{n/2}$ T$_{\mathrm{max}}$", "CO₂ and CO₂ of 10⁻⁴ x^(n/2) T_max"),
     ],
 )
 def test_latex_becomes_letters(latex: str, text: str) -> None:
     assert to_text(latex)[: max(len(text), 1)] == text
     if len(latex) < 100:
         assert to_text(latex) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("2⁶⁴ of CO₂ at 10⁻⁴", "2$^{64}$ of CO$_{2}$ at 10$^{-4}$"), ("2^k, 2^(n/2)", "2$^{k}$, 2$^{n/2}$"),
+        ("a_b ^", r"a\_b \textasciicircum{}"), ("50% & {x}", r"50\% \& \textbraceleft{}x\textbraceright{}"),
+    ],
+)  # fmt: skip
+def test_text_becomes_latex_and_comes_back(text: str, latex: str) -> None:
+    assert to_latex(text) == latex
+    assert to_text(latex) == text
 
 
 @pytest.mark.parametrize(

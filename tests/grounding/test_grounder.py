@@ -30,6 +30,10 @@ TRIAL = (
     " treated group. Atenolol did not reduce the heart rate at rest."
 )
 KEM = "ML-KEM-768 has a public key of 1,184 bytes and a ciphertext of 1,088 bytes. It must not reuse a seed."
+FIT = (
+    "The fit of the runs has a slope of −0.35. The sample has 10¹⁰ records of 92.4 ³ bytes. ¹² The search can be"
+    " done in only [formula] steps. CO₂ was sampled in the air."
+)
 SIZES = "Sizes of glaciers follow.\n\nGlacier  Length (km)  Area (km2)\nAletsch  23.1  81.7\nGorner  12.4  53.1\n\nSo."
 TIDES = "The mean tidal range is 2.4 m at Port Ellis and 1.1 m at Saltness."
 HIVES = "The colonies gained 14 kg on average in June and lost 3 kg in August."
@@ -67,6 +71,11 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
         ("The rate of retreat of the glacier is very low.", "The rate of retreat is very high.", "opposite", "it says"),
         ("The sky is blue and the grass is green.", ALPS, "not found", "no evidence says this"),
         ("Boats sink in rivers of mud and kelp.", OTTERS, "not found", "it does not say this"),
+        ("The fit of the runs has a slope of 0.35.", FIT, "number", "the number 0.35 cannot"),
+        ("The sample has 1,010 records of 92.4 bytes.", FIT, "number", "the number 1,010 cannot"),
+        ("The sample has 10¹⁰ records of 92.43 bytes.", FIT, "number", "the number 92.43 cannot"),
+        ("The search can be done in only 10 steps.", FIT, "number", "the number 10 cannot"),
+        ("The authors say “done in only steps” of it.", FIT, "quoted words", "the words “done in only steps”"),
     ],
 )
 def test_statements_left_out_with_a_reason(statement: str, text: str, rule: str, reason: str) -> None:
@@ -83,6 +92,9 @@ def test_statements_left_out_with_a_reason(statement: str, text: str, rule: str,
         ("Martin Funk led the survey ALS-2011.", ALPS), ("Sea otters don't hibernate in winter.", FUR),
         ("The authors state that “no other mammal has a denser fur”.", FUR),
         ("ML-KEM-768 has a ciphertext of 1088 B.", KEM), ("The Gorner glacier has a length of 12.4 km.", SIZES),
+        ("The runs were fitted by a slope of -0.35.", FIT), ("The slope of the fit fell by 0.35.", FIT),
+        ("The sample was of 10^10 records with 92.4 bytes.", FIT), ("10**10 records were in the sample.", FIT),
+        ("The CO2 of the sample was in the air.", FIT),
     ],
 )  # fmt: skip
 def test_true_in_other_words_is_reworded(statement: str, text: str) -> None:
@@ -103,6 +115,9 @@ def test_true_in_other_words_is_reworded(statement: str, text: str) -> None:
         ("They lost 3 kg in August.", HIVES.replace("and", "and they"), 1.0),
         ("Otters eat urchins and crabs.", "In winter, otters eat urchins, and crabs, of course.", 0.99),
         ("Press the red button twice.", "1.  Press the red button twice.", 1.0),
+        ("The sample has 10^10 records of 92.4 bytes.", FIT, 0.99),
+        ("The search can be done in only steps.", FIT, 0.99),
+        ("The search can be done in only [formula] steps.", FIT, 0.99),
     ],
 )
 def test_verbatim_support_is_1(statement: str, text: str, support: float) -> None:

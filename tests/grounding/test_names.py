@@ -21,6 +21,8 @@ pytestmark = pytest.mark.fast
         ("A Large Study Of Many Things", set(), set()),
         ("As Table 3 says, however, the Diffie-Hellman exchange", set(), {"Diffie", "Hellman"}),
         ("Tax Benefits: the state pays.", set(), set()),
+        ("It has CO₂ at 5 s⁻¹ by the method ³ of Boeing ¹.", {"CO2"}, {"Boeing"}),
+        ("It has x_i and 2^(n/2) of 10⁻⁴.", {"x_i", "n/2"}, set()),
     ],
 )
 def test_identifiers_and_names(text: str, expected_identifiers: set[str], expected_names: set[str]) -> None:
@@ -34,6 +36,8 @@ def test_identifiers_and_names(text: str, expected_identifiers: set[str], expect
         ("Q3", "in the third quarter", True), ("ML-KEM-1023", "ML-KEM-512 and -1024", False),
         ("GPT-4", "We use GPT-3.", False), ("Q3", "in the second quarter", False),
         ("https://example.org/x", "at https://a.org", False),
+        ("CO2", "some CO₂ here", True), ("CO2", "some CO₃ here", False), ("x_i", "the xi of", True),
+        ("x_{i}", "an x_i", True),
     ],
 )  # fmt: skip
 def test_has_identifier(identifier: str, text: str, expected: bool) -> None:

@@ -26,12 +26,31 @@ def read(text: str) -> list[tuple[object, str]]:
         ("0.50 or .5 or 0.5", [(0.5, "")] * 3),
         ("1e-3 or 1×10^-3 or 1 × 10⁻³ or 10⁻³ or 0.001", [(0.001, "")] * 5),
         ("2^10 and 2^128, a key of 2^{3}", [(1024, ""), (2.0**128, ""), (8, "")]),
-        ("−5 and –6 and -7", [(-5, ""), (-6, ""), (-7, "")]),
+        ("−5 and –6 and -7 and ‑8 and －9", [(-5, ""), (-6, ""), (-7, ""), (-8, ""), (-9, "")]),
+        # A minus, a range, a dash, a subtraction, a name
+        ("a slope of − 0.35, minus 0.35", [(-0.35, "")] * 2), ("(−3), =-3, −.3", [(-3, ""), (-3, ""), (-0.3, "")]),
+        ("10–20, pp. 3-4, 2010--2015", [(10, ""), (20, ""), (3, ""), (4, ""), (2010, ""), (2015, "")]),
+        ("the rest — 5 of them – 6 were—7 not", [(5, ""), (6, ""), (7, "")]), ("x − 5, 8 - 3", [(5, ""), (8, ""),
+        (3, "")]),
+        ("COVID-19, n−1", []), ("Slope  12.4  −5.3", [(12.4, ""), (-5.3, "")]), ("−$5, −5 %", [(-5, "$"), (-5, "%")]),
+        # Powers, which no other digits are
+        ("10⁹ = 10^9 = 10**9 = 10^{9} = 1e9", [(1e9, "")] * 5),
+        ("5 × 10⁻⁴, 5 × 10^(−4), 5 \\times 10^{-4}, 5x10-4, 0.0005", [(0.0005, "")] * 5),
+        ("1,010 records, 10¹⁰, 10 10", [(1010, ""), (1e10, ""), (10, ""), (10, "")]), ("3 × 100", [(3, ""), (100, "")]),
+        ("CO₂, x₁, x_1, x², Ca²⁺, SO₄²⁻, 1010₂, 19^(th), 2ⁿ", [(1010, ""), (2, "")]),
+        # Marks of notes, apart from what they stand on
+        ("92.4 ³ by the method ³, 230 ¹² in all. ³", [(92.4, ""), (230, "")]), ("as shown ¹,², and ¹⁻³ too", []),
+        ("5¼, 5 1/4, 5 1⁄4", [(5.25, "")] * 3), ("½ and 3³⁄₁₆", [(0.5, ""), (3.1875, "")]),
+        ("Table 5 1/7", [(5, ""), (1, "")]),
         ("1,2,3 and 1,234,56", [(1, ""), (2, ""), (3, ""), (1, ""), (234, ""), (56, "")]),
         ("10k images, 110M weights, 8B", [(1e4, ""), (1.1e8, ""), (8e9, "")]),
         ("one of the 2nd, in the 1980s, GPT-4, x_1, v1.2", []),
         ("10-20 km", [(10, ""), (20_000, "meter")]),
         ("5 km, 5-km, 5km, 5 kilometres, 5-kilometer", [(5000, "meter")] * 5),
+        ("5 s⁻¹, 5 s^-1, 5 s-1, 5 s^{-1}", [(5, "1 / second")] * 4),
+        ("5 kg m⁻³, 5 kg m^-3, 5 kg·m⁻³, 5 kg/m³, 5 kg per m^3", [(5, "kilogram / meter ** 3")] * 5),
+        ("36 km²/h", [(10_000, "meter ** 2 / second")]), ("5 W m⁻² K⁻¹", [(5, "kilogram / kelvin / second ** 3")]),
+        ("37⁰C, 37 ºC, 37^oC, 37^(o)C", [(310.15, "kelvin")] * 4),
         ("5 km², 5 km2, 5 km^2, 5 square kilometres, 5 square kilometers", [(5e6, "meter ** 2")] * 5),
         ("5 m, 5 m long, 5m", [(5, "meter")] * 3),
         ("5 %, 5 percent, 5 per cent, 5%", [(5, "%")] * 4),
@@ -63,13 +82,28 @@ def test_quantities(text: str, expected: list[tuple[float, str]]) -> None:
         ("20 g", "20 mg", False), ("-5 °C", "-5 °F", False), ("5 million", "5 billion dollars", False),
         ("23 million people", "23 billion people", False), ("23 million people", "People (millions)  23", True),
         ("2^128", "2^127", False), ("12 kg", "12 exercises", False),
+        ("10^-4", "0.3", False), ("10⁻⁴", "0.0001", True), ("1,010 records", "10¹⁰ records", False),
+        ("10^10 records", "10¹⁰ records", True), ("2^64", "264", False), ("264", "2⁶⁴", False),
+        ("92.43", "92.4 ³", False), ("92.4", "92.4 ³", True), ("5.25", "5¼", True), ("10 to", "[formula] steps", False),
+        # Signs, unless they are open
+        ("a slope of 0.35", "a slope of −0.35", False), ("a slope of -0.35", "a slope of −0.35", True),
+        ("a slope of −0.35", "a slope of 0.35", False), ("12 %", "a change of −12 %", False),
+        ("it fell by 12 %", "a change of −12 %", True), ("a change of −12 %", "decreased by about 12 %", True),
+        ("a loss of 3 dB", "a gain of −3 dB", True), ("12 % lower", "−12 %", True),
+        ("it fell to 5", "it is at −5", False),
+        ("it rose by 12 %", "a change of −12 %", False), ("0.35 was lower", "−0.35", False),
+        ("cooled by 5 K", "−5 K", True),
+        ("5 °C", "−5 °C", False), ("−5 °C", "23 °F", True), ("cooled by 5 °C", "a change of −5 °C", True),
+        ("−0.8", "12.4 ± 0.8", True), ("0.8", "12.4 ± 0.8", True), ("0.8", "12.4 +/- 0.8", True), ("5", "10 -5", True),
+        ("−5", "10 -5", True), ("5", "Corwick  10  −5", False), ("−5", "Corwick  10  −5", True),
+        ("17250", "Corwick  17  250", False),
         # Beyond a float: equal where it is written the same
         ("10^999", "10^999", True), ("10^999", "10^998", False), ("9" * 400, "9" * 400, True),
         ("9" * 400, "9" * 399, False),
     ],
 )  # fmt: skip
 def test_is_among(number: str, source: str, expected: bool) -> None:
-    (found,) = quantities(number)
+    found = quantities(number)[0]
     assert found.is_among(quantities(source)) is expected
 
 
@@ -98,8 +132,24 @@ def test_no_text_after_a_number_raises(number: str, unit: str) -> None:
     assert found[0].is_among(found)
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("about 10⁹\n cells", "10⁹"), ("of  5 × 10⁻⁴, ³", "5 × 10⁻⁴"), ("at 92.4 ³ now", "92.4"),
+        ("was −0.35 (or", "−0.35"), ("is 5¼ in", "5¼"), ("\\times 155\u2009000 km", "155\u2009000"),
+        ("to 10^{-4}.", "10^{-4}"),
+    ],
+)  # fmt: skip
+def test_a_number_stands_at_its_span(text: str, number: str) -> None:
+    (found,) = quantities(text)
+    assert text[slice(*found.span)] == number
+
+
 _PARTS = st.sampled_from(
-    "9 , . - – ^ e × 10 % $ ° °C km / per m^2 ½ ⁻³ ٢ ( [ million dozen delta_degF \ud800 \x00 \u202e x".split()
+    [
+        *"9 , . - – − ^ _ ** e × 10 % $ ° °C km / per m^2 ½ ⁻³ ⁹ ₃ ⁄ ² fell ± ٢ ( [ million dozen delta_degF x".split(),
+        *"\ud800 \x00 \u202e".split(),
+    ]
 )
 
 
@@ -107,6 +157,7 @@ _PARTS = st.sampled_from(
 def test_every_number_is_among_itself(text: str) -> None:
     found = quantities(text)
     assert all(number.is_among(found) for number in found)
+    assert all(0 <= number.span[0] < number.span[1] for number in found)
     assert not any(math.isnan(number.number) for number in found)
 
 

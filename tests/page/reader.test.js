@@ -140,6 +140,10 @@ test("a quote is copied with its reference", () => {
     formatQuoted({ ...quoted, text: "a\\b{c}~^" }, "latex").split("''")[0],
     "``a\\textbackslash{}b\\{c\\}\\textasciitilde{}\\textasciicircum{}",
   );
+  assert.equal(
+    formatQuoted({ ...quoted, text: "2⁶⁴ CO₂, x_i of 10⁻⁴ at 2^k and 2^(n/2) ³" }, "latex").split("''")[0],
+    "``2$^{64}$ CO$_{2}$, x\\_i of 10$^{-4}$ at 2$^{k}$ and 2$^{n/2}$ $^{3}$",
+  );
   const two = { ...quoted, sources: [source, { ...source, page: 5 }] };
   assert.equal(formatQuoted(two, "plain"), "“50% of ferns_grow [x]” Fern, A. Ferns, p. 3. Fern, A. Ferns, p. 5.");
   const cited = formatQuoted(two, "latex");

@@ -20,6 +20,18 @@ from folio.store.note_places import find_again, span_now
         ("It is not so.", "not", "It cannot be.", None),
         ("It cannot be.", "not", "So it cannot be.", "not"),  # it was a part of a word before
         ("它很好。", "很好", "它很好的。", "很好"),
+        # Raised and lowered characters as earlier releases read them, as people type them, as they are read now
+        ("It has 264 of CO2.", "has 264 of CO2", "It has 2⁶⁴ of CO₂.", "has 2⁶⁴ of CO₂"),
+        ("It has 2^64 in x_i.", "has 2^64 in x_i", "It has 2⁶⁴ in xi.", "has 2⁶⁴ in xi"),
+        ("The method3 gave 92.43 so.", "method3 gave 92.43", "The method ³ gave 92.4 ³ so.", "method ³ gave 92.4 ³"),
+        ("It is 10-4 so.", "is 10-4 so", "It is 10⁻⁴ so.", "is 10⁻⁴ so"),
+        ("is 104 so", "is 104 so", "is 10⁻⁴ so", None),
+        ("at 5 m2 so", "at 5 m2 so", "at 5 m⁻² so", None),
+        ("done in only  steps", "only  steps", "in only [formula] steps", "only [formula] steps"),
+        ("a slope of -0.35 so", "of -0.35 so", "a slope of −0.35 so", "of −0.35 so"),
+        ("of 0.35 so", "of 0.35 so", "of −0.35 so", None),
+        ("of −0.35 so", "of −0.35 so", "of 0.35 so", None),
+        ("the COVID19 so", "COVID19 so", "the COVID-19 so", "COVID-19 so"),
     ],
 )
 def test_a_quote_is_found_again_as_whole_words_with_its_numbers(

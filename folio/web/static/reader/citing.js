@@ -15,8 +15,27 @@ export const FORMATS = /** @type {const} */ ([
 /** @type {Record<string, string>} */
 const LATEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
 
+// Raised and lowered characters, as folio/bibliography/latex.py writes them
+const RAISED = /[⁰¹²³⁴-ⁿⁱ]+|[₀-₎]+|\^(?:[\p{L}\p{N}]|\(([\p{L}\p{N}/,.+-]{2,40})\))/gu;
+
+/** "2⁶⁴" is "2$^{64}$". @param {string} found @param {string | undefined} inner */
+function setInMath(found, inner) {
+  const plain = (inner ?? found.replace("^", "")).normalize("NFKC").replace("−", "-");
+  return `$${/[₀-₎]/.test(found) ? "_" : "^"}{${plain}}$`;
+}
+
 /** @param {string} text */
-const escapeLatex = (text) => text.replace(/[\\~^{}#$%&_]/g, (char) => LATEX[char] ?? `\\${char}`);
+const escapePlain = (text) => text.replace(/[\\~^{}#$%&_]/g, (char) => LATEX[char] ?? `\\${char}`);
+
+/** @param {string} text */
+function escapeLatex(text) {
+  let [escaped, end] = ["", 0];
+  for (const found of text.matchAll(RAISED)) {
+    escaped += escapePlain(text.slice(end, found.index)) + setInMath(found[0], found[1]);
+    end = found.index + found[0].length;
+  }
+  return escaped + escapePlain(text.slice(end));
+}
 
 /** "Reference, p. 3." for each source. @param {Quoted} quoted */
 const formatReferences = ({ sources }) =>
