@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from folio.ingest.accents import compose_accents
 from folio.papers.model import Page, PageMap
 from folio.pdf.order import without_lines
 from folio.text import one_line
@@ -80,7 +81,7 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
     text[starts[i]:starts[i + 1]] is the text of page i + 1 and its separator from the next page with text: a blank
     line, a newline if a sentence continues, nothing if a word does. The text can always be encoded as UTF-8.
     """
-    texts = [normalize_characters(page.text) for page in pages]
+    texts = compose_accents([normalize_characters(page.text) for page in pages])
     texts = _remove_running_lines(texts, [page.label for page in pages])
     texts = [without_lines(text, page.furniture) for text, page in zip(texts, pages, strict=True)]
     joined = _join_hyphenated(_PAGE_BREAK.join(text.strip() for text in texts))

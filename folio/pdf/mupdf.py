@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -86,3 +87,20 @@ def _xmp(document: Any) -> str:
         raise
     except Exception:
         return ""
+
+
+def lines(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The lines of MuPDF's blocks."""
+    for block in blocks:
+        yield from block.get("lines", ())
+
+
+def spans_of(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The spans of MuPDF's blocks, in its order."""
+    for line in lines(blocks):
+        yield from line["spans"]
+
+
+def line_text(line: Mapping[str, Any]) -> str:
+    """The text of a line from MuPDF."""
+    return "".join(span["text"] for span in line["spans"])

@@ -16,13 +16,14 @@ from folio.errors import PaperBusy, PaperError, PaperLimit, command
 from folio.papers.model import Page, ParsedPdf
 from folio.pdf import layout_model, legible, limits, ocr, order
 from folio.pdf.front_matter import PageText, read_front_matter
+from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
 from folio.pdf.line_numbers import LineNumbers
-from folio.pdf.mupdf import file_metadata, open_pdf, pymupdf, unlock
+from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, unlock
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
 from folio.pdf.raised import write_notation
-from folio.pdf.visible import SearchWork, VisibleText, images, line_text, raw_blocks, visible_text
+from folio.pdf.visible import SearchWork, VisibleText, images, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
 from folio.text import one_line, reason_of
