@@ -19,6 +19,7 @@ from folio.text import estimate_tokens, one_line, sentence_spans, stripped
 ReadText = Callable[[str, int, int], str]
 
 MAX_GROWTH = 1500  # characters that evidence may grow by at each end: the size of a chunk
+MAX_ALGORITHM = 12_000  # characters of an algorithm that evidence may grow by, to have all of its steps
 LONGEST_SENTENCE = 600  # characters of the longest sentence to complete
 HEADER_TOKENS = 40  # for the header of each piece of evidence, with paper and pages
 
@@ -104,7 +105,8 @@ def _merged(spans: Sequence[_Span], new: _Span) -> list[_Span]:
 
 
 def _extended(span: _Span, read: ReadText) -> _Span:
-    """The span, extended to complete the sentence, list or table at each end."""
+    """The span, extended to complete the sentence, list, table or algorithm at each end."""
+    span = _with_algorithms(span, read)
     low, high = _room(span)
     around = read(span.paper.id, low, high)
     start, end = span.start - low, span.end - low
@@ -117,15 +119,35 @@ def _extended(span: _Span, read: ReadText) -> _Span:
             start = unit.start
         if unit.ends and unit.start < end < unit.end:
             end = unit.end
-    at_unit_end = end in {unit.end for unit in units}  # complete without a full stop
+    known = _algorithms(span.paper, low, high)
+    at_unit_start = start in {first - low for first, _ in known}
+    at_unit_end = end in {*(unit.end for unit in units), *(last - low for _, last in known)}  # without a full stop
     sentences = sentence_spans(around)
     for first, last in sentences:
         if last - first <= LONGEST_SENTENCE:
-            start = first if first < start < last else start
+            start = first if not at_unit_start and first < start < last else start
             end = last if first < end < last and not at_unit_end else end
     start, end = stripped(around, start, end)
-    start = _with_subject(around, start, sentences)
+    if not at_unit_start:
+        start = _with_subject(around, start, sentences)
     return replace(span, start=low + start, end=low + end, text=around[start:end])
+
+
+def _algorithms(paper: Paper, start: int, end: int) -> list[tuple[int, int]]:
+    """The spans of the algorithms that overlap the characters [start, end) of a paper."""
+    sections = (section for section in paper.sections.sections if section.kind == "algorithm")
+    return [(section.start, section.end) for section in sections if section.start < end and start < section.end]
+
+
+def _with_algorithms(span: _Span, read: ReadText) -> _Span:
+    """The span, with the rest of the algorithms that it has a part of."""
+    inside = _algorithms(span.paper, span.start, span.end)
+    start, end = min([span.start, *(first for first, _ in inside)]), max([span.end, *(last for _, last in inside)])
+    if (start, end) == (span.start, span.end) or end - start - len(span.text) > MAX_ALGORITHM:
+        return span
+    text = read(span.paper.id, start, end)
+    is_same = text[span.start - start : span.end - start] == span.text  # the paper was not replaced meanwhile
+    return replace(span, start=start, end=end, text=text) if is_same else span
 
 
 def _room(span: _Span) -> tuple[int, int]:

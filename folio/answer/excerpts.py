@@ -1,4 +1,4 @@
-"""Evidence -> the blocks that excerpts are cut from: runs of sentences, whole lists, tables with captions. Pure."""
+"""Evidence -> the blocks that excerpts are cut from: runs of sentences, whole lists and algorithms, tables. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from folio.answer.structure import Structure, structures
+from folio.answer.structure import Structure, algorithm, structures
 from folio.answer_types import Evidence
 from folio.papers.sections import Kind
 from folio.text import sentence_spans, stripped
@@ -100,11 +100,12 @@ class Block:
     """Consecutive parts of the evidence in one section, without interruptions such as headings."""
 
     evidence: Evidence
-    kind: Literal["prose", "list", "table"]
+    kind: Literal["prose", "list", "table", "algorithm"]
     parts: tuple[Part, ...]
     head: Span | None = None  # a list's introduction, a table's caption and header
     section: Kind = "other"
     tail: Span | None = None  # a table's caption if it is below
+    name: str = ""  # an algorithm's: "Algorithm 19 ML-KEM.KeyGen()"
 
     @cached_property
     def words(self) -> tuple[int, ...]:
@@ -131,17 +132,21 @@ class Block:
 
 
 def blocks(evidence: Evidence) -> Iterator[Block]:
-    """The blocks of a piece of evidence: first tables and lists, then prose."""
+    """The blocks of a piece of evidence: first algorithms, tables and lists, then prose."""
     text, sentences = evidence.text, list(_sentences(evidence))
     taken: list[Span] = []
+    for span in _algorithm_spans(evidence):
+        taken.append((span[0], span[1]))
+        if span[0] >= 0 and span[1] <= len(text):  # a part of an algorithm is no answer
+            yield _algorithm(evidence, *span)
     for each in sorted(structures(text), key=lambda each: (each.kind != "table", each.start)):
         is_contents = 2 * sum(bool(_LEADERS.search(text, *item)) for item in each.items) > len(each.items)
         if each.is_bibliography or is_contents or any(each.start < end and start < each.end for start, end in taken):
             continue
-        block = _table(evidence, each) if each.kind == "table" else _list(evidence, each, sentences)
-        if block is not None:
-            taken.append((block.start, block.end))
-            yield block
+        found = _table(evidence, each) if each.kind == "table" else _list(evidence, each, sentences)
+        if found is not None:
+            taken.append((found.start, found.end))
+            yield found
     run: list[Part] = []
     section: tuple[int, Kind] = (-1, "other")
     for start, end in sentences:
@@ -158,6 +163,22 @@ def blocks(evidence: Evidence) -> Iterator[Block]:
             run.append(part)
     if run:
         yield Block(evidence, "prose", tuple(run), section=section[1])
+
+
+def _algorithm_spans(evidence: Evidence) -> Iterator[tuple[int, int, str]]:
+    """The algorithms that a piece of evidence has a part of: their spans in its text, and their names."""
+    for section in evidence.paper.sections.sections:
+        start, end = section.start - evidence.start, section.end - evidence.start
+        if section.kind == "algorithm" and start < len(evidence.text) and end > 0:
+            yield start, end, section.title
+
+
+def _algorithm(evidence: Evidence, start: int, end: int, name: str) -> Block:
+    """An algorithm: its head is the label and the description, its parts are the steps."""
+    parts = tuple(Part(*item) for item in algorithm(evidence.text, start, end).items)
+    head = stripped(evidence.text, start, parts[0].start)
+    kind = _section(evidence, start)[1]
+    return Block(evidence, "algorithm", parts, head if head[0] < head[1] else None, kind, None, name)
 
 
 def _sentences(evidence: Evidence) -> Iterator[Span]:
@@ -254,6 +275,7 @@ def _section(evidence: Evidence, start: int) -> tuple[int, Kind]:
     """Start (in the paper) and kind of the innermost section here; "other" takes the kind of a section around it."""
     at = evidence.start + start
     around = [section for section in evidence.paper.sections.sections if section.start <= at < section.end]
+    around = [section for section in around if section.kind != "algorithm"]
     kinds: list[Kind] = [section.kind for section in reversed(around) if section.kind != "other"]
     kind: Kind = kinds[0] if kinds else "other"
     return (around[-1].start if around else -1), kind

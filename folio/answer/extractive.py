@@ -56,6 +56,7 @@ NUMBER_MARGIN = 0.04  # numeric questions need this much more coverage: papers a
 FOLLOWUP_MARGIN = 0.027
 # Weights of the question's names and length, relative to 1 for the coverage by the evidence
 NAMES_WEIGHT, LENGTH_WEIGHT = 0.1, 0.1
+NAMED_CONFIDENCE = 0.9  # of the algorithm that the question names, which is its answer
 READ_WEIGHT, MOST_ODDS = 0.02, 5.0  # weight of the reader's log-odds, and their limit
 LONG_QUESTION = 14  # terms; evidence repeats less of a question with more
 
@@ -181,6 +182,13 @@ class ExtractiveAnswerer:
         headless = replace(best, block=replace(best.block, head=None))
         return replace(excerpt_sentence(alone(headless), question, number_sentences(evidence), Section()), marks=())
 
+    def named_algorithm(self, question: Question, evidence: Sequence[Evidence]) -> Sentence | None:
+        """The algorithm that a question names, if it is in the first piece of evidence; else None."""
+        excerpts = self._score(question.worded, evidence).excerpts if question.worded.named.asks else []
+        if not excerpts or not excerpts[0].is_named_by(question.worded) or excerpts[0].block.evidence.number > 1:
+            return None
+        return excerpt_sentence(excerpts[0], question.worded, number_sentences(evidence), FROM_PAPERS)
+
     def _best_of_parts(self, question: Question, evidence: Sequence[Evidence]) -> PartsAnswered | None:
         """The best excerpts for each part of a question; None if it has no parts, or a part has no answer of its own.
 
@@ -257,7 +265,10 @@ class ExtractiveAnswerer:
         blocks = read_blocks(self._reader, question, evidence, matched)
         read = most_sure(blocks)
         sure = confidence(question, evidence, matched, weights, read=read)
-        return Scored(scored_excerpts(self._embedder, question, blocks, most), sure, read)
+        scored = scored_excerpts(self._embedder, question, blocks, most)
+        if scored and scored[0].is_named_by(question):
+            sure = max(sure, NAMED_CONFIDENCE)
+        return Scored(scored, sure, read)
 
     def _score_plain_first(self, question: Question, evidence: Sequence[Evidence], style: Style) -> Scored:
         """`_score` of the evidence from a plain search if that answers the question; else of all evidence.
@@ -371,24 +382,26 @@ def excerpt_sentence(
     """
     block, core = excerpt.block, excerpt.block.parts[excerpt.core]
     evidence = block.evidence
+    core_text = excerpt.core_text
     text, offsets = _shown(excerpt)
     quotes = tuple(quote for span in excerpt.spans for quote in citations(evidence, *span, 1.0))
     short = None
     above = f"{evidence.paper.title}\n{evidence.text[slice(*block.head)] if block.head else ''}"
     tokens = frozenset(tokenize(f"{above}\n{excerpt.core_text}"))
     is_number = question.type.kind == "number"
-    if block.kind != "table" and (not is_number or meets_conditions(question, tokens, excerpt.covered)):
-        span = short_answer(question, evidence.text[core.start : core.end])
+    meets = not is_number or meets_conditions(question, tokens, excerpt.covered)
+    if block.kind not in ("table", "algorithm") and meets:
+        span = short_answer(question, core_text)
         short = _place(offsets, core.start + span[0], core.start + span[1]) if span else None
-    mark = short or _place(offsets, core.start, core.end)
-    disagrees = against(evidence.text[core.start : core.end], quotes, sentences)
+    mark = short or (None if block.kind == "algorithm" else _place(offsets, core.start, core.end))
+    disagrees = () if block.kind == "algorithm" else against(core_text, quotes, sentences)
     return Sentence(text, quotes, disagrees, section, marks=(mark,) if mark else (), short=short if leads else None)
 
 
 def _shown(excerpt: Excerpt) -> tuple[str, list[int]]:
     """An excerpt as shown, and the offset of each of its characters in the evidence's text.
 
-    Prose is on one line, each list item on its own line; a table keeps its lines.
+    Prose is on one line, each list item on its own line; a table and an algorithm keep their lines.
     """
     evidence, kind = excerpt.block.evidence.text, excerpt.block.kind
     breaks = {part.start for part in excerpt.block.parts} if kind == "list" else set()
@@ -398,7 +411,8 @@ def _shown(excerpt: Excerpt) -> tuple[str, list[int]]:
             shown.append(("\n", start - 1))
         for offset in range(start, end):
             char = evidence[offset]
-            if offset in breaks and shown and shown[-1][0] != "\n":
+            is_break = offset in breaks or (kind == "algorithm" and char == "\n")
+            if is_break and shown and shown[-1][0] != "\n":
                 shown = [*(shown[:-1] if shown[-1][0] == " " else shown), ("\n", offset - 1)]
             if kind == "table" or not char.isspace():
                 shown.append((char, offset))

@@ -32,6 +32,7 @@ QUESTION_TOKENS = 1024  # reserved for the question and the rules
 REMEMBERED_TURNS = 4  # of the conversation, shown to the model that rewrites a follow-up
 NUMBERED = 1.2  # maximum factor by which sentence numbers lengthen the evidence, in tokens
 NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
+NAMED_INSTEAD = "The model found no answer. This is what your question names, as printed."
 QUOTES_INSTEAD = "These sentences are quotes from the papers."
 # What models write before a rewritten question.
 _LABEL = re.compile(r"^\W*(?:(?:standalone|rewritten|follow-up)\s+)*question\W*:", re.I)
@@ -132,6 +133,9 @@ class OllamaAnswerer:
             if excerpts:
                 notices.append(QUOTES_INSTEAD if notices else NOTHING_HELD)
             yield from excerpts
+        if result.refused and (named := self._stand_in.named_algorithm(question, evidence)):
+            notices.append(NAMED_INSTEAD)
+            yield named
         if result.partly_refused:
             notices.append("The model found no evidence for part of the question.")
         if result.unverified:

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from folio.answer.excerpts import MOST_BEFORE, SHORTEST_SENTENCE, Block, Span, blocks
+from folio.answer.excerpts import MOST_BEFORE, SHORTEST_SENTENCE, WHOLE_ALGORITHM, Block, Span, blocks
 from folio.answer_types import Evidence
 from folio.grounding.conflicts import conflict
 from folio.grounding.quantities import Quantity, quantities
@@ -25,6 +25,7 @@ from folio.protocols import PassageReader, TokenEmbedder
 from folio.question.kind import Aspect, QuestionType
 from folio.question.question import Question
 from folio.search.builtin_reranker import MOST_ODDS, Matches, above, odds, passage_of, read_alone
+from folio.search.definitions import LEAST_LIKE
 from folio.text import STOP_WORDS, tokenize
 
 LEAST_WORDS, MOST_WORDS = 40, 120  # of an excerpt; shorter paragraphs are extended, longer ones cut
@@ -46,7 +47,7 @@ class ExcerptWeights:
     type: float = 0.08  # it has what the question asks for: a number, a date, a person, a place
     section: float = 0.2  # it is in a section that answers such questions
     rank: float = 0.06  # it is in the best piece of evidence
-    named: float = 1.0  # it is in the algorithm or table that the question names by its number
+    named: float = 1.0  # it is in the algorithm or table that the question names by its number or name
 
 
 WEIGHTS = ExcerptWeights()
@@ -100,6 +101,10 @@ class Excerpt:
     def terms(self) -> frozenset[str]:
         """Its search tokens."""
         return frozenset(tokenize(self.text))
+
+    def is_named_by(self, question: Question) -> bool:
+        """Whether it is the algorithm that a question names."""
+        return self.block.kind == "algorithm" and question.named.likeness(self.block.name) >= LEAST_LIKE
 
     @property
     def core_text(self) -> str:
@@ -192,11 +197,14 @@ def scored_excerpts(
     candidates: list[_Candidate] = []
     for at, (one, head) in enumerate(zip(read, heads, strict=True)):
         block, match = one.block, one.match
+        of_block: list[_Candidate] = []
         for place, base in scores.of_parts(block):
             part = block.parts[place]
             matched = match.score(np.maximum(match.inside(part.start, part.end), head))
             base += WEIGHTS.read * odds(one.parts[place], question.numbers, block.text_of(place))
-            candidates.append(_Candidate(at, place, base, WEIGHTS.match * matched + base))
+            of_block.append(_Candidate(at, place, base, WEIGHTS.match * matched + base))
+        # An algorithm is shown whole, so one of its steps is enough.
+        candidates += sorted(of_block, key=lambda each: -each.score)[:1] if block.kind == "algorithm" else of_block
     candidates = sorted(candidates, key=lambda each: -each.score)[:most]
     if not candidates:
         return []
@@ -236,7 +244,11 @@ class _Scores:
     def of_parts(self, block: Block) -> Iterator[tuple[int, float]]:
         """The index of each part that can answer, and its score without the match of its tokens."""
         of_block = WEIGHTS.section * _section_score(block, self.question.type) + WEIGHTS.rank / block.evidence.number
-        of_block += WEIGHTS.named * self._is_named(block)
+        likeness = self.question.named.likeness(block.name) if block.kind == "algorithm" else 0.0
+        # Its own span is surer than a list below the same words, such as a table of contents.
+        of_block += WEIGHTS.named * (0.5 + likeness if likeness >= LEAST_LIKE else self._is_named(block))
+        if block.kind == "algorithm" and likeness < LEAST_LIKE and sum(block.words) > WHOLE_ALGORITHM:
+            return
         begins = self._begins(block)
         for place, part in enumerate(block.parts):
             if (
@@ -294,7 +306,7 @@ def _around(block: Block, core: int) -> Span:
     In a long paragraph the excerpt begins with the nearest sentence that does not lean on the one before; a short
     paragraph is extended by the next one. The last sentence does not end in a colon or a question mark.
     """
-    if block.kind == "list":
+    if block.kind in ("list", "algorithm"):
         return 0, len(block.parts) - 1
     if block.kind == "table":
         return _rows(block, core, MOST_WORDS)
@@ -340,8 +352,11 @@ def _section_score(block: Block, question_type: QuestionType) -> float:
 
 
 def pointers(scored: Sequence[Excerpt]) -> list[Excerpt]:
-    """Further places that may answer, likeliest first, without overlaps and repetitions."""
-    best = scored[0]
+    """Further places that may answer, likeliest first, without overlaps and repetitions.
+
+    They are shown in brief, which an algorithm never is.
+    """
+    best, scored = scored[0], [one for one in scored if one.block.kind != "algorithm"]
     return distinct_excerpts([one for one in scored if one.share >= POINTER_SHARE * best.share], [best])[:MOST_POINTERS]
 
 

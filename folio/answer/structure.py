@@ -1,4 +1,7 @@
-"""Finds lists, algorithms and tables in a text, each with its introduction or caption. Pure."""
+"""Finds lists, algorithms and tables in a text, each with its introduction or caption. Pure.
+
+An algorithm whose span is known (papers/sections.py) is only split into its lines, see `algorithm`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,11 @@ _STEP = re.compile(
 )
 # A line of an algorithm, "12: return x", has no continuation lines.
 _LINE_OF_CODE = re.compile(r"[ ]*\d{1,3}[ ]?:")
+_NUMBERED = re.compile(r"[ ]*(?:step[ ]+)?\(?\d{1,3}(?:[ ]?[:.)](?!\d)|(?=[ ]|$))", re.I)
+_LABEL = re.compile(
+    r"[ ]*(?:algorithm|alg\.|listing|procedure|pseudo-?code|protocol|program|code|snippet|function|subroutine)\b", re.I
+)
+_MOST_INPUTS = 12  # lines of description, inputs and outputs before the steps of an algorithm
 # A line with a gap between two cells. Two blanks after the end of a sentence are no gap.
 _ROW = re.compile(r"[ ]*\S.*?(?<![.!?:;,])(?<![.!?:;,][\"”’)\]])[ ]{2,}\S")
 # A line between table rows that names the rows after it.
@@ -45,7 +53,7 @@ class Unit:
 class Structure:
     """A list or table: its span [start, end) with introduction or caption, and the spans of its items or rows."""
 
-    kind: Literal["list", "table"]
+    kind: Literal["list", "table", "algorithm"]
     start: int
     end: int
     items: tuple[tuple[int, int], ...]
@@ -76,6 +84,18 @@ def structures(text: str) -> Iterator[Structure]:
         yield Structure("list", lines[first][0], lines[last][1], parts, is_bibliography)
     for first, last, items in _tables(text, lines):
         yield Structure("table", lines[first][0], lines[last][1], _parts(lines, last, items))
+
+
+def algorithm(text: str, start: int, end: int) -> Structure:
+    """The algorithm in this span, with its steps: its numbered lines, or all lines without numbers.
+
+    The label and lines of description stand before the steps; or the label stands after them.
+    """
+    lines = [stripped(text, *match.span()) for match in re.compile(r"[^\n]*\S[^\n]*").finditer(text, start, end)]
+    numbered = [number for number, line in enumerate(lines) if _NUMBERED.match(text, *line)]
+    first = 1 if _LABEL.match(text, *lines[0]) and len(lines) > 1 else 0
+    starts = numbered if 2 * len(numbered) > len(lines) - first - _MOST_INPUTS and len(numbered) > 1 else []
+    return Structure("algorithm", start, end, _parts(lines, len(lines) - 1, starts or list(range(first, len(lines)))))
 
 
 def _parts(lines: Sequence[tuple[int, int]], last: int, items: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -154,9 +154,9 @@ class _Part:
 def parts(text: str, size: int, sections: Sequence[PaperSection]) -> list[tuple[int, int]]:
     """The spans that chunks of `size` characters stay within, in order; together they are the whole text.
 
-    There is a border where a section begins or ends, with two exceptions: a bare heading stays with the text after it,
-    and a part shorter than SHORT joins its neighbour if both are of one kind, are in the same section or one in the
-    other, and fit into one chunk.
+    There is a border where a section or an algorithm begins or ends, with two exceptions: a bare heading stays with
+    the text after it, and a part shorter than SHORT joins its neighbour if both are of one kind, are in the same
+    section or one in the other, and fit into one chunk. A short text beside an algorithm joins it.
 
     sections: the tree of sections, ordered by start.
     """
@@ -173,7 +173,8 @@ def parts(text: str, size: int, sections: Sequence[PaperSection]) -> list[tuple[
 
 
 def _between_borders(text: str, sections: Sequence[PaperSection]) -> Iterator[_Part]:
-    sections = [section for section in sections if section.level]  # a caption stays with the text around it
+    # A caption stays with the text around it.
+    sections = [section for section in sections if section.level or section.kind == "algorithm"]
     borders = {0, len(text), *(place for section in sections for place in (section.start, section.end))}
     enclosing: list[PaperSection] = []
     pending = deque(sections)
@@ -193,10 +194,17 @@ def _are_joined(part: _Part, next_: _Part, size: int) -> bool:
     return (
         not next_.is_bare
         and min(part.length, next_.length) < SHORT
-        and part.kind == next_.kind
+        and (part.kind == next_.kind or _is_beside_algorithm(part, next_))
         and max(len(part.path), len(next_.path)) <= depth + 1
         and next_.end - part.start <= size
     )
+
+
+def _is_beside_algorithm(part: _Part, next_: _Part) -> bool:
+    """Whether one of two parts is an algorithm, and the other one is short."""
+    if part.kind == "algorithm":
+        return next_.kind != "algorithm" and next_.length < SHORT
+    return next_.kind == "algorithm" and part.length < SHORT
 
 
 def _common(path: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,9 +4,9 @@ The first headings are recognised among the lines that may be headings (pdf/head
 numbers that count up, and by titles such as "Abstract". Their styles then show which other lines are headings, and of
 which level.
 
-Captions, footnotes, licence lines and affiliations are blocks without a heading. A block is recognised by the beginning
-of its paragraph, and a footnote by its place on the page. In doubt, a paragraph is ordinary text, because search leaves
-out licences and the like.
+Captions, footnotes, licence lines, affiliations and algorithms are blocks without a heading. A block is recognised by
+the beginning of its paragraph, a footnote by its place on the page, an algorithm by its label and steps
+(algorithms.py). In doubt, a paragraph is ordinary text, because search leaves out licences and the like.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise, takewhile
 
+from folio.ingest.algorithms import Algorithm, find_algorithms
 from folio.ingest.cleaning import normalize_characters
 from folio.papers.model import PageMap
 from folio.papers.sections import (
@@ -59,9 +60,17 @@ def sections(headings: HeadingLines, text: str, pages: PageMap) -> tuple[PaperSe
 
     text: the cleaned text. pages: where each page begins in it.
     """
-    tree = _tree(_located(find_headings(headings), text, pages), len(text))
-    without_heading = blocks(text, pages, tree, _footnotes(headings.footnotes, text, pages))
+    algorithms = find_algorithms(text)
+    located = _located(find_headings(headings), text, pages)
+    tree = _tree([each for each in located if not _is_inside(each[0], algorithms)], len(text))
+    without_heading = blocks(text, pages, tree, _footnotes(headings.footnotes, text, pages), algorithms)
     return tuple(sorted((*tree, *without_heading), key=lambda section: section.start))
+
+
+def _is_inside(place: int, algorithms: Sequence[Algorithm]) -> bool:
+    """Whether a place is within an algorithm, after its first character."""
+    before = bisect_left(algorithms, place, key=lambda algorithm: algorithm.start) - 1
+    return before >= 0 and place < algorithms[before].end
 
 
 def _footnotes(footnotes: Sequence[FootnoteLines], text: str, pages: PageMap) -> list[tuple[int, int]]:
@@ -558,18 +567,27 @@ _LETTERS = 0.6
 
 
 def blocks(
-    text: str, pages: PageMap, sections: Sequence[PaperSection], footnotes: Sequence[Span]
+    text: str,
+    pages: PageMap,
+    sections: Sequence[PaperSection],
+    footnotes: Sequence[Span],
+    algorithms: Sequence[Algorithm] = (),
 ) -> tuple[PaperSection, ...]:
     """The blocks of a text, ordered by their start, each within one of the sections or before them.
 
-    text: the cleaned text. sections: those with headings, ordered by their start. footnotes: their spans.
+    text: the cleaned text. sections: those with headings, ordered by their start. footnotes: their spans. Of blocks
+    that overlap, algorithms come first.
     """
     starts = {section.start for section in sections}
     borders = sorted(starts.union(section.end for section in sections))
     cited = SectionMap(tuple(sections)).spans(lambda section: section.kind == "references")
     blocks_so_far: list[PaperSection] = []
     spans: list[Span] = []
+    found: list[_Block] = [
+        ("algorithm", clean_line(each.name), "", (each.start, each.end)) for each in algorithms
+    ]
     for kind, title, number, (start, end) in (
+        *found,
         *(("footnote", "", "", span) for span in footnotes if not overlap(cited, *span)),
         *_paragraph_blocks(text, pages, sections),
         *_foreign_blocks(text, sections),

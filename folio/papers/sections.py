@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 Kind = Literal[
     "abstract", "introduction", "methods", "results", "discussion", "conclusion", "limitations", "references",
-    "acknowledgements", "appendix", "caption", "footnote", "boilerplate", "other",
+    "acknowledgements", "appendix", "caption", "footnote", "boilerplate", "algorithm", "other",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # Sections excluded from evidence by default
@@ -73,8 +73,8 @@ NO_HEADINGS = HeadingLines()
 class PaperSection:
     """A section of a paper: the span [start, end) of its text, with its heading and its subsections.
 
-    Level 0 is a block without a heading: a caption, a footnote, a licence line. It is inside a section or before the
-    first one, and contains no other section.
+    Level 0 is a block without a heading: a caption, a footnote, a licence line, an algorithm with its label. It is
+    inside a section or before the first one, and contains no other section.
     """
 
     start: int
@@ -138,12 +138,12 @@ class SectionMap:
     def shown(self, start: int, end: int) -> str:
         """The section of the text [start, end) in words; "§5.2 Log – §6 Clients" for several, "" for none.
 
-        Text in a caption has the caption's name: "Figure 3 in §5.2 Log".
+        Text in a caption has the caption's name: "Figure 3 in §5.2 Log". So has text in an algorithm.
         """
         sections = self.of(start, end)
         ends = (sections[0], sections[-1]) if len(sections) > 1 else sections
         place = " – ".join(section.shown for section in ends)
-        captions = (section for section in self.sections if section.kind == "caption")
+        captions = (section for section in self.sections if section.kind in ("caption", "algorithm"))
         caption = next((section for section in captions if section.start <= start < section.end), None)
         if caption is None or caption.level or caption.end < end:
             return place

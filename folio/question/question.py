@@ -11,6 +11,7 @@ from functools import cached_property
 from folio.papers.sections import Kind
 from folio.question.kind import QuestionType, asked_measure, asks_for_number, question_type
 from folio.question.library import FactsQuestion, LibraryQuestion, library_question, wanted_papers
+from folio.question.named import NamedThing
 from folio.question.parts import compared_things, parts_alone, questions_in, thing_in
 from folio.text import shorten, tokenize
 
@@ -149,6 +150,11 @@ class Question:
     def topic(self) -> str:
         """The topic of a question for papers; "" for others."""
         return wanted_papers(self.text)
+
+    @cached_property
+    def named(self) -> NamedThing:
+        """What it names, as it may be the label or the name of an algorithm."""
+        return NamedThing.of(self.text)
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:

@@ -18,6 +18,7 @@ from folio.question import parts
 from folio.question.question import Question
 from folio.question.spelling import Respelling, respelled
 from folio.search.coarse_fine import DenseSearch, Highlights
+from folio.search.definitions import algorithms_named, by_definition, first_where_defined
 from folio.search.filters import (
     CandidateFilter,
     PaperFilter,
@@ -371,17 +372,37 @@ class Retriever:
             Hit(*chunk_paper_text, each.score, each.dense, each.lexical, found.highlights.get(each.chunk_id, ()))
             for each, chunk_paper_text in zip(kept, texts, strict=True)
         ]
+        hits += self._named(hits, plan)
         is_spread = request.rerank and hits and self._fusion.mmr_lambda < 1
         ids = [hit.chunk.id for hit in hits] if is_spread else []
         vectors = dict(zip(ids, self._library.vectors_of(ids), strict=True)) if ids else {}
         return _Passages(hits, self.term_weights(request.question), vectors)
+
+    def _named(self, hits: Sequence[Hit], plan: _Plan) -> list[Hit]:
+        """The passages with the algorithms that the question names, from the papers of these hits, if none has them.
+
+        A label has only common words: other passages mention "Algorithm 19" more often than its own does.
+        """
+        missing = algorithms_named(plan.request.question.named, hits)
+        if not missing:
+            return []
+        own = plan.filter.allowed(self._library.chunk_ids_of(dict.fromkeys(paper for paper, _ in missing)))
+        chunks = [plan.filter.chunks[id] for id in sorted(own)]
+        ids = [c.id for c in chunks if any(c.paper_id == paper and c.start <= at < c.end for paper, at in missing)]
+        lowest = min(hit.score for hit in hits)
+        return [Hit(*chunk_paper_text, lowest) for chunk_paper_text in self._library.read_chunks(ids)]
 
     def _reranked(self, passages: _Passages, plan: _Plan) -> _Passages:
         """The passages in the order of the reranker, if there is one."""
         reranker = self._reranker_of(plan.request)
         if reranker is None or not passages.hits:
             return passages
-        hits = reranked(reranker, plan.request.question, passages.hits, passages.weights)
+        named = plan.request.question.named
+        if named.is_bare:
+            hits = by_definition(named, passages.hits)
+        else:
+            hits = reranked(reranker, plan.request.question, passages.hits, passages.weights)
+            hits = first_where_defined(named, hits)
         plan.clock.lap("rerank")
         plan.ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         return replace(passages, hits=hits)

@@ -465,7 +465,7 @@ declare namespace Api {
   interface OutlineJson {
     title: string;
     level: number;
-    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "algorithm" | "other";
     page: number;
     start: number;
     end: number;
@@ -756,7 +756,7 @@ declare namespace Api {
     level: number;
     number: string;
     title: string;
-    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "other";
+    kind: "abstract" | "introduction" | "methods" | "results" | "discussion" | "conclusion" | "limitations" | "references" | "acknowledgements" | "appendix" | "caption" | "footnote" | "boilerplate" | "algorithm" | "other";
     pages: [number, number];
   }
 

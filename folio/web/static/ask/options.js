@@ -25,8 +25,8 @@ const FILTERS = [
 const GROUPS = ["collection", "tag"]; // shown where papers have any
 // As the server names them, and as people type them
 const SECTIONS =
-  "abstract introduction methods results discussion conclusion limitations appendix caption footnote references " +
-  "acknowledgements boilerplate";
+  "abstract introduction methods results discussion conclusion limitations appendix caption footnote algorithm " +
+  "references acknowledgements boilerplate";
 
 const filter = el("input", {
   type: "search",

@@ -1,0 +1,87 @@
+"""Puts passages that define what a question names first: the algorithm that it asks for, or a bare identifier's.
+
+Rerankers compare meanings. "ML-KEM.KeyGen" alone has hardly any, and to a small model all identifiers look alike, so a
+question that is nothing but an identifier keeps the order of the fused scores, after what defines it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from folio.papers.model import Hit
+from folio.papers.sections import PaperSection
+from folio.question.named import NamedThing
+from folio.text import tokenize
+
+LEAST_LIKE = 0.5  # likeness to an algorithm's name from which a question names it
+MOST_NAMED = 4  # algorithms that are added to the candidates
+# How surely a passage defines an identifier: it has the algorithm of this name; begins a section with it in its title;
+# begins a line with it and a sign or word that explains it
+_ALGORITHM, _HEADING, _EXPLAINED = 2.0, 1.0, 0.5
+_EXPLAINS = r"(?:[ ]{2,}|[ ]*[:=—–]|[ ]*\([^)\n]{3,80}\)?|[ ]+(?:is|are|denotes?|means|refers to|stands for|was)\b)"
+
+
+def algorithms_named(named: NamedThing, hits: Sequence[Hit]) -> list[tuple[str, int]]:
+    """The algorithms that a question names in the papers of these hits, and no hit has: their papers' ids and starts.
+
+    At most MOST_NAMED, the likeliest first.
+    """
+    if not named.asks:
+        return []
+    known = {(hit.paper.id, section.start) for hit in hits for section in _algorithms_in(hit)}
+    found = [
+        (named.likeness(section.title), paper, section.start)
+        for paper, sections in {hit.paper.id: hit.paper.sections for hit in hits}.items()
+        for section in sections.sections
+        if section.kind == "algorithm" and (paper, section.start) not in known
+    ]
+    likely = sorted((one for one in found if one[0] >= LEAST_LIKE), key=lambda one: -one[0])
+    return [(paper, start) for _, paper, start in likely[:MOST_NAMED]]
+
+
+def _algorithms_in(hit: Hit) -> list[PaperSection]:
+    """The algorithms that begin in a passage."""
+    sections = hit.paper.sections.sections
+    return [each for each in sections if each.kind == "algorithm" and hit.chunk.start <= each.start < hit.chunk.end]
+
+
+def first_where_defined(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, best first, with those before the others that have the algorithm that a question names.
+
+    Scores fall: a hit that moves up gets the score of the best.
+    """
+    likeness = [_of_algorithm(named, hit) for hit in hits]
+    if not any(likeness):
+        return list(hits)
+    best = max(hit.score for hit in hits)
+    order = sorted(range(len(hits)), key=lambda place: -likeness[place])
+    return [replace(hits[place], score=best) if likeness[place] else hits[place] for place in order]
+
+
+def by_definition(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits for a bare identifier, best first. Their scores are fused ones, from 0 to 1."""
+    sure = [_definition(named, hit) for hit in hits]
+    scores = [(own + hit.score) / (1 + _ALGORITHM) for own, hit in zip(sure, hits, strict=True)]
+    scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(scored, key=lambda hit: -hit.score)
+
+
+def _of_algorithm(named: NamedThing, hit: Hit) -> float:
+    """The likeness to what is named of the algorithms that begin in a passage, at least LEAST_LIKE; else 0."""
+    likeness = max((named.likeness(section.title) for section in _algorithms_in(hit)), default=0.0)
+    return likeness if likeness >= LEAST_LIKE else 0.0
+
+
+def _definition(named: NamedThing, hit: Hit) -> float:
+    """How surely a passage defines an identifier."""
+    if likeness := _of_algorithm(named, hit):
+        return _ALGORITHM * likeness
+    start, end = hit.chunk.start, hit.chunk.end
+    headings = (s.title for s in hit.paper.sections.headed if start <= s.start < end)
+    if any(named.terms <= frozenset(tokenize(heading)) for heading in headings):
+        return _HEADING
+    words = r"\s+".join(map(re.escape, named.text.split()))
+    explained = re.compile(rf"(?:^|[.!?]\s+)\W{{0,3}}(?:(?:the|a|an)\s+)?{words}{_EXPLAINS}", re.I | re.M)
+    return _EXPLAINED if explained.search(hit.text) else 0.0

@@ -1,0 +1,59 @@
+"""Passages that define what a question names come first; bare identifiers keep the order of the fused scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from folio.papers.model import Chunk, Hit
+from folio.papers.sections import PaperSection, SectionMap
+from folio.question.named import NamedThing
+from folio.search.definitions import algorithms_named, by_definition, first_where_defined
+from tests.helpers.factories import hits_on, one_page_hits
+
+MENTIONS = "We call Raft.Count twice, as Algorithm 3 does."
+DEFINES = "Algorithm 3 Raft.Count(b)\n\n1: n ← b\n2: return n"
+
+
+def with_algorithm(hit: Hit, name: str, start: int, end: int) -> Hit:
+    sections = SectionMap((PaperSection(start, end, 0, "", name, "algorithm"),))
+    return replace(hit, paper=replace(hit.paper, sections=sections))
+
+
+def scored(*hits: Hit) -> list[Hit]:
+    return [replace(hit, score=1 - place / 10) for place, hit in enumerate(hits)]
+
+
+def test_the_algorithm_that_a_question_names_comes_first() -> None:
+    mentions, defines = one_page_hits(MENTIONS, DEFINES)
+    hits = scored(mentions, with_algorithm(defines, "Algorithm 3 Raft.Count(b)", 0, len(DEFINES)))
+    for question in ("How does Raft.Count work?", "Algorithm 3", "Raft.Count"):
+        first, second = first_where_defined(NamedThing.of(question), hits)
+        assert (first.text, second.text, first.score) == (DEFINES, MENTIONS, 1.0)
+    for question in ("Why is Raft.Count slow?", "How does Raft.Dive work?", "Algorithm 4"):
+        assert first_where_defined(NamedThing.of(question), hits) == hits
+
+
+def test_bare_identifiers_come_first_where_they_are_explained_or_head_a_section() -> None:
+    texts = (
+        "Both use XOF-128 and other functions.",
+        "The functions are these.\nXOF-128: a function without end.",
+        "4.1 XOF-128\nIt has no end.",
+        "Another one is XOF-1282.",
+    )
+    hits = scored(*one_page_hits(*texts))
+    heading = SectionMap((PaperSection(0, len(texts[2]), 1, "4.1", "XOF-128", "other"),))
+    hits[2] = replace(hits[2], paper=replace(hits[2].paper, sections=heading))
+    ordered = by_definition(NamedThing.of("XOF-128"), hits)
+    assert [hit.text for hit in ordered] == [texts[2], texts[1], texts[0], texts[3]]
+    assert all(0 <= hit.score <= 1 for hit in ordered)
+
+
+def test_algorithms_that_no_hit_has_are_named_with_their_places() -> None:
+    text = f"{MENTIONS}\n\n{DEFINES}"
+    start = text.index(DEFINES)
+    hit = with_algorithm(hits_on(text)[0], "Algorithm 3 Raft.Count(b)", start, len(text))
+    mention = replace(hit, chunk=Chunk(7, hit.paper.id, 0, len(MENTIONS)), text=MENTIONS)
+    named = NamedThing.of("List the steps of Algorithm 3.")
+    assert algorithms_named(named, [mention]) == [(hit.paper.id, start)]
+    assert algorithms_named(named, [mention, hit]) == []
+    assert algorithms_named(NamedThing.of("Why is Algorithm 3 slow?"), [mention]) == []
