@@ -154,8 +154,8 @@ def _written(runs: Sequence[_Run], has_notes: bool) -> list[str]:
         elif fraction := _fraction(runs[place : place + 3], before):
             texts = fraction
         else:
-            if written and before[-1:] == " " and before.rstrip()[-1:].isdigit() and _SIGNED.match(run.text.strip()):
-                written[-1] = written[-1].rstrip()  # TeX leaves a gap in "10 −4"
+            if written and before[-1:] == " " and _is_kern(before, run, runs[place - 1]):
+                written[-1] = written[-1].rstrip()
                 before = before.rstrip()
             behind = runs[place + 1].text.lstrip()[:1] if place + 1 < len(runs) else ""
             is_power = not has_notes and behind != "" and behind in _OPERATORS
@@ -163,6 +163,15 @@ def _written(runs: Sequence[_Run], has_notes: bool) -> list[str]:
         written += texts
         before = (before + "".join(texts))[-80:]
     return written
+
+
+_BASE = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_])\s+$")
+
+
+def _is_kern(before: str, run: _Run, last: _Run) -> bool:
+    """Whether the space before a raised run is only what TeX leaves after the base of an exponent: "10 −4", "f −1"."""
+    is_space = last.is_small and not last.text.strip()
+    return is_space or (_SIGNED.match(run.text.strip()) is not None and _BASE.search(before) is not None)
 
 
 def _fraction(runs: Sequence[_Run], before: str) -> list[str] | None:

@@ -41,6 +41,7 @@ def written(*texts: str) -> list[str]:
         ("a key of 2^{64} bits", "a key of 2⁶⁴ bits"),
         ("3.1 × 10^{-4} per second", "3.1 × 10⁻⁴ per second"),
         ("3.1 × 10 ^{−4} per second", "3.1 × 10⁻⁴ per second"),
+        ("the inverse f ^{−1} of f|{ }^{2}", "the inverse f⁻¹ of f²"),
         ("10^{−}^{9} mol", "10⁻⁹ mol"),
         ("an area of 14 m^{2}, or 3 km^{2}", "an area of 14 m², or 3 km²"),
         ("at 5 cm s^{-1} of CO_{2}", "at 5 cm s⁻¹ of CO₂"),
