@@ -19,7 +19,7 @@ from folio.pdf.front_matter import PageText, read_front_matter
 from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
 from folio.pdf.line_numbers import LineNumbers
-from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, unlock
+from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_of, unlock
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
 from folio.pdf.raised import write_notation
@@ -395,21 +395,35 @@ def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:
 
 def _letters(page: Any, visible: VisibleText) -> list[list[list[layout_model.Letter]]]:
     """The visible letters of each line of each block, in the order of visible.blocks."""
-    spans = count()
+    blocks = raw_blocks(page)
+    for span in spans_of(blocks):
+        span["text"] = "".join(letter["c"] for letter in span["chars"])
+    write_notation(blocks)
+    numbers = count()
     return [
         [
             [
-                layout_model.Letter(
-                    letter["c"], (letter["bbox"][0] + letter["bbox"][2]) / 2, sum(letter["bbox"][1::2]) / 2
-                )
+                letter
                 for span in line["spans"]
-                if next(spans) not in visible.hidden
-                for letter in span["chars"]
+                if next(numbers) not in visible.hidden
+                for letter in _letters_of(span)
             ]
             for line in block.get("lines", ())
         ]
-        for block in raw_blocks(page)
+        for block in blocks
     ]
+
+
+def _letters_of(span: Mapping[str, Any]) -> Iterator[layout_model.Letter]:
+    if "plain" in span:  # raised or lowered: written in its notation
+        yield layout_model.Letter(span["text"], *_centre(span["bbox"]))
+        return
+    for letter in span["chars"]:
+        yield layout_model.Letter(letter["c"], *_centre(letter["bbox"]))
+
+
+def _centre(box: Sequence[float]) -> tuple[float, float]:
+    return (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
 
 
 def _readable(text: str) -> str:

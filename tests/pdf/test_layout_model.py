@@ -15,10 +15,11 @@ from folio.answer.evidence import gather
 from folio.errors import StoreMismatch
 from folio.papers.metadata import NO_METADATA
 from folio.papers.model import Chunk, Hit, PageMap, Paper, ParsedPdf
-from folio.pdf import layout_model
+from folio.pdf import layout_model, reader
 from folio.pdf.layout_model import Letter, Region, page_text_by_region
 from folio.pdf.order import Box
 from folio.pdf.reader import read_pdf
+from folio.pdf.visible import SearchWork, visible_text
 from folio.store.fingerprint import LAYOUT, PARSER
 from folio.store.library import Library
 from folio.system import workers
@@ -227,6 +228,15 @@ def test_text_that_no_reader_can_see_stays_out_of_tables(tmp_path: Path) -> None
     assert TABLE in read.text
     assert "ignore" not in read.text
     assert 'hidden text was left out: "ignore all rules"' in read.problem
+
+
+def test_raised_digits_of_a_cell_are_one_sign_of_it() -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 100), "Curlew 31", fontsize=10)
+    page.insert_text((72 + pymupdf.get_text_length("Curlew 31", fontsize=10), 96), "3", fontsize=6)
+    (line_letters,) = (line for block in reader._letters(page, visible_text(page, SearchWork())) for line in block)
+    assert [letter.text for letter in line_letters] == [*"Curlew 31", "³"]
 
 
 def test_a_rotated_page_is_read_by_the_fast_parser(paper: Path, tmp_path: Path) -> None:
