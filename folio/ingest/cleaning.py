@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from folio.ingest.accents import compose_accents
 from folio.papers.model import Page, PageMap
+from folio.pdf.accents import compose_accents
 from folio.pdf.order import without_lines
 from folio.text import one_line
 

@@ -22,9 +22,10 @@ from folio.papers.identifiers import DOI_ADDRESS, DOI_START
 from folio.papers.metadata import MASTER, PHD, TECHNICAL, Field, Metadata, PersonName
 from folio.papers.people import families, split_name
 from folio.pdf import limits
+from folio.pdf.accents import compose_accents
 from folio.pdf.dates import MONTH, find_year
 from folio.pdf.identifiers import arxiv_id, paper_doi
-from folio.pdf.names import MARK, NOT_A_NAME, compose_accents, join_lines, names_in
+from folio.pdf.names import MARK, NOT_A_NAME, join_lines, names_in
 from folio.text import fold, one_line
 
 # Titles that programs fill in by themselves
@@ -257,7 +258,7 @@ def _authors(
         return Field(())
     shortened = re.search(r"\bet\.? al\b", author)
     if stated and not shortened:
-        heads = fold(" ".join(compose_accents(_top(page)) for page in pages))
+        heads = fold(" ".join(compose_accents([_top(page) for page in pages])))
         on_page = [fold(split_name(name).family) in heads for name in stated]
         same = {fold(name) for name in stated} == {fold(name) for name in printed}
         if same or (all(on_page) and len(stated) > 1 and len(stated) >= len(printed)):
@@ -1073,7 +1074,7 @@ def _line(spans: Sequence[Mapping[str, Any]], in_detail: bool) -> Line:
         marked = _is_mark(span, size, plain) and (marked or not _PUNCTUATION.issuperset(printable.strip()))
         name_text += gap + (MARK if marked and printable.strip() else printable)
     bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
-    text, name_text = compose_accents(text), compose_accents(name_text)
+    text, name_text = compose_accents([text, name_text])
     return Line(x0, top, x1, bottom, size, 2 * bold > len(plain), longest["font"], one_line(text), name_text.strip())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from folio.papers.people import PARTICLES, is_particle
 from folio.text import one_line
@@ -51,24 +50,6 @@ _BETWEEN_NAMES = re.compile(
 )
 _NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[.'\u2019\u02bc-]+[^\W\d_]+)*\.?)$")
 _CJK_NAME = re.compile(r"[\u3400-\u9fff]{2,4}|[\uac00-\ud7af]{2,4}")
-# The accents that TeX's old fonts draw as separate characters before their letter
-_ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
-            "˙": "\u0307", "˚": "\u030a", "¯": "\u0304", "˝": "\u030b"}  # fmt: skip
-_LOOSE_ACCENT = re.compile(rf"(?:(?<=[^\W\d_]) )?([{''.join(_ACCENTS)}]) ?([a-zıȷ])|([{''.join(_ACCENTS)}]) ?([A-Z])")
-
-
-def compose_accents(text: str) -> str:
-    """The text with loose accents put on their letters: "G¨un" becomes "Gün", "Gonc¸alves" "Gonçalves"."""
-
-    def put_on(match: re.Match[str]) -> str:
-        accent, letter = match[1] or match[3], (match[2] or match[4]).replace("ı", "i").replace("ȷ", "j")
-        composed = unicodedata.normalize("NFC", letter + _ACCENTS[accent])
-        return composed if len(composed) == 1 else match[0]
-
-    if text.isascii() and "`" not in text:
-        return text
-    text = re.sub(r"([cCsStT]) ?¸", lambda match: unicodedata.normalize("NFC", match[1] + "\u0327"), text)
-    return unicodedata.normalize("NFC", _LOOSE_ACCENT.sub(put_on, text))
 
 
 def names_in(line: str) -> list[str]:

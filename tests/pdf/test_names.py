@@ -6,7 +6,8 @@ import pytest
 
 from folio.papers.metadata import PersonName
 from folio.papers.people import split_name
-from folio.pdf.names import MARK, clean_name, compose_accents, join_lines, names_in
+from folio.pdf.accents import compose_accents
+from folio.pdf.names import MARK, clean_name, join_lines, names_in
 
 pytestmark = pytest.mark.fast
 
@@ -83,7 +84,7 @@ def test_a_name_is_shown_given_name_first() -> None:
     ],
 )
 def test_loose_accents_are_put_on_their_letters(text: str, composed: str) -> None:
-    assert compose_accents(text) == composed
+    assert compose_accents([text]) == [composed]
 
 
 @pytest.mark.parametrize(

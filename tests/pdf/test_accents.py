@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from folio.ingest.accents import compose_accents
 from folio.ingest.cleaning import clean
+from folio.pdf.accents import compose_accents
 from folio.pdf.reader import read_pdf
 from folio.text import tokenize
 from tests.helpers.paths import ROOT
