@@ -4,6 +4,8 @@ python benchmarks/algorithms.py data/                               asks about e
 python benchmarks/algorithms.py data/ --only standards --misses     one folder; prints what was shown instead
 python benchmarks/algorithms.py data/ --identifiers                 bare identifiers: rank of the page that defines them
 
+Pages that define an identifier which is no algorithm are in benchmarks/identifiers.jsonl.
+
 data/ is a folder with standards/, papers/, mixed/, pages/papers/; files that are missing are left out and named.
 
 A label has facts only, read from the pages: file, label ("Algorithm 19"), name, pages, number of steps, the first and
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -33,6 +36,7 @@ from folio.cli import evaluate
 from folio.cli.command import positive_int, run_command
 from folio.console import output, say
 from folio.evaluate import runner
+from folio.grounding.names import identifiers
 from folio.papers.model import Paper
 from folio.protocols import Answerer
 from folio.store import indexes
@@ -131,28 +135,40 @@ def _ask(app: App, data: Path, labels: Sequence[Label], limit: int | None, shows
             output().print(f"{kind:32} {sum(shown_all)} of {len(shown_all)} ({sum(shown_all) / len(shown_all):.3f})")
 
 
-def _identifiers(app: App, data: Path, path: Path, shows_misses: bool) -> None:
-    """R@1 and R@4 of the page that defines a bare identifier, with and without the reranker."""
-    asked = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-    files = sorted({pdf for one in asked for pdf in _pdfs(data, one["file"].rpartition("/")[0])})
+def _identifiers(app: App, data: Path, labels: Sequence[Label], shows_misses: bool) -> None:
+    """R@1 and R@4 of a page that defines a bare identifier, with and without the reranker."""
+    places: dict[str, list[tuple[str, frozenset[int]]]] = {}
+    for line in IDENTIFIERS.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        places[one["identifier"]] = [(file, frozenset(pages)) for file, pages in one["places"]]
+    for label in labels:
+        if identifiers(label.name) and " " not in label.name:
+            places.setdefault(label.name, []).append((label.file, frozenset(label.pages)))
+    files = [pdf for folder in ("papers", "standards", "mixed") for pdf in _pdfs(data, folder)]
     with _Store(app, data, files) as (store, papers, _, _):
         for reranks in (True, False):
-            ranks = []
-            for one in asked:
-                hits = store.retriever.search(one["identifier"], 20, rerank=reranks).hits
-                pages = set(one["pages"])
-                right = [
-                    rank
-                    for rank, hit in enumerate(hits, 1)
-                    if hit.paper.id == papers[one["file"]].id and pages & set(hit.pages)
-                ]
-                ranks.append(right[0] if right else 99)
-                if shows_misses and ranks[-1] > 1:
-                    first = f"{hits[0].paper.file} p. {hits[0].pages} {one_line(hits[0].text)[:90]}" if hits else ""
-                    say(f"- {'reranked' if reranks else 'fused'} | {one['identifier']} | {ranks[-1]} | {first}")
+            ranks = [_rank(store, papers, name, own, reranks, shows_misses) for name, own in places.items()]
             shares = ", ".join(f"R@{k} {sum(rank <= k for rank in ranks) / len(ranks):.3f}" for k in (1, 4, 10))
-            mrr = sum(1 / rank for rank in ranks if rank < 99) / len(ranks)
+            mrr = sum(1 / rank for rank in ranks) / len(ranks)
             output().print(f"{'reranked' if reranks else 'fused':10} n={len(ranks)} {shares}, MRR {mrr:.3f}")
+
+
+def _rank(
+    store: runner.OpenedStore,
+    papers: dict[str, Paper],
+    identifier: str,
+    places: Sequence[tuple[str, frozenset[int]]],
+    reranks: bool,
+    shows_misses: bool,
+) -> float:
+    """The rank of the first hit on one of these pages; infinite if there is none."""
+    hits = store.retriever.search(identifier, 20, rerank=reranks).hits
+    right = [any(hit.paper.id == papers[file].id and pages & set(hit.pages) for file, pages in places) for hit in hits]
+    rank = right.index(True) + 1 if True in right else 0
+    if shows_misses and rank != 1 and hits:
+        first = f"{hits[0].paper.file} p. {hits[0].pages} {one_line(hits[0].text)[:90]}"
+        say(f"- {'reranked' if reranks else 'fused'} | {identifier} | {rank or 'not found'} | {first}")
+    return rank or math.inf
 
 
 def _pdfs(data: Path, folder: str) -> Iterator[str]:
@@ -189,9 +205,9 @@ class _Store:
 def _run(app: App, arguments: argparse.Namespace) -> int:
     data: Path = arguments.data
     if arguments.identifiers:
-        _identifiers(app, data, IDENTIFIERS, arguments.misses)
+        _identifiers(app, data, load(arguments.labels), arguments.misses)
         return 0
-    labels = [label for label in load(arguments.labels) if label.file.startswith(arguments.only)]
+    labels = [label for label in load(arguments.labels) if label.file.startswith(tuple(arguments.only))]
     missing = sorted({label.file for label in labels if not (data / label.file).exists()})
     for file in missing:
         say(f"Left out, as it is missing: {file}")
@@ -203,7 +219,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="the folder with the PDFs")
     parser.add_argument("--labels", type=Path, default=LABELS, help="another file of labels")
-    parser.add_argument("--only", default="", metavar="FOLDER", help="only files whose path begins with this")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="FOLDER", help="only files in these folders")
     parser.add_argument("--limit", type=positive_int, metavar="N", help="ask about N of the algorithms")
     parser.add_argument("--misses", action="store_true", help="print what is shown instead")
     parser.add_argument("--identifiers", action="store_true", help="measure bare identifiers")
