@@ -23,6 +23,7 @@ from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_o
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
 from folio.pdf.raised import write_notation
+from folio.pdf.steps import with_step_rows
 from folio.pdf.visible import SearchWork, VisibleText, images, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
@@ -213,7 +214,7 @@ class _Reader:
         obstacles = self.obstacles
         obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
         obstacles.unchecked = obstacles.unchecked or not visible.checked
-        boxes = _boxes(visible.blocks)
+        boxes = with_step_rows(_boxes(visible.blocks))
         blocks = order.without_stamp(boxes) if index == 0 else boxes
         text, problem = _readable(page_text(blocks)), ""
         verdict = self.verdicts[index] = legible.judge(text)
