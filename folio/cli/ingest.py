@@ -148,9 +148,9 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     code = max(code, ingest_sources.report(bibliographies, imported, outcomes, arguments.verbose))
     if zotero:
         zotero.report(verbose=arguments.verbose)
-    pruned = {outcome.file.path for outcome in outcomes if outcome.status == "pruned"}
-    missing = [path for path in missing if str(path) not in pruned]
-    if missing and not arguments.prune:
+    # Looked up again: a file that was moved is in the index under its new path.
+    missing = [] if arguments.prune else [path for path in app.known_files() if not path.exists()]
+    if missing:
         say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
     return code
 

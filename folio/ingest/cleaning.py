@@ -108,6 +108,12 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
     return "".join(parts), PageMap(tuple(starts), tuple(page.label for page in pages))
 
 
+def is_numbers_alone(pages: Sequence[Page]) -> bool:
+    """Whether the pages with text have nothing but the number of the page: a figure on each, or a form left empty."""
+    lines = [page.text.strip() for page in pages if page.text.strip()]
+    return bool(lines) and all(_PAGE_NUMBER.fullmatch(line) and any(map(str.isalnum, line)) for line in lines)
+
+
 def normalize_characters(text: str) -> str:
     """The text with ligatures, unusual spaces and lookalikes replaced by the characters that a person would type."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_REPLACED)
@@ -181,6 +187,8 @@ def _remove_running_lines(texts: Sequence[str], labels: Sequence[str]) -> list[s
     pages: list[_Lines] = [list(text.split("\n")) for text in texts]
     for _ in range(_ROUNDS):
         edges = [_edges(lines) for lines in pages]
+        if not any(edges):
+            break
         running = _running_lines(pages, edges) | _page_numbers(pages, edges, labels)
         if not running:
             break

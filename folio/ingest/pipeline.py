@@ -29,6 +29,7 @@ from folio.ingest.queue import Added, EmbeddedPaper, EmbeddingQueue
 from folio.ingest.scanned_pages import ScannedPages
 from folio.papers.model import Failure, NewPaper, Page, SourceFile
 from folio.pdf import ocr, reader
+from folio.pdf.damage import TORN
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
 from folio.pdf.ocr import NotScannedYet, Scan
 from folio.pdf.reader import ENCODED, LIMITED, NO_TIME, NOT_CHECKED, NOT_READ, UNFINISHED
@@ -40,8 +41,8 @@ from folio.system import workers
 _MORE_PROBLEMS = "other problems"
 # Problems of pages that a later ingest may be able to read
 _MAY_CHANGE = (NOT_READ, NO_TIME, NOT_CHECKED, ENCODED)
-# The order of problems in a message: first the pages that are not in the index
-_SEVERITY = (f"{ENCODED};", NOT_READ, ENCODED, "cannot be read", NO_TIME, "to read", NOT_CHECKED, "hidden text")
+# The order of problems in a message: first the pages that are not in the index, wholly or in part
+_SEVERITY = (TORN, f"{ENCODED};", NOT_READ, ENCODED, "cannot be read", NO_TIME, "to read", NOT_CHECKED, "hidden text")
 # The share of a file's time limit that the layout model may use (reader.py)
 _MODEL_SHARE = 0.75
 # A worker's time limit is in seconds of processor time. A worker that takes this many times as long by the clock hangs.
@@ -372,6 +373,8 @@ def paper_of(
     """
     name, layout = Path(file.path).name, reading.parser == "layout"
     parsed = reader.read_content(content, name, layout=layout, ocr=reading.ocr, seconds=seconds, scans=scans)
+    if cleaning.is_numbers_alone(parsed.pages):
+        raise PaperError("The file has no text but the numbers of its pages.", reader.OCR_OR_OUT)
     text, pages = cleaning.clean(parsed.pages)
     if not any(map(str.isalnum, text)):
         raise PaperError("No text is left after cleaning.", "Run OCR on it, for example `ocrmypdf in.pdf out.pdf`.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from typing import Any, TypedDict, Unpack
 
 from folio.errors import PaperBusy, PaperError, PaperLimit, command
 from folio.papers.model import Page, ParsedPdf
-from folio.pdf import layout_model, legible, limits, ocr, order
+from folio.pdf import attached, damage, layout_model, legible, limits, ocr, order
 from folio.pdf.front_matter import PageText, read_front_matter
 from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
@@ -41,6 +42,7 @@ LIMITED = "; tried again with other limits or another OCR engine"
 # A page with an image and fewer letters and digits than this is a scan: scanners leave stray marks.
 _STRAY_CHARACTERS = 16
 _DAMAGED = "Open it in a PDF reader and save or print it to a new PDF, or download the file again."
+OCR_OR_OUT = "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; or leave it out."
 _LIMITS = "PARSE_TIMEOUT_S or PARSE_MEMORY_MB"
 _INGEST = f"`{command('ingest')}`"
 _AGAIN = f"then run {_INGEST} with its path"
@@ -52,6 +54,10 @@ CHANGED = ("The file changed while it was being read.", "Run the command again."
 # A PDF's header must be within this many bytes of the start. Readers allow junk before it.
 _HEADER_WITHIN = 1024
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_WEB_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.I | re.S
+)
+_SIGN_IN = "Replace it with the PDF, from a browser that is signed in, or move it out of the folder."
 # Scan.stopped_by -> when OCR tries the page again
 _WHEN_AGAIN = {"": "", "limit": LIMITED, "computer": UNFINISHED}
 # The assumed time of the layout model for one page, in seconds on one core
@@ -158,6 +164,8 @@ def _check_header(head: bytes) -> None:
     if head.startswith(_LFS_POINTER):
         raise PaperError("The file is a Git LFS pointer, not the PDF itself.", "Run `git lfs pull` in its repository.")
     if b"%PDF-" not in head:
+        if _WEB_PAGE.match(head):
+            raise PaperError("The file is a web page, not a PDF: perhaps one to sign in or to pay.", _SIGN_IN)
         raise PaperError("The file is not a PDF.", "Replace it with the PDF, or move it out of the folder.")
 
 
@@ -205,6 +213,7 @@ class _Reader:
 
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
+        damage.forget_messages()
         page = self.document.load_page(index)
         rotation = page.rotation
         if rotation:
@@ -212,6 +221,8 @@ class _Reader:
         visible = visible_text(page, self.search_work)
         write_notation(visible.blocks)
         obstacles = self.obstacles
+        torn = damage.TORN if damage.is_torn(self.document, page) else ""
+        obstacles.torn += bool(torn)
         obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
         obstacles.unchecked = obstacles.unchecked or not visible.checked
         boxes = with_step_rows(_boxes(visible.blocks))
@@ -233,14 +244,14 @@ class _Reader:
                 obstacles.images += 1
                 text, problem = self._by_ocr(page, index, rotation, text)
             if not text and not problem:
-                problem = NOT_READ if has_image else "no text"
+                problem = NOT_READ if has_image else "" if torn else "no text"
         else:
             self._note_lines(page, index, blocks, text)
         if text and not problem and not is_nearly_empty(text) and self.layout and not rotation:
             # The model would see the text of a rotated page sideways.
             text, problem = self._by_layout(page, index, visible, blocks, text)
         unchecked = "" if visible.checked else NOT_CHECKED
-        return text, "; ".join(filter(None, (problem, visible.problem, unchecked)))
+        return text, "; ".join(filter(None, (torn, problem, visible.problem, unchecked)))
 
     def _note_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
         """Keep what can only be judged with the other pages: lines at the edges, and words that may be split."""
@@ -318,6 +329,8 @@ class _Reader:
 
     def problems(self) -> Iterator[str]:
         """The problems of the whole file."""
+        if inside := attached.names(self.document):
+            yield f"to read the files inside it, save them into the folder: {inside}"
         if self.document.is_repaired:
             yield "the file is damaged and was repaired while reading"
         yield from self.obstacles.problems()
@@ -351,6 +364,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
                 f"The file holds more than {max_chars:,} characters of text.", "Split it into smaller PDFs."
             )
         pages.append(Page(index + 1, labels[index], text, problem))
+    attached.refuse_cover(document, pages)
     pages = _finish(pages, reader)
     if reader.not_scanned:
         raise NotScannedYet(reader.not_scanned)
@@ -461,6 +475,7 @@ class Obstacles:
     """What went wrong while the pages of a file were read."""
 
     ocr: bool  # whether OCR may be used
+    torn: int = 0  # pages whose content is damaged
     images: int = 0  # pages with an image and hardly any text
     encoded: int = 0  # pages whose text is illegible, see pdf/legible.py
     hidden: str = ""  # the first message about hidden text
@@ -491,7 +506,7 @@ class Obstacles:
 
         failed: how many pages could not be read.
         """
-        if failed == len(pages):
+        if failed == len(pages) or (self.torn and not any(page.text for page in pages)):
             raise damaged()
         with_text = sum(bool(page.text) for page in pages)
         worth_reading = sum(not is_nearly_empty(page.text) for page in pages)
@@ -503,7 +518,7 @@ class Obstacles:
             all_hidden = f"The file has no visible text; {self.hidden}."
             raise PaperError(
                 all_hidden if self.hidden else "The file has no text on any page.",
-                "If its pages show text, run OCR, for example `ocrmypdf --force-ocr in.pdf out.pdf`; or leave it out.",
+                OCR_OR_OUT,
             )
 
     def _not_read(self, happened: str, option: str) -> PaperError:

@@ -177,3 +177,13 @@ def test_a_cut_answer_shows_whole_sentences_and_a_notice(filled: CliRunner, olla
     assert ran.out.splitlines()[0] == f"{whole.removesuffix(' [1].')}. [otters.pdf p.1]"
     assert "The fur" not in ran.out.split("Sources")[0]
     assert "The answer was cut off at 64 tokens. Raise ANSWER_TOKENS for longer answers." in ran.err
+
+
+def test_a_moved_file_is_not_said_to_be_missing(filled: CliRunner) -> None:
+    (filled.papers / "otters.pdf").rename(filled.papers / "alps" / "beasts.pdf")
+    ran = filled.ingest()
+    assert "Moved from otters.pdf." in ran.out
+    assert "--prune" not in ran.out + ran.err
+    (filled.papers / "alps" / "beasts.pdf").unlink()
+    ran = filled.ingest()
+    assert "Indexed files that are missing: 1. --prune removes their papers." in ran.out + ran.err

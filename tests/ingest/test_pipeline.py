@@ -18,10 +18,10 @@ import pytest
 from folio.errors import ModelError, PaperBusy, PaperError, PaperLimit, StoreError, StoreMismatch, UsageError
 from folio.ingest import discovery, pipeline
 from folio.ingest.discovery import Outcome
-from folio.papers.model import Vectors
+from folio.papers.model import SourceFile, Vectors
 from folio.pdf import ocr
 from folio.store import indexes
-from folio.store.fingerprint import fingerprint
+from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
 from folio.system import workers
@@ -40,9 +40,11 @@ from tests.helpers.fakes import (
 )
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
-from tests.helpers.pdfs import image_page
+from tests.helpers.pdfs import image_page, save
 
 pytestmark = pytest.mark.environment
+
+READING = Reading(100, 20, "fast", False)
 
 
 class Reader:
@@ -744,3 +746,23 @@ def test_a_stopped_rebuild_keeps_its_papers(app: HashingApp, tmp_path: Path) -> 
     with closing(Library(other.settings.VECTORSTORE_DIR / "rebuild.sqlite")) as unfinished:
         assert [paper.file for paper in unfinished.papers()] == ["lattices.pdf", "sponges.pdf"]
     assert len(_subjects(app)) == 3
+
+
+@pytest.mark.parametrize("pages", [1, 2, 6])
+@pytest.mark.parametrize("label", ["{}", "Page {} of 6", "- {} -"])
+def test_pages_with_nothing_but_their_number_are_refused_with_one_reason(
+    tmp_path: Path, pages: int, label: str
+) -> None:
+    path = save(tmp_path / "a.pdf", [[(300.0, 780.0, label.format(number + 1))] for number in range(pages)])
+    file = SourceFile(str(path), path.name, sha256_file(path))
+    with pytest.raises(PaperError) as caught:
+        pipeline.read_paper(file, READING, 10)
+    assert caught.value.happened == "The file has no text but the numbers of its pages."
+
+
+def test_a_page_with_text_among_numbers_is_read(tmp_path: Path) -> None:
+    texts = [[(300.0, 780.0, str(number + 1))] for number in range(6)]
+    texts[3].insert(0, (72.0, 100.0, "Only this page says something, and it says that herons fly."))
+    path = save(tmp_path / "a.pdf", texts)
+    file = SourceFile(str(path), path.name, sha256_file(path))
+    assert pipeline.read_paper(file, READING, 10).text == texts[3][0][2]

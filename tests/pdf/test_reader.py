@@ -126,7 +126,7 @@ def test_a_file_of_empty_pages(tmp_path: Path) -> None:
     [
         (None, "cannot be opened", "."),
         (b"", "empty", "again"),
-        (b"<html><body>Not found</body></html>", "not a PDF", "Replace it with the PDF"),
+        (b"<html><body>Not found</body></html>", "a web page, not a PDF", "Replace it with the PDF"),
         (b"<html><p>A file begins with %PDF-1.4 if it is one</p></html>", "damaged", "download the file again"),
         (b"\x89PNG\r\n\x1a\n" + bytes(200), "not a PDF", "Replace it with the PDF"),
         (b" " * 2000 + b"%PDF-1.7", "not a PDF", "Replace it with the PDF"),
