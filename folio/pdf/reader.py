@@ -24,6 +24,7 @@ from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_o
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
 from folio.pdf.raised import write_notation
+from folio.pdf.scans import Blocks, Scans, with_text_over
 from folio.pdf.steps import with_step_rows
 from folio.pdf.visible import SearchWork, VisibleText, images, visible_text
 from folio.system.files import open_regular
@@ -32,7 +33,9 @@ from folio.text import one_line, reason_of
 
 # Problems of pages that a later ingest may be able to read
 NOT_READ, NO_TIME = "no text (image only)", "no time was left"
+READ_BY_OCR = "read by OCR"
 NOT_CHECKED = "not checked for hidden text"
+SCANNED = "scanned: only the text over its picture was read"
 ENCODED = "the text is encoded so that no program can read it"
 TOO_MANY = f"and {limits.OCR_PAGES:,} pages of the file were read by OCR already"
 # Appended to the reason why OCR stopped on a page, if the next ingest tries again by itself
@@ -210,6 +213,7 @@ class _Reader:
         self.edges: dict[int, list[order.EdgeLine]] = {}
         self.split: dict[int, list[legible.SplitLine]] = {}
         self.line_numbers = LineNumbers()
+        self.pictures = Scans()
 
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
@@ -247,6 +251,8 @@ class _Reader:
                 problem = NOT_READ if has_image else "" if torn else "no text"
         else:
             self._note_lines(page, index, blocks, text)
+            if self.pictures.add_page(page, index, text, boxes, self.search_work):
+                text, problem = self._scanned(page, index, rotation, text)
         if text and not problem and not is_nearly_empty(text) and self.layout and not rotation:
             # The model would see the text of a rotated page sideways.
             text, problem = self._by_layout(page, index, visible, blocks, text)
@@ -259,6 +265,22 @@ class _Reader:
         self.line_numbers.add_page(index, blocks)
         if legible.may_be_split(text):
             self.split[index] = _split_lines(page)
+
+    def scan_page(self, index: int, text: str) -> tuple[str, str]:
+        """The text of a page that turned out to be scanned, and its problem. text: what stands over its picture."""
+        page = self.document.load_page(index)
+        return self._scanned(page, index, page.rotation, text)
+
+    def _scanned(self, page: Any, index: int, rotation: int, text: str) -> tuple[str, str]:
+        self.obstacles.images += 1
+        if index < len(self.front_pages):
+            self.front_pages[index] = PageText((), 1, 1, "")  # a stamp is no title
+        # OCR reads a page as it is shown, and lines of a turned page stand elsewhere there.
+        over = [] if rotation else self.pictures.lines[index]
+        read, problem = self._by_ocr(page, index, rotation, text, SCANNED, over)
+        if not problem.startswith(READ_BY_OCR):
+            self.obstacles.stamped += 1
+        return read, problem or SCANNED
 
     def decode_page(self, index: int) -> tuple[str, str]:
         """The text of a page whose fonts no program can read, and its problem."""
@@ -281,8 +303,13 @@ class _Reader:
         is_unknown = self.verdicts.get(index) is legible.Verdict.UNKNOWN
         return is_unknown and broken > 1 and broken > verdicts.count(legible.Verdict.LEGIBLE)
 
-    def _by_ocr(self, page: Any, index: int, rotation: int, text: str, reason: str = NOT_READ) -> tuple[str, str]:
-        """The text of a page by OCR, and its problem. text: the text in the file. reason: why OCR is needed."""
+    def _by_ocr(
+        self, page: Any, index: int, rotation: int, text: str, reason: str = NOT_READ, over: Blocks = ()
+    ) -> tuple[str, str]:
+        """The text of a page by OCR, and its problem.
+
+        text: the text in the file. reason: why OCR is needed. over: the lines that stand over the picture.
+        """
         if not self.obstacles.ocr:
             return text, ""
         engine = ocr.engine()
@@ -305,11 +332,10 @@ class _Reader:
             self.obstacles.unfinished |= scan.stopped_by == "computer"
             self.obstacles.limited |= scan.stopped_by == "limit"
             return text, f"{reason}, and {engine.name} {scan.failed}{_WHEN_AGAIN[scan.stopped_by]}"
-        read = page_text(scan.blocks)
-        if not ocr.is_text(read):
+        if not ocr.is_text(page_text(scan.blocks)):
             nothing = f"no text (image only, in which {engine.name} finds none)"
             return text, "" if text else nothing if reason == NOT_READ else f"{reason}, and {engine.name} finds none"
-        return read, f"read by OCR ({engine.name})"
+        return page_text(with_text_over(scan.blocks, over)), f"{READ_BY_OCR} ({engine.name})"
 
     def _by_layout(
         self, page: Any, index: int, visible: VisibleText, blocks: Sequence[Sequence[Box]], text: str
@@ -382,6 +408,10 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
         if page.text and reader.is_encoded(index):
             text, problem = reader.decode_page(index)
             finished[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
+    for index in reader.pictures.take_others():
+        page = finished[index]
+        text, problem = reader.scan_page(index, page.text)
+        finished[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
     if not reader.layout:
         for index, blocks, numbers in reader.line_numbers.unnumbered():
             finished[index] = replace(finished[index], text=page_text(blocks))
@@ -477,6 +507,7 @@ class Obstacles:
     ocr: bool  # whether OCR may be used
     torn: int = 0  # pages whose content is damaged
     images: int = 0  # pages with an image and hardly any text
+    stamped: int = 0  # those with more text over it, which were not read by OCR
     encoded: int = 0  # pages whose text is illegible, see pdf/legible.py
     hidden: str = ""  # the first message about hidden text
     no_engine: bool = False  # OCR was needed, but no engine is installed
@@ -509,7 +540,7 @@ class Obstacles:
         if failed == len(pages) or (self.torn and not any(page.text for page in pages)):
             raise damaged()
         with_text = sum(bool(page.text) for page in pages)
-        worth_reading = sum(not is_nearly_empty(page.text) for page in pages)
+        worth_reading = sum(not is_nearly_empty(page.text) for page in pages) - self.stamped
         if self.encoded and not worth_reading:
             raise self._not_read("The text of the file is encoded so that no program can read it", "--force-ocr ")
         if self.images and not worth_reading and with_text <= self.images:

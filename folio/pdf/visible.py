@@ -133,6 +133,16 @@ def _span(span: Mapping[str, Any]) -> Span:
     )
 
 
+def draw_page(page: Any, work: SearchWork, scale: float) -> Picture | None:
+    """The whole page at `scale` pixels per point; None if that fails or takes too much work."""
+    display_list, rect, spent = cache(page.get_displaylist), page.rect, work.cpu_s
+    strip = (rect.x0, rect.y0, rect.x1, rect.y0 + _FIRST_STRIP * rect.height)
+    if not work.is_busy and _draw(display_list, rect, work, scale, strip) is None:
+        return None
+    work.is_busy = work.is_busy or work.cpu_s - spent > _SLOW_S / 4
+    return _draw(display_list, rect, work, scale)
+
+
 def _draw(
     display_list: Callable[[], Any], page_rect: Any, work: SearchWork, scale: float, part: Rect | None = None,
     boxes: Sequence[Rect] = (),
