@@ -1,7 +1,8 @@
 """The letters drawn on a page, and where a text of the library stands among them.
 
 The library's text is cleaned: broken words are joined, ligatures expanded, columns reordered, running heads removed. So
-only letters and digits are compared, folded, with those of the page in the order they were drawn.
+only letters and digits are compared, folded, with those of the page in the order they were drawn; those of tables by
+row, as in the library's text.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from folio.pdf.mupdf import pymupdf
+from folio.pdf.tables import in_rows
+from folio.pdf.turned import level_box
 from folio.text import fold
 
 # Left, top, right and bottom, in points from the left and the top of the page as shown: rotated and cropped.
@@ -56,7 +59,10 @@ def drawn_letters(page: Any) -> Letters:
     count, line = 0, (-1, -1)
     shown = _shown(page)
     textpage = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT)
-    for x0, y0, x1, y1, word, block, number, _ in textpage.extractWORDS():
+    words = textpage.extractWORDS()
+    if places := _places_by_row(textpage):
+        words = sorted(words, key=lambda word: places[word[5], word[6]])  # stable: words of a line keep their order
+    for x0, y0, x1, y1, word, block, number, _ in words:
         folded = fold_word(word)
         if not folded:
             continue
@@ -69,6 +75,18 @@ def drawn_letters(page: Any) -> Letters:
         lines.append(len(line_starts) - 1)
         count += len(folded)
     return Letters("".join(letters), [*starts, count], boxes, lines, [*line_starts, count])
+
+
+def _places_by_row(textpage: Any) -> dict[tuple[int, int], int]:
+    """The place of each block's each line, if the page has tables that were drawn by column; {} if not."""
+    boxes = [[level_box(line) for line in block.get("lines", ())] for block in textpage.extractDICT()["blocks"]]
+    arranged = in_rows(boxes)
+    if arranged is boxes:
+        return {}
+    places = {id(box): place for place, box in enumerate(box for block in arranged for box in block)}
+    return {
+        (number, line): places[id(box)] for number, block in enumerate(boxes) for line, box in enumerate(block)
+    }
 
 
 def fold_word(word: str) -> str:

@@ -23,7 +23,6 @@ _SMALLER, _HIGHER, _LOWER = 0.9, 0.15, 0.05
 _SAME_HIGHER, _SAME_LOWER, _MOST = 0.25, 0.12, 0.9
 # Longer pieces are lines of their own that touch this one.
 _LONGEST = 24
-_LEVEL = 0.9
 _ITALIC = 2  # MuPDF's flag of a font
 _UNICODE = re.compile("([⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ]+)|([₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎]+)")
 
@@ -80,7 +79,7 @@ def _runs(line: Mapping[str, Any]) -> list[_Run]:
     spans = line["spans"]
     if len(spans) < 2 and not (spans and _UNICODE.search(spans[0]["text"])):
         return []
-    levels = _levels(line) if line["dir"][0] > _LEVEL else [0] * len(spans)
+    levels = _levels(line)
     small = _SMALLER * max(span["size"] for span in spans)
     if not any(levels) and not any(_UNICODE.search(span["text"]) for span in spans):
         return []
@@ -102,21 +101,28 @@ def _runs(line: Mapping[str, Any]) -> list[_Run]:
 
 
 def _levels(line: Mapping[str, Any]) -> list[int]:
-    """Whether each span of a level line is raised (1), lowered (-1) or neither."""
+    """Whether each span of a line is raised (1), lowered (-1) or neither."""
     weights: dict[tuple[float, float], float] = {}
     for span in line["spans"]:
         if count := len(span["text"].replace(" ", "")):
-            place = span["size"], span["origin"][1]
+            place = span["size"], _baseline(span, line["dir"])
             weights[place] = weights.get(place, 0.0) + count * span["size"] ** 3
     if len(weights) < 2:
         return [0] * len(line["spans"])
     size, baseline = max(weights, key=weights.__getitem__)
-    return [_level(span, size, baseline) for span in line["spans"]]
+    return [_level(span, size, baseline - _baseline(span, line["dir"])) for span in line["spans"]]
 
 
-def _level(span: Mapping[str, Any], size: float, baseline: float) -> int:
+def _baseline(span: Mapping[str, Any], direction: tuple[float, float]) -> float:
+    """How far down the baseline of a span is, in points, seen in the direction of its line."""
+    (x, y), (along, down) = span["origin"], direction
+    return float(y * along - x * down)
+
+
+def _level(span: Mapping[str, Any], size: float, height: float) -> int:
+    """height: of the span's baseline above that of its line, in points. size: of the line's type."""
     text = span["text"].strip()
-    height = (baseline - span["origin"][1]) / size if size > 0 else 0.0
+    height = height / size if size > 0 else 0.0
     if not text or len(text) > _LONGEST or abs(height) > _MOST:
         return 0
     if span["size"] < _SMALLER * size:

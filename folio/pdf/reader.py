@@ -26,6 +26,8 @@ from folio.pdf.order import Box, page_text
 from folio.pdf.raised import write_notation
 from folio.pdf.scans import Blocks, Scans, with_text_over
 from folio.pdf.steps import with_step_rows
+from folio.pdf.tables import in_rows
+from folio.pdf.turned import level_page, with_level_parts
 from folio.pdf.visible import SearchWork, VisibleText, images, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
@@ -223,24 +225,28 @@ class _Reader:
         if rotation:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
         visible = visible_text(page, self.search_work)
-        write_notation(visible.blocks)
+        level = level_page(visible.blocks, page.rect.width, page.rect.height)
+        write_notation(level.blocks)
         obstacles = self.obstacles
         torn = damage.TORN if damage.is_torn(self.document, page) else ""
         obstacles.torn += bool(torn)
         obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
         obstacles.unchecked = obstacles.unchecked or not visible.checked
-        boxes = with_step_rows(_boxes(visible.blocks))
+        drawn = _boxes(level.blocks)
+        boxes = with_level_parts(level.blocks, drawn, _text_with_tables)
+        is_turned = rotation or level.is_turned or boxes is not drawn
+        boxes = with_step_rows(boxes)
         blocks = order.without_stamp(boxes) if index == 0 else boxes
-        text, problem = _readable(page_text(blocks)), ""
+        text, problem = _readable(_text_with_tables(blocks)), ""
         verdict = self.verdicts[index] = legible.judge(text)
         is_encoded = verdict is legible.Verdict.ILLEGIBLE
         if not is_encoded:
-            self.headings.add_page(index + 1, visible.blocks)
+            self.headings.add_page(index + 1, level.blocks)
         if index == 0:
-            self.margin = _vertical_texts(visible.blocks)
+            self.margin = _vertical_texts(level.blocks)
         if index < limits.FRONT_PAGES:
-            front_blocks, front_text = ((), "") if is_encoded else (visible.blocks, text)
-            self.front_pages.append(PageText(front_blocks, page.rect.width, page.rect.height, front_text))
+            front_blocks, front_text = ((), "") if is_encoded else (level.blocks, text)
+            self.front_pages.append(PageText(front_blocks, level.width, level.height, front_text))
         if is_encoded:
             text, problem = self._decoded(page, index, rotation)
         elif is_nearly_empty(text):
@@ -251,10 +257,11 @@ class _Reader:
                 problem = NOT_READ if has_image else "" if torn else "no text"
         else:
             self._note_lines(page, index, blocks, text)
-            if self.pictures.add_page(page, index, text, boxes, self.search_work):
+            on_page = _boxes(visible.blocks) if is_turned else boxes
+            if self.pictures.add_page(page, index, text, on_page, self.search_work):
                 text, problem = self._scanned(page, index, rotation, text)
-        if text and not problem and not is_nearly_empty(text) and self.layout and not rotation:
-            # The model would see the text of a rotated page sideways.
+        if self.layout and text and not problem and not is_nearly_empty(text) and not is_turned:
+            # The model would see turned text sideways.
             text, problem = self._by_layout(page, index, visible, blocks, text)
         unchecked = "" if visible.checked else NOT_CHECKED
         return text, "; ".join(filter(None, (torn, problem, visible.problem, unchecked)))
@@ -414,7 +421,7 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
         finished[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
     if not reader.layout:
         for index, blocks, numbers in reader.line_numbers.unnumbered():
-            finished[index] = replace(finished[index], text=page_text(blocks))
+            finished[index] = replace(finished[index], text=_text_with_tables(blocks))
             if index < len(reader.front_pages):
                 reader.front_pages[index] = reader.front_pages[index].without(numbers, finished[index].text)
     if any(reader.split.values()):  # a font splits words wherever it is used
@@ -428,6 +435,10 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
 
 def _split_lines(page: Any) -> list[legible.SplitLine]:
     return legible.split_lines(legible.glyphs(raw_blocks(page)))
+
+
+def _text_with_tables(blocks: Sequence[Sequence[Box]]) -> str:
+    return page_text(in_rows(blocks))
 
 
 def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:

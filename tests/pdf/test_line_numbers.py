@@ -12,7 +12,7 @@ from folio.pdf.reader import read_pdf
 from tests.helpers.paths import CASES
 from tests.helpers.pdfs import LEADING, Spot, row_by_row, save
 
-WORDS = "the southern outer marsh heron carried nearly all early eggs before each wet season under a steady wind".split()
+WORDS = "the southern outer marsh heron carried nearly all early eggs before each wet season in a steady wind".split()
 
 
 def prose(seed: int, x: float, top: float, lines: int, width: int = 70) -> list[Spot]:
@@ -83,11 +83,12 @@ def test_the_title_of_a_numbered_manuscript_has_no_number(tmp_path: Path) -> Non
     assert metadata.title.value == "Curlews of the Lowland Marsh and their Eggs"
 
 
-TABLE = [(90, 80 + LEADING * n, f"{n + 1}") for n in range(50)], [(120, 80 + LEADING * n, "Corwick") for n in range(50)]
-CODE = ["def count(eggs):", "    return sum(eggs)", "", "for nest in nests:", "    total += count(nest.eggs) + old", "end"]
-LISTING = [(90.0, 80 + LEADING * n, CODE[n * n % 6] or "x = 1") for n in range(50)]
+ROWS = [80 + LEADING * n for n in range(50)]
+TABLE = [(90.0, y, str(n)) for n, y in enumerate(ROWS, 1)], [(120.0, y, "Corwick") for y in ROWS]
+CODE = ["def count(eggs):", "  return sum(eggs)", "", "for nest in nests:", "  total += count(nest.eggs) + old", "end"]
+LISTING = [(90.0, ROWS[n], CODE[n * n % 6] or "x = 1") for n in range(50)]
 VERSE = ["When marsh birds wake and all the reeds are still", "I walk", "And count the eggs", "O curlew, call again"]
-POEM = [(90.0, 80 + LEADING * n, VERSE[n % 4]) for n in range(50)]
+POEM = [(90.0, ROWS[n], VERSE[n % 4]) for n in range(50)]
 
 
 @pytest.mark.parametrize(
