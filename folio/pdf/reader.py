@@ -28,6 +28,7 @@ from folio.pdf.scans import Blocks, Scans, with_text_over
 from folio.pdf.steps import with_step_rows
 from folio.pdf.tables import in_rows
 from folio.pdf.turned import level_page, with_level_parts
+from folio.pdf.units import load_page
 from folio.pdf.visible import SearchWork, VisibleText, images, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
@@ -138,7 +139,7 @@ def read_content(
 def scan(content: bytes, index: int) -> Scan:
     """OCR of page `index` (from 0) of a PDF by the installed engine. Raises PaperError as read_content does."""
     with _opened(content) as document:
-        return scan_page(document.load_page(index))
+        return scan_page(load_page(document, index))
 
 
 @contextmanager
@@ -220,7 +221,7 @@ class _Reader:
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
         damage.forget_messages()
-        page = self.document.load_page(index)
+        page = load_page(self.document, index)
         rotation = page.rotation
         if rotation:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
@@ -275,7 +276,7 @@ class _Reader:
 
     def scan_page(self, index: int, text: str) -> tuple[str, str]:
         """The text of a page that turned out to be scanned, and its problem. text: what stands over its picture."""
-        page = self.document.load_page(index)
+        page = load_page(self.document, index)
         return self._scanned(page, index, page.rotation, text)
 
     def _scanned(self, page: Any, index: int, rotation: int, text: str) -> tuple[str, str]:
@@ -291,7 +292,7 @@ class _Reader:
 
     def decode_page(self, index: int) -> tuple[str, str]:
         """The text of a page whose fonts no program can read, and its problem."""
-        page = self.document.load_page(index)
+        page = load_page(self.document, index)
         return self._decoded(page, index, page.rotation)
 
     def _decoded(self, page: Any, index: int, rotation: int) -> tuple[str, str]:
@@ -426,7 +427,7 @@ def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
                 reader.front_pages[index] = reader.front_pages[index].without(numbers, finished[index].text)
     if any(reader.split.values()):  # a font splits words wherever it is used
         for index in reader.edges.keys() - reader.split.keys():
-            reader.split[index] = _split_lines(reader.document.load_page(index))
+            reader.split[index] = _split_lines(load_page(reader.document, index))
     for index, text in legible.join_words([page.text for page in finished], reader.split).items():
         finished[index] = replace(finished[index], text=text)
     furniture = order.repeated([reader.edges.get(index, []) for index in range(len(finished))])

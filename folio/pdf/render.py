@@ -15,6 +15,7 @@ import numpy.typing as npt
 from folio.errors import PaperError, command
 from folio.pdf.letters import Letters, Piece, Rect, covered, drawn_letters, is_whole_words, line_boxes, place
 from folio.pdf.mupdf import pymupdf, unlock
+from folio.pdf.units import load_page
 from folio.text import UNREAD_FORMULA, fold, reason_of
 
 _Pixels = npt.NDArray[np.uint8]
@@ -82,7 +83,7 @@ def page_of(document: Any, path: Path, page: int) -> Iterator[Any]:
             f"Run `{command('ingest')}` again.",
         )
     try:
-        yield document.load_page(page - 1)
+        yield load_page(document, page - 1)
     except Exception as error:  # MuPDF raises many kinds, and a huge picture may not fit in memory
         raise PaperError(*_unreadable(f"Page {page} of {path.name}", error)) from error
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from folio.pdf.letters import Letters, Piece, Rect, covered, drawn_letters, fold_word, line_boxes, place
 from folio.pdf.mupdf import pymupdf
 from folio.pdf.render import opened, page_of
+from folio.pdf.units import load_page
 
 # Words between spaces. Scripts without spaces are taken letter by letter.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
@@ -67,7 +68,7 @@ def text_layer(path: Path, page: int, text: str, start: int) -> TextLayer:
 def page_sizes(path: Path) -> list[tuple[float, float]]:
     """The width and the height of each page as shown, in points. Raises PaperError as render.page_png does."""
     with opened(path) as document:
-        rects = (document.load_page(number).rect for number in range(min(len(document), _MOST_SIZES)))
+        rects = (load_page(document, number).rect for number in range(min(len(document), _MOST_SIZES)))
         return [(round(rect.width, 1), round(rect.height, 1)) for rect in rects]
 
 
