@@ -38,8 +38,11 @@ _FUNCTION = re.compile(r"(?:arc)?(?:sin|cos|tan|cot)h?|log|ln|exp|sec|csc", re.I
 # Units of length, the only ones of several letters whose powers have names: area and volume. And those of time.
 _UNIT = re.compile(r"(?:[kcdmnhMµμ]?m|ft|yd|mi|in|ms|min|kg|mol)")
 _AFTER_QUANTITY = re.compile(r"(?:\d|/|\bper|·|[⁰¹²³⁻]+)\s*[^\W\d_]+$")
+_NO_VOWEL = re.compile(r"[^aeiouy]+")  # two variables: mc²
 _LENGTH = re.compile(r"[kcdnµμ]m|mm")
 _SLANTED = re.compile(r"CMMI|ital|obli|math", re.I)
+# What brackets hold that are raised to a power, and what they hold that have a note: "(x + 1)²", "(n = 48) ³"
+_STATEMENT = re.compile(r"[=<>≤≥,;:%]|[^\W\d_]{3,}|\d{4}")
 _FORMULA = re.compile(r"[=+*/^·−]|\d|(?:^|\W)[^\W\d_](?:\W|$)")
 _NOTE_MARK = re.compile(r" [⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _OPERATORS = frozenset("=≈≤≥<>×·+−")
@@ -268,9 +271,11 @@ def _is_power(before: str, run: _Run, is_italic: bool) -> bool:
         if text in ("2", "3", "4") and _LENGTH.fullmatch(stem):
             return True
         is_unit = _UNIT.fullmatch(stem) and _AFTER_QUANTITY.search(before)
-        return bool(text in ("2", "3", "4") and is_unit) or (is_italic and len(stem) < 4)
+        is_variable = len(stem) < 4 and (is_italic or (stem.islower() and _NO_VOWEL.fullmatch(stem)))
+        return bool(text in ("2", "3", "4") and is_unit) or bool(is_variable)
     if before[-1:] == ")":
-        return _FORMULA.search(_in_brackets(before)) is not None
+        brackets = _in_brackets(before)
+        return _FORMULA.search(brackets) is not None and not _STATEMENT.search(brackets)
     return before[-1:] in "}|"
 
 

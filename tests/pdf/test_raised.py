@@ -47,6 +47,7 @@ def written(*texts: str) -> list[str]:
         ("at 5 cm s^{-1} of CO_{2}", "at 5 cm s⁻¹ of CO₂"),
         ("in time O(n^{2}) for 2^{n} strings, 2^{k} keys, x^{k+1}", "in time O(n²) for 2ⁿ strings, 2^k keys, x^(k+1)"),
         ("sin^{2} of it, and (a + b)^{2}", "sin² of it, and (a + b)²"),
+        ("a slope (n = 48)^{3} of (2x + 1)^{2}, and E = mc^{2}", "a slope (n = 48) ³ of (2x + 1)², and E = mc²"),
         ("p^{3/2} and 2^{1/2}", "p^(3/2) and 2^(1/2)"),
         ("T_{max} and x_{i} and y_{i,j}", "T_max and x_i and y_(i,j)"),
         ("x_{t}_{−1} is before", "x_(t−1) is before"),
