@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from statistics import median_low
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from folio.pdf import limits
 from folio.pdf.accents import compose_accents
 from folio.pdf.dates import MONTH, find_year
 from folio.pdf.identifiers import arxiv_id, paper_doi
-from folio.pdf.names import MARK, NOT_A_NAME, join_lines, names_in
+from folio.pdf.names import MARK, NOT_A_NAME, common_words, is_prose, join_lines, names_in
 from folio.text import fold, one_line
 
 # Titles that programs fill in by themselves
@@ -56,6 +56,8 @@ _XMP_DOI = re.compile(
     rf"|{DOI_ADDRESS})?({DOI_START}[^<\"\s]{{1,200}})",
     re.I,
 )
+# The words of the paper are collected from this many characters of its first pages and its end.
+_WORDS_WITHIN = 12_000
 # A title that only the page gives is certain from this score and margin.
 _SURE_SCORE, _SURE_MARGIN = 3.0, 1.5
 
@@ -96,7 +98,8 @@ def read_front_matter(
     metadata = {**metadata, **_from_xmp(metadata.get("xmp", ""))}
     given_title = _metadata_title(metadata.get("title", ""))
     given_authors = _metadata_authors(metadata.get("author", ""))
-    best = _best_page(pages, given_title)
+    common = common_words("\n".join([*(page.text for page in pages), end])[:_WORDS_WITHIN])
+    best = _best_page(pages, given_title, common)
     title = _title(best, pages, given_title)
     authors = _authors(best, pages, given_authors, metadata.get("author", ""), title.sure)
     if any(set(map(fold, str(name).split())) & set(map(fold, title.value.split())) for name in authors.value):
@@ -122,17 +125,17 @@ def read_front_matter(
     )
 
 
-def _best_page(pages: Sequence[PageText], given_title: str) -> _Candidate | None:
+def _best_page(pages: Sequence[PageText], given_title: str, common: frozenset[str]) -> _Candidate | None:
     """The page with the title and the authors: the first one, unless it is a cover."""
     if not pages:
         return None
-    first = _candidate(pages[0], given_title)
+    first = _candidate(pages[0], given_title, common)
     is_sheet, is_sparse = bool(_COVER.search(pages[0].text)), not body_size(pages[0].page)
     if first.title and first.authors.names and not is_sheet and not is_sparse:
         return first
     on_first = fold(pages[0].text)
     for page in pages[1:]:
-        other = _candidate(page, given_title)
+        other = _candidate(page, given_title, common)
         if other.title is None or not other.authors.names:
             continue
         is_repeated = len(fold(other.title.text)) > 8 and fold(other.title.text) in on_first
@@ -145,7 +148,7 @@ def _best_page(pages: Sequence[PageText], given_title: str) -> _Candidate | None
     return first
 
 
-def _candidate(page: PageText, given_title: str) -> _Candidate:
+def _candidate(page: PageText, given_title: str, common: frozenset[str]) -> _Candidate:
     folded = fold(given_title)
 
     def agrees(text: str) -> bool:
@@ -155,19 +158,19 @@ def _candidate(page: PageText, given_title: str) -> _Candidate:
             or (len(on_page) > 12 and (folded.startswith(on_page) or (on_page.startswith(folded) and len(folded) > 12)))
         )
 
-    title = find_title(page.page, agrees)
+    front = page.page._replace(common=common)
+    title = find_title(front, agrees)
     if title is None:
         return _Candidate(None, Authors((), False, ()), page)
-    authors = find_authors(page.page, title)
-    if (
-        not authors.names
-        and len(title.lines) > 1
-        and not agrees(title.text)
-        and (names := names_in(title.lines[-1].name_text))
-    ):
+    authors = find_authors(front, title)
+    if authors.names:
+        return _Candidate(title, authors, page)
+    if len(title.lines) > 1 and not agrees(title.text) and (names := front.names(title.lines[-1])):
         # Typescripts set the author like the title.
         title = title._replace(lines=title.lines[:-1], text=title_text(title.lines[:-1]), margin=0.0)
         authors = Authors(tuple(names), False, title.lines[-1:])
+    else:
+        authors = find_authors_elsewhere(front, title)
     return _Candidate(title, authors, page)
 
 
@@ -203,13 +206,15 @@ def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> F
     if page_key == stated_key:
         # Both agree. Where the page sets the title in capitals, the metadata has its ordinary form.
         return Field(stated if printed.text.isupper() else printed.text, "page", True)
+    if printed.is_continued(stated_key):  # metadata often has the first line of a title, or lacks the subtitle
+        return Field(title, "page")
     on_page = len(stated_key) > 8 and " " in stated and any(stated_key in fold(_top(page)) for page in pages)
     if on_page and not (len(page_key) > 12 and stated_key.startswith(page_key) and printed.margin > _SURE_MARGIN):
         sure = not page_key.startswith(stated_key) or len(page_key) > 2 * len(stated_key)
         return Field(stated[: limits.TITLE].strip(), "page", sure)
     agreed = len(page_key) > 12 and stated_key.startswith(page_key)
     clear = printed.score >= _SURE_SCORE and printed.margin >= _SURE_MARGIN and _is_readable(printed.text)
-    supported = bool(best and (best.authors.names or has_abstract(best.text.page)))
+    supported = bool(best and ((best.authors.names and best.authors.is_below) or has_abstract(best.text.page)))
     contradicted = len(stated.split()) > 2  # by a title in the metadata that is not on the page
     return Field(title, "page", agreed or (clear and supported and not contradicted))
 
@@ -314,6 +319,7 @@ _STOP = re.compile(
 # Lines that are never a title: banners of publishers, stamps, addresses of web pages, numbered headings, notices
 _NO_TITLE_LINE = re.compile(
     r"^(?:arxiv:|https?:|www\.|doi\b|issn|isbn|vol(?:ume)?\.?\s*\d|(?:pp|pages?)\.?\s*\d|page \d"
+    r"|running (?:head|title)|short title"
     r"|\d+(?:\.\d+)*\.?\s+\w+(?:\s\w+)?$"
     r"|(?:the )?journal of |proceedings of |proc\.|ieee transactions|acm transactions|communications of the acm"
     r"|lecture notes in"
@@ -332,6 +338,12 @@ _NO_TITLE_LINE = re.compile(
     r"|journal) on? .{5,60}\b\d",
     re.I,
 )
+_ORGANISATION = re.compile(
+    r"universi|institut|departm|laborator|\blabs?\b|school|college|academ|societ|research|hospital", re.I
+)
+_BYLINE = re.compile(r"by\s", re.I)
+# "Alan Kay, now at" continues with a place.
+_PLACE_FOLLOWS = re.compile(r"(?:^|\s)(?:at|of|in|from|with|for|the)$")
 # A line of affiliations begins with the mark that names carry at their end.
 _IS_MARKED = re.compile(rf"^[(\s]*(?:[{MARK}*†‡§¶]|\d)[\s)]*[^\s,;&]")
 # A title with this ending continues on another line.
@@ -340,17 +352,33 @@ _DANGLING = re.compile(
 )
 
 
+_INITIAL = re.compile(r"(?:^|\s)[^\W\d_]\.")
+# A date or the number of a version, which may stand below a title
+_DATED = re.compile(rf"\b(?:1[89]|20)\d\d\b|\d\.\d|\bv(?:ersion)?\W?\d|\b{MONTH}\s+\d", re.I)
+# Type larger than this share of the body's, close to a title, is a part of it.
+_LARGER = 1.15
+
+
 class Title(NamedTuple):
     text: str
     lines: tuple[Line, ...]
     score: float
     margin: float  # how much better it is than the next best, at most 9
+    shown: FrontPage
+
+    def is_continued(self, beginning: str) -> bool:
+        """Whether it begins with a folded text and goes on with words of the paper."""
+        if not beginning or not fold(self.text).startswith(beginning):
+            return False
+        rest = next((self.text[at:] for at in range(len(self.text) + 1) if fold(self.text[:at]) == beginning), "")
+        return self.shown.is_wording(rest)
 
 
 class Authors(NamedTuple):
     names: tuple[str, ...]
     clear: bool  # no other line near them may be a name
     lines: tuple[Line, ...]
+    is_below: bool = True  # below the title, where authors usually stand
 
 
 def find_title(page: FrontPage, agrees: Callable[[str], bool]) -> Title | None:
@@ -370,13 +398,8 @@ def find_title(page: FrontPage, agrees: Callable[[str], bool]) -> Title | None:
     if best < 1:
         return None
     margin = best - scored[1][0] if len(scored) > 1 else 9.0
-    # A cover may set the beginning smaller: "Updated Recommendations on" above "the Treatment of Looms".
-    for line in page.lines:
-        is_above = -0.3 * line.size < group[0].top - line.bottom < group[0].size and _same_column(line, group[0])
-        if is_above and _DANGLING.search(line.text) and " " in line.text and not _NO_TITLE_LINE.search(line.text):
-            group = [line, *group]
-            break
-    return Title(title_text(group), tuple(group), best, min(margin, 9.0))
+    lines = _extended(group, page, body)
+    return Title(title_text(lines), lines, best, min(margin, 9.0), page)
 
 
 def title_text(lines: Sequence[Line]) -> str:
@@ -397,14 +420,18 @@ def _begins_abstract(text: str) -> bool:
     if not match:
         return False
     rest = match["rest"].strip()
-    return not any(map(str.isalnum, rest)) or rest[0] in ".:—–-" or _is_prose(rest)
+    return not any(map(str.isalnum, rest)) or rest[0] in ".:—–-" or is_prose(rest)
 
 
 def _groups(page: FrontPage, abstract: float, body: float) -> Iterator[list[Line]]:
-    """Lines of one size and weight that follow each other closely, in the upper part of the page."""
+    """Lines of one size and face that follow each other closely, in the upper part of the page: each may be the title.
+
+    Names that follow it in the same type, as typescripts set them, do not belong to it.
+    """
     used: set[int] = set()
     lines = [line for line in page.lines if line.top < _TITLE_ABOVE * page.height]
     lines = [line for line in lines if line.top < abstract] or lines
+    tolerance = _tolerance(page)
     for index, first in enumerate(lines):
         if index in used or sum(map(str.isalpha, first.text)) < 2:
             continue
@@ -414,16 +441,24 @@ def _groups(page: FrontPage, abstract: float, body: float) -> Iterator[list[Line
             line = lines[later]
             if line.top - group[-1].bottom > 1.1 * first.size or len(group) >= limits.TITLE_LINES:
                 break
-            if later not in used and _continues_title(group, line, body):
+            if later not in used and _continues_title(group, line, tolerance):
                 group.append(line)
                 used.add(later)
-        yield group
+        yield _without_people(group, page)
 
 
-def _continues_title(group: Sequence[Line], line: Line, body: float) -> bool:
-    """Whether a line continues a title."""
+def _tolerance(page: FrontPage) -> float:
+    """The largest relative difference of type size between two lines of a title: the sizes of scans vary."""
+    sizes = sorted(line.size for line in page.lines if len(line.text) > 30)
+    usual = sizes[len(sizes) // 2] if sizes else 0.0
+    alike = sum(abs(size - usual) < 0.03 * usual for size in sizes)
+    return 0.06 if 2 * alike >= len(sizes) else 0.15
+
+
+def _continues_title(group: Sequence[Line], line: Line, tolerance: float) -> bool:
+    """Whether a line has the size and face of the lines of a title above it, and their distance."""
     last = group[-1]
-    if not same_size(last, line, _title_tolerance(last, line, body)) or line.bold != last.bold:
+    if not same_size(last, line, tolerance) or line.bold != last.bold:
         return False
     if _begins_abstract(line.text) or _STOP.match(line.text) or "@" in line.text:
         return False
@@ -436,16 +471,68 @@ def _continues_title(group: Sequence[Line], line: Line, body: float) -> bool:
         step = group[1].top - group[0].top
         if step > 0.5 * last.size and line.top - last.top > 1.35 * step:
             return False
-    is_list = len(names_in(line.name_text)) > 1 or (MARK in line.name_text and names_in(line.name_text))
-    return not is_list and not (line.font != last.font and names_in(line.name_text))
+    return True
 
 
-def _title_tolerance(last: Line, line: Line, body: float) -> float:
-    """The largest relative difference of type size between two lines of a title: scans vary, subtitles are smaller."""
-    is_large = body and min(last.size, line.size) > 1.15 * body and line.top - last.bottom < 0.5 * last.size
-    if is_large and not names_in(line.name_text):
-        return 0.35 if _DANGLING.search(last.text) else 0.12
-    return 0.06
+def _without_people(group: list[Line], page: FrontPage) -> list[Line]:
+    """The lines of a group before the first names in it: several, or one on a page that is in one size of type."""
+    for index, (last, line) in enumerate(pairwise(group), 1):
+        if _DANGLING.search(last.text) or not page.names(line):
+            continue
+        if _is_list_of_people(line, page) or all(same_size(line, other) for other in page.lines):
+            return group[:index]
+    return group
+
+
+def _is_list_of_people(line: Line, page: FrontPage) -> bool:
+    """Whether a line holds names beyond doubt: several, or one with initials or with the mark of a note."""
+    names = page.names(line)
+    return len(names) > 1 or (bool(names) and (MARK in line.name_text or bool(_INITIAL.search(names[0]))))
+
+
+def _extended(group: Sequence[Line], page: FrontPage, body: float) -> tuple[Line, ...]:
+    """The title with its first words and its subtitle, where they are set in a smaller size, close to it."""
+    lines = list(group)
+    # A cover may set the beginning smaller: "Updated Recommendations on" above "the Treatment of Looms".
+    for line in page.lines:
+        is_above = -0.3 * line.size < group[0].top - line.bottom < group[0].size and _same_column(line, group[0])
+        if not is_above or len(line.text) > limits.TITLE or " " not in line.text:
+            continue
+        if _DANGLING.search(line.text) and not _NO_TITLE_LINE.search(line.text):
+            lines.insert(0, line)
+            break
+    below = [line for line in page.lines if line.top > group[-1].top + 0.5 * group[-1].size]
+    subtitle = list(_run_of_style([line for line in below if _same_column(line, group[-1])], group[-1]))
+    if not subtitle or len(lines) + len(subtitle) > limits.TITLE_LINES:
+        return tuple(lines)
+    gap, is_open = subtitle[0].top - group[-1].bottom, bool(_DANGLING.search(group[-1].text))
+    is_near = gap < 0.6 * group[-1].size and subtitle[0].size > _LARGER * body > 0
+    if (is_near or (is_open and gap < group[-1].size)) and _is_subtitle(subtitle, page):
+        lines += subtitle
+    return tuple(lines)
+
+
+def _run_of_style(lines: Sequence[Line], above: Line) -> Iterator[Line]:
+    """The first of these lines and those of its style that follow it closely."""
+    for line in lines:
+        is_first = above is not lines[0] and line is lines[0]
+        if not is_first and (not _same_style(above, line) or line.top - above.bottom > 0.6 * line.size):
+            return
+        yield line
+        above = line
+
+
+def _is_subtitle(lines: Sequence[Line], page: FrontPage) -> bool:
+    """Whether lines below a title are a part of it, by their words: those of the paper, no sentence, no banner."""
+    text = " ".join(line.text for line in lines)
+    return (
+        len(text) <= limits.TITLE
+        and page.is_wording(text)
+        and not text.rstrip().endswith(".")
+        and not _DATED.search(text)
+        and not any(page.names(line) or _NO_TITLE_LINE.search(line.text) for line in lines)
+        and not any(_STOP.match(line.text) or _begins_abstract(line.text) for line in lines)
+    )
 
 
 def _title_score(
@@ -476,12 +563,12 @@ def _title_score(
     score -= 1.5 if text.endswith(".") and len(words) > 6 else 0.0
     score -= 1.0 if text[0].islower() else 0.0
     score -= 3.0 if letters < 0.5 * len(text.replace(" ", "")) else 0.0
-    score -= 2.0 if len(names_in(first.name_text)) > 1 or re.match(r"by\s", text, re.I) else 0.0
+    score -= 2.0 if len(page.names(first)) > 1 or re.match(r"by\s", text, re.I) else 0.0
     below = [line for line in page.lines if line.top > group[-1].top + 0.5 * group[-1].size and line not in group][:4]
-    score += 1.5 if any(names_in(line.name_text) for line in below) and not names_in(first.name_text) else 0.0
+    score += 1.5 if any(page.names(line) for line in below) and not page.names(first) else 0.0
     score += 4.0 if agrees(text) else 0.0
     # A line below paragraphs is the heading of a section.
-    above = sum(line.bottom < first.top and _is_prose(line.text) for line in page.lines) if score > 0 else 0
+    above = sum(line.bottom < first.top and is_prose(line.text) for line in page.lines) if score > 0 else 0
     score -= 6.0 if above > 3 else 0.0
     return score
 
@@ -500,9 +587,9 @@ def find_authors(page: FrontPage, title: Title) -> Authors:
         if line in used:
             continue
         run = _run(region, index)
-        names = names_in(join_lines([piece.name_text for piece in run])) if len(run) > 1 else []
+        names = page.names(*run) if len(run) > 1 else []
         if not names:
-            run, names = [line], names_in(line.name_text)
+            run, names = [line], page.names(line)
         if not names or _IS_MARKED.match(line.name_text):
             clear = clear and _is_explained(line)
             unexplained += not _is_explained(line)
@@ -524,11 +611,86 @@ def find_authors(page: FrontPage, title: Title) -> Authors:
     return Authors(unique, clear and is_whole, lines)
 
 
+def find_authors_elsewhere(page: FrontPage, title: Title) -> Authors:
+    """Names that stand alone somewhere else on the page: above the title, below the abstract, beside a photograph.
+
+    They are told by their form alone, so they are never certain. A byline counts most, then a list of people, then a
+    single name with an address below it.
+    """
+    body = max(page.lines, key=lambda line: len(line.text), default=None)
+    found: dict[int, list[Line]] = {}  # how clear it is -> the first lines of that kind
+    for index, line in enumerate(page.lines):
+        if line in title.lines or not page.names(line) or not _stands_alone(page, index):
+            continue
+        is_distinct = body is None or not _same_style(line, body) or line.text.isupper()
+        if _BYLINE.match(line.text):
+            found.setdefault(3, [line])
+        elif is_distinct and not _is_heading(page, index) and _is_list_of_people(line, page):
+            found.setdefault(2, _with_names_below(page, index))
+        elif is_distinct and _has_address(page, index):
+            found.setdefault(1, [line])
+    lines = found[max(found)] if found else []
+    names = tuple(dict.fromkeys(name for line in lines for name in page.names(line)))
+    return Authors(names, False, tuple(lines), is_below=False)
+
+
+def _with_names_below(page: FrontPage, index: int) -> list[Line]:
+    """A line of names and those of its style and column that follow it closely."""
+    run = [page.lines[index]]
+    for line in page.lines[index + 1 :]:
+        if line.top - run[-1].bottom > line.size:
+            break
+        if _same_style(run[0], line) and _same_column(run[0], line) and page.names(line):
+            run.append(line)
+    return run
+
+
+def _stands_alone(page: FrontPage, index: int) -> bool:
+    """Whether a line is no part of a paragraph, no banner and no note."""
+    line = page.lines[index]
+    if NOT_A_NAME.search(line.name_text) or _NO_TITLE_LINE.search(line.text) or _IS_MARKED.match(line.name_text):
+        return False
+    if _STOP.match(line.text) or line.top > 0.95 * page.height or not any(map(str.isascii, line.text)):
+        return False
+    return not any(
+        -0.5 * line.size < max(line.top - other.bottom, other.top - line.bottom) < 0.5 * line.size
+        and _same_column(line, other)
+        and _same_style(line, other)
+        and (is_prose(other.text) or other.text.endswith((",", "-")))
+        for other in page.lines
+        if other is not line
+    )
+
+
+def _is_heading(page: FrontPage, index: int) -> bool:
+    """Whether prose follows right below a line."""
+    line = page.lines[index]
+    below = (other for other in page.lines[index + 1 :] if _same_column(line, other) and not _same_row(line, other))
+    after = next(below, None)
+    return after is not None and is_prose(after.text) and after.top - line.bottom < line.size
+
+
+def _has_address(page: FrontPage, index: int) -> bool:
+    """Whether an institution or an e-mail stands right below a name."""
+    line = page.lines[index]
+    below = (other for other in page.lines[index + 1 :] if _same_column(line, other) and not _same_row(line, other))
+    after = next(below, None)
+    return (
+        after is not None
+        and after.top - line.bottom < 1.5 * line.size
+        and not is_prose(after.text)
+        and ("@" in after.text or bool(_ORGANISATION.search(after.text)))
+    )
+
+
 def _is_affiliation(region: Sequence[Line], index: int, used: set[Line], style: Line, names: Sequence[str]) -> bool:
     """Whether a line that looks like names continues the entry above it in its column, as an affiliation does."""
     line = region[index]
     if any(_same_row(line, other) for other in used):
         return False
+    before = next((other for other in reversed(region[:index]) if not _same_row(line, other)), None)
+    if before is not None and _PLACE_FOLLOWS.search(before.text):
+        return True
     if NOT_A_NAME.search(line.name_text) and not NOT_A_NAME.search(style.name_text):
         return True
     if len(names) == 1 and _is_domain(names[0], region):
@@ -610,15 +772,10 @@ def _below(page: FrontPage, title: Title) -> Iterator[Line]:
         # A list of a hundred authors fills the page.
         if line.top > 0.6 * page.height and not sparse and not (MARK in line.name_text and "," in line.text):
             return
-        prose = prose + 1 if _is_prose(line.text) else 0
+        prose = prose + 1 if is_prose(line.text) else 0
         if prose > 1:
             return
         yield line
-
-
-def _is_prose(text: str) -> bool:
-    words = text.split()
-    return len(words) >= 6 and sum(word[0].islower() for word in words) > 0.5 * len(words)
 
 
 def _is_explained(line: Line) -> bool:
@@ -627,7 +784,7 @@ def _is_explained(line: Line) -> bool:
         bool(NOT_A_NAME.search(line.text))
         or bool(_IS_MARKED.match(line.name_text))
         or len(line.text) < 4
-        or _is_prose(line.text)
+        or is_prose(line.text)
     )
 
 
@@ -987,6 +1144,17 @@ class FrontPage(NamedTuple):
     lines: tuple[Line, ...]
     width: float
     height: float
+    common: frozenset[str] = frozenset()  # the words that the paper writes small
+
+    def is_wording(self, text: str) -> bool:
+        """Whether a text consists of words that the paper uses in its sentences, as a title does."""
+        words = re.findall(r"[^\W\d_]{3,}", text)
+        return 2 * sum(word.casefold() in self.common for word in words) >= len(words) > 0
+
+    def names(self, *lines: Line) -> list[str]:
+        """The names in lines of authors that follow each other; [] if they are something else."""
+        text = join_lines([line.name_text for line in lines]) if len(lines) > 1 else lines[0].name_text
+        return names_in(text, self.common)
 
 
 def front_page(blocks: Sequence[Mapping[str, Any]], width: float, height: float) -> FrontPage:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Sequence
+from functools import lru_cache
 
 from folio.papers.people import PARTICLES, is_particle
 from folio.text import one_line
@@ -45,6 +47,10 @@ NOT_A_NAME = re.compile(
 _MARKS = re.compile(
     r"[\d*\u2217†‡§¶‖#⋆★✉⇤≀◇♠♣♥♦⟂⊥\x01]+|\bID\b|\biD\b|(?<=\w)[⁰¹²³⁴-⁹]+|\(cid:\d+\)|\((?=[\W\d])[^()]{0,8}\)"
 )
+# How to reach a person, in brackets after the name: "Ada Lovelace (ada@engine.org)"
+_CONTACT = re.compile(r"\([^()]{0,80}@[^()]{0,80}\)|<[^<>]{0,80}>")
+_ADDRESS = re.compile(r"@|https?:|www\.|\.(?:edu|com|org|net)\b", re.I)
+_SMALL_WORD = re.compile(r"(?<![^\s(\"“'‘-])[^\W\d_A-Z]{3,}(?![\w@])")
 _BETWEEN_NAMES = re.compile(
     r"\s*(?:[,;·•|∙⋅]\s*(?:and|&)\s+|[,;·•|∙⋅]|(?:^|\s)(?:and|&|und|et)(?:\s|$)|\s{3,})\s*", re.I
 )
@@ -52,19 +58,46 @@ _NAME_WORD = re.compile(r"^(?:[^\W\d_]\.?-?|[^\W\d_][^\W\d_.'\u2019\u02bc-]*(?:[
 _CJK_NAME = re.compile(r"[\u3400-\u9fff]{2,4}|[\uac00-\ud7af]{2,4}")
 
 
-def names_in(line: str) -> list[str]:
+def common_words(text: str) -> frozenset[str]:
+    """The words that a text writes small in its sentences. A person's name is not among them.
+
+    Lines with addresses do not count: an e-mail's account is a name in small letters.
+    """
+    lines = (line for line in text.split("\n") if is_prose(line) and not _ADDRESS.search(line))
+    return frozenset(word for line in lines for word in _SMALL_WORD.findall(line))
+
+
+def is_prose(text: str) -> bool:
+    """Whether a line is part of a sentence: six words or more, most of them in small letters."""
+    words = text.split()
+    return len(words) >= 6 and sum(word[0].islower() for word in words) > 0.5 * len(words)
+
+
+def names_in(line: str, common: Container[str] = ()) -> list[str]:
     """The names in a line of authors, with MARK for superscripts; [] if any part of it does not look like a name.
 
-    Of a line that continues with an affiliation ("Ada Lovelace, Analytical Society"), the names before it.
+    Of a line that continues with an affiliation ("Ada Lovelace, Analytical Society"), the names before it. common: the
+    words that the paper writes small (common_words). A line made of them is a title: "Sender and Recipient".
     """
+    names = _names_by_form(_CONTACT.sub(" ", line).partition("[")[0])
+    words = [word for name in names for word in re.split(r"[\s-]+", name) if len(word) > 2 and not is_particle(word)]
+    known = sum(word.casefold() in common for word in words)
+    return list(names) if 2 * known <= len(words) else []
+
+
+@lru_cache(maxsize=1024)  # a line is asked for several times while the title and the authors are looked for
+def _names_by_form(line: str) -> Sequence[str]:
+    """The names in a line if each of its parts has the form of one."""
     if not line.strip() or (line.lstrip()[0] == MARK and not line.strip(f" {MARK}")):
         return []
     pieces = [piece for part in _BETWEEN_NAMES.split(line) for piece in _at_marks(part)]
     names: list[str] = []
-    odd = 0
+    odd, is_member = 0, False
     for piece in pieces:
         name = clean_name(piece)
-        if not name or _MEMBERSHIP.match(name):
+        is_society = is_member and _is_acronym(name)  # "Member, ASCE"
+        is_member = bool(_MEMBERSHIP.match(name))
+        if not name or is_member or is_society:
             continue
         if NOT_A_NAME.search(name):
             return [] if odd else names
