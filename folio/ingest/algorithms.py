@@ -45,19 +45,21 @@ _INPUTS = re.compile(
 )
 # Signs and words that code has and prose has not: an assignment, a brace, a comment, "for ... do", "return x"
 _CODE = re.compile(
-    r"[←⇐⟵≔▷▹⊳{}]|:=|[=!]=|->|<-|&&|\+\+|;[ ]*$|\)[ ]*[:;{][ ]*$|^[ ]*(?://|/\*|#|%|--)|[\w)\]][ ]?=[ ]?[\w(\[\"']"
+    r"[←⇐⟵≔▷▹⊳{}]|:=|[=!]=|->|<-|&&|\+\+|;[ ]*$|\)[ ]*[:;{][ ]*$|^[ ]*(?:#|%|--)|(?<![:\w])/[/*]"
+    r"|[\w)\]][ ]?=[ ]?[\w(\[\"']"
     r"|^[ ]*(?:(?:for|foreach|while|if|else|elif|elseif|until|when|upon|with|def|case|switch|try|procedure|function)\b"
     r".{0,90}(?:\bdo|\bthen|[:{])[ ]*$|(?:begin|else|repeat|loop|od|fi|end)\b.{0,25}$|return\b.{0,60}$|[)(]{1,2}\w)",
     re.I,
 )
 # Those of them that formulas do not have
 _STRONG = re.compile(
-    r"[←⇐⟵≔▷▹⊳]|:=|->|<-|&&|\+\+|[;{][ ]*$|^[ ]*(?://|/\*|\}|(?:(?:for|foreach|while|if|else|elif|elseif|until|when"
-    r"|upon|def|case|procedure|function)\b.{0,90}(?:\bdo|\bthen|[:{]|\))[ ]*$"
+    r"[←⇐⟵≔▷▹⊳]|:=|->|<-|&&|\+\+|[;{][ ]*$|(?<![:\w])/[/*]"
+    r"|^[ ]*(?:\}|(?:(?:for|foreach|while|if|else|elif|elseif|until|when|upon|def|case|procedure|function)\b.{0,90}"
+    r"(?:\bdo|\bthen|[:{]|\))[ ]*$"
     r"|(?:begin|else|repeat|loop|od|fi|end)\b.{0,25}$|return\b.{0,60}$))",
     re.I,
 )
-_PLAIN = re.compile(r"[(\"“'‘]?[^\W\d_]+(?:[-’'][^\W\d_]+)*[,.;:!?)\"”’]{0,3}")
+_PLAIN = re.compile(r"[(\"“'‘]?(?:[aAI]|[^\W\d_]{2,})(?:[-’'][^\W\d_]+)*[,.;:!?)\"”’]{0,3}")
 _SENTENCE_END = re.compile(r"[.!?:][)\"”’]?$")
 
 _MOST_DESCRIBING = 900  # characters between a label and the first step
@@ -65,6 +67,9 @@ _MOST_BETWEEN = 900  # characters from one numbered step to the next
 _MOST_LINES_BETWEEN = 16
 _MOST_UNNUMBERED = 6_000  # characters of an algorithm without numbers
 _LEAST_BARE = 3  # steps whose numbers have no mark, which may be cells of a table
+_MOST_PLAIN_LINES = 8  # in code without numbers, one after the other
+# Labels that say by themselves that code stands there
+_CODE_KINDS = frozenset({"listing", "code", "snippet", "program", "pseudocode", "pseudo-code"})
 _MOST_DOUBLED = 4  # steps with the number of the step before
 _LEAST_STRONG = 2  # lines with signs that formulas do not have; twice as many if nothing says that it is code
 _LONG = 0.7  # share of the usual length of a line from which a line is full, so that its sentence may go on
@@ -243,7 +248,7 @@ class _Finder:
             last = self._run_end(index, step) if step else 0
             if last and not (code and code < index and step and ":" not in (step["mark"] or "")):
                 return last
-            if not code and not label.is_prose and self._begins_code(index):
+            if not code and not label.is_prose and self._begins_code(index, label):
                 code = index
         return self._code_end(code) if code else 0
 
@@ -317,14 +322,14 @@ class _Finder:
         is_last = index + 1 >= len(self._lines) or self._lines[index + 1].begins
         return bool(_SENTENCE_END.search(self._lines[index].text)) if is_last else self._is_prose(index + 1)
 
-    def _begins_code(self, index: int) -> bool:
+    def _begins_code(self, index: int, label: _Label) -> bool:
         """Whether code without numbers begins with this line: it and most lines after it have signs of code."""
         if not (self._is_code(index) or self._is_input(index)) or self._is_in_prose(index):
             return False
         lines = range(index, min(index + 8, len(self._lines)))
         return (
             sum(self._is_code(at) for at in lines) >= _LEAST_BARE
-            and sum(self._is_strong(at) for at in lines) >= _LEAST_STRONG
+            and (label.kind in _CODE_KINDS or sum(self._is_strong(at) for at in lines) >= _LEAST_STRONG)
             and not any(self._is_prose_from(at) for at in lines[:3])
         )
 
@@ -345,17 +350,28 @@ class _Finder:
         """The first line of the code above a label; -1 if there is none."""
         if label.says_code and (first := self._numbered_above(label.line)) >= 0:
             return first
-        at, first, signs, strong = label.line - 1, label.line, 0, 0
-        while at >= 0 and self._lines[label.line].start - self._lines[at].start <= _MOST_UNNUMBERED:
-            if self._is_in_prose(at) or any(other.line <= at <= other.last for other in self._labels_near(at)):
+        first, signs, strong = label.line, 0, 0
+        for at in range(label.line - 1, -1, -1):
+            is_far = self._lines[label.line].start - self._lines[at].start > _MOST_UNNUMBERED
+            if is_far or first - at > _MOST_PLAIN_LINES or self._is_in_prose(at) or self._labels_near(at):
                 break
             if self._is_code(at):
                 first, signs, strong = at, signs + 1, strong + self._is_strong(at)
-            elif first - at > 4:
-                break
-            at -= 1
+        if not self._is_enough(label, signs, strong, label.line - first):
+            return -1
+        top = first  # the paragraph begins a little above its first sign
+        while not self._lines[top].begins and first - top < 3 and not self._labels_near(top - 1):
+            if self._is_in_prose(top - 1) or not re.search(r"[^\W\d_]", self._lines[top - 1].text):
+                break  # prose, or the number of a page
+            top -= 1
+        return top
+
+    def _is_enough(self, label: _Label, signs: int, strong: int, lines: int) -> bool:
+        """Whether lines above a label are code. signs, strong: how many of them have signs of code."""
+        if label.kind in _CODE_KINDS and 5 * signs >= 3 * lines:
+            return signs >= 2
         least = _LEAST_STRONG if label.says_code else 2 * _LEAST_STRONG
-        return first if signs >= _LEAST_BARE and strong >= least and 2 * signs >= label.line - first else -1
+        return signs >= _LEAST_BARE and strong >= least and 5 * signs >= 2 * lines
 
     def _is_in_prose(self, index: int) -> bool:
         """Whether a line is in a paragraph of prose."""
@@ -367,9 +383,10 @@ class _Finder:
         prose = sum(self._is_prose(at) for at in range(first, last + 1))
         return prose >= 2 and 2 * prose > last - first
 
-    def _labels_near(self, index: int) -> list[_Label]:
+    def _labels_near(self, index: int) -> bool:
+        """Whether a line is in the caption of a label."""
         lines = range(index - _MOST_LABEL_LINES, index + 1)
-        return [self._label_at[line] for line in lines if line in self._label_at]
+        return any(line in self._label_at and index <= self._label_at[line].last for line in lines)
 
     def _numbered_above(self, index: int) -> int:
         """The first line of the numbered lines that end above this line; -1 if there are none."""

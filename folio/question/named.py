@@ -29,6 +29,7 @@ _ABOUT_PARTS = re.compile(
 )
 # The first word of an algorithm's title: the name before its arguments
 _LEAD = re.compile(r"[\W_]*(?P<name>[^\s(:]+)(?P<call>[ ]?\()?")
+_TITLE_END = re.compile(r"\(.*|[.:;](?:\s.*|$)", re.S)  # arguments, and sentences after the first
 _INDEX = re.compile(r"[_^]\(?\w{1,3}\)?$|[\u2080-\u209c]+$")
 _KIND_WORDS = frozenset(
     tokenize(
@@ -77,12 +78,12 @@ class NamedThing:
         found = _LABEL.match(title)
         rest = title[found.end() :] if found else re.sub(rf"^\s*(?:{_KINDS})\b", "", title, flags=re.I)
         has_label = bool(found) and self.label == _label(found["kind"], found["number"]) if found else False
-        has_name = self._names(rest)
+        has_name = self._names(rest.lstrip(" .:|—–-"))
         if has_label and has_name:
             return 1.0
         if has_label:
             return 0.6 if self.identifiers else 0.9
-        return (0.4 if self.label else 0.8) if has_name and self.asks else 0.0
+        return (0.4 if self.label else 0.8) if has_name else 0.0
 
     def _names(self, title: str) -> bool:
         """Whether it has the name in a title: its identifier, or all of its words."""
@@ -91,11 +92,12 @@ class NamedThing:
             return False
         name = _key(lead["name"])
         if identifiers_in(lead["name"]) or not name.isalpha():
-            return name in self.words or _INDEX.sub("", name) in self.words
+            return self.asks and (name in self.words or _INDEX.sub("", name) in self.words)
         if lead["call"] and name in self.words:
-            return lead["name"][0].isupper() or not self.terms - frozenset(tokenize(lead["name"]))
-        terms = frozenset(tokenize(re.sub(r"\(.*", "", title))) - _KIND_WORDS
-        return len(terms) > 1 and terms <= self.terms
+            is_whole = not self.terms - frozenset(tokenize(lead["name"]))
+            return self.asks and (is_whole or lead["name"][0].isupper())
+        terms = frozenset(tokenize(_TITLE_END.sub("", title))) - _KIND_WORDS
+        return len(terms) > 1 and (terms == self.terms or (self.asks and terms <= self.terms))
 
 
 def identifiers_in(text: str) -> frozenset[str]:
