@@ -234,7 +234,9 @@ def _report_versions(app: App, outcomes: Sequence[Outcome]) -> None:
     for paper in versions:
         if paper.flag:
             output().print(f"{name_line(paper.file)}: {paper.flag.text}.", markup=False)
-    if any(map(is_superseded, versions)):
+    if any(paper.is_copy for paper in versions):
+        output().print("Answers use one of several copies, unless you choose another with --paper.")
+    if any(is_superseded(paper) and not paper.is_copy for paper in versions):
         output().print("Answers use the newer version, unless you choose the older one with --paper.")
 
 

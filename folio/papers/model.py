@@ -115,6 +115,7 @@ class Paper(Described):
     by_file: bool = False  # whether its key is its file name even if it has an arXiv identifier
     has_versions: bool = False  # whether the library has several versions of it, so that its name includes the version
     notices: tuple[WorkNotice, ...] = ()  # retractions, corrections and newer versions
+    is_copy: bool = False  # whether the library has it again, with the same text, and searches that one
 
     @property
     def flag(self) -> WorkNotice | None:

@@ -1,12 +1,16 @@
-"""Recognises versions of one paper in a library by their own identifiers. Pure.
+"""Recognises versions and copies of one paper in a library, by their own identifiers and their texts. Pure.
 
-Nothing is merged: a search leaves out older versions unless a user names them.
+Versions share an identifier and much of their text: a supplement has its article's DOI, title and authors, and other
+text. Copies, such as two downloads, need no identifier: their pages have the same lines, but for stamps. Nothing is
+merged: a search leaves out older versions, and all copies but one, unless a user names them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from folio.papers.identifiers import bare_arxiv, version_number
@@ -19,12 +23,52 @@ from folio.text import fold
 # The least likeness of the titles of papers with one DOI: a comment, a supplement or a citing paper may name it too.
 # Versions at arXiv may have other titles, but not other authors.
 _SAME_TITLE = 0.9
+# Words in a shingle, and the least share of the shorter text's shingles that versions have in common. A thorough
+# revision keeps more, and so does a scan read by OCR; an article and its supplement have next to none in common.
+_SHINGLE, _SHARED = 10, 0.3
+# Copies have all lines in common but stamps and pages in front, and in all at least this share of them. Stamps are
+# among so many lines at the top and the bottom of a page, and those that are on one page only within this share of it:
+# what else differs in so few lines may be a number that was corrected.
+_EDGE_LINES, _EDGE, _SAME_LINES = 3, 1 / 8, 0.7
+# The fewest words of a title by which copies are looked for: there are many editorials.
+_TELLING = 3
+_KINDS = ("arxiv", "doi")
 
 
-def relation(own: Metadata, other: Metadata) -> Literal["", "older", "newer", "same"]:
+@dataclass(frozen=True)
+class Other:
+    """Another paper, and what its text has in common with a paper's. pages: the text of each page of both.
+
+    Without texts, the papers count as versions if their metadata say so, and never as copies.
+    """
+
+    metadata: Metadata
+    id: str = ""
+    pages: Callable[[], tuple[Sequence[str], Sequence[str]] | None] = lambda: None
+
+    @cached_property
+    def shares_text(self) -> bool:
+        """Whether much of the shorter text is in the other one."""
+        pages = self.pages()
+        own, other = (set(_shingles(texts)) for texts in pages or ((), ()))
+        return not (own and other) or len(own & other) >= _SHARED * min(len(own), len(other))
+
+    @cached_property
+    def is_copy(self) -> bool:
+        """Whether the pages differ at most at their edges, where downloads have stamps, and by pages in front."""
+        pages = self.pages()
+        if pages is None:
+            return False
+        own, other = ([_lines(page) for page in texts] for texts in pages)
+        return _adds_edges_alone(own, other) and _adds_edges_alone(other, own)
+
+
+def relation(
+    own: Metadata, other: Metadata, shares_text: Callable[[], bool] = lambda: True
+) -> Literal["", "older", "newer", "same"]:
     """Whether a paper is an older or a newer version of another, or the same paper again; "" for another paper.
 
-    "same" also if it is not known which version is newer.
+    "same" also if it is not known which version is newer. shares_text: whether their texts are alike.
     """
     if bare_arxiv(own.arxiv.value) and bare_arxiv(own.arxiv.value) == bare_arxiv(other.arxiv.value):
         if not _share_author(own, other) and not _same_title(own, other) and _are_described(own, other):
@@ -36,36 +80,96 @@ def relation(own: Metadata, other: Metadata) -> Literal["", "older", "newer", "s
         return ""
     if own.authors.value and other.authors.value and not _share_author(own, other):
         return ""
+    if not shares_text():  # a supplement, or an answer to it under its title
+        return ""
     if bool(own.arxiv.value) != bool(other.arxiv.value):  # only one is a preprint
         return "older" if own.arxiv.value else "newer"
     years = [paper.year.value if paper.year.sure else None for paper in (own, other)]
     return _order(*years)
 
 
-def with_versions(paper: Paper, others: Iterable[Metadata]) -> Paper:
-    """The paper, with a notice if one of these others is a version of it that is not older."""
-    relations = [(relation(paper.metadata, other), _link(other)) for other in others]
-    newer, same = ([link for kind, link in relations if kind == wanted] for wanted in ("older", "same"))
+def with_versions(paper: Paper, others: Iterable[Other]) -> Paper:
+    """The paper, with a notice if one of these others is a version of it that is not older, or a copy."""
+    newer, same = list[str](), list[str]()
+    for other in others:
+        kind = relation(paper.metadata, other.metadata, lambda other=other: other.shares_text)  # type: ignore[misc]
+        if kind == "older":
+            newer.append(_link(other.metadata))
+        elif kind != "newer" and may_be_copies(paper.metadata, other.metadata) and other.is_copy:
+            if _rank(other.metadata, other.id) < _rank(paper.metadata, paper.id):
+                paper = replace(paper, is_copy=True)
+                same.append("")
+        elif kind == "same":
+            same.append(_link(other.metadata))
     if not newer and not same:
         return paper
     notice = WorkNotice("older-version" if newer else "same-paper", link=max(newer or same, key=_by_number))
     return replace(paper, notices=ordered((*paper.notices, notice)))
 
 
+def may_be_copies(own: Metadata, other: Metadata) -> bool:
+    """Whether nothing in their metadata says that two papers are different."""
+    if not _same_title(own, other) or len(own.title.value.split()) < _TELLING:
+        return False
+    if (own.authors.value or other.authors.value) and not _share_author(own, other):
+        return False
+    identifiers = ((getattr(own, kind).value.casefold(), getattr(other, kind).value.casefold()) for kind in _KINDS)
+    return all(not first or not second or first == second for first, second in identifiers)
+
+
 def is_superseded(paper: Paper) -> bool:
-    """Whether the library has a newer version of a paper."""
-    return any(notice.kind == "older-version" for notice in paper.notices)
+    """Whether the library has a newer version of a paper, or a copy that is searched in its place."""
+    return paper.is_copy or any(notice.kind == "older-version" for notice in paper.notices)
 
 
 def newest(papers: Sequence[Paper]) -> list[Paper]:
-    """The papers that have no newer version; all papers if none would be left."""
+    """The papers that are not superseded; all papers if none would be left."""
     return [paper for paper in papers if not is_superseded(paper)] or list(papers)
 
 
 def version_keys(metadata: Metadata) -> list[str]:
-    """The keys that versions of a paper share: "arxiv 2301.01234", "doi 10.1234/x"."""
+    """The keys that versions or copies of a paper share: "arxiv 2301.01234", "doi 10.1234/x", "title ..."."""
     arxiv, doi = bare_arxiv(metadata.arxiv.value), metadata.doi.value.casefold() if metadata.doi.sure else ""
-    return [f"{kind} {value}" for kind, value in (("arxiv", arxiv), ("doi", doi)) if value]
+    title = fold(metadata.title.value) if len(metadata.title.value.split()) >= _TELLING else ""
+    return [f"{kind} {value}" for kind, value in (("arxiv", arxiv), ("doi", doi), ("title", title)) if value]
+
+
+def _rank(metadata: Metadata, id: str) -> tuple[bool, bool, str]:
+    """The copy that is searched is the first: one with an identifier, if only some have any."""
+    return not metadata.doi.value, not metadata.arxiv.value, id
+
+
+def _shingles(pages: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    words = [word for page in pages for word in page.casefold().split()]
+    return zip(*(words[place:] for place in range(_SHINGLE)), strict=False)
+
+
+def _lines(page: str) -> list[str]:
+    return [" ".join(line.split()) for line in page.splitlines() if line.strip()]
+
+
+def _adds_edges_alone(own: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> bool:
+    """Whether the first text has nothing that the second lacks but stamps at the edges of pages, and pages in front."""
+    left = Counter(line for page in other for line in page)
+    pages_with = Counter(line for page in own for line in set(page))
+    has_begun, new, count = False, 0, 0
+    for page in own:
+        missing = []
+        for place, line in enumerate(page):
+            if left[line] > 0:
+                left[line] -= 1
+            else:
+                missing.append((min(place, len(page) - 1 - place), line))
+        if not has_begun and len(missing) == len(page):
+            continue  # a cover
+        has_begun = True
+        if any(
+            from_edge >= _EDGE_LINES or (pages_with[line] == 1 and from_edge >= int(_EDGE * len(page)))
+            for from_edge, line in missing
+        ):
+            return False
+        new, count = new + len(missing), count + len(page)
+    return count > 0 and new <= (1 - _SAME_LINES) * count
 
 
 def _order(own: int | None, other: int | None) -> Literal["older", "newer", "same"]:

@@ -253,8 +253,11 @@ class WorkNotice:
     def text(self) -> str:
         """The words with the place: "RETRACTED 2021-03-04 (doi:10.1234/notice)", "RETRACTED (says OpenAlex)".
 
-        "Older version: arXiv:2301.01234v2 is in the index", "In the index again: arXiv:2301.01234v2".
+        "Older version: arXiv:2301.01234v2 is in the index", "In the index again: arXiv:2301.01234v2", "In the index
+        again, with the same text".
         """
+        if self.is_of_library and not self.link:
+            return f"{self.words}, with the same text"
         if self.is_of_library:
             return f"{self.words}: {self._place}{' is in the index' if self.kind == 'older-version' else ''}"
         return self.words if self.kind == "new-version" else f"{self.words} ({self._place})"

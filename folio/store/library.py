@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -27,7 +28,7 @@ from folio.papers.identifiers import bare_arxiv
 from folio.papers.label import CitationStyle, citation_label, order, with_letter, with_version
 from folio.papers.metadata import NO_METADATA, Metadata, Source, merged
 from folio.papers.model import Chunk, Failure, Grain, NewPaper, Notice, Paper, SourceFile, Vectors
-from folio.papers.versions import version_keys, with_versions
+from folio.papers.versions import Other, version_keys, with_versions
 from folio.store import metadata as metadata_layers
 from folio.store import rows, works
 from folio.store.check import LibraryCheck
@@ -173,7 +174,7 @@ class Library:
         with self.reading():
             papers = self._described(self._read(rows.paper, rows.SELECT_PAPERS), metadata_layers.read(self.database))
             papers = sorted(papers, key=lambda paper: (paper.file, paper.id))
-            papers = works.with_notices(self.database, name_all(papers, self._citation_style))
+            papers = works.with_notices(self.database, name_all(self.database, papers, self._citation_style))
             self._cache.papers |= {paper.id: paper for paper in papers}
             return papers
 
@@ -613,9 +614,9 @@ _LAYERS = f"""
         WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))"""
 
 
-def name_all(papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
+def name_all(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
     """All papers of a library with their labels in this style, and with a notice if the library has other versions."""
-    return _named(papers, {paper.id: paper.metadata for paper in papers}, style)
+    return _named(papers, {paper.id: paper.metadata for paper in papers}, style, _pages_of(database))
 
 
 def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
@@ -634,7 +635,8 @@ def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> l
     if alike:  # the labels of these papers depend on their versions in turn
         known = {**_known(database, alike), **known}
     papers = [replace(paper, metadata=known.get(paper.id, paper.metadata)) for paper in papers]
-    return _named(papers, {**known, **{paper.id: paper.metadata for paper in papers}}, style)
+    known = {**known, **{paper.id: paper.metadata for paper in papers}}
+    return _named(papers, known, style, _pages_of(database))
 
 
 def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
@@ -645,20 +647,45 @@ def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
     return {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
 
 
-def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: CitationStyle) -> list[Paper]:
-    """The papers with labels. known: from `_known`."""
+def _pages_of(database: Database) -> Callable[[str, str], tuple[list[str], list[str]] | None]:
+    """A function that reads the text of each page of two papers; None if one of them has no text."""
+
+    @cache
+    def pages(paper: str) -> list[str]:
+        return next(iter(database.read(rows.page_texts, rows.SELECT_PAGES, paper=paper)), [])
+
+    def both(one: str, other: str) -> tuple[list[str], list[str]] | None:
+        texts = pages(one), pages(other)
+        return texts if all(texts) else None
+
+    return both
+
+
+def _named(
+    papers: Sequence[Paper],
+    known: Mapping[str, Metadata],
+    style: CitationStyle,
+    pages: Callable[[str, str], tuple[list[str], list[str]] | None],
+) -> list[Paper]:
+    """The papers with labels. known: from `_known`. pages: from `_pages_of`."""
     same: dict[str, list[str]] = defaultdict(list)
     for id, metadata in known.items():
         for key in version_keys(metadata):
             same[key].append(id)
 
-    def versions(id: str) -> list[Metadata]:
-        return [known[other] for key in version_keys(known[id]) for other in same[key] if other != id]
+    def versions(id: str) -> list[str]:
+        others = dict.fromkeys(other for key in version_keys(known[id]) for other in same[key] if other != id)
+        return [other for other in others if other != id]
 
-    listed = [(paper, versions(paper.id)) for paper in papers]
+    def has_versions(id: str, metadata: Metadata) -> bool:
+        return _has_versions(metadata, [known[other] for other in versions(id)])
+
     papers = [
-        with_versions(replace(paper, has_versions=_has_versions(paper.metadata, others)), others)
-        for paper, others in listed
+        with_versions(
+            replace(paper, has_versions=has_versions(paper.id, paper.metadata)),
+            [Other(known[other], other, partial(pages, paper.id, other)) for other in versions(paper.id)],
+        )
+        for paper in papers
     ]
     if style != "author-year":
         return [replace(paper, by_file=style == "file") for paper in papers]
@@ -666,7 +693,7 @@ def _named(papers: Sequence[Paper], known: Mapping[str, Metadata], style: Citati
     alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for id, metadata in known.items():
         label = citation_label(metadata)
-        labels[id] = with_version(label, metadata.arxiv.value) if _has_versions(metadata, versions(id)) else label
+        labels[id] = with_version(label, metadata.arxiv.value) if has_versions(id, metadata) else label
         alike[labels[id]].append((metadata.title.value, id))
     places = {id: place for each in alike.values() for place, id in enumerate(order(each))}
 

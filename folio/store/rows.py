@@ -178,6 +178,18 @@ def paper_text(paper: object, value: object, crc: object) -> tuple[str, str]:
     return string(paper), string(value)
 
 
+# The text of one paper, to compare its pages with another's
+SELECT_PAGES = """SELECT p.id, t.text, p.text_crc, p.starts FROM papers p JOIN texts t ON t.paper = p.id
+    WHERE p.id = :paper"""
+
+
+def page_texts(paper: object, value: object, crc: object, starts: object) -> list[str]:
+    """The text of each page of a paper, from SELECT_PAGES. Raises ValueError if the text has another CRC."""
+    id, text = paper_text(paper, value, crc)
+    begins = listed(int, starts, f"the record of paper {id[:12]}")
+    return [text[start:end] for start, end in pairwise((*begins, len(text)))]
+
+
 def source_file(path: object, name: object, paper: object) -> SourceFile:
     return SourceFile(string(path), string(name), string(paper))
 

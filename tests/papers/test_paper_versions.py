@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +11,10 @@ import pytest
 
 from folio.papers.metadata import Field, Metadata, PersonName
 from folio.papers.model import PageMap, Paper
-from folio.papers.versions import is_superseded, relation, with_versions
+from folio.papers.versions import Other, is_superseded, relation, with_versions
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.known_papers import known
+from tests.helpers.paths import CASES
 from tests.helpers.pdfs import save
 
 ANN, BO, CY = PersonName("Otter", "Ann"), PersonName("Seal", "Bo"), PersonName("Walrus", "Cy")
@@ -61,16 +64,86 @@ def test_what_one_paper_is_to_another(own: Metadata, other: Metadata, expected: 
 def test_what_is_said_of_an_older_version() -> None:
     paper = Paper("ab" * 32, "otters.pdf", arxiv(OTTERS, "2101.01234v1"), PageMap((0,), ("",)), 10, 1)
     others = [arxiv(OTTERS, f"2101.01234v{n}") for n in (2, 10, 3)]
-    older = with_versions(paper, others)
+    older = with_versions(paper, map(Other, others))
     assert older.flag is not None
     assert (older.flag.text, older.flag.mark) == ("Older version: arXiv:2101.01234v10 is in the index", "")
     assert older.flag.note == older.flag.text
     assert is_superseded(older)
-    newest = with_versions(replace(paper, metadata=others[1]), [paper.metadata, others[0]])
+    newest = with_versions(replace(paper, metadata=others[1]), [Other(paper.metadata), Other(others[0])])
     assert (newest.flag, is_superseded(newest)) == (None, False)
-    again = with_versions(paper, [paper.metadata])
+    again = with_versions(paper, [Other(paper.metadata)])
     assert again.flag is not None
     assert (again.flag.text, is_superseded(again)) == ("In the index again: arXiv:2101.01234v1", False)
+
+
+def page(number: int, lines: int = 40, *, word: str = "heron") -> str:
+    """The text of a page, which no other page has."""
+    numbers = ((n, n * 7919 % 1009, n * number % 97) for n in range(lines))
+    return "\n".join(f"On line {n} of page {number} the {word} {one} {two} flew" for n, one, two in numbers)
+
+
+ARTICLE = [page(number) for number in range(4)]
+
+
+def other(own: list[str], pages: list[str]) -> Other:
+    return Other(OTTERS, "b", lambda: (own, pages))
+
+
+def stamped(pages: list[str], stamp: str, *, top: str = "", everywhere: bool = True) -> list[str]:
+    return [
+        "\n".join(filter(None, [top, text, stamp])) if everywhere or not number else text
+        for number, text in enumerate(pages)
+    ]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        ARTICLE,
+        stamped(ARTICLE, "Downloaded by NORHAVEN INSTITUTE on 2 June 2021\nFor personal use", top="Library copy 17"),
+        stamped(ARTICLE, "Downloaded on 2 June 2021", everywhere=False),
+        ["A cover of the archive\nthat names the paper", *ARTICLE],
+        [*ARTICLE[:3], ARTICLE[3] + "\nDownloaded on 2 June 2021"],
+    ],
+)
+def test_downloads_that_differ_in_stamps_are_copies(pages: list[str]) -> None:
+    mine = stamped(ARTICLE, "Authorized licensed use limited to: UNIVERSITY OF WESTMERE")
+    assert other(ARTICLE, pages).is_copy
+    assert other(pages, ARTICLE).is_copy
+    assert other(mine, pages).is_copy
+    assert other(mine, pages).shares_text
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [ARTICLE[0].replace("line 20 of page 0 the heron", "line 20 of page 0 the 42 herons"), *ARTICLE[1:]],
+        [*ARTICLE, page(4)],  # with an appendix
+        ARTICLE[:2],
+        [page(number, word="plover") for number in range(4)],
+    ],
+)
+def test_texts_that_differ_are_no_copies(pages: list[str]) -> None:
+    assert not other(ARTICLE, pages).is_copy
+    assert not other(pages, ARTICLE).is_copy
+
+
+def test_a_number_corrected_on_a_short_page_makes_no_copy() -> None:
+    old = [*ARTICLE, "In all\n1200 urchins\nwere eaten"]
+    new = [*ARTICLE, "In all\n1750 urchins\nwere eaten"]
+    assert not other(old, new).is_copy
+
+
+def test_a_supplement_is_no_version_of_its_article() -> None:
+    """It prints the title, authors and DOI, and a later date; its text is its own."""
+    article, later = doi(OTTERS), doi(replace(OTTERS, year=Field(2022, "page", True)))
+    head = f"{TITLE}\nAnn Otter and Bo Seal\nhttps://doi.org/10.1234/otters\n"
+    supplement = [head + page(9), page(10)]
+    pair = other([head + ARTICLE[0], *ARTICLE[1:]], supplement)
+    assert relation(article, later) == "older"
+    assert relation(article, later, lambda: pair.shares_text) == ""
+    revised = [text.replace("flew", "has flown", 12) for text in ARTICLE]
+    assert relation(article, later, lambda: other(ARTICLE, revised).shares_text) == "older"
 
 
 OLD = "The kelp of the bay was counted on 40 plots, and sea otters ate 1200 urchins in one year."
@@ -122,15 +195,51 @@ def test_an_older_version_answers_only_if_named(desk: CliRunner) -> None:
 
 def test_two_files_with_one_doi_say_so(desk: CliRunner) -> None:
     desk.settings["EMBEDDER"] = "builtin"
-    version(desk.papers / "a.pdf", OLD, "https://doi.org/10.1234/otters")
-    version(desk.papers / "b.pdf", NEW, "https://doi.org/10.1234/otters")
+    version(desk.papers / "a.pdf", OLD, "https://doi.org/10.1234/otters.21")
+    version(desk.papers / "b.pdf", NEW, "https://doi.org/10.1234/otters.21")
     save(
         desk.papers / "comment.pdf",
         [[(72, 100, "Whiskers of grey seals"), (72, 130, "Cy Walrus"), (72, 170, "A comment."),
-          (72, 200, "https://doi.org/10.1234/otters"), (72, 230, "We disagree with every number in that study.")]],
+          (72, 200, "https://doi.org/10.1234/otters.21"), (72, 230, "We disagree with every number in that study.")]],
         metadata={"title": "Whiskers of grey seals", "author": "Cy Walrus"},
     )  # fmt: skip
     said = " ".join(desk.ingest().out.split())
     for name in ("a.pdf", "b.pdf"):
-        assert f"{name}: In the index again: doi:10.1234/otters." in said
+        assert f"{name}: In the index again: doi:10.1234/otters.21." in said
     assert "comment.pdf: " not in said
+
+
+def _sources(desk: CliRunner, question: str, *chosen: str) -> list[str]:
+    """The file of each passage that was found, the best first."""
+    return re.findall(r"^\d+\. (\S+), p", desk.query(question, "--no-log", "--sources", *chosen).out, re.MULTILINE)
+
+
+def test_two_downloads_without_a_doi_are_searched_once(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    for path in (CASES / "twice").iterdir():
+        shutil.copy(path, desk.papers / path.name.replace(" (1)", "-again"))
+    said = " ".join(desk.ingest().out.split())
+    assert said.count("In the index again, with the same text.") == 1
+    assert "Answers use one of several copies, unless you choose another with --paper." in said
+    again = "paper-again.pdf" if "paper-again.pdf: In the index again" in said else "paper.pdf"
+    searched = {"paper.pdf", "paper-again.pdf"} - {again}
+    question = "What did the polished electrode release?"
+    assert set(_sources(desk, question)) == searched
+    assert set(_sources(desk, question, "--paper", again.removesuffix(".pdf"))) == {again}
+    (desk.papers / searched.pop()).unlink()
+    assert desk.ingest("--prune").code == 0
+    assert set(_sources(desk, question)) == {again}
+
+
+@pytest.mark.parametrize("case", ["supplement_later", "supplement_si_small"])
+def test_an_article_and_its_supplement_are_both_searched(desk: CliRunner, case: str) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    for path in (CASES / case).iterdir():
+        shutil.copy(path, desk.papers)
+    said = desk.ingest().out
+    assert "version" not in said
+    assert "again" not in said
+    question = "How many chicks did each pair fledge on the main island?"
+    assert desk.query(question, "--no-log").out.startswith("1.37 chicks")
+    assert _sources(desk, question)[0] == "coast500.pdf"
+    assert _sources(desk, "Which table gives the ring numbers of adults that were trapped?")[0] == "coast500_supp.pdf"
