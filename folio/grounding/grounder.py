@@ -192,15 +192,29 @@ def _tables(text: str) -> tuple[_Table, ...]:
 
 
 def _runs(lines: Sequence[str]) -> Iterator[list[list[str]]]:
-    """The cells of each run of consecutive lines with cells."""
+    """The cells of each run of lines with cells. A blank line is no end of a table if rows of values stand below it."""
     run: list[list[str]] = []
-    for line in (*lines, ""):
-        if is_row(line.strip()):
-            run.append([cell for cell in _GAP.split(line.strip()) if cell])
-        else:
+    is_apart = False
+    for line in lines:
+        if not line.strip():
+            is_apart = True
+            continue
+        cells = [cell for cell in _GAP.split(line.strip()) if cell] if is_row(line.strip()) else []
+        if not cells or (is_apart and not (run and _go_on(run, cells))):
             if len(run) > 1:
                 yield run
             run = []
+        if cells:
+            run.append(cells)
+        is_apart = False
+    if len(run) > 1:
+        yield run
+
+
+def _go_on(run: Sequence[Sequence[str]], cells: Sequence[str]) -> bool:
+    """Whether cells below a blank line are a row of the table above: they are values, in as many columns."""
+    is_row_of_values = all(quantities(cell) and not _NAME.match(cell) for cell in cells[1:])
+    return is_row_of_values and len(cells) - len(run[-1]) in (0, 1 if len(run) == 1 else 0)
 
 
 def _table(lines: Sequence[Sequence[str]]) -> _Table | None:

@@ -32,6 +32,7 @@ _STRAIGHT = 0.9
 _MAX_STEP = 0.5
 # Fewest characters in a column of vertical writing whose font does not say that it is vertical
 _MIN_COLUMN = 4
+_LATIN = "\u1100"  # letters before this one are narrow
 # The middles of lines of one paragraph are at most this far apart, in heights of a line. Where text is turned, MuPDF
 # makes a paragraph of each line. The columns of vertical writing stand further apart.
 _MAX_LEADING, _MAX_COLUMN_LEADING = 1.1, 2.0
@@ -106,13 +107,15 @@ class LevelPage(NamedTuple):
 def level_page(blocks: Sequence[_Block], width: float, height: float) -> LevelPage:
     """The page turned so that most of its text is level. blocks: its visible text, from MuPDF, not rotated."""
     lines = [line for block in blocks for line in block.get("lines", ())]
-    if all(line["dir"][0] > _STRAIGHT for line in lines) and not _may_be_vertical(lines):
+    upright: set[int] = set()
+    if _may_be_vertical(lines):
+        blocks, upright = _with_columns(blocks)
+        lines = [line for block in blocks for line in block.get("lines", ())]
+    elif all(line["dir"][0] > _STRAIGHT for line in lines):
         return LevelPage(blocks, width, height)
-    blocks, upright = _with_columns(blocks)
-    lines = [line for block in blocks for line in block.get("lines", ())]
     characters: Counter[int | None] = Counter()
     for line in lines:
-        count = sum(len(span["text"].strip()) for span in line["spans"])
+        count = sum(len(span["text"]) for span in line["spans"])
         characters[3 if id(line) in upright else _quarters(line)] += count
     quarters = max(characters, key=characters.__getitem__, default=0)
     if not quarters or 2 * characters[quarters] <= characters.total():
@@ -204,8 +207,14 @@ def _moved(line: _Line, move: Turn | _Shift, is_upright: bool) -> _Line:
 
 
 def _may_be_vertical(lines: Sequence[_Line]) -> bool:
-    """Whether most lines of a page are one letter of a script that is also written in columns."""
-    return len(lines) >= _MIN_COLUMN and 2 * sum(map(_is_letter, lines)) > len(lines)
+    """Whether some lines are vertical writing by their font, or most are one letter that may be."""
+    single = 0
+    for line in lines:
+        if line["wmode"]:
+            return True
+        spans = line["spans"]
+        single += len(spans) == 1 and len(spans[0]["text"]) == 1 and spans[0]["text"] > _LATIN
+    return len(lines) >= _MIN_COLUMN and 2 * single > len(lines)
 
 
 def _is_letter(line: _Line) -> bool:

@@ -47,6 +47,8 @@ def moved(statement: str, text: str) -> str:
         ("Ellis had 31.7 in week 1.", SAMPLES, "31.7"),
         ("Of the treated, Ellis had 14.2.", SAMPLES, "14.2"),
         ("The Aletsch has a length of 53.1 km.", GLACIERS.replace("Rhone  7.9", "Rhone"), "53.1"),
+        ("The Gorner glacier has a length of 53.1 km.", GLACIERS.replace("\nGorner", "\n\nGorner"), "53.1"),
+        ("The Gorner glacier has a length of 53.1 km.", GLACIERS.replace("\nAletsch", "\n\nAletsch"), "53.1"),
     ],
 )
 def test_a_number_of_another_row_or_column(statement: str, text: str, number: str) -> None:
@@ -68,6 +70,8 @@ def test_a_number_of_another_row_or_column(statement: str, text: str, number: st
         ),  # in prose
         ("The Ogg Vorbis file set is 32 MiB in size.", FILES),  # "size" and "file" name several things there
         ("Roof hives: 14 in May and 3 in August", CORNER),
+        # Two tables, of which the second has a head of its own
+        ("The Gorner has 1200 plots.", f"{GLACIERS}\nGlacier  Plots  Counts\nGorner  1200  12.4"),
         ("Gorner is 53.1 long.", GLACIERS.replace("Length (km)", "12")),  # this may be no header
         ("Ellis had a catch of 14.2 in 2019 and of 31.7 in 2020.", CATCHES),
         ("Ellis had catches of 14.2 and 31.7 in 2019 and 2020.", CATCHES),
