@@ -13,7 +13,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from folio.pdf.mupdf import line_text
@@ -83,24 +83,25 @@ class _Shift(NamedTuple):
 
 
 class LevelPage(NamedTuple):
-    """A page whose text is level: its blocks with the same spans in the same order, and its size in points."""
+    """A page whose text is level: its blocks, and its size in points."""
 
     blocks: Sequence[_Block]
     width: float
     height: float
-    moves: Sequence[Turn | _Shift] = ()  # of each span, if the page was turned
+    # If the page was turned, the number of each span among those of the page as drawn, and how it moved
+    moves: Sequence[tuple[int, Turn | _Shift]] = ()
 
     @property
     def is_turned(self) -> bool:
         return bool(self.moves)
 
     def letters(self, by_span: Sequence[_Letters]) -> Sequence[_Letters]:
-        """The letters of each span of the page, where the page has them now."""
+        """The letters of each span of `blocks`. by_span: those of each span of the page as drawn."""
         if not self.moves:
             return by_span
         return [
-            [{**one, "bbox": move.rect(one["bbox"]), "origin": move.point(*one["origin"])} for one in letters]
-            for move, letters in zip(self.moves, by_span, strict=True)
+            [{**one, "bbox": move.rect(one["bbox"]), "origin": move.point(*one["origin"])} for one in by_span[number]]
+            for number, move in self.moves
         ]
 
 
@@ -122,6 +123,10 @@ def level_page(blocks: Sequence[_Block], width: float, height: float) -> LevelPa
         return LevelPage(blocks, width, height)
     turn = Turn(quarters, width, height)
     moves = _moves(lines, turn, upright)
+    starts = dict(zip(map(id, lines), accumulate((len(line["spans"]) for line in lines), initial=0), strict=False))
+    if upright and _goes_right(lines, upright):
+        lines = sorted(lines, key=lambda line: -line["bbox"][0])
+        blocks = [{"lines": [line]} for line in lines]
     moved = (
         [_moved(line, moves[id(line)], id(line) in upright) for line in block["lines"]]
         for block in blocks
@@ -131,7 +136,18 @@ def level_page(blocks: Sequence[_Block], width: float, height: float) -> LevelPa
     paragraphs = _paragraphs(moved, lambda line: line["bbox"], leading)
     turned = [{"type": 0, "bbox": _around(paragraph), "lines": paragraph} for paragraph in paragraphs]
     size = (height, width) if quarters % 2 else (width, height)
-    return LevelPage(turned, *size, [moves[id(line)] for line in lines for _ in line["spans"]])
+    order = [(starts[id(line)] + n, moves[id(line)]) for line in lines for n in range(len(line["spans"]))]
+    return LevelPage(turned, *size, order)
+
+
+def _goes_right(lines: Sequence[_Line], upright: Set[int]) -> bool:
+    """Whether the columns of vertical writing were drawn from left to right, against their reading order."""
+    steps = [
+        line["bbox"][0] - last["bbox"][0]
+        for last, line in pairwise(line for line in lines if id(line) in upright)
+        if min(last["bbox"][3], line["bbox"][3]) > max(last["bbox"][1], line["bbox"][1])
+    ]
+    return 2 * sum(step > 0 for step in steps) > len(steps)
 
 
 def _paragraphs(
@@ -291,20 +307,21 @@ class _Part(NamedTuple):
     """Lines of a page that run in one direction, drawn one after the other."""
 
     quarters: int
+    is_vertical: bool  # vertical writing, whose letters stand
     lines: list[Box]
     blocks: list[int]  # of each line
 
 
 def _parts(blocks: Sequence[_Block], boxes: Sequence[Sequence[Box]]) -> Iterator[_Part]:
     lines = (
-        (0 if box.level else _quarters(line) or 0, box, number)
+        ((0 if box.level else _quarters(line) or 0, bool(line["wmode"])), box, number)
         for number, (block, row) in enumerate(zip(blocks, boxes, strict=True))
         for line, box in zip(block.get("lines", ()), row, strict=True)
         if box.text.strip()
     )
-    for quarters, run in groupby(lines, key=lambda entry: entry[0]):
+    for (quarters, is_vertical), run in groupby(lines, key=lambda entry: entry[0]):
         if quarters and len(entries := list(run)) >= _MIN_LINES:
-            yield _Part(quarters, [box for _, box, _ in entries], [number for *_, number in entries])
+            yield _Part(quarters, is_vertical, [box for _, box, _ in entries], [number for *_, number in entries])
 
 
 def _read_part(part: _Part, level: Sequence[Box], read: Callable[[list[list[Box]]], str]) -> str:
@@ -323,4 +340,5 @@ def _read_part(part: _Part, level: Sequence[Box], read: Callable[[list[list[Box]
     if shared < _MIN_ROWS and sum(len(box.text) >= _LONG for box in turned) < _MIN_LINES:
         return ""
     numbered = groupby(zip(part.blocks, turned, strict=True), key=lambda entry: entry[0])
-    return read(_paragraphs([[box for _, box in entries] for _, entries in numbered], lambda box: box[:4]))
+    leading = _MAX_COLUMN_LEADING if part.is_vertical else _MAX_LEADING
+    return read(_paragraphs(([box for _, box in entries] for _, entries in numbered), lambda box: box[:4], leading))

@@ -160,6 +160,60 @@ def test_vertical_writing_is_read_by_lines() -> None:
     assert text_layer(path, 1, page.text, 0).placed
 
 
+VERTICAL_FONT = """<</Type /Font /Subtype /Type0 /BaseFont /HeiseiMin-W3-UniJIS-UCS2-V /Encoding /UniJIS-UCS2-V
+/DescendantFonts [<</Type /Font /Subtype /CIDFontType0 /BaseFont /HeiseiMin-W3 /DW 1000
+/CIDSystemInfo <</Registry (Adobe) /Ordering (Japan1) /Supplement 2>>
+/FontDescriptor <</Type /FontDescriptor /FontName /HeiseiMin-W3 /Flags 6 /FontBBox [0 -200 1000 900] /ItalicAngle 0
+/Ascent 800 /Descent -200 /CapHeight 700 /StemV 80>>>>]>>"""
+
+
+def save_vertical(path: Path, columns: list[Spot], level: tuple[Spot, ...] = (), size: int = 12) -> Path:
+    """A page with columns of vertical writing, from their upper ends, and level lines."""
+    document = pymupdf.open()
+    page = document.new_page(width=WIDTH, height=HEIGHT)
+    fonts = [document.get_new_xref() for _ in range(2)]
+    document.update_object(fonts[0], VERTICAL_FONT)
+    document.update_object(fonts[1], "<</Type /Font /Subtype /Type1 /BaseFont /Helvetica>>")
+    document.xref_set_key(page.xref, "Resources", f"<</Font <</FV {fonts[0]} 0 R /FH {fonts[1]} 0 R>>>>")
+    texts = [(f"<{text.encode('utf-16-be').hex()}>", "FV", x, y) for x, y, text in columns]
+    texts += [(f"({text})", "FH", x, y) for x, y, text in level]
+    stream = document.get_new_xref()
+    document.update_object(stream, "<<>>")
+    drawn = (f"BT /{font} {size} Tf 1 0 0 1 {x} {HEIGHT - y} Tm {text} Tj ET" for text, font, x, y in texts)
+    document.update_stream(stream, "\n".join(drawn).encode())
+    document.xref_set_key(page.xref, "Contents", f"{stream} 0 R")
+    document.save(path)
+    document.close()
+    return path
+
+
+def vertical(top: float, lines: list[str]) -> list[Spot]:
+    return [(560.0 - 22 * number, top, line) for number, line in enumerate(lines)]
+
+
+@pytest.mark.parametrize("drawn", ["right to left", "left to right"])
+def test_columns_are_read_from_right_to_left(tmp_path: Path, drawn: str) -> None:
+    columns = vertical(60, VERTICAL)
+    path = save_vertical(tmp_path / "a.pdf", columns if drawn == "right to left" else columns[::-1])
+    assert read_pdf(path).pages[0].text.split("\n") == VERTICAL
+
+
+def test_two_tiers_of_vertical_writing(tmp_path: Path) -> None:
+    path = save_vertical(tmp_path / "a.pdf", [*vertical(60, VERTICAL), *vertical(420, VERTICAL[::-1])])
+    assert read_pdf(path).pages[0].text.split("\n") == [*VERTICAL, "", *VERTICAL[::-1]]
+
+
+def test_vertical_writing_on_a_page_of_level_text(tmp_path: Path) -> None:
+    columns = [
+        "春の干潟では渡り鳥の数が毎年すこしずつ減って",
+        "いることが知られている。本研究では三つの湾で",
+        "十年のあいだ観察を続け、その原因を調べた。水",
+    ]
+    abstract = column(60, 60, "Abstract", 9)
+    text = read_pdf(save_vertical(tmp_path / "a.pdf", vertical(300, columns), tuple(abstract))).pages[0].text
+    assert text.split("\n\n") == ["\n".join(columns), "\n".join(line for *_, line in abstract)]
+
+
 def test_letters_set_one_below_the_other_are_vertical_writing(tmp_path: Path) -> None:
     document = pymupdf.open()
     page = document.new_page()
