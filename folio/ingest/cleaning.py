@@ -84,6 +84,7 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
     texts = compose_accents([normalize_characters(page.text) for page in pages])
     texts = _remove_running_lines(texts, [page.label for page in pages])
     texts = [without_lines(text, page.furniture) for text, page in zip(texts, pages, strict=True)]
+    texts = [_without_edges(text, page.inside) for text, page in zip(texts, pages, strict=True)]
     joined = _join_hyphenated(_PAGE_BREAK.join(text.strip() for text in texts))
     texts = [_normalize_whitespace(text) for text in re.split("[\f\v]", joined)] if pages else []
     breaks = re.findall("[\f\v]", joined)
@@ -96,7 +97,8 @@ def clean(pages: Sequence[Page]) -> tuple[str, PageMap]:
             continue
         if parts:
             in_word = _PAGE_BREAK_IN_WORD in breaks[previous:index]
-            parts.append("" if in_word else _separator(texts[previous], text))
+            goes_on = pages[previous].goes_on and index == previous + 1
+            parts.append("" if in_word else "\n" if goes_on else _separator(texts[previous], text))
             length += len(parts[-1])
         starts[index] = length
         parts.append(text)
@@ -112,6 +114,18 @@ def is_numbers_alone(pages: Sequence[Page]) -> bool:
     """Whether the pages with text have nothing but the number of the page: a figure on each, or a form left empty."""
     lines = [page.text.strip() for page in pages if page.text.strip()]
     return bool(lines) and all(_PAGE_NUMBER.fullmatch(line) and any(map(str.isalnum, line)) for line in lines)
+
+
+def _without_edges(text: str, unwanted: Sequence[str]) -> str:
+    """A page's text without these lines where they are its first or last ones."""
+    if not unwanted:
+        return text
+    left = Counter(one_line(normalize_characters(line)) for line in unwanted)
+    lines = text.split("\n")
+    for step in (0, -1):
+        while lines and (not lines[step].strip() or left[one_line(lines[step])]):
+            left[one_line(lines.pop(step))] -= 1
+    return "\n".join(lines)
 
 
 def normalize_characters(text: str) -> str:

@@ -32,6 +32,8 @@ class Page:
     text: str
     problem: str = ""  # the problem in reading it, for the ingest report
     furniture: tuple[str, ...] = ()  # lines that other pages repeat at the same place, without page numbers
+    goes_on: bool = False  # whether its last sentence goes on at the beginning of the next page
+    inside: tuple[str, ...] = ()  # running heads and feet within a sentence that goes on over a page break
 
 
 class Described:

@@ -56,6 +56,8 @@ class Box(NamedTuple):
     y1: float
     text: str
     level: bool = True  # whether it runs from left to right, and not up or down the page
+    size: float = 0.0  # of most of its characters, in points; 0 if it is not known
+    font: str = ""  # of most of its characters, without the prefix of a subset
 
     @property
     def lines(self) -> int:
@@ -69,6 +71,19 @@ class Box(NamedTuple):
 def page_text(blocks: Iterable[Sequence[Box]]) -> str:
     """The text of a page in reading order: newlines between lines, blank lines between paragraphs.
 
+    blocks: as for page_paragraphs.
+    """
+    return text_of(page_paragraphs(blocks))
+
+
+def text_of(paragraphs: Iterable[Sequence[Box]]) -> str:
+    """The text of paragraphs, given as their lines."""
+    return join_paragraphs("\n".join(line.text for line in paragraph) for paragraph in paragraphs)
+
+
+def page_paragraphs(blocks: Iterable[Sequence[Box]]) -> list[list[Box]]:
+    """The lines of each paragraph of a page, in reading order.
+
     blocks: lists of lines; both in the order they were drawn. The cells of a table row are joined into one line,
     separated by two spaces.
     """
@@ -81,15 +96,15 @@ def page_text(blocks: Iterable[Sequence[Box]]) -> str:
         if cuts:
             regions = _regions(whole_lines, cuts)
             if _displaced(whole_lines, regions) > max(2.0, _MAX_DISPLACED * len(whole_lines)):
-                return join_paragraphs(paragraph for region in regions for paragraph in _paragraphs(region))
+                return [paragraph for region in regions for paragraph in _paragraphs(region)]
     top, bottom = min((box.y0 for box in boxes), default=0), max((box.y1 for box in boxes), default=0)
     paragraphs = []
     for block, box in zip(non_empty, boxes, strict=True):
         rows = _rows(block, cuts)
         # Keep the lines of a running head or foot, which cleaning recognises line by line.
         is_edge = len(rows) == 1 and (box.y0 == top or box.y1 == bottom)
-        paragraphs.append("\n".join([line.text for line in block] if is_edge else rows))
-    return join_paragraphs(paragraphs)
+        paragraphs.append(list(block) if is_edge else rows)
+    return paragraphs
 
 
 def join_paragraphs(paragraphs: Iterable[str]) -> str:
@@ -100,10 +115,14 @@ def join_paragraphs(paragraphs: Iterable[str]) -> str:
         if not text:
             continue
         if parts:
-            continues = text[0].islower() and (parts[-1][-1].isalpha() or parts[-1][-1] in ",-\u2010\u00ad")
-            parts.append("\n" if continues else "\n\n")
+            parts.append("\n" if continues(parts[-1], text) else "\n\n")
         parts.append(text)
     return "".join(parts)
+
+
+def continues(before: str, after: str) -> bool:
+    """Whether a sentence clearly continues in the next paragraph."""
+    return after[0].islower() and (before[-1].isalpha() or before[-1] in ",-\u2010\u00ad")
 
 
 def gutters(boxes: Sequence[Box]) -> tuple[float, ...]:
@@ -122,12 +141,21 @@ def gutters(boxes: Sequence[Box]) -> tuple[float, ...]:
 
 
 def _block(lines: Sequence[Box]) -> Box:
-    x0, y0, x1, y1, _, _ = zip(*lines, strict=True)
+    x0, y0, x1, y1, *_ = zip(*lines, strict=True)
     return Box(min(x0), min(y0), max(x1), max(y1), "\n".join(line.text for line in lines))
 
 
-def _rows(block: Sequence[Box], cuts: Sequence[float]) -> list[str]:
-    """The lines of a block as text; lines on one row are joined unless a gutter separates them.
+def _row(pieces: Sequence[Box]) -> Box:
+    """The pieces of one row as one line."""
+    if len(pieces) == 1:
+        return pieces[0]
+    x0, y0, x1, y1, *_ = zip(*pieces, strict=True)
+    longest = max(pieces, key=lambda piece: len(piece.text))
+    return longest._replace(x0=min(x0), y0=min(y0), x1=max(x1), y1=max(y1), text=_row_text(pieces))
+
+
+def _rows(block: Sequence[Box], cuts: Sequence[float]) -> list[Box]:
+    """The lines of a block; lines on one row are joined unless a gutter separates them.
 
     cuts: the gutters of the page. This function computes the block's own gutters.
     """
@@ -142,7 +170,7 @@ def _rows(block: Sequence[Box], cuts: Sequence[float]) -> list[str]:
                 rows[-1].append(line)
         else:
             rows.append([line])
-    return [_row_text(row) if len(row) > 1 else row[0].text for row in rows]
+    return [_row(row) for row in rows]
 
 
 def _follows(last: Box, line: Box) -> bool:
@@ -197,7 +225,9 @@ def _whole_lines(pieces: Iterable[Box]) -> list[Box]:
             and -0.1 * height < piece.x0 - last.x1 < min(0.6 * height, _MIN_GUTTER + 3)
         ):
             text = f"{last.text.rstrip()} {piece.text.lstrip()}"
-            lines[-1] = Box(last.x0, min(last.y0, piece.y0), piece.x1, max(last.y1, piece.y1), text)
+            longer = max(last, piece, key=lambda part: len(part.text))
+            y0, y1 = min(last.y0, piece.y0), max(last.y1, piece.y1)
+            lines[-1] = Box(last.x0, y0, piece.x1, y1, text, size=longer.size, font=longer.font)
         else:
             lines.append(piece)
     return lines
@@ -316,7 +346,7 @@ def _displaced(drawn: Sequence[Box], regions: Sequence[Sequence[Box]]) -> float:
     return len(drawn) - len(ends)
 
 
-def _paragraphs(region: Sequence[Box]) -> list[str]:
+def _paragraphs(region: Sequence[Box]) -> list[list[Box]]:
     """The paragraphs of a region: rows from top to bottom, split where more than half a row is blank."""
     rows: list[list[Box]] = []
     for box in sorted(region, key=lambda box: box.middle):
@@ -325,16 +355,16 @@ def _paragraphs(region: Sequence[Box]) -> list[str]:
             rows[-1].append(box)
         else:
             rows.append([box])
-    paragraphs: list[str] = []
+    paragraphs: list[list[Box]] = []
     bottom = 0.0
-    for row in rows:
-        top, low = min(box.y0 for box in row), max(box.y1 for box in row)
-        text = _row_text(sorted(row, key=lambda box: box.x0))
-        if paragraphs and top - bottom <= 0.5 * (low - top):
-            paragraphs[-1] += "\n" + text
+    for pieces in rows:
+        row = _row(sorted(pieces, key=lambda box: box.x0))
+        row = row._replace(text=row.text.strip())
+        if paragraphs and row.y0 - bottom <= 0.5 * (row.y1 - row.y0):
+            paragraphs[-1].append(row)
         else:
-            paragraphs.append(text)
-        bottom = low
+            paragraphs.append([row])
+        bottom = row.y1
     return paragraphs
 
 

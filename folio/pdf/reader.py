@@ -15,7 +15,7 @@ from typing import Any, TypedDict, Unpack
 
 from folio.errors import PaperBusy, PaperError, PaperLimit, command
 from folio.papers.model import Page, ParsedPdf
-from folio.pdf import attached, damage, layout_model, legible, limits, ocr, order
+from folio.pdf import attached, damage, flow, layout_model, legible, limits, ocr, order
 from folio.pdf.front_matter import PageText, read_front_matter
 from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
@@ -217,6 +217,7 @@ class _Reader:
         self.split: dict[int, list[legible.SplitLine]] = {}
         self.line_numbers = LineNumbers()
         self.pictures = Scans()
+        self.paragraphs: dict[int, list[list[Box]]] = {}  # page -> the lines of each of its paragraphs
 
     def read_page(self, index: int) -> tuple[str, str]:
         """The text of page `index` (from 0) and its problem, or ""."""
@@ -238,7 +239,8 @@ class _Reader:
         is_turned = rotation or level.is_turned or boxes is not drawn
         boxes = with_step_rows(boxes)
         blocks = order.without_stamp(boxes) if index == 0 else boxes
-        text, problem = _readable(_text_with_tables(blocks)), ""
+        paragraphs = _paragraphs(blocks)
+        text, problem = _readable(order.text_of(paragraphs)), ""
         verdict = self.verdicts[index] = legible.judge(text)
         is_encoded = verdict is legible.Verdict.ILLEGIBLE
         if not is_encoded:
@@ -258,12 +260,17 @@ class _Reader:
                 problem = NOT_READ if has_image else "" if torn else "no text"
         else:
             self._note_lines(page, index, blocks, text)
+            self.paragraphs[index] = paragraphs
             on_page = _boxes(visible.blocks) if is_turned else boxes
             if self.pictures.add_page(page, index, text, on_page, self.search_work):
                 text, problem = self._scanned(page, index, rotation, text)
+                del self.paragraphs[index]
         if self.layout and text and not problem and not is_nearly_empty(text) and not is_turned:
             # The model would see turned text sideways.
-            text, problem = self._by_layout(page, index, visible, blocks, text)
+            by_region, problem = self._by_layout(page, index, visible, blocks, text)
+            if by_region != text:
+                text = by_region
+                self.paragraphs.pop(index, None)
         unchecked = "" if visible.checked else NOT_CHECKED
         return text, "; ".join(filter(None, (torn, problem, visible.problem, unchecked)))
 
@@ -410,21 +417,28 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
 
 
 def _finish(pages: Sequence[Page], reader: _Reader) -> list[Page]:
-    """The pages after the steps that need all pages: illegible text, line numbers, split words, page furniture."""
+    """The pages after the steps that need all pages: illegible text, line numbers, flow, split words, furniture."""
     finished = list(pages)
     for index, page in enumerate(finished):
         if page.text and reader.is_encoded(index):
             text, problem = reader.decode_page(index)
             finished[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
+            reader.paragraphs.pop(index, None)
     for index in reader.pictures.take_others():
         page = finished[index]
         text, problem = reader.scan_page(index, page.text)
         finished[index] = replace(page, text=text, problem="; ".join(filter(None, (problem, page.problem))))
+        reader.paragraphs.pop(index, None)
     if not reader.layout:
         for index, blocks, numbers in reader.line_numbers.unnumbered():
-            finished[index] = replace(finished[index], text=_text_with_tables(blocks))
+            reader.paragraphs[index] = _paragraphs(blocks)
+            finished[index] = replace(finished[index], text=order.text_of(reader.paragraphs[index]))
             if index < len(reader.front_pages):
                 reader.front_pages[index] = reader.front_pages[index].without(numbers, finished[index].text)
+    for index, arranged in flow.arrange(reader.paragraphs).items():
+        finished[index] = replace(
+            finished[index], text=arranged.text, goes_on=arranged.goes_on, inside=arranged.furniture
+        )
     if any(reader.split.values()):  # a font splits words wherever it is used
         for index in reader.edges.keys() - reader.split.keys():
             reader.split[index] = _split_lines(load_page(reader.document, index))
@@ -438,16 +452,36 @@ def _split_lines(page: Any) -> list[legible.SplitLine]:
     return legible.split_lines(legible.glyphs(raw_blocks(page)))
 
 
+def _paragraphs(blocks: Sequence[Sequence[Box]]) -> list[list[Box]]:
+    """The lines of each paragraph, with the cells of a row on one line."""
+    return order.page_paragraphs(in_rows(blocks))
+
+
 def _text_with_tables(blocks: Sequence[Sequence[Box]]) -> str:
-    return page_text(in_rows(blocks))
+    return order.text_of(_paragraphs(blocks))
 
 
 def _boxes(blocks: Sequence[Mapping[str, Any]]) -> list[list[Box]]:
     """The lines of each block."""
     return [
-        [Box._make((*line["bbox"], line_text(line), abs(line["dir"][0]) > 0.9)) for line in block.get("lines", ())]
+        [
+            Box._make((*line["bbox"], line_text(line), abs(line["dir"][0]) > 0.9, *_type(line["spans"])))
+            for line in block.get("lines", ())
+        ]
         for block in blocks
     ]
+
+
+def _type(spans: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
+    """The size and the font of most characters of a line, without the prefix of a subset of the font."""
+    if len(spans) == 1:
+        return spans[0]["size"], spans[0]["font"].rpartition("+")[2]
+    characters: dict[tuple[float, str], int] = {}
+    for span in spans:
+        style = span["size"], span["font"]
+        characters[style] = characters.get(style, 0) + len(span["text"])
+    size, font = max(characters, key=characters.__getitem__, default=(0.0, ""))
+    return size, font.rpartition("+")[2]
 
 
 def _letters(page: Any, visible: VisibleText) -> list[list[list[layout_model.Letter]]]:
