@@ -330,7 +330,9 @@ class _Page:
     def _kind(self, part: Paragraph, lowest: Sequence[tuple[_Column, float]]) -> Kind:
         first, text = part.lines[0], part.text
         if not any(line.level for line in part.lines):
-            return "margin"
+            x0, _, x1, _ = part.box
+            is_beside = all(x1 <= column.left or x0 >= column.right for column in self.columns)
+            return "margin" if is_beside else "other"
         is_body_size = abs(part.size - self.size) <= self.document.tolerance
         caption = _CAPTION.match(text)
         if caption and (caption["after"] is not None or not is_body_size or part.lines[0].font != self.document.font):

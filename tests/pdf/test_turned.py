@@ -78,6 +78,7 @@ def test_the_direction_of_the_text_decides(tmp_path: Path, quarters: int, by: st
 @pytest.mark.parametrize("drawn", ["by row", "by column"])
 def test_columns_of_turned_prose(tmp_path: Path, quarters: int, drawn: str) -> None:
     left, right = column(90, 100, "Left", 30), column(420, 100, "Right", 30)
+    left[-1] = *left[-1][:2], "so the matter of it was told on the left."  # a sentence that ends with its column
     spots = row_by_row(left, right) if drawn == "by row" else [*left, *right]
     text = read_pdf(save(tmp_path / "a.pdf", [(spots, quarters)])).pages[0].text
     assert [line for line in text.split("\n") if line] == [line for *_, line in (*left, *right)]
@@ -103,6 +104,7 @@ def test_an_upright_head_and_foot_are_those_of_the_turned_page(tmp_path: Path) -
 @pytest.mark.parametrize("by", ["row", "column"])
 def test_a_sideways_table_on_an_upright_page_is_one_block(tmp_path: Path, quarters: int, by: str) -> None:
     above, below = column(90, 60, "Above", 12), column(90, 600, "Below", 12)
+    above[-1] = *above[-1][:2], "so the matter of it was told above the table."  # its sentence does not go on below
     spots = [(120.0, 120.0, "Table 3. Conditions at the stations of the survey."), *table(120, 150, by)]
     if quarters == 1:  # level at the same place of the page
         spots = [(HEIGHT - 580 + x - 120, y, text) for x, y, text in spots]
