@@ -30,6 +30,7 @@ _WHOLE = re.compile(r"[.!?:;…。！？][\"'”’»)\]*]*(?:\s?\[[\d,;\s–-]+
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
 _ALGORITHM = re.compile(r"(?:algorithm|listing|procedure)\s*\d", re.I)
+_CODE = re.compile(r"\s*(?:\d{1,3}[ ]?:|(?:for|while|if|else|end|repeat|until|return)\b)", re.I)  # a line of code
 _CAPTION_BELOW = re.compile(r"\n\s*table\s*[\dIVX]", re.I)
 # Dot leaders of a table of contents
 _LEADERS = re.compile(r"(?:\. ?){4,}")
@@ -225,7 +226,7 @@ def leans(sentence: str) -> bool:
 def _list(evidence: Evidence, structure: Structure, sentences: Sequence[Span]) -> Block | None:
     """A list that is short enough to be shown whole, with the sentence that introduces it; None for other lists.
 
-    A list of single words without an introduction gives None: it is a menu.
+    A list of single words without an introduction gives None: it is a menu, unless it is numbered as code is.
     """
     text, first = evidence.text, structure.items[0][0]
     start = structure.start
@@ -234,10 +235,12 @@ def _list(evidence: Evidence, structure: Structure, sentences: Sequence[Span]) -
     if place >= 0 and text[:first].rstrip().endswith(":") and len(text[sentences[place][0] : first].split()) <= 60:
         start = min(start, _after_heading(evidence, *sentences[place]))
     head = stripped(text, start, first)
-    most = WHOLE_ALGORITHM if _ALGORITHM.match(text, *head) else WHOLE_LIST
+    is_code = 2 * sum(bool(_CODE.match(text, *item)) for item in structure.items) > len(structure.items)
+    most = WHOLE_ALGORITHM if is_code or _ALGORITHM.match(text, *head) else WHOLE_LIST
     if len(text[start : structure.end].split()) > most:
         return None
-    if head[0] == head[1] and len(text[first : structure.end].split()) < LEAST_ITEM_WORDS * len(structure.items):
+    is_short = len(text[first : structure.end].split()) < LEAST_ITEM_WORDS * len(structure.items)
+    if is_short and head[0] == head[1] and not is_code:
         return None
     parts = tuple(Part(*stripped(text, *item)) for item in structure.items)
     return Block(evidence, "list", parts, head if head[0] < head[1] else None, _section(evidence, first)[1])

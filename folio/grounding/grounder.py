@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Literal
 
 from folio.answer_types import Citation, Evidence
-from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
+from folio.grounding.names import has_identifier, has_name, has_only_longer, identifiers, key, names, quoted
 from folio.grounding.negation import is_denied, is_opposed
 from folio.grounding.quantities import Quantity, quantities
 from folio.grounding.sentences import (
@@ -267,6 +267,8 @@ def faults(statement: str, source: Attribution, evidence_key: str) -> Iterator[F
         yield Fault("cell", f"its table gives {moved.written} in another row or column")
     for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, evidence_key)):
         yield Fault("identifier", f"the name {identifier} cannot be found in it")
+    for identifier in sorted(i for i in identifiers(statement) if has_only_longer(i, source.text)):
+        yield Fault("identifier", f"it has a longer name than {identifier}")
     for name in sorted(name for name in names(statement) if not has_name(name, evidence_key)):
         yield Fault("name", f"the name {name} cannot be found in it")
     for words in (words for words in quoted(statement) if key(words) not in evidence_key):

@@ -107,6 +107,13 @@ def has_identifier(identifier: str, words: str) -> bool:
     return _WRITTEN_OUT.get(compact, "?") in words or bool(re.search(" " + " ?".join(compact) + "s? ", words))
 
 
+def has_only_longer(identifier: str, text: str) -> bool:
+    """Whether a text has a name that goes on after this one with an underscore, and not this one: KeyGen_internal."""
+    if f"{identifier}_" not in text:
+        return False
+    return not re.search(rf"(?<![\w.-]){re.escape(identifier)}(?!\w)", text)
+
+
 def has_name(name: str, words: str) -> bool:
     """Whether a name, a form of it, or the long form of an acronym is in `words`, a text in the form of `key`."""
     plain = "".join(key(name).split())

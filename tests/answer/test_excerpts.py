@@ -334,3 +334,10 @@ def test_a_long_paragraph_is_cut_where_a_sentence_stands_alone() -> None:
     (best, *_) = scored("How deep is the harbour of Varna?", f"{before} {answer} {after}")
     assert best.text.startswith(answer)
     assert best.words <= MOST_WORDS
+
+
+def test_numbered_lines_of_code_without_a_label_are_no_menu() -> None:
+    code = "1: n ← 0\n2: dive\n3: wake\n4: end\n5: return n"
+    (evidence,) = evidence_on(f"Otters wake so.\n\n{code}")
+    (shown_list,) = (block for block in blocks(evidence) if block.kind == "list")
+    assert evidence.text[shown_list.parts[0].start : shown_list.end] == code

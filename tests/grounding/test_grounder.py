@@ -61,6 +61,7 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
         ("The blood pressure decreased by 15 % in the treated group.", TRIAL, "number", "the number 15 cannot"),
         ("The course has 12 notebooks.", "The course has 17 notebooks and 12 exercises.", "count", "it gives 12 for"),
         ("ML-KEM-512 has a ciphertext of 1,088 bytes.", KEM, "identifier", "the name ML-KEM-512 cannot"),
+        ("Raft.Sign takes two seeds.", "Raft.Sign_internal takes two seeds.", "identifier", "it has a longer name"),
         ("The survey ALS-2011 was led by Martin Keller.", ALPS, "name", "the name Keller cannot"),
         ("An SVM counted 1,260 animals at Amchitka.", FUR, "name", "the name SVM cannot"),
         ("It says “every mammal has a thin fur” of the otter.", FUR, "quoted words", "the words “every mammal"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.grounding.names import has_identifier, has_name, identifiers, key, names, quoted
+from folio.grounding.names import has_identifier, has_name, has_only_longer, identifiers, key, names, quoted
 
 pytestmark = pytest.mark.fast
 
@@ -62,3 +62,17 @@ def test_quoted_words_and_keys() -> None:
     text = 'He said “never trust it” and “go”, «mais je crois», "as it … was [then] in May".'
     assert list(quoted(text)) == ["never trust it", "mais je crois", "as it", "in May"]
     assert key("the ML-KEM.KeyGen isn't Gauß, v1.2 (é)") == " the ml kem keygen is not gauss v 1 2 é "
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ML-KEM.KeyGen_internal takes two seeds.", True),
+        ("ML-KEM.KeyGen runs ML-KEM.KeyGen_internal.", False),
+        ("ML-KEM.KeyGen takes no input.", False),
+        ("K-ML-KEM.KeyGen_internal takes two seeds; KeyGen_x too.", True),
+        ("Nothing takes two seeds.", False),
+    ],
+)
+def test_only_a_longer_name(text: str, expected: bool) -> None:
+    assert has_only_longer("ML-KEM.KeyGen", text) is expected
