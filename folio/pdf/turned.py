@@ -147,7 +147,7 @@ def _goes_right(lines: Sequence[_Line], upright: Set[int]) -> bool:
         for last, line in pairwise(line for line in lines if id(line) in upright)
         if min(last["bbox"][3], line["bbox"][3]) > max(last["bbox"][1], line["bbox"][1])
     ]
-    return 2 * sum(step > 0 for step in steps) > len(steps)
+    return bool(2 * sum(step > 0 for step in steps) > len(steps))
 
 
 def _paragraphs(
