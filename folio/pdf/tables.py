@@ -29,6 +29,9 @@ _MIN_VALUES = 0.5
 _NO_DIGITS = frozenset("✓✔✗✘×-–—−")
 # Pieces of a row are cells if they are this far apart, and rows of one table at most so far, in heights of a line.
 _CELL_GAP, _ROW_GAP = 1.0, 1.5
+# A name that stands between the two rows of a table's head is this far from both, in heights of a line; the lower row
+# has at least this many cells.
+_BETWEEN, _MIN_HEADS = 0.85, 3
 # The share of the cells of a row, of the two the one with fewer, that stand under or over cells of the other
 _MIN_UNDER = 0.6
 
@@ -38,7 +41,9 @@ def in_rows(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
 
     blocks: lists of lines; both in the order they were drawn.
     """
-    return _with_whole_tables(_with_rows(blocks))
+    whole = _with_whole_tables(_with_rows(blocks))
+    heads = [_with_one_head(block) if _may_have_two_heads(block) else block for block in whole]
+    return heads if any(head is not block for head, block in zip(heads, whole, strict=True)) else whole
 
 
 def _with_rows(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
@@ -221,3 +226,44 @@ def _are_cells(row: Sequence[Box]) -> bool:
     gap = _CELL_GAP * _height(row[0])
     apart = all(right.x0 - left.x1 > gap for left, right in pairwise(row))
     return apart and sum(len(box.text) >= _PROSE for box in row) < 2
+
+
+def _may_have_two_heads(block: Sequence[Box]) -> bool:
+    """Whether lines of a block stand half a line below or above the line drawn before."""
+    return len(block) > _MIN_HEADS and any(
+        _SAME_ROW * _height(box) < abs(box.middle - last.middle) < _BETWEEN * _height(box)
+        for last, box in pairwise(block)
+    )
+
+
+def _with_one_head(block: Sequence[Box]) -> Sequence[Box]:
+    """The block in which names that stand between the two rows of a table's head belong to the lower one.
+
+    The upper row has the names of groups of columns, and the lower one those of columns.
+    """
+    rows: list[list[Box]] = []
+    for box in sorted(block, key=lambda box: (box.middle, box.x0)):
+        if rows and box.middle - rows[-1][0].middle < _SAME_ROW * _height(box):
+            rows[-1].append(box)
+        else:
+            rows.append([box])
+    for upper, between, lower in zip(rows, rows[1:], rows[2:], strict=False):
+        names = sorted([*between, *lower], key=lambda box: box.x0)
+        if not _is_between(upper, between, lower) or not _are_cells(names):
+            continue
+        parts = {id(box) for box in (*upper, *names)}
+        y0, y1 = lower[0].y0, lower[0].y1
+        head = [*sorted(upper, key=lambda box: box.x0), *(box._replace(y0=y0, y1=y1) for box in names)]
+        first = next(place for place, box in enumerate(block) if id(box) in parts)
+        rest = [box for box in block if id(box) not in parts]
+        return [*rest[:first], *head, *rest[first:]]
+    return block
+
+
+def _is_between(upper: Sequence[Box], between: Sequence[Box], lower: Sequence[Box]) -> bool:
+    """Whether a row of names stands between the two rows of a head."""
+    height = _height(between[0])
+    near = between[0].middle - upper[0].middle, lower[0].middle - between[0].middle
+    is_between = max(near) < _BETWEEN * height < sum(near)
+    is_head = len(upper) < len(lower) >= _MIN_HEADS
+    return is_between and is_head and not any(_is_value(box.text) for box in between)
