@@ -124,9 +124,9 @@ def test_names_between_two_rows_of_a_head_are_those_of_columns() -> None:
     def name(x: float, y: float, text: str) -> Box:
         return Box(x, y, x + 5 * len(text), y + 10, text)
 
-    head = [name(80, 106, "Model"), name(170, 100, "Seal"), name(290, 106, "Otter")]
-    below = [name(140, 112, "1 year"), name(180, 112, "2 years"), name(230, 112, "3 years")]
-    row = [name(x, 130, text) for x, text in ((80, "Tanh"), (140, "1.5"), (180, "2.5"), (230, "3.5"), (290, "4.5"))]
+    head = [name(80, 106, "Model"), name(170, 100, "Seal"), name(300, 106, "Otter")]
+    below = [name(140, 112, "1 year"), name(185, 112, "2 years"), name(235, 112, "3 years")]
+    row = [name(x, 130, text) for x, text in ((80, "Tanh"), (140, "1.5"), (185, "2.5"), (235, "3.5"), (300, "4.5"))]
     assert read([*head, *below, *row]) == "Seal\nModel  1 year  2 years  3 years  Otter\nTanh  1.5  2.5  3.5  4.5"
     fraction = [name(80, 106, "x ="), name(110, 100, "a + b"), name(110, 112, "c"), name(140, 106, "+ 3")]
     assert in_rows([fraction]) == [fraction]
