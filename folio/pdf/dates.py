@@ -12,6 +12,7 @@ from folio.pdf import limits
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _YEAR = r"((?:18|19|20)\d\d)\b(?!\s*[-–]\s*\d{4})"
 _SHORT = r"[’'‘`]\s?(\d\d)\b"
+_SEASON = rf"(?:{MONTH}|spring|summer|autumn|fall|winter)"
 _DAYS = r"(?:\d{1,2}(?:st|nd|rd|th)?(?:\s*[-–—]\s*(?:\d{1,2}|[a-z]+ \d{1,2}))?,?\s+)?"
 _MEETING = (
     r"(?:proceedings|proc\.|conference|conf\.|symposium|symp\.|workshop|congress|international|annual|meeting"
@@ -39,11 +40,16 @@ _DATES = tuple(
             rf"|\b\d{{1,4}}\s?\({_YEAR}\)\s?\d+\s?[-–]\s?\d+",
             True,
         ),
+        # The code of a copyright in journals and proceedings: "0001-0782/78/0700-0558", "0-89791-174-1/85/007/0177"
+        (r"(?<=[\dX])/(\d\d)/\d{3,4}[-/–]\d{3,5}\b", True),
         (
-            rf"^\s*(?:(?:revised|version|draft|dated?"
-            rf"|of)\W{{0,3}})*(?:version (?:of )?)?{_DAYS}{MONTH},?\s+{_DAYS}{_YEAR}\W*$",
+            rf"^\s*(?:(?:revised|version|draft|dated?|released?|printed|of|on|v)\b\W{{0,3}}(?:\d[\d.]*\w?\W{{1,3}})?)*"
+            rf"(?:version (?:of )?)?{_DAYS}{_SEASON},?\s+{_DAYS}{_YEAR}(?:\W+v(?:ersion)?\W{{0,2}}\d[\d.]*\w?)?\W*$",
             True,
         ),
+        # A line with a day, a word and a year is a date in any language; so is 2019-04-15.
+        (rf"^\W*(?:[^\W\d_]+,?\s+)?\d{{1,2}}\.?\s+(?:de\s+)?[^\W\d_]{{3,12}}\.?\s+(?:de\s+)?{_YEAR}\W*$", True),
+        (rf"^[^\n\d]{{0,20}}\b{_YEAR}(?:-\d\d-\d\d|/\d\d/\d\d)\b[^\n]{{0,20}}$", True),
         (rf"^\s*{_YEAR}\s+(?:\w+\s+){{0,6}}{_MEETING}\b|\b{_MEETING}\b[^\n]{{0,40}}\b{_YEAR}\b", True),
         (rf"\baccepted\W{{0,4}}{_DAYS}(?:{MONTH}\s*)?{_DAYS}{_YEAR}", True),
         (rf"\b(?:revised|received|submitted)\W{{0,4}}(?:(?:on|in)\s+)?{_DAYS}(?:{MONTH}\s*)?{_DAYS}{_YEAR}", False),
@@ -52,6 +58,7 @@ _DATES = tuple(
         (rf"\bdates? from\s+{_YEAR}", False),
         (r"\bdraft[\s:,]+\d{1,2}/(\d\d)\b", False),
         (rf"^[^\n]{{0,80}}\({_YEAR}\)\.", False),
+        (rf"^\W*{_YEAR}\W*$", False),
     )
 )
 _MAY_DATE = re.compile(r"(?:18|19|20)\d\d|[’'‘`/]\s?\d\d")

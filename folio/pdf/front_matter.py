@@ -25,7 +25,7 @@ from folio.pdf import limits
 from folio.pdf.accents import compose_accents
 from folio.pdf.dates import MONTH, find_year
 from folio.pdf.identifiers import arxiv_id, paper_doi
-from folio.pdf.names import MARK, NOT_A_NAME, common_words, is_prose, join_lines, names_in
+from folio.pdf.names import MARK, NOT_A_NAME, common_words, is_prose, join_lines, names_in, without_contact
 from folio.text import fold, one_line
 
 # Titles that programs fill in by themselves
@@ -208,10 +208,10 @@ def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> F
         return Field(stated if printed.text.isupper() else printed.text, "page", True)
     if printed.is_continued(stated_key):  # metadata often has the first line of a title, or lacks the subtitle
         return Field(title, "page")
-    on_page = len(stated_key) > 8 and " " in stated and any(stated_key in fold(_top(page)) for page in pages)
+    shown = _first_texts(pages, best)  # a running head on a later page may have a short title
+    on_page = len(stated_key) > 8 and " " in stated and any(_has_lines(page, stated_key) for page in shown)
     if on_page and not (len(page_key) > 12 and stated_key.startswith(page_key) and printed.margin > _SURE_MARGIN):
-        sure = not page_key.startswith(stated_key) or len(page_key) > 2 * len(stated_key)
-        return Field(stated[: limits.TITLE].strip(), "page", sure)
+        return Field(stated[: limits.TITLE].strip(), "page", not page_key.startswith(stated_key))
     agreed = len(page_key) > 12 and stated_key.startswith(page_key)
     clear = printed.score >= _SURE_SCORE and printed.margin >= _SURE_MARGIN and _is_readable(printed.text)
     supported = bool(best and ((best.authors.names and best.authors.is_below) or has_abstract(best.text.page)))
@@ -222,6 +222,22 @@ def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> F
 def _top(page: PageText) -> str:
     """The text of the upper half of the page: a title in the references below is another paper's."""
     return " ".join(line.text for line in page.page.lines if line.top < 0.5 * page.page.height)
+
+
+def _has_lines(page: PageText, folded: str) -> bool:
+    """Whether lines of the upper half of the page begin with a folded text; a sentence that begins so is none."""
+    texts = [(line.text, fold(line.text)) for line in page.page.lines if line.top < 0.5 * page.page.height]
+    for start in range(len(texts)):
+        joined = ""
+        for text, key in texts[start : start + limits.TITLE_LINES]:
+            joined += key
+            if joined.startswith(folded):
+                if len(joined) < len(folded) + 3 or not is_prose(text):
+                    return True
+                break
+            if not folded.startswith(joined):
+                break
+    return False
 
 
 def _is_readable(title: str) -> bool:
@@ -411,7 +427,7 @@ def title_text(lines: Sequence[Line]) -> str:
         shown = shown if MARK not in shown else line.text
         # A hyphen at the end of a line belongs to a compound, because titles are rarely hyphenated.
         text += shown if not text or text.endswith("-") else f" {shown}"
-    return one_line(text)
+    return one_line(re.sub(r"[\s,]*(?:[∗*†‡§¶⋆][\s,]*)+$", "", text))
 
 
 def _begins_abstract(text: str) -> bool:
@@ -439,7 +455,7 @@ def _groups(page: FrontPage, abstract: float, body: float) -> Iterator[list[Line
         used.add(index)
         for later in range(index + 1, len(lines)):
             line = lines[later]
-            if line.top - group[-1].bottom > 1.1 * first.size or len(group) >= limits.TITLE_LINES:
+            if _gap(group[-1], line) > 1.1 * first.size or len(group) >= limits.TITLE_LINES:
                 break
             if later not in used and _continues_title(group, line, tolerance):
                 group.append(line)
@@ -453,6 +469,11 @@ def _tolerance(page: FrontPage) -> float:
     usual = sizes[len(sizes) // 2] if sizes else 0.0
     alike = sum(abs(size - usual) < 0.03 * usual for size in sizes)
     return 0.06 if 2 * alike >= len(sizes) else 0.15
+
+
+def _gap(above: Line, below: Line) -> float:
+    """The space between two lines. The boxes of some fonts are lower than their type."""
+    return below.top - max(above.bottom, above.top + above.size)
 
 
 def _continues_title(group: Sequence[Line], line: Line, tolerance: float) -> bool:
@@ -505,7 +526,7 @@ def _extended(group: Sequence[Line], page: FrontPage, body: float) -> tuple[Line
     subtitle = list(_run_of_style([line for line in below if _same_column(line, group[-1])], group[-1]))
     if not subtitle or len(lines) + len(subtitle) > limits.TITLE_LINES:
         return tuple(lines)
-    gap, is_open = subtitle[0].top - group[-1].bottom, bool(_DANGLING.search(group[-1].text))
+    gap, is_open = _gap(group[-1], subtitle[0]), bool(_DANGLING.search(group[-1].text))
     is_near = gap < 0.6 * group[-1].size and subtitle[0].size > _LARGER * body > 0
     if (is_near or (is_open and gap < group[-1].size)) and _is_subtitle(subtitle, page):
         lines += subtitle
@@ -516,7 +537,7 @@ def _run_of_style(lines: Sequence[Line], above: Line) -> Iterator[Line]:
     """The first of these lines and those of its style that follow it closely."""
     for line in lines:
         is_first = above is not lines[0] and line is lines[0]
-        if not is_first and (not _same_style(above, line) or line.top - above.bottom > 0.6 * line.size):
+        if not is_first and (not _same_style(above, line) or _gap(above, line) > 0.6 * line.size):
             return
         yield line
         above = line
@@ -554,6 +575,7 @@ def _title_score(
     score += 0.5 if 2 <= len(words) <= 22 else -1.0
     score -= 2.0 if len(words) > 32 else 0.0
     score -= 1.5 if len(words) == 1 and text.isupper() and len(text) < 9 else 0.0
+    score -= 3.0 if len(words) == 1 and any(map(str.isdigit, text)) else 0.0  # the number of a report
     score -= 1.5 * first.top / page.height
     score -= 1.0 if first.top > 0.4 * page.height and body else 0.0
     score -= 1.5 if first.x0 > 0.5 * page.width and body else 0.0
@@ -1242,7 +1264,7 @@ def _line(spans: Sequence[Mapping[str, Any]], in_detail: bool) -> Line:
         marked = _is_mark(span, size, plain) and (marked or not _PUNCTUATION.issuperset(printable.strip()))
         name_text += gap + (MARK if marked and printable.strip() else printable)
     bold = sum(len(span["text"]) for span in spans if span["flags"] & _BOLD or "bold" in span["font"].lower())
-    text, name_text = compose_accents([text, name_text])
+    text, name_text = compose_accents([text, without_contact(name_text)])
     return Line(x0, top, x1, bottom, size, 2 * bold > len(plain), longest["font"], one_line(text), name_text.strip())
 
 

@@ -48,7 +48,7 @@ _MARKS = re.compile(
     r"[\d*\u2217†‡§¶‖#⋆★✉⇤≀◇♠♣♥♦⟂⊥\x01]+|\bID\b|\biD\b|(?<=\w)[⁰¹²³⁴-⁹]+|\(cid:\d+\)|\((?=[\W\d])[^()]{0,8}\)"
 )
 # How to reach a person, in brackets after the name: "Ada Lovelace (ada@engine.org)"
-_CONTACT = re.compile(r"\([^()]{0,80}@[^()]{0,80}\)|<[^<>]{0,80}>")
+_CONTACT = re.compile(r"\([^()]{0,80}@[^()]{0,80}\)|<[^<>]{0,80}@[^<>]{0,80}>")
 _ADDRESS = re.compile(r"@|https?:|www\.|\.(?:edu|com|org|net)\b", re.I)
 _SMALL_WORD = re.compile(r"(?<![^\s(\"“'‘-])[^\W\d_A-Z]{3,}(?![\w@])")
 _BETWEEN_NAMES = re.compile(
@@ -79,10 +79,15 @@ def names_in(line: str, common: Container[str] = ()) -> list[str]:
     Of a line that continues with an affiliation ("Ada Lovelace, Analytical Society"), the names before it. common: the
     words that the paper writes small (common_words). A line made of them is a title: "Sender and Recipient".
     """
-    names = _names_by_form(_CONTACT.sub(" ", line).partition("[")[0])
+    names = _names_by_form(without_contact(line).partition("[")[0])
     words = [word for name in names for word in re.split(r"[\s-]+", name) if len(word) > 2 and not is_particle(word)]
     known = sum(word.casefold() in common for word in words)
     return list(names) if 2 * known <= len(words) else []
+
+
+def without_contact(text: str) -> str:
+    """A text without the addresses in brackets after its names."""
+    return _CONTACT.sub(" ", text) if "@" in text else text
 
 
 @lru_cache(maxsize=1024)  # a line is asked for several times while the title and the authors are looked for
