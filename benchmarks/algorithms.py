@@ -135,7 +135,9 @@ def _ask(app: App, data: Path, labels: Sequence[Label], limit: int | None, shows
             output().print(f"{kind:32} {sum(shown_all)} of {len(shown_all)} ({sum(shown_all) / len(shown_all):.3f})")
 
 
-def _identifiers(app: App, data: Path, labels: Sequence[Label], shows_misses: bool) -> None:
+def _identifiers(
+    app: App, data: Path, labels: Sequence[Label], folders: Sequence[str], shows_misses: bool
+) -> None:
     """R@1 and R@4 of a page that defines a bare identifier, with and without the reranker."""
     places: dict[str, list[tuple[str, frozenset[int]]]] = {}
     for line in IDENTIFIERS.read_text(encoding="utf-8").splitlines():
@@ -144,7 +146,9 @@ def _identifiers(app: App, data: Path, labels: Sequence[Label], shows_misses: bo
     for label in labels:
         if identifiers(label.name) and " " not in label.name:
             places.setdefault(label.name, []).append((label.file, frozenset(label.pages)))
-    files = [pdf for folder in ("papers", "standards", "mixed") for pdf in _pdfs(data, folder)]
+    places = {name: [place for place in own if place[0].startswith(tuple(folders))] for name, own in places.items()}
+    places = {name: own for name, own in places.items() if own}
+    files = [pdf for folder in folders for pdf in _pdfs(data, folder)]
     with _Store(app, data, files) as (store, papers, _, _):
         for reranks in (True, False):
             ranks = [_rank(store, papers, name, own, reranks, shows_misses) for name, own in places.items()]
@@ -205,7 +209,8 @@ class _Store:
 def _run(app: App, arguments: argparse.Namespace) -> int:
     data: Path = arguments.data
     if arguments.identifiers:
-        _identifiers(app, data, load(arguments.labels), arguments.misses)
+        folders = arguments.only if arguments.only != [""] else ["mixed", "papers", "standards"]
+        _identifiers(app, data, load(arguments.labels), folders, arguments.misses)
         return 0
     labels = [label for label in load(arguments.labels) if label.file.startswith(tuple(arguments.only))]
     missing = sorted({label.file for label in labels if not (data / label.file).exists()})

@@ -393,18 +393,20 @@ class Retriever:
         return [Hit(*chunk_paper_text, lowest) for chunk_paper_text in self._library.read_chunks(ids)]
 
     def _reranked(self, passages: _Passages, plan: _Plan) -> _Passages:
-        """The passages in the order of the reranker, if there is one."""
-        reranker = self._reranker_of(plan.request)
-        if reranker is None or not passages.hits:
+        """The passages in the order of the reranker, if there is one, after those that define what is asked."""
+        reranker, named = self._reranker_of(plan.request), plan.request.question.named
+        if not (passages.hits and plan.request.rerank):
             return passages
-        named = plan.request.question.named
         if named.is_bare:
             hits = by_definition(named, passages.hits)
         else:
-            hits = reranked(reranker, plan.request.question, passages.hits, passages.weights)
+            hits = passages.hits
+            if reranker is not None:
+                hits = reranked(reranker, plan.request.question, hits, passages.weights)
             hits = first_where_defined(named, hits)
-        plan.clock.lap("rerank")
-        plan.ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
+        if reranker is not None:
+            plan.clock.lap("rerank")
+            plan.ranked["reranked"] = tuple(hit.chunk.id for hit in hits)
         return replace(passages, hits=hits)
 
     def _selected(self, passages: _Passages, plan: _Plan) -> list[Hit]:
