@@ -94,7 +94,8 @@ class NamedThing:
         if identifiers_in(lead["name"]) or not name.isalpha():
             return self.asks and (name in self.words or _INDEX.sub("", name) in self.words)
         if lead["call"] and name in self.words:
-            is_whole = not self.terms - frozenset(tokenize(lead["name"]))
+            others = self.terms - frozenset(tokenize(lead["name"]))
+            is_whole = all(term.isdigit() for term in others)
             return self.asks and (is_whole or lead["name"][0].isupper())
         terms = frozenset(tokenize(_TITLE_END.sub("", title))) - _KIND_WORDS
         return len(terms) > 1 and (terms == self.terms or (self.asks and terms <= self.terms))
