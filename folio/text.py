@@ -28,7 +28,10 @@ _JOINER = re.compile(r"\^-?|[./+:]")
 _PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PART_UNICODE = re.compile(r"\d+|[^\W\d_]+")
 _AREA = re.compile(r"[cdkmnµμ]?m[23]")  # km2: its parts mean nothing
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_IDEOGRAPHS = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_CJK = re.compile(rf"{_IDEOGRAPHS}+")
+# Where a word of ASCII ends and one of a script without spaces begins, or the other way round: BERT模型
+_SEAM = re.compile(rf"(?<=[A-Za-z\d])(?={_IDEOGRAPHS})|(?<={_IDEOGRAPHS})(?=[A-Za-z\d])")
 
 
 def tokenize(text: str) -> list[str]:
@@ -57,6 +60,7 @@ class _TokensOf(dict[str, tuple[str, ...]]):
         plain = word if word.isascii() else without_accents(word)
         if not (plain.isascii() and _NO_NOTATION.isdisjoint(plain)):
             plain = _SHORT_NOTATION.sub("", typed(plain.replace(UNREAD_FORMULA, " "))).replace("⁄", "/")
+            plain = _SEAM.sub(" ", plain)
         tokens = tuple(token for match in _COMPOUND.finditer(plain) for token in _tokens(match.group()))
         if len(word) <= 64:
             if len(self) >= 200_000:

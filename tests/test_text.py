@@ -46,6 +46,10 @@ def test_the_tokens_of_a_text_are_those_of_its_words(words: list[str]) -> None:
         ("Mongke", "Möngke"), ("Erdos", "Erdős"), ("Lukasiewicz", "Łukasiewicz"), ("naive", "nai\u0308ve"),
         ("Soren", "Søren"), ("Angstrom", "\u212bngstr\u00f6m"), ("KEYGEN", "KéyGén"),
         ("检索", "向量检索"),
+        # Words of two scripts
+        ("BERT", "BERT模型在F1值上比LSTM高3.2个百分点"), ("F1", "BERT模型在F1值上"),
+        ("3.2", "高3.2个百分点"), ("BERT", "BERT를"),
+        ("百分", "BERT模型在F1值上比LSTM高3.2个百分点"), ("F1值上比LSTM", "模型在F1值上比LSTM高3.2个"),
         # Raised and lowered characters
         ("CO2", "CO₂"), ("CO_2", "CO₂"), ("CO₂", "CO2"), ("2^64", "2⁶⁴"), ("2⁶⁴", "2^64"), ("2**64", "2⁶⁴"),
         ("2^{64}", "2⁶⁴"),

@@ -77,7 +77,8 @@ _CHARACTER_SETS = {
     "CJK": (("gb2312", 0xB0, 0xD7), ("big5", 0xA4, 0xC6), ("shift_jis", 0x88, 0x98)),
     "HANGUL": (("euc_kr", 0xB0, 0xC8),),
 }
-# Scripts that are written side by side within words
+# Scripts without spaces between words, and scripts that are written side by side within words
+_WITHOUT_SPACES = frozenset("CJK THAI LAO KHMER MYANMAR TIBETAN JAVANESE BALINESE".split())
 _TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK", "HANGUL": "CJK", "GREEK": "LATIN"}
 
 
@@ -205,14 +206,20 @@ def _is_common(sign: str, script: str) -> bool:
 
 
 def _in_mixed_words(text: str) -> int:
-    """How many letters are in words that mix scripts, other than scripts that are written together."""
+    """How many letters are in words that mix scripts, other than scripts that are written together.
+
+    A word may begin or end in another script: "GPU를", "בPython". Where words have no spaces between them, a line is a
+    string of words; these have a few letters each.
+    """
     mixed = 0
     for word in text.split():
         if word.isascii():
             continue
         scripts = [_script(sign) for sign in word]
-        letters = [script for script in scripts if script not in (_NONE, _OTHER)]
-        if len({_TOGETHER.get(script, script) for script in letters}) > 1:
+        letters = [_TOGETHER.get(script, script) for script in scripts if script not in (_NONE, _OTHER)]
+        changes = sum(before != after for before, after in pairwise(letters))
+        most = len(letters) / 2 if _WITHOUT_SPACES.intersection(letters) else max(1, len(letters) / 4)
+        if changes > most:
             mixed += len(letters)
     return mixed
 

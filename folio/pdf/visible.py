@@ -20,8 +20,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from folio.pdf.glyphs import texts
+from folio.pdf.glyphs import raw_blocks, texts
 from folio.pdf.mupdf import line_text, lines, pymupdf, spans_of
+from folio.pdf.shredded import in_words
 from folio.text import one_line, shorten
 
 Colour = tuple[int, int, int]  # red, green, blue, each 0 to 255
@@ -101,12 +102,14 @@ def visible_text(page: Any, work: SearchWork) -> VisibleText:
     """The text of a page without text that no reader can see."""
     started = time.process_time()
     blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractDICT()["blocks"]
+    rebuilt = in_words(blocks, partial(raw_blocks, page))
+    blocks = rebuilt or blocks
     spans = list(spans_of(blocks))
     work.begin_page(time.process_time() - started > _BUSY_S)
     # One display list for all pictures of the page. Text extracted from a display list would lack some spaces.
     draw, pictures = partial(_draw, cache(page.get_displaylist), page.rect, work), partial(images, page)
     reasons = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
-    for span, text in zip(spans, texts(page, spans), strict=True):
+    for span, text in zip(spans, texts(page, spans) if rebuilt is None else (), strict=rebuilt is None):
         span["text"] = text
     if not reasons:
         return VisibleText(blocks, checked=work.checked)

@@ -14,7 +14,7 @@ from folio.pdf.legible import Verdict, judge
 from folio.pdf.order import Box
 from folio.pdf.reader import read_pdf
 from tests.helpers.exhaustive import sample
-from tests.helpers.paths import ROOT, SHARED
+from tests.helpers.paths import CASES, ROOT, SHARED
 from tests.helpers.pdfs import encoded_page
 from tests.helpers.real_papers import read_real
 
@@ -71,6 +71,52 @@ def test_what_is_no_prose_is_not_taken_for_broken(kind: str) -> None:
 )
 def test_broken_encodings_are_found(broken: str) -> None:
     assert judge(broken) is Verdict.ILLEGIBLE
+
+
+MIXED = {
+    "Chinese": "BERT模型在F1值上比LSTM高3.2个百分点，而在GPU显存占用上仅为GPT的一半。"
+    "我们使用了Adam优化器和Transformer编码器。",
+    "Chinese with variables": "当x大于零时y随n增大而减小，设函数f在区间I上连续，且其导数g有界，"
+    "则存在常数c使得结论成立。",
+    "Japanese": "本研究ではBERTを用いた文書分類モデルを提案し、GLUEとSQuADのデータセットで"
+    "評価した。CNNよりもF1が高い。",
+    "Korean": "BERT를 기반으로 하는 모델을 GLUE와 SQuAD에서 평가하였다. GPU에서 학습하였고 LSTM보다 F1이 높았다.",
+    "Thai": "โมเดลBERTมีความแม่นยำสูงกว่าLSTMในชุดข้อมูลGLUEและใช้หน่วยความจำของGPUน้อยกว่าGPTครึ่งหนึ่ง ",
+    "Russian": "Модель BERT-подобной архитектуры обучена на GPU-кластере; F1-мера выше, чем у LSTM-сети, а"
+    " API-интерфейс Pythonа и MATLABом IT-компании проверен в DNA-анализе методом PCR-диагностики. ",
+    "Hebrew": "המודל הוצג בBERT ונבדק בPython על נתוני הGLUE והתוצאות היו טובות מאלה של הLSTM בכל המבחנים שנערכו. ",
+    "Arabic": "تم تدريب نموذج الBERT على بيانات الGLUE باستخدام الGPU وكانت النتائج"
+    " أفضل من نتائج الLSTM في جميع الاختبارات. ",
+}
+_LOOK_ALIKES = str.maketrans("aceoxyAET", "асеохуАЕТ")
+
+
+@pytest.mark.parametrize("kind", MIXED)
+def test_words_of_two_scripts_in_one_line_are_legible(kind: str) -> None:
+    assert judge(MIXED[kind] * 8) is Verdict.LEGIBLE
+    assert judge("\n".join(MIXED[kind].replace(" ", "")[start : start + 30] for start in range(0, 90, 30)) * 8) is (
+        Verdict.LEGIBLE
+    )
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        (ENGLISH * 3).translate(_LOOK_ALIKES),  # a font whose map gives half of its letters another script
+        " ".join("".join("аб中文ab"[(7 * n + 3 * k) % 6] for k in range(9)) for n in range(60)),
+        "".join("مa文бǎ"[n % 5] for n in range(400)),
+    ],
+)
+def test_letters_of_several_scripts_in_each_word_are_not(broken: str) -> None:
+    assert judge(broken) is Verdict.ILLEGIBLE
+
+
+@pytest.mark.parametrize("name", ["zh", "ko", "zh_plain"])
+def test_reported_papers_with_latin_words_are_read(name: str) -> None:
+    pages = read_pdf(CASES / "cjklatin" / f"{name}.pdf").pages
+    assert all(len(page.text) > 200 and not page.problem for page in pages)
+    if name == "zh":
+        assert "BERT模型在F1值上比LSTM高3.2个百分点" in pages[1].text
 
 
 @pytest.mark.parametrize("text", ["", "Plate 4", "حَبيبي habibi", "1\n2\n3\n" * 40])
