@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from folio.pdf.mupdf import pymupdf
-from folio.pdf.tables import in_rows
+from folio.pdf.tables import rows_in_order
 from folio.pdf.turned import level_box
 from folio.text import fold
 
@@ -80,7 +80,7 @@ def drawn_letters(page: Any) -> Letters:
 def _places_by_row(textpage: Any) -> dict[tuple[int, int], int]:
     """The place of each block's each line, if the page has tables that were drawn by column; {} if not."""
     boxes = [[level_box(line) for line in block.get("lines", ())] for block in textpage.extractDICT()["blocks"]]
-    arranged = in_rows(boxes)
+    arranged = rows_in_order(boxes)
     if arranged is boxes:
         return {}
     places = {id(box): place for place, box in enumerate(box for block in arranged for box in block)}

@@ -44,7 +44,7 @@ _PROSE_PIECE = 30
 # A gap wider than this share of the line height separates cells; a narrower one separates words of a justified line.
 _CELL_GAP = 1.0
 # The label of a list item or step: "1.", "(a)", "iv)", "3:", "•".
-_LABEL = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.):]|[•▪‣◦–—*-]")
+LABEL = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.):]|[•▪‣◦–—*-]")
 
 
 class Box(NamedTuple):
@@ -188,7 +188,7 @@ def _row_text(row: Sequence[Box]) -> str:
     """The text of one row, from left to right: two spaces between cells, one after a label and between words."""
     text = row[0].text.strip()
     for last, piece in pairwise(row):
-        is_cell = piece.x0 - last.x1 > _CELL_GAP * (piece.y1 - piece.y0) and not _LABEL.fullmatch(text)
+        is_cell = piece.x0 - last.x1 > _CELL_GAP * (piece.y1 - piece.y0) and not LABEL.fullmatch(text)
         text += ("  " if is_cell else " ") + piece.text.strip()
     return text
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from folio.pdf.order import Box
+from folio.pdf.order import LABEL, Box
 
 # Cells of one row differ in height by less than this share of theirs, and rows by at least so much: pieces of formulas
 # stand closer. Lines of a row overlap by less than this share.
@@ -29,6 +29,8 @@ _MIN_VALUES = 0.5
 _NO_DIGITS = frozenset("✓✔✗✘×-–—−")
 # Pieces of a row are cells if they are this far apart, and rows of one table at most so far, in heights of a line.
 _CELL_GAP, _ROW_GAP = 1.0, 1.5
+# A row with this many cells, of which one but the first is a value, is the row of a table.
+_MIN_CELLS = 3
 # A name that stands between the two rows of a table's head is this far from both, in heights of a line; the lower row
 # has at least this many cells.
 _BETWEEN, _MIN_HEADS = 0.85, 3
@@ -41,13 +43,17 @@ def in_rows(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
 
     blocks: lists of lines; both in the order they were drawn.
     """
-    whole = _with_whole_tables(_with_rows(blocks))
+    whole = _with_whole_tables(rows_in_order(blocks))
     heads = [_with_one_head(block) if _may_have_two_heads(block) else block for block in whole]
-    return heads if any(head is not block for head, block in zip(heads, whole, strict=True)) else whole
+    tables = [_with_whole_rows(block) if len(block) >= 2 * _MIN_CELLS else block for block in heads]
+    return tables if any(table is not block for table, block in zip(tables, whole, strict=True)) else whole
 
 
-def _with_rows(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
-    """The blocks in which each table that was drawn by column is one block, row by row."""
+def rows_in_order(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
+    """The blocks in which each table that was drawn by column is one block, row by row; `blocks` without any.
+
+    The boxes stay the same objects.
+    """
     lines = [box for block in blocks for box in block if box.text.strip()]
     tables = list(_tables(lines))
     if not tables:
@@ -224,6 +230,8 @@ def _are_cells(row: Sequence[Box]) -> bool:
     if not all(box.level for box in row):
         return False
     gap = _CELL_GAP * _height(row[0])
+    if not all(box.text.strip() for box in row):
+        return False
     apart = all(right.x0 - left.x1 > gap for left, right in pairwise(row))
     return apart and sum(len(box.text) >= _PROSE for box in row) < 2
 
@@ -267,3 +275,34 @@ def _is_between(upper: Sequence[Box], between: Sequence[Box], lower: Sequence[Bo
     is_between = max(near) < _BETWEEN * height < sum(near)
     is_head = len(upper) < len(lower) >= _MIN_HEADS
     return is_between and is_head and not any(_is_value(box.text) for box in between)
+
+
+def _with_whole_rows(block: Sequence[Box]) -> Sequence[Box]:
+    """The block in which each row of values is one line, which no gutter of a page with columns of prose cuts."""
+    rows: list[list[Box]] = []
+    for box in block:
+        last = rows[-1][-1] if rows else None
+        if last and box.x0 > last.x1 and abs(box.middle - last.middle) < _SAME_ROW * _height(box):
+            rows[-1].append(box)
+        else:
+            rows.append([box])
+    whole = [len(row) >= _MIN_CELLS and _are_cells(row) for row in rows]
+    has_values = [
+        is_whole and any(_is_value(box.text) for box in row[1:]) for row, is_whole in zip(rows, whole, strict=True)
+    ]
+    if sum(has_values) < 2:
+        return block
+    first = has_values.index(True)
+    # The head of the table stands above its values.
+    joined = [
+        is_whole and (values or number < first)
+        for number, (is_whole, values) in enumerate(zip(whole, has_values, strict=True))
+    ]
+    return [box for row, is_row in zip(rows, joined, strict=True) for box in ([_joined(row)] if is_row else row)]
+
+
+def _joined(row: Sequence[Box]) -> Box:
+    _, y0, x1, y1, *_ = zip(*row, strict=True)
+    texts = [text for box in row if (text := box.text.strip())]
+    after = " " if LABEL.fullmatch(texts[0]) else "  "
+    return row[0]._replace(y0=min(y0), x1=max(x1), y1=max(y1), text=after.join([texts[0], "  ".join(texts[1:])]))

@@ -11,7 +11,7 @@ from folio.pdf.order import Box, page_text
 from folio.pdf.reader import read_pdf
 from folio.pdf.tables import in_rows
 from tests.helpers.paths import CASES
-from tests.helpers.pdfs import LEADING, Spot, column, save
+from tests.helpers.pdfs import LEADING, Spot, column, row_by_row, save
 
 pytestmark = pytest.mark.fast
 
@@ -130,3 +130,27 @@ def test_names_between_two_rows_of_a_head_are_those_of_columns() -> None:
     assert read([*head, *below, *row]) == "Seal\nModel  1 year  2 years  3 years  Otter\nTanh  1.5  2.5  3.5  4.5"
     fraction = [name(80, 106, "x ="), name(110, 100, "a + b"), name(110, 112, "c"), name(140, 106, "+ 3")]
     assert in_rows([fraction]) == [fraction]
+
+
+@pytest.mark.parametrize("by", ["row", "column"])
+def test_a_table_over_two_columns_of_prose_keeps_its_rows(tmp_path: Path, by: str) -> None:
+    """The prose is drawn line by line, so the page is put in order by its columns."""
+    cells = [(STATIONS, 72.0), (DEPTHS, 200.0), (SALINITY, 360.0), (DEPTHS, 500.0)]
+    table = [[(x, 80 + 18.0 * row, texts[row]) for texts, x in cells] for row in range(4)]
+    spots = [spot for row in (table if by == "row" else zip(*table, strict=True)) for spot in row]
+    left, right = column(72, 180, "Left", 40), column(330, 180, "Right", 40)
+    path = save(tmp_path / "a.pdf", [[*row_by_row(left, right), *spots]])
+    lines = [line for line in read_pdf(path).pages[0].text.split("\n") if line]
+    assert lines[:4] == [f"{row}  {row.split('  ')[1]}" for row in ROWS.split("\n")]
+    assert lines[4:] == [text for *_, text in (*left, *right)]
+
+
+def test_steps_follow_their_numbers_after_one_space() -> None:
+    steps = [("5:", "c <- XOF(3)", "3 bytes"), ("6:", "d <- 16 c[0]", "d < 16"), ("7:", "e <- c[1]", "12")]
+    rows = [
+        [Box(x, y, x + 5 * len(text), y + 10, text) for x, text in zip((72, 100, 220), texts, strict=True)]
+        for y, texts in zip((100, 112, 124), steps, strict=True)
+    ]
+    assert read([box for row in rows for box in row]) == (
+        "5: c <- XOF(3)  3 bytes\n6: d <- 16 c[0]  d < 16\n7: e <- c[1]  12"
+    )
