@@ -296,7 +296,8 @@ def with_level_parts(
     for part in parts:
         if text := _read_part(part, level, read):
             x0, y0, x1, y1, *_ = zip(*part.lines, strict=True)
-            found[id(part.lines[0])] = Box(min(x0), min(y0), max(x1), max(y1), text)
+            around = min(x0), min(y0), max(x1), max(y1)
+            found[id(part.lines[0])] = Box(*around, text, *part.lines[0][5:])._replace(level=True)
             dropped |= {id(line) for line in part.lines[1:]}
     if not found:
         return boxes
