@@ -138,7 +138,12 @@ class _Fonts:
         for number, _, kind, name, *_ in page.get_fonts():
             if number not in self.numbers and len(self.numbers) < _MOST_FONTS:
                 self.numbers.add(number)
-                self._look_at(page.parent, number, kind, _ENCODING.sub("", name.partition("+")[2] or name))
+                try:
+                    self._look_at(page.parent, number, kind, _ENCODING.sub("", name.partition("+")[2] or name))
+                except MemoryError:
+                    raise
+                except Exception:  # a damaged font, or one that is no object of its own: MuPDF reads it as it can
+                    continue
 
     def _look_at(self, document: Any, number: int, kind: str, name: str) -> None:
         if kind == "Type0":

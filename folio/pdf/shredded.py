@@ -38,6 +38,8 @@ _SHORT_STEPS, _SIGN, _LETTER, _WIDE = 0.2, 0.6, 1.25, 2.0
 _STEP, _ASCENT, _DESCENT = 0.5, 0.8, 0.2
 # Lines closer than this, in type sizes, are of one paragraph.
 _LEADING = 1.8
+# At most this many paragraphs stand side by side.
+_MOST_OPEN = 60
 # Letters in words of this length must become this many times as many.
 _WORD, _BETTER = re.compile(r"(?<![^\W\d_])[^\W\d_]{3,15}(?![^\W\d_])"), 1.5
 
@@ -177,7 +179,7 @@ def _paragraphs(page_lines: Sequence[dict[str, Any]]) -> list[list[dict[str, Any
     for line in page_lines:
         left, top, right, bottom = line["bbox"]
         reach = _LEADING * (bottom - top)
-        open_ones = [part for part in open_ones if bottom - part[-1]["bbox"][3] < reach]
+        open_ones = [part for part in open_ones[-_MOST_OPEN:] if bottom - part[-1]["bbox"][3] < reach]
         above = next((part for part in open_ones if part[-1]["bbox"][0] < right and part[-1]["bbox"][2] > left), None)
         if above is None or above[-1]["bbox"][3] >= bottom:
             above = []

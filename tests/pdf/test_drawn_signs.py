@@ -115,3 +115,15 @@ def test_a_page_of_signs_alone_is_as_unreadable_as_before(tmp_path: Path) -> Non
     text = read_pdf(drawn(tmp_path / "a.pdf", [bytes(range(0x10, 0x20))] * 3)).pages[0].text
     assert text.count("\ufffd") == 3 * 16
     assert text.count(_SAID) == 3
+
+
+@pytest.mark.parametrize("encoding", ["/WinAnsiEncoding", "<</Differences[48 /H11002]>>", "99999 0 R"])
+def test_a_font_that_is_no_object_of_its_own_costs_no_page(tmp_path: Path, encoding: str) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((60, 80), "Herons nest in reeds.")
+    font = f"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding {encoding}>>"
+    document.xref_set_key(page.xref, "Resources", f"<</Font<</helv {font}>>>>")
+    document.save(tmp_path / "a.pdf")
+    [read] = read_pdf(tmp_path / "a.pdf").pages
+    assert (read.text, read.problem) == ("Herons nest in reeds.", "")

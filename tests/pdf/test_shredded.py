@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from folio.errors import PaperLimit
 from folio.pdf.reader import read_pdf
+from folio.pdf.shredded import in_words
 from tests.helpers.pdfs import save
 
 WORDS = (
@@ -128,3 +130,20 @@ def test_ordinary_pages_are_not_extracted_again(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("folio.pdf.visible.raw_blocks", lambda _: pytest.fail("extracted again"))
     page = [(60.0, 80 + 14.0 * row, f"A line {row} of the report.") for row in range(40)]
     assert read_pdf(save(tmp_path / "a.pdf", [page])).pages[0].text.count("of the report") == 40
+
+
+def test_thousands_of_glyphs_in_one_row_take_no_time(tmp_path: Path) -> None:
+    placed = [(30.0 * n, 400.0, "a") for n in range(20_000)]
+    path = bitmap_paper(tmp_path / "a.pdf", placed)
+    begun = time.process_time()
+    with pymupdf.open(path) as document:
+        blocks = document[0].get_textpage(flags=0).extractRAWDICT()["blocks"]
+        in_words([{**block, "lines": _with_text(block["lines"])} for block in blocks], lambda: blocks)
+    assert time.process_time() - begun < 6
+
+
+def _with_text(lines: list[Any]) -> list[Any]:
+    return [
+        {**line, "spans": [{**span, "text": "".join(c["c"] for c in span["chars"])} for span in line["spans"]]}
+        for line in lines
+    ]
