@@ -180,6 +180,10 @@ class PaperBusy(PaperLimit):
     pass
 
 
+class SlowDrawing(PaperLimit):
+    """Reading was stopped while a page was drawn to search it for hidden text."""
+
+
 class PackagesMissing(FolioError):
     pass
 

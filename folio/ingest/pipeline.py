@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import folio
-from folio.errors import PaperBusy, PaperError, PaperLimit
+from folio.errors import PaperBusy, PaperError, PaperLimit, SlowDrawing
 from folio.ingest import chunking, cleaning
 from folio.ingest import queue as paper_vectors
 from folio.ingest import sections as section_tree
@@ -321,6 +321,7 @@ class Part:
     file: SourceFile
     page: int | None = None  # from 0; None for the whole file
     scans: Mapping[int, Scan] = field(default_factory=dict)  # page index -> its OCR, for the whole file
+    draw_apart: bool = False  # whether an attempt to read the whole file ended in a slow drawing
 
     @property
     def sha256(self) -> str:
@@ -344,7 +345,7 @@ def part_of(part: Part, content: bytes, reading: Reading, seconds: float) -> New
     if part.page is not None:
         return reader.scan(content, part.page)
     try:
-        return paper_of(part.file, content, reading, seconds, part.scans)
+        return paper_of(part.file, content, reading, seconds, part.scans, draw_apart=part.draw_apart)
     except NotScannedYet as missing:
         return Unscanned(missing.pages)
 
@@ -366,13 +367,17 @@ def paper_of(
     reading: Reading,
     seconds: float = math.inf,
     scans: Mapping[int, Scan] | None = None,
+    *,
+    draw_apart: bool = False,
 ) -> NewPaper:
     """Clean and split the content of a file. Runs in a worker process. Raises PaperError.
 
-    seconds, scans: see reader.read_content.
+    seconds, scans, draw_apart: see reader.read_content.
     """
-    name, layout = Path(file.path).name, reading.parser == "layout"
-    parsed = reader.read_content(content, name, layout=layout, ocr=reading.ocr, seconds=seconds, scans=scans)
+    options = reader.ReadOptions(
+        layout=reading.parser == "layout", ocr=reading.ocr, seconds=seconds, scans=scans, draw_apart=draw_apart
+    )
+    parsed = reader.read_content(content, Path(file.path).name, **options)
     if cleaning.is_numbers_alone(parsed.pages):
         raise PaperError("The file has no text but the numbers of its pages.", reader.OCR_OR_OUT)
     text, pages = cleaning.clean(parsed.pages)
@@ -485,15 +490,15 @@ class Scanning:
         self._read: dict[SourceFile, dict[int, Scan]] = {}
         self._left: dict[SourceFile, int] = {}  # file -> the number of its pages without a result
         self._pages: deque[Part] = deque()
-        self._whole: deque[SourceFile] = deque()  # files whose pages all have a result
+        self._whole: deque[Part] = deque()  # files whose pages all have a result, and files to read again
+        self._drawn_apart: set[SourceFile] = set()
 
     def __iter__(self) -> Iterator[Part]:
         return self
 
     def __next__(self) -> Part:
         if self._whole:
-            file = self._whole.popleft()
-            return Part(file, None, self._read.pop(file))
+            return self._whole.popleft()
         if self._pages:
             return self._pages.popleft()
         raise StopIteration
@@ -503,6 +508,10 @@ class Scanning:
         if part.page is not None:
             assert not isinstance(result, NewPaper | Unscanned)
             self._take_page(part.file, part.page, _as_scan(result))
+            return None
+        if isinstance(result, SlowDrawing) and not part.draw_apart:
+            self._drawn_apart.add(part.file)
+            self._whole.append(replace(part, draw_apart=True))
             return None
         if isinstance(result, Unscanned):
             self._begin(part.file, result.pages, part.scans)
@@ -534,7 +543,7 @@ class Scanning:
         done = len(self._read[file])
         self._scanned(file, done, done + self._left[file])
         if not self._left[file]:
-            self._whole.append(file)
+            self._whole.append(Part(file, None, self._read.pop(file), file in self._drawn_apart))
 
 
 def _as_scan(result: Scan | PaperError) -> Scan:

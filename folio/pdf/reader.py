@@ -77,6 +77,7 @@ class ReadOptions(TypedDict, total=False):
     ocr: bool
     seconds: float
     scans: Mapping[int, Scan] | None
+    draw_apart: bool
 
 
 def read_pdf(path: Path, max_chars: int = limits.TEXT_CHARACTERS, **options: Unpack[ReadOptions]) -> ParsedPdf:
@@ -118,6 +119,7 @@ def read_content(
     ocr: bool = False,
     seconds: float = math.inf,
     scans: Mapping[int, Scan] | None = None,
+    draw_apart: bool = False,
 ) -> ParsedPdf:
     """The pages of a PDF in reading order, with its front matter.
 
@@ -126,14 +128,14 @@ def read_content(
     Pages that cannot be read stay in the list, without text and with the problem, so that page numbers stay right.
     layout: mark headings and write tables in Markdown. ocr: read scanned pages, if an engine is installed. seconds:
     the work that the layout model may do, see _WorkBudget; pages beyond it are read without the model, and their
-    problem says so. scans: page index (from 0) -> the result of OCR. None runs OCR here.
+    problem says so. scans: page index (from 0) -> the result of OCR. None runs OCR here. draw_apart: see SearchWork.
 
     Raises PaperError if the file is empty, not a PDF, locked by a password, unreadable, without text (scanned), or has
     more than max_chars characters or too many pages; PaperLimit if OCR, or more time for it, may help;
     ocr.NotScannedYet, with all pages that need OCR, if some of them are missing in `scans`.
     """
     with _opened(content) as document:
-        return _read(_Reader(document, name, layout, ocr, seconds, scans), max_chars)
+        return _read(_Reader(document, name, layout, ocr, seconds, scans, draw_apart), max_chars)
 
 
 def scan(content: bytes, index: int) -> Scan:
@@ -203,12 +205,13 @@ class _Reader:
         ocr: bool,
         seconds: float,
         scans: Mapping[int, Scan] | None,
+        draw_apart: bool,
     ) -> None:
         self.document, self.name = document, name
         self.scans, self.scanned, self.not_scanned = scans, 0, list[int]()
         self.layout, self.obstacles = layout, Obstacles(ocr)
         self.model_work = _WorkBudget(seconds)
-        self.search_work = SearchWork()
+        self.search_work = SearchWork(apart=draw_apart)
         self.front_pages: list[PageText] = []
         self.headings = HeadingCollector()
         self.margin: list[str] = []

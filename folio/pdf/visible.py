@@ -9,6 +9,7 @@ page at once, in NumPy arrays, because it must be fast; a second one looks close
 from __future__ import annotations
 
 import math
+import mmap
 import re
 import time
 from collections import deque
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from folio.pdf.glyphs import raw_blocks, texts
 from folio.pdf.mupdf import line_text, lines, pymupdf, spans_of
 from folio.pdf.shredded import in_words
+from folio.system.workers import drawing_limit, run_apart
 from folio.text import one_line, shorten
 
 Colour = tuple[int, int, int]  # red, green, blue, each 0 to 255
@@ -37,6 +39,8 @@ _MAX_PIXELS = 4_000_000
 _FILE_PIXELS = 400_000_000
 # The most seconds of processor time to draw one file, far more than an ordinary file takes
 _DRAW_CPU_S = 75.0
+# The most for one picture that is drawn apart (SearchWork)
+_PICTURE_CPU_S = 15.0
 # MuPDF cannot be interrupted while it draws. A page whose text takes _BUSY_S to extract has thousands of objects and is
 # drawn in strips: the first is this share of the page, each further one as high as all before it, while time is left.
 # The same holds if the coarse picture of a page takes half of _SLOW_S.
@@ -47,8 +51,13 @@ class SearchWork:
     """The work of searching the pages of a file for hidden text, counted in pixels.
 
     A count stops at the same place on every computer, however busy it is. Only drawings that are slow on purpose also
-    reach the limit on processor time.
+    reach the limit on processor time. A single one that takes longer ends the worker (drawing_limit); the file is then
+    read again with each picture drawn apart, in a process of its own, so that it costs its own page's check alone.
     """
+
+    def __init__(self, *, apart: bool = False) -> None:
+        """apart: draw each picture in a process of its own."""
+        self.apart = apart
 
     pixels = 0  # drawn and compared
     cpu_s = 0.0  # spent on drawing
@@ -72,7 +81,8 @@ class SearchWork:
         """Counts the processor time of what is drawn inside."""
         started = time.process_time()
         try:
-            yield
+            with drawing_limit(_DRAW_CPU_S - self.cpu_s):
+                yield
         finally:
             self.cpu_s += time.process_time() - started
 
@@ -159,13 +169,18 @@ def _draw(
         parts = [mupdf.IRect(band) for band in bands(boxes, scale, tuple(picture_area))] if boxes else [picture_area]
         if not work.take(sum(strip.width * strip.height for strip in parts)):
             return None
+        corner = picture_area.x0 / scale, picture_area.y0 / scale
+        if work.apart:
+            drawn = _draw_apart(display_list, work, picture_area, scale, parts)
+            return None if drawn is None else Picture(drawn, scale, corner)
         pixels = np.full((picture_area.height, picture_area.width, 3), 255, np.uint8)
-        cpu_s = work.cpu_s
+        cpu_s = last = work.cpu_s
         if boxes and not work.is_busy:
-            if work.is_too_slow(0.0):
-                return None
-            with work.drawing():
-                for strip in parts:
+            for strip in parts:
+                if work.is_too_slow(work.cpu_s - last):
+                    return None
+                last = work.cpu_s
+                with work.drawing():
                     _paint(pixels, picture_area, display_list(), scale, strip)
             needed = 2 * (work.cpu_s - cpu_s)
         else:
@@ -181,10 +196,31 @@ def _draw(
                 top, rows = strip.y1, strip.y1 - picture_area.y0
                 needed = 2 * (work.cpu_s - cpu_s)
         work.is_busy = work.is_busy or needed > _SLOW_S  # for the next picture, which is sharper
-        return Picture(pixels, scale, (picture_area.x0 / scale, picture_area.y0 / scale))
+        return Picture(pixels, scale, corner)
     except Exception:  # including MemoryError: the text was read and must not be lost because of a picture
         work.checked = False
         return None
+
+
+def _draw_apart(
+    display_list: Callable[[], Any], work: SearchWork, picture_area: Any, scale: float, parts: Sequence[Any]
+) -> Pixels | None:
+    """The pixels of a picture, drawn in a process of its own; None if that, or another of its page, takes too long."""
+    seconds = min(_PICTURE_CPU_S, _DRAW_CPU_S - work.cpu_s)
+    if not work.checked or seconds <= 0:
+        work.checked = False
+        return None
+    shape = picture_area.height, picture_area.width, 3
+    pixels = np.frombuffer(mmap.mmap(-1, max(1, math.prod(shape))), np.uint8, math.prod(shape)).reshape(shape)
+    pixels[:] = 255
+
+    def paint() -> None:
+        for strip in parts:
+            _paint(pixels, picture_area, display_list(), scale, strip)
+
+    work.checked, spent = run_apart(paint, seconds)
+    work.cpu_s += spent
+    return pixels if work.checked else None
 
 
 def _paint(pixels: Any, picture_area: Any, display_list: Any, scale: float, strip: Any) -> None:

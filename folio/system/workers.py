@@ -10,6 +10,7 @@ import math
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NotRequired, TypedDict, TypeVar, Unpack, overload
 
-from folio.errors import PaperBusy, PaperError, PaperLimit
+from folio.errors import PaperBusy, PaperError, PaperLimit, SlowDrawing
 from folio.text import one_line
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _WAKE_S = 1
 _GRACE_S = 10
 # Megabytes of a worker's result for one item: twice the text of the largest paper, or a picture of a page
 _RESULT_MB = 48
-_SIGKILL, _SIGPROF = 9, 27  # `signal` lacks them on Windows
+_SIGKILL, _SIGVTALRM, _SIGPROF = 9, 26, 27  # `signal` lacks them on Windows
 
 
 class Finished(NamedTuple, Generic[ItemT, ResultT]):
@@ -251,6 +252,11 @@ def _outcome(future: ProcessFuture[_Reply], limits: _Limits) -> Any:
             f"Reading the file took longer than {seconds:g} s{' of processor time' if over_cpu else ''}.",
             f"Raise PARSE_TIMEOUT_S (now {seconds:g}), or leave the file out of the folder.",
         )
+    if isinstance(error, ProcessExpired) and -error.exitcode == _SIGVTALRM:
+        return SlowDrawing(
+            "A page of the file takes too long to draw.",
+            f"Raise PARSE_TIMEOUT_S (now {limits.cpu_s:g}), or save the file to a new PDF with simpler figures.",
+        )
     if isinstance(error, ProcessExpired) and -error.exitcode == _SIGKILL:
         return PaperBusy(
             "The process that read the file was killed; this computer may have run out of memory.",
@@ -290,10 +296,15 @@ def _begin(parent: int) -> None:
     """Set up a new worker, which ends with its parent, and at once on SIGTERM."""
     # Pebble's own handler is Python code, which does not run while C code hangs.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _end_with(parent)
+
+
+def _end_with(parent: int) -> None:
+    """End this process with the thread of its parent that started it. Linux only."""
     if sys.platform == "linux":
         import ctypes
 
-        pr_set_pdeathsig = 1  # <sys/prctl.h>; kills the worker when the thread that started it ends
+        pr_set_pdeathsig = 1  # <sys/prctl.h>
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, _SIGKILL)
         if os.getppid() != parent:  # the parent died before this was set
             os._exit(1)
@@ -357,6 +368,51 @@ def separate_cpu_limit() -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, remaining)
+
+
+@contextmanager
+def drawing_limit(seconds: float) -> Iterator[None]:
+    """Limit the processor time of a block; if it takes longer, the item's result is SlowDrawing.
+
+    seconds: at most what the item has left. Does nothing outside a worker, or where processor time is not limited.
+    """
+    if sys.platform == "win32" or not math.isfinite(_cpu_s):
+        yield
+        return
+    remaining, _ = signal.getitimer(signal.ITIMER_PROF)
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    # Before the item's own limit, so that the signal tells what took the time
+    signal.setitimer(signal.ITIMER_VIRTUAL, max(0.01, min(seconds, 0.9 * remaining)))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def run_apart(work: Callable[[], object], cpu_s: float) -> tuple[bool, float]:
+    """Run work in a copy of this process, which ends after these seconds of processor time, or if it crashes.
+
+    Returns whether the work was done, and the processor time that it took. What it changes is lost, except in shared
+    memory. Not done where processes cannot be copied, as on Windows.
+    """
+    if sys.platform == "win32":
+        return False, 0.0
+    parent = os.getpid()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads are not copied; the work needs none of them
+        child = os.fork()
+    if not child:
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(math.ceil(_GRACE_S + 10 * cpu_s))
+            _end_with(parent)
+            _limit_cpu(cpu_s)
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status, usage = os.wait4(child, 0)
+    return status == 0, usage.ru_utime + usage.ru_stime
 
 
 def _limit_memory(megabytes: int | None) -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from folio.errors import PaperError
-from folio.system.workers import separate_cpu_limit
+from folio.system.workers import drawing_limit, separate_cpu_limit
 
 
 def work(item: str) -> str:
@@ -38,6 +38,9 @@ def work(item: str) -> str:
         for _ in range(4):
             with separate_cpu_limit():
                 _compute(float(value))
+    elif what == "draw":
+        with drawing_limit(0.4):
+            _compute(float(value))
     elif what == "large":
         return "x" * (int(value) * 10**6)
     elif what == "mark":
@@ -48,7 +51,7 @@ def work(item: str) -> str:
 def _compute(seconds: float) -> None:
     until = time.process_time() + seconds
     while time.process_time() < until:
-        pass
+        sum(range(10**5))  # asking for the time is the system's work, which one of the timers does not count
 
 
 def identity(item: object) -> object:

@@ -13,8 +13,14 @@ import pymupdf
 import pytest
 
 from folio.errors import PaperError
+from folio.ingest import pipeline
+from folio.papers.model import NewPaper, SourceFile
 from folio.pdf import visible
 from folio.pdf.reader import read_pdf
+from folio.store.fingerprint import Reading
+from folio.system.files import sha256_file
+from folio.system.workers import Finished
+from tests.helpers.fakes import RecordedProgress
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import column, image_page, row_by_row, save
 
@@ -476,6 +482,57 @@ def test_a_busy_page_drawn_in_strips_is_the_same(tmp_path: Path, monkeypatch: py
     assert read_pdf(path) == whole
     assert (whole.pages[0].text, whole.problems) == (_BODY, ())
     assert "(white on white)" in whole.pages[0].problem
+
+
+def _with_slow_figure(path: Path, curves: int) -> Path:
+    """Three pages with hidden text; the second has a figure of one line with so many curves, slow to draw alone."""
+    document = pymupdf.open()
+    for _ in range(3):
+        page = document.new_page()
+        page.insert_text((72, 100), _BODY, fontsize=10)
+        _inject(page, color=(1, 1, 1))
+    figure = b"0.1 w 0 0 m " + b" ".join(
+        b"%d %d %d %d %d %d c" % tuple(n * step % 599 for step in (7919, 104729, 1299709, 433, 15485863, 611953))
+        for n in range(1, curves)
+    )
+    last = document[1].get_contents()[-1]
+    document.update_stream(last, document.xref_stream(last) + b" q " + figure + b" f* Q")
+    document.save(path, deflate=True)
+    return path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not copied there")
+def test_a_picture_drawn_apart_costs_its_own_page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _with_slow_figure(tmp_path / "a.pdf", 60_000)
+    monkeypatch.setattr(visible, "_PICTURE_CPU_S", 0.2)
+    started = time.monotonic()
+    parsed = read_pdf(path, draw_apart=True)
+    assert time.monotonic() - started < 60
+    assert [page.problem.partition(":")[0] for page in parsed.pages] == [
+        "hidden text was left out",
+        "not checked for hidden text",
+        "hidden text was left out",
+    ]
+    assert [_INJECTED in page.text for page in parsed.pages] == [False, True, False]
+    simple = _with_slow_figure(tmp_path / "b.pdf", 20)
+    assert read_pdf(simple, draw_apart=True) == read_pdf(simple)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+def test_a_figure_that_takes_minutes_costs_its_pages_check(tmp_path: Path) -> None:
+    path = _with_slow_figure(tmp_path / "a.pdf", 300_000)
+    file = SourceFile(str(path), path.name, sha256_file(path))
+    limits = pipeline.Limits(1, 20, 2048, 10)
+    (read,) = pipeline._read_papers(
+        [file], tuple, reading=Reading(500, 20, "fast", False), limits=limits, progress=RecordedProgress(),
+        scans=pipeline.NOTHING_SCANNED,
+    )  # fmt: skip
+    assert isinstance(read, Finished)
+    paper = read.result
+    assert isinstance(paper, NewPaper)
+    assert paper.problems[0] == "p. 2: not checked for hidden text"
+    assert paper.text.count(_INJECTED) == 1
 
 
 def test_a_page_too_slow_to_draw_keeps_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

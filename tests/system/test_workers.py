@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import mmap
 import os
 import signal
 import subprocess
@@ -16,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from folio.errors import PaperError, PaperLimit
-from folio.system.workers import Finished, PersistentWorker, Woken, run_guarded
+from folio.errors import PaperError, PaperLimit, SlowDrawing
+from folio.system.workers import Finished, PersistentWorker, Woken, run_apart, run_guarded
 from tests.helpers.paths import ROOT
 from tests.helpers.worker_items import identity, work
 
@@ -74,6 +75,38 @@ def test_a_limit_on_processor_time_does_not_count_waiting() -> None:
     assert _error(results, "count 60").happened == "Reading the file took longer than 0.5 s of processor time."
     assert "PARSE_TIMEOUT_S (now 0.5)" in _error(results, "count 60").remedy
     assert (results["sleep 1"], results["apart 0.3"]) == ("SLEEP 1", "APART 0.3")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
+def test_a_slow_drawing_is_told_from_slow_reading() -> None:
+    items = ["draw 60", "count 0.6", "draw 0.1", "count 60"]
+    results = dict(run_guarded(work, items, jobs=1, timeout_s=60, memory_mb=512, cpu_s=1))
+    assert type(_error(results, "draw 60")) is SlowDrawing
+    assert type(_error(results, "count 60")) is PaperLimit
+    assert (results["count 0.6"], results["draw 0.1"]) == ("COUNT 0.6", "DRAW 0.1")
+    # Where less is left of the item's own limit than of the drawing's
+    results = dict(run_guarded(work, ["draw 60"], jobs=1, timeout_s=60, memory_mb=512, cpu_s=0.2))
+    assert type(_error(results, "draw 60")) is SlowDrawing
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not copied there")
+def test_work_in_a_copy_of_the_process_ends_at_its_limit() -> None:
+    shared = mmap.mmap(-1, 1)
+
+    def write() -> None:
+        shared[:] = b"x"
+
+    def loop() -> None:
+        while True:
+            pass
+
+    assert run_apart(write, 5)[0]
+    assert shared[:] == b"x"
+    is_done, spent = run_apart(loop, 0.3)
+    assert not is_done
+    assert 0.2 < spent < 3
+    assert not run_apart(lambda: os._exit(7), 5)[0]
+    assert not run_apart(lambda: 1 // 0, 5)[0]
 
 
 def test_a_result_that_is_too_large_is_not_sent() -> None:
