@@ -134,7 +134,7 @@ class Block:
 
 def blocks(evidence: Evidence) -> Iterator[Block]:
     """The blocks of a piece of evidence: first algorithms, tables and lists, then prose."""
-    text, sentences = evidence.text, list(_sentences(evidence))
+    text, sentences = evidence.text, sentence_spans(evidence.text)
     taken: list[Span] = []
     for span in _algorithm_spans(evidence):
         taken.append((span[0], span[1]))
@@ -180,18 +180,6 @@ def _algorithm(evidence: Evidence, start: int, end: int, name: str) -> Block:
     head = stripped(evidence.text, start, parts[0].start)
     kind = _section(evidence, start)[1]
     return Block(evidence, "algorithm", parts, head if head[0] < head[1] else None, kind, None, name)
-
-
-def _sentences(evidence: Evidence) -> Iterator[Span]:
-    """The sentences of a piece of evidence, split where a caption or a footnote interrupts one."""
-    insets = [section for section in evidence.paper.sections.sections if not section.level]
-    cuts = sorted({edge - evidence.start for section in insets for edge in (section.start, section.end)})
-    for start, end in sentence_spans(evidence.text):
-        inside = [cut for cut in cuts if start < cut < end]
-        for piece in pairwise((start, *inside, end)):
-            first, last = stripped(evidence.text, *piece)
-            if first < last:
-                yield first, last
 
 
 def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:

@@ -400,6 +400,8 @@ class _Page:
         ]
         if not moves and not joins and self.tail is None and self.head is None:
             return None
+        if moves:
+            self._make_room()
         order = self._order() if moves else list(range(len(self.paragraphs)))
         return Arranged(self._text(order), self.tail is not None, tuple(self._inside()))
 
@@ -410,6 +412,24 @@ class _Page:
         for paragraph in (*before, *after):
             if paragraph.kind == "furniture":
                 yield from (line.text for line in paragraph.lines)
+
+    def _make_room(self) -> None:
+        """Divides a paragraph after a sentence, if one runs over the whole page: what floats stands there then."""
+        if self.head is None or self.tail is None or any(map(self._ends_at, range(self.head, self.tail))):
+            return
+        for index in range(self.head, self.tail + 1):
+            paragraph = self.paragraphs[index]
+            for number, (line, after) in enumerate(pairwise(paragraph.lines), start=1):
+                if paragraph.kind == "body" and _is_finished(line.text) and not after.text.lstrip()[0].islower():
+                    halves = paragraph.lines[:number], paragraph.lines[number:]
+                    first, second = (Paragraph(lines, kind="body") for lines in halves)
+                    first.glued, second.glued = paragraph.glued, True
+                    self.paragraphs[index : index + 1] = first, second
+                    self.links = {
+                        before + (before >= index): to + (to > index) for before, to in self.links.items()
+                    }
+                    self.tail += 1
+                    return
 
     def _order(self) -> list[int]:
         """The paragraphs' numbers in their new order."""

@@ -124,6 +124,20 @@ def test_a_sentence_goes_on_in_the_next_column_below_a_table(tmp_path: Path, siz
     assert text.index("most one leader") < min(text.index("Table 2"), text.index("4 The keepers"))
 
 
+def test_a_paragraph_over_a_whole_page_is_divided_after_a_sentence(tmp_path: Path) -> None:
+    first, second = halves("ensures that there is at", "most one leader in a given term.")
+    rest, third = halves("was first described by", "the keepers themselves.")
+    one = [*head(1), *placed(first, 600)]
+    full, _ = halves("and then it was read again.", "")  # its line reaches the edge: no paragraph ends there
+    lines = [line for line in (*second, full[-1], *rest) if not line.endswith(".") or line == full[-1]]
+    two = [*head(2), *figure(80), *placed(lines, 170), *notes()]
+    text, pages = read(tmp_path / "a.pdf", one, two, [*head(3), *placed(third, 80)])
+    assert "there is at\nmost one leader" in text
+    assert "described by\nthe keepers themselves" in text
+    page = pages_of(text, pages)[1]
+    assert page.index("read again.\n\n") < page.index("Figure 3") < page.index("was first described by")
+
+
 def test_a_figure_within_a_column_follows_the_paragraph_that_it_interrupts(tmp_path: Path) -> None:
     first, second = halves("ensures that there is at", "most one leader in a given term.")
     top = 100 + 12 * len(first)
