@@ -4,9 +4,9 @@ python benchmarks/broken_sentences.py ~/papers             the figures of a fold
 python benchmarks/broken_sentences.py ~/papers --show 20   also 20 of them, drawn at random
 
 The measure looks at the cleaned text only, so that it is the same for every way of reading a page. A paragraph of prose
-is cut if it ends without a mark that ends a sentence, the next one does not continue it, and a later one of the same or
-the next page begins in lower case, after a caption, a note or the edge of a page. Sentences that go on with a capital
-letter or a number are not counted, and neither are those that a formula interrupts.
+is cut if it ends with a full line and without a mark that ends a sentence, the next one does not continue it, and a
+later one of the same or the next page begins in lower case, after a caption, a note or the edge of a page. Sentences
+that go on with a capital letter or a number are not counted, and neither are most of those that a formula interrupts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 # A script run as a file can import only from its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -29,6 +30,8 @@ from folio.pdf.reader import read_pdf
 
 # Prose has at least this many characters, and at least this share of them are letters.
 _MIN_PROSE, _MIN_LETTERS = 100, 0.7
+# The last line of a paragraph is full if it has at least this share of the characters of the others.
+_FULL = 0.85
 # A continuation has at least this many characters.
 _MIN_REST = 20
 # The most paragraphs between the two halves of a sentence
@@ -89,7 +92,10 @@ def _is_prose(paragraph: str, characters: int) -> bool:
 
 
 def _is_unfinished(paragraph: str) -> bool:
-    return paragraph[-1].isalnum() or paragraph[-1] in ",-("
+    """Whether a paragraph stops in mid-sentence at the edge of its column: its last line is as long as the others."""
+    *lines, last = paragraph.split("\n")
+    is_full = not lines or len(last) >= _FULL * median(map(len, lines))
+    return is_full and (paragraph[-1].isalnum() or paragraph[-1] in ",-(")
 
 
 def measured(files: Sequence[Path]) -> Iterator[tuple[Path, int, list[Cut]]]:

@@ -61,8 +61,11 @@ _ROMAN = re.compile(r"[ivxlc]{1,7}")
 # The beginning of a list item, a step or an entry
 _ITEM = re.compile(r"\s*(?:\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.):]\s|[•▪‣◦·–—*-]\s|\[\w{1,12}\]\s)")
 _HYPHENS = "-\u2010\u00ad"
-_CLOSING = "\"'”’)]»"
-_ENDS = ".!?:…。！？"
+# The end of a sentence: its mark, and then perhaps quotes, the mark of a note, a citation, or the end of a proof
+_END = re.compile(
+    r"[.!?:…。！？][\"'”’)\]»]*(?:\s*[¹²³⁰-⁹,*∗⋆†‡§]{1,6}|\s+[\d□■∎♦�]{1,2}|\s*\[[\d,;–\s-]{1,16}\])?$"
+)
+_END_CHARACTERS = 30
 _MATHS = re.compile(r"^(?:CM(?:MI|SY|EX|BSY)|MSAM|MSBM|EU[FRS]M|.*math|.*symbol)", re.I)
 _FORMULA = re.compile(r"[=≤≥≈∑∏∫√→∀∃∈⊆⊂]|\(\d{1,3}(?:\.\d{1,3})?\)\s*$")
 
@@ -116,8 +119,13 @@ def arrange(pages: Mapping[int, Sequence[Sequence[Box]]]) -> dict[int, Arranged]
     pages: index -> the lines of each paragraph in the order of order.page_paragraphs; only pages whose text comes from
     the file. A page that lacks here interrupts what is on both sides of it.
     """
-    document = _Document.of(pages)
-    read = {index: _Page(index, paragraphs, document) for index, paragraphs in pages.items()}
+    blocks = {
+        index: [Paragraph(filled) for lines in paragraphs if (filled := _filled(lines))]
+        for index, paragraphs in pages.items()
+    }
+    edges = {index: {side: list(_edge_rows(page, side)) for side in _SIDES} for index, page in blocks.items()}
+    document = _Document.of(blocks, edges)
+    read = {index: _Page(index, page, edges[index], document) for index, page in blocks.items()}
     for index, page in read.items():
         page.link()
         before = read.get(index - 1)
@@ -146,18 +154,20 @@ class _Document(NamedTuple):
     edges: Counter[tuple[str, str | int]]  # what stands at the edges of pages, see _edge_keys -> on how many
 
     @staticmethod
-    def of(pages: Mapping[int, Sequence[Sequence[Box]]]) -> _Document:
+    def of(pages: Mapping[int, Sequence[Paragraph]], rows: Mapping[int, _Edges]) -> _Document:
         characters: dict[tuple[float, str], int] = {}
         edges: Counter[tuple[str, str | int]] = Counter()
         indented = 0
         for index, paragraphs in pages.items():
             for paragraph in paragraphs:
-                for line in paragraph:
+                for line in paragraph.lines:
                     if line.level:
                         style = line.size, line.font
                         characters[style] = characters.get(style, 0) + len(line.text)
-                indented += len(paragraph) > 2 and _is_indented(*paragraph[:3])
-            edges.update(_edge_counts(paragraphs, index))
+                indented += len(paragraph.lines) > 2 and _is_indented(*paragraph.lines[:3])
+            for side, found in rows[index].items():
+                edges.update({key for row in found for part in row for key in _edge_keys(part, side, index)})
+                edges.update({(side, f"y{round(row[0].box[1])}") for row in found})
         sizes: Counter[float] = Counter()
         for (size, _), count in characters.items():
             sizes[round(size, 1)] += count
@@ -169,17 +179,13 @@ class _Document(NamedTuple):
         return _Document(size, font, 0.12 * size if is_scan else _SAME_SIZE, indented > len(pages), edges)
 
 
-def _edge_counts(paragraphs: Sequence[Sequence[Box]], index: int) -> Iterator[tuple[str, str | int]]:
-    """What stands at the edges of a page, and at which height, see _edge_keys."""
-    parts = [Paragraph(filled) for lines in paragraphs if (filled := _filled(lines))]
-    for side in ("top", "bottom"):
-        rows = list(_edge_rows(parts, side))
-        yield from {key for row in rows for part in row for key in _edge_keys(part, side, index)}
-        yield from {(side, f"y{round(row[0].box[1])}") for row in rows}
-
-
 def _filled(lines: Sequence[Box]) -> list[Box]:
     return [line for line in lines if line.text and not line.text.isspace()]
+
+
+_SIDES = "top", "bottom"
+# Side of the page -> its rows at that edge
+_Edges = Mapping[str, Sequence[Sequence[Paragraph]]]
 
 
 def _extent(part: Paragraph) -> tuple[float, float]:
@@ -246,60 +252,57 @@ def _is_indented(first: Box, second: Box, third: Box) -> bool:
 class _Page:
     """The paragraphs of a page, with their kinds, and which of them go on in which."""
 
-    def __init__(self, index: int, paragraphs: Sequence[Sequence[Box]], document: _Document) -> None:
+    def __init__(self, index: int, blocks: Sequence[Paragraph], rows: _Edges, document: _Document) -> None:
         self.index, self.document = index, document
-        self.size = self._body_size(paragraphs)
-        parts = [part for paragraph in paragraphs for part in _split(paragraph, self.size)]
-        self.columns = _columns([line for part in parts for line in part.lines if self._is_body_type(line)])
-        edges = self._edges(parts)
-        lowest = self._lowest([part for part in parts if id(part) not in edges])
-        for part in parts:
-            part.kind = edges.get(id(part)) or self._kind(part, lowest)
-        self.paragraphs = parts
+        self.size = self._body_size(blocks)
+        edges = self._edges(rows)
+        within = [line for block in blocks if id(block) not in edges for line in block.lines]
+        self.columns = _columns([line for line in within if self._is_body_type(line)])
+        lowest = self._lowest(within)
+        self.paragraphs: list[Paragraph] = []
+        for block in blocks:
+            kind = edges.get(id(block))
+            for part in [block] if kind else _split(block):
+                part.kind = kind or self._kind(part, lowest)
+                self.paragraphs.append(part)
         self.links: dict[int, int] = {}
         self.head: int | None = None  # the paragraph that goes on from the page before
         self.tail: int | None = None  # the paragraph that goes on on the next page
 
-    def _body_size(self, paragraphs: Sequence[Sequence[Box]]) -> float:
-        sizes: Counter[float] = Counter()
-        for paragraph in paragraphs:
-            for line in paragraph:
-                sizes[round(line.size, 1)] += len(line.text)
+    def _body_size(self, blocks: Sequence[Paragraph]) -> float:
+        sizes: dict[float, int] = {}
+        for block in blocks:
+            for line in block.lines:
+                sizes[line.size] = sizes.get(line.size, 0) + len(line.text)
         usual = self.document.size
         here = sum(count for size, count in sizes.items() if abs(size - usual) <= self.document.tolerance)
-        return usual if here > 0.15 * sizes.total() else max(sizes, key=sizes.__getitem__, default=usual)
+        return usual if here > 0.15 * sum(sizes.values()) else max(sizes, key=sizes.__getitem__, default=usual)
 
     def _is_body_type(self, line: Box) -> bool:
         return line.level and abs(line.size - self.size) <= self.document.tolerance
 
-    def _edges(self, parts: Sequence[Paragraph]) -> dict[int, Kind]:
+    def _edges(self, rows: _Edges) -> dict[int, Kind]:
         """The ids of the running heads, running feet and page numbers, and of what else stands at the edges."""
         found: dict[int, Kind] = {}
         edges = self.document.edges
-        for side in ("top", "bottom"):
-            for row in _edge_rows(parts, side):
-                repeated = max((edges[key] for part in row for key in _edge_keys(part, side, self.index)), default=0)
-                at_height = max(edges[side, f"y{round(row[0].box[1]) + offset}"] for offset in (-1, 0, 1))
-                if side == "bottom" and any(_NOTE.match(part.text) and part.text.count(" ") > 3 for part in row):
-                    continue
-                if repeated >= _MIN_PAGES or (repeated > 1 and at_height >= _MIN_PAGES):
-                    found.update({id(part): "furniture" for part in row})
-                elif all(part.size < self.size - _SMALLER and len(part.lines) <= 3 for part in row):
-                    found.update({id(part): "margin" for part in row})
+        for side, row in ((side, row) for side, found_rows in rows.items() for row in found_rows):
+            repeated = max((edges[key] for part in row for key in _edge_keys(part, side, self.index)), default=0)
+            at_height = max(edges[side, f"y{round(row[0].box[1]) + offset}"] for offset in (-1, 0, 1))
+            if side == "bottom" and any(_NOTE.match(part.text) and part.text.count(" ") > 3 for part in row):
+                continue
+            if repeated >= _MIN_PAGES or (repeated > 1 and at_height >= _MIN_PAGES):
+                found.update({id(part): "furniture" for part in row})
+            elif all(part.size < self.size - _SMALLER and len(part.lines) <= 3 for part in row):
+                found.update({id(part): "margin" for part in row})
         return found
 
-    def _lowest(self, parts: Sequence[Paragraph]) -> list[tuple[_Column, float]]:
+    def _lowest(self, lines: Sequence[Box]) -> list[tuple[_Column, float]]:
         """Each column and the bottom of its last line of body type."""
-        lowest = []
-        for column in self.columns:
-            bottoms = [
-                line.y1
-                for part in parts
-                for line in part.lines
-                if self._is_body_type(line) and line.x0 < column.right and line.x1 > column.left
-            ]
-            lowest.append((column, max(bottoms, default=0.0)))
-        return lowest
+        body = [line for line in lines if self._is_body_type(line)]
+        return [
+            (column, max((line.y1 for line in body if line.x0 < column.right and line.x1 > column.left), default=0.0))
+            for column in self.columns
+        ]
 
     def column_of(self, line: Box) -> _Column:
         """The column that shares most of its width with a line; the line's own edges if there is none."""
@@ -334,8 +337,12 @@ class _Page:
             is_beside = all(x1 <= column.left or x0 >= column.right for column in self.columns)
             return "margin" if is_beside else "other"
         is_body_size = abs(part.size - self.size) <= self.document.tolerance
-        caption = _CAPTION.match(text)
-        if caption and (caption["after"] is not None or not is_body_size or part.lines[0].font != self.document.font):
+        if (caption := _CAPTION.match(text)) and (
+            caption["after"] is not None
+            or not is_body_size
+            or first.font != self.document.font
+            or (len(part.lines) == 1 and not _is_finished(text) and first.x1 < self.column_of(first).right - self.size)
+        ):
             return "caption"
         is_small = part.size < self.size - _SMALLER
         if is_small or (is_body_size and part.font != self.document.font and _NOTE.match(text)):
@@ -355,13 +362,16 @@ class _Page:
         sample = part.text[:_SAMPLE].replace(" ", "")
         if sum(map(str.isalpha, sample)) < _MIN_LETTERS * len(sample):
             return False
+        if _MATHS.match(part.font):
+            return False
         cells = sum("  " in line.text.strip() for line in part.lines)
-        if cells > 0.34 * len(part.lines):
+        if cells > 0.34 * len(part.lines) and (cells > 1 or len(part.lines) == 1):  # one may be a heading in its line
             return False
         column = self.column_of(part.lines[0])
         if part.box[2] > column.right - self.size:
             return True
-        is_usual = part.font == self.document.font or len(part.lines) > 1
+        # The labels of figures are often in another typeface.
+        is_usual = part.font[:2] == self.document.font[:2] or len(part.lines) > 2
         return is_usual and part.box[0] - column.left < 3 * self.size
 
     def first_body(self) -> int | None:
@@ -484,25 +494,24 @@ class _Page:
         return "body" in kinds and bool(kinds & {"caption", "footnote"})
 
 
-def _split(paragraph: Sequence[Box], body: float) -> Iterator[Paragraph]:
+def _split(block: Paragraph) -> list[Paragraph]:
     """The lines of a block, split where the type changes, or a new paragraph or a caption begins."""
-    paragraph = _filled(paragraph)
-    if not paragraph:
-        return
-    parts: list[list[Box]] = [[]]
-    left = min(line.x0 for line in paragraph)
-    right = max(line.x1 for line in paragraph)
-    for line in paragraph:
-        last = parts[-1][-1] if parts[-1] else None
-        if last is not None and _separates(last, line, left, right):
-            parts.append([])
-        parts[-1].append(line)
-    for number, lines in enumerate(parts):
-        yield Paragraph(lines, glued=number > 0)
+    left, _, right, _ = block.box
+    cuts = [
+        number
+        for number, (last, line) in enumerate(pairwise(block.lines), start=1)
+        if _separates(last, line, left, right)
+    ]
+    if not cuts:
+        return [block]
+    spans = pairwise([0, *cuts, len(block.lines)])
+    return [Paragraph(block.lines[start:end], glued=start > 0) for start, end in spans]
 
 
 def _separates(last: Box, line: Box, left: float, right: float) -> bool:
     if abs(last.size - line.size) > _SMALLER and min(len(last.text.strip()), len(line.text.strip())) >= 3:
+        return True
+    if line.font != last.font and line.y0 > last.y1 and _NOTE.match(line.text):
         return True
     if not _is_finished(last.text):
         caption = _CAPTION.match(line.text)
@@ -556,9 +565,8 @@ def _is_formula_above(paragraph: Paragraph, after: Paragraph) -> bool:
 
 
 def _is_finished(text: str) -> bool:
-    """Whether a text ends with a mark that ends a sentence."""
-    stripped = text.rstrip().rstrip(_CLOSING)
-    return not stripped or stripped[-1] in _ENDS
+    """Whether a text ends with a mark that ends a sentence, perhaps before the mark of a note or the end of a proof."""
+    return not text.strip() or bool(_END.search(text[-_END_CHARACTERS:].rstrip()))
 
 
 def _goes_on(page: _Page, index: int, after_page: _Page, after_index: int) -> bool:

@@ -162,6 +162,9 @@ def test_notes_do_not_come_between_the_columns_of_a_page(tmp_path: Path) -> None
     ("end", "start", "indent"),
     [
         ("so the gauge was read again.", "The keepers had no part in it.", 0),
+        ("so the gauge was read again. ¹", "The keepers had no part in it.", 0),
+        ("so the gauge was read again [4].", "The keepers had no part in it.", 0),
+        ("so the gauge was read again.  2", "Remark: the keepers had no part in it.", 0),  # the end of a proof
         ("the sum of all readings is", "The keepers had no part in it.", 14),  # a new paragraph, after a lost formula
         ("the readings of the array are", "1. those that were taken at noon;", 0),
         ("and it may be had from www.array.example/readings", "Brandt, K. (1904). Gauges of the coast.", 0),
