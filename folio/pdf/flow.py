@@ -60,6 +60,9 @@ _NOTE = re.compile(r"\s*(?:[\d¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}|[*∗⋆†‡§
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
 # The beginning of a list item, a step or an entry
 _ITEM = re.compile(r"\s*(?:\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.):]\s|[•▪‣◦·–—*-]\s|\[\w{1,12}\]\s)")
+# A word with a capital letter and others, as at the beginning of a sentence; words in lower case
+_TITLED, _LOWER = re.compile(r"[\"“‘(\[]*([A-Z][a-z]*)\b"), re.compile(r"\b[a-z]+\b")
+_OPENING = "\"“‘(["
 _HYPHENS = "-\u2010\u00ad"
 # The end of a sentence: its mark, and then perhaps quotes, the mark of a note, a citation, or the end of a proof
 _END = re.compile(
@@ -374,6 +377,11 @@ class _Page:
         is_usual = part.font[:2] == self.document.font[:2] or len(part.lines) > 2
         return is_usual and part.box[0] - column.left < 3 * self.size
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the page that are in lower case."""
+        return frozenset(word for paragraph in self.paragraphs for word in _LOWER.findall(paragraph.text))
+
     def first_body(self) -> int | None:
         return next((index for index, paragraph in enumerate(self.paragraphs) if paragraph.kind == "body"), None)
 
@@ -572,7 +580,22 @@ def _is_finished(text: str) -> bool:
 def _goes_on(page: _Page, index: int, after_page: _Page, after_index: int) -> bool:
     """Whether a paragraph goes on in another one."""
     before, after = page.paragraphs[index], after_page.paragraphs[after_index]
-    return _goes_on_in_words(before, after, page.document) and _goes_on_in_place(page, index, after_page, after_index)
+    return (
+        _goes_on_in_words(before, after, page.document)
+        and _goes_on_in_place(page, index, after_page, after_index)
+        and not _begins_sentence(before.text, after.text, page, after_page)
+    )
+
+
+def _begins_sentence(before: str, after: str, *pages: _Page) -> bool:
+    """Whether a text begins with a capital letter only because a sentence begins: the pages use the word without it.
+
+    A word that follows another one with a capital letter may belong to a name.
+    """
+    first = _TITLED.match(after)
+    if first is None or before.split()[-1].lstrip(_OPENING)[:1].isupper():
+        return False
+    return any(first.group(1).lower() in page.words for page in pages)
 
 
 def _goes_on_in_words(before: Paragraph, after: Paragraph, document: _Document) -> bool:

@@ -162,6 +162,7 @@ def test_notes_do_not_come_between_the_columns_of_a_page(tmp_path: Path) -> None
     ("end", "start", "indent"),
     [
         ("so the gauge was read again.", "The keepers had no part in it.", 0),
+        ("so the gauge was read by the", "The keepers had no part in it.", 0),  # the end of that sentence is lost
         ("so the gauge was read again. ¹", "The keepers had no part in it.", 0),
         ("so the gauge was read again [4].", "The keepers had no part in it.", 0),
         ("so the gauge was read again.  2", "Remark: the keepers had no part in it.", 0),  # the end of a proof
