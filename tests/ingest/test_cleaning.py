@@ -102,6 +102,15 @@ def test_pages_are_joined(first: str, second: str, joint: str) -> None:
     assert _clean(first, second) == first + joint + second
 
 
+def test_a_sentence_goes_on_over_a_page_break_where_reading_says_so() -> None:
+    first = Page(1, "", "It was said by", goes_on=True, inside=("7",))
+    pages = [first, Page(2, "", "Head\n8\n\nLamport.", inside=("Head", "8"))]
+    assert clean(pages)[0] == "It was said by\nLamport."
+    assert clean([pages[0], Page(2, "", ""), pages[1]])[0] == "It was said by\n\nLamport."
+    # Only at the edge, and only as often as it is named
+    assert clean([Page(1, "", "8\n8\nA\n8", inside=("8",))])[0] == "8\nA\n8"
+
+
 def test_a_page_without_text_starts_where_the_next_one_does() -> None:
     text, page_map = clean(_pages("", "One.", "", " \n", "Two.", ""))
     assert text == "One.\n\nTwo."

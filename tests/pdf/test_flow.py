@@ -10,8 +10,11 @@ import pytest
 
 from folio.ingest.cleaning import clean
 from folio.papers.model import PageMap
+from folio.pdf import flow
+from folio.pdf.order import Box
 from folio.pdf.reader import read_pdf
 from folio.text import one_line
+from tests.helpers.cpu_time import assert_linear
 from tests.helpers.paths import CASES
 from tests.helpers.pdfs import Set, front
 
@@ -220,3 +223,14 @@ def test_every_character_stays_on_its_page(tmp_path: Path) -> None:
     with pymupdf.open(path) as document:
         for page, shown in zip(parsed.pages, document, strict=True):
             assert sorted("".join(page.text.split())) == sorted("".join(shown.get_text().split()))
+
+
+@pytest.mark.parametrize("step", [12, 40], ids=["one paragraph", "apart"])
+def test_the_work_grows_with_the_paragraphs(step: int) -> None:
+    text = "an endless line of words that never comes to an"
+
+    def work(size: int) -> None:
+        lines = [Box(50, step * n, 300, step * n + 10, text, size=10, font="Times") for n in range(size)]
+        flow.arrange({0: [[line] for line in lines], 1: [[lines[0]._replace(text="Figure 1: A", size=8)]]})
+
+    assert_linear(work, 8000)
