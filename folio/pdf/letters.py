@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from folio.pdf.mupdf import pymupdf
+from folio.pdf.mupdf import pymupdf, vertical_shift
 from folio.pdf.tables import rows_in_order
 from folio.pdf.turned import level_box
 from folio.text import fold
@@ -59,10 +59,13 @@ def drawn_letters(page: Any) -> Letters:
     count, line = 0, (-1, -1)
     shown = _shown(page)
     textpage = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT)
+    blocks = textpage.extractDICT()["blocks"]
     words = textpage.extractWORDS()
-    if places := _places_by_row(textpage):
+    if places := _places_by_row(blocks):
         words = sorted(words, key=lambda word: places[word[5], word[6]])  # stable: words of a line keep their order
+    is_vertical = any(line["wmode"] for block in blocks for line in block.get("lines", ()))
     for x0, y0, x1, y1, word, block, number, _ in words:
+        right, down = vertical_shift(blocks[block]["lines"][number]) if is_vertical else (0.0, 0.0)
         folded = fold_word(word)
         if not folded:
             continue
@@ -71,15 +74,15 @@ def drawn_letters(page: Any) -> Letters:
             line_starts.append(count)
         letters.append(folded)
         starts.append(count)
-        boxes.append(shown((x0, y0, x1, y1)))
+        boxes.append(shown((x0 + right, y0 + down, x1 + right, y1 + down)))
         lines.append(len(line_starts) - 1)
         count += len(folded)
     return Letters("".join(letters), [*starts, count], boxes, lines, [*line_starts, count])
 
 
-def _places_by_row(textpage: Any) -> dict[tuple[int, int], int]:
+def _places_by_row(blocks: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], int]:
     """The place of each block's each line, if the page has tables that were drawn by column; {} if not."""
-    boxes = [[level_box(line) for line in block.get("lines", ())] for block in textpage.extractDICT()["blocks"]]
+    boxes = [[level_box(line) for line in block.get("lines", ())] for block in blocks]
     arranged = rows_in_order(boxes)
     if arranged is boxes:
         return {}

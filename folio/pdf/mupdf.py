@@ -9,6 +9,9 @@ from typing import Any
 
 from folio.pdf import limits
 
+# How far below its upper edge a letter of vertical writing has its horizontal origin, as a share of the type size
+_VERTICAL_ORIGIN = 0.88
+
 
 @cache
 def pymupdf() -> Any:
@@ -93,6 +96,28 @@ def lines(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """The lines of MuPDF's blocks."""
     for block in blocks:
         yield from block.get("lines", ())
+
+
+def vertical_shift(line: Mapping[str, Any]) -> tuple[float, float]:
+    """How far the letters of a line are from their boxes, in points: (0, 0) unless they are vertical writing.
+
+    MuPDF lets the box of such a letter begin at its horizontal origin, which is most of its size below its upper edge
+    (the default of DW2, ISO 32000-1, 9.7.4.3).
+    """
+    if not line["wmode"] or not line["spans"]:
+        return 0.0, 0.0
+    (x, y), size = line["dir"], line["spans"][0]["size"]
+    return -_VERTICAL_ORIGIN * size * x, -_VERTICAL_ORIGIN * size * y
+
+
+def place_vertical(blocks: Sequence[Mapping[str, Any]]) -> None:
+    """Move the boxes of vertical writing to their letters, in place."""
+    for line in lines(blocks):
+        if line["wmode"]:
+            right, down = vertical_shift(line)
+            for part in (line, *line["spans"]):
+                x0, y0, x1, y1 = part["bbox"]
+                part["bbox"] = x0 + right, y0 + down, x1 + right, y1 + down
 
 
 def spans_of(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

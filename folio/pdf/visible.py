@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from folio.pdf.glyphs import raw_blocks, texts
-from folio.pdf.mupdf import line_text, lines, pymupdf, spans_of
+from folio.pdf.mupdf import line_text, lines, place_vertical, pymupdf, spans_of
 from folio.pdf.shredded import in_words
 from folio.system.workers import drawing_limit, run_apart
 from folio.text import one_line, shorten
@@ -114,6 +114,7 @@ def visible_text(page: Any, work: SearchWork) -> VisibleText:
     blocks = page.get_textpage(flags=pymupdf().TEXTFLAGS_TEXT).extractDICT()["blocks"]
     rebuilt = in_words(blocks, partial(raw_blocks, page))
     blocks = rebuilt or blocks
+    place_vertical(blocks)
     spans = list(spans_of(blocks))
     work.begin_page(time.process_time() - started > _BUSY_S)
     # One display list for all pictures of the page. Text extracted from a display list would lack some spaces.

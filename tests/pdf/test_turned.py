@@ -200,6 +200,16 @@ def test_columns_are_read_from_right_to_left(tmp_path: Path, drawn: str) -> None
     assert read_pdf(path).pages[0].text.split("\n") == VERTICAL
 
 
+def test_no_letter_of_a_column_counts_as_hidden_and_words_are_placed_on_their_ink(tmp_path: Path) -> None:
+    lines = ["この論文ではBERTモデルとLSTMを", "比べ、F1値で3.2点の差があった。"]
+    path = save_vertical(tmp_path / "a.pdf", [(x, y, text) for x, y, text in vertical(60, lines)])
+    (page,) = read_pdf(path).pages
+    assert (page.text.split("\n"), page.problem) == (lines, "")
+    layer = text_layer(path, 1, page.text, 0)
+    (first,) = (word.box for word in layer.words if word.start == 0)
+    assert first == pytest.approx((554, 60, 566, 72), abs=1)
+
+
 def test_two_tiers_of_vertical_writing(tmp_path: Path) -> None:
     path = save_vertical(tmp_path / "a.pdf", [*vertical(60, VERTICAL), *vertical(420, VERTICAL[::-1])])
     assert read_pdf(path).pages[0].text.split("\n") == [*VERTICAL, "", *VERTICAL[::-1]]
