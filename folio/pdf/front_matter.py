@@ -1137,6 +1137,7 @@ def _institution(lines: Sequence[str]) -> Field[str]:
 _SUPERSCRIPT = 0.8
 # PyMuPDF's flags of a span: TEXT_FONT_SUPERSCRIPT and TEXT_FONT_BOLD
 _RAISED, _BOLD = 1, 16
+_ONE_INITIAL = re.compile(r"[^\W\d_a-z]\.")
 _LIGATURES = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"})
 
 _PUNCTUATION = frozenset(".,;:-–—'’‘\"()")
@@ -1275,6 +1276,8 @@ def _printable(text: str) -> str:
 
 def _is_mark(span: Mapping[str, Any], size: float, text: str) -> bool:
     """Whether a span is a superscript, and not the small letters of small capitals."""
+    if _ONE_INITIAL.fullmatch(span["text"].strip()):  # in scans, each word has a size of its own
+        return False
     small = bool(span["size"] < _SUPERSCRIPT * size)
     is_raised = bool(span["flags"] & _RAISED) and bool(span["size"] < 0.95 * size)
     return is_raised or (

@@ -19,6 +19,8 @@ _MEMBERSHIP = re.compile(
     r"|jr\.?|sr\.?|esq\.?|et al\.?)$",
     re.I,
 )
+# "M.A.", "F.R.S." after a name
+_DEGREE = re.compile(r"(?:[A-Z][a-z]{0,2}\.\s?){2,5}")
 # Words of addresses, organisations, headings and subjects: a text with one of them is not a list of names.
 NOT_A_NAME = re.compile(
     r"universi|universit|institut|departm|\bdept\b|laborator|\blabs?\b|school|college|cent(?:re|er)s?\b|facult"
@@ -101,7 +103,7 @@ def _names_by_form(line: str) -> Sequence[str]:
     for piece in pieces:
         name = clean_name(piece)
         is_society = is_member and _is_acronym(name)  # "Member, ASCE"
-        is_member = bool(_MEMBERSHIP.match(name))
+        is_member = bool(_MEMBERSHIP.match(name)) or bool(names and _DEGREE.fullmatch(name))
         if not name or is_member or is_society:
             continue
         if NOT_A_NAME.search(name):
@@ -121,8 +123,8 @@ def join_lines(lines: list[str]) -> str:
     for line in lines[1:]:
         last, first = _BETWEEN_NAMES.split(text)[-1], _BETWEEN_NAMES.split(line)[0]
         marked = MARK in last or MARK not in text
-        if not last.strip() or not first.strip():
-            text += f" {line}"
+        if not last.strip() or not first.strip() or (last.split()[-1].islower() and is_particle(last.split()[-1])):
+            text += f" {line}"  # "Ana Franco da" continues
         elif marked and is_name(clean_name(last)) and is_name(clean_name(first)):
             text += f", {line}"
         elif len(_BETWEEN_NAMES.split(text)) > 1:
@@ -141,6 +143,7 @@ def _at_marks(part: str) -> list[str]:
 def clean_name(text: str) -> str:
     """A name without marks, titles and "by"; capitals only at the beginning of words."""
     name = one_line(_MARKS.sub(" ", text)).strip(" ,;()")
+    name = re.sub(r"(?<=[^\W\d_]{3})\.$", "", name) if not _MEMBERSHIP.match(name) else name
     name = re.sub(r"(?<=\w\w)\s+[a-z]$", "", name)  # the letter of an affiliation, or a misread dagger
     while (shorter := _HONOUR.sub("", name)) != name:
         name = shorter

@@ -7,7 +7,7 @@ import pytest
 from folio.papers.metadata import PersonName
 from folio.papers.people import split_name
 from folio.pdf.accents import compose_accents
-from folio.pdf.names import MARK, clean_name, join_lines, names_in
+from folio.pdf.names import MARK, clean_name, common_words, join_lines, names_in
 
 pytestmark = pytest.mark.fast
 
@@ -24,6 +24,10 @@ pytestmark = pytest.mark.fast
         ("Ada Lovelace∗†, J.H. Saltzer‡", ["Ada Lovelace", "J.H. Saltzer"]),
         ("David Peleg t", ["David Peleg"]),  # OCR of a dagger
         ("ADA LOVELACE AND SOPHIA MCDONALD", ["Ada Lovelace", "Sophia McDonald"]),
+        ("By G. A. LEBOUR, M.A., F.G.S.", ["G. A. Lebour"]),
+        ("Matthew R. Kuhn, Member, ASCE", ["Matthew R. Kuhn"]),
+        ("Ada Lovelace (ada@engine.org), Karl Brandt <karl@engine.org>", ["Ada Lovelace", "Karl Brandt"]),
+        ("A. M. TURING. [Received 28 May, 1936.]", ["A. M. Turing"]),
         ("by Prof. Ada Lovelace, PhD, Fellow, IEEE", ["Ada Lovelace"]),
         ("Ada Lovelace, Analytical Society, London", ["Ada Lovelace"]),
         ("Robbert van Renesse; Marcos K. Aguilera", ["Robbert van Renesse", "Marcos K. Aguilera"]),
@@ -94,7 +98,21 @@ def test_loose_accents_are_put_on_their_letters(text: str, composed: str) -> Non
         (["Ada Lovelace, Charles Babbage", "Luigi Menabrea"], "Ada Lovelace, Charles Babbage, Luigi Menabrea"),
         (["Ada Lovelace,", "Charles Babbage"], "Ada Lovelace, Charles Babbage"),
         (["Ada Lovelace", "Trolltech"], "Ada Lovelace, Trolltech"),
+        (["Ana Cristina Franco da", "Silva"], "Ana Cristina Franco da Silva"),
+        (["Mira Voss, Ana Franco da", "Silva Costa"], "Mira Voss, Ana Franco da Silva Costa"),
     ],
 )
 def test_lines_of_a_list_are_joined(lines: list[str], joined: str) -> None:
     assert join_lines(lines) == joined
+
+
+def test_words_that_the_paper_writes_small_are_no_names() -> None:
+    common = common_words(
+        "We hide both the sender and the recipient with unconditional secrecy.\n"
+        "Write to lovelace at the mill of engine.org when you have read all this"
+    )
+    assert {"sender", "recipient", "unconditional"} <= common
+    assert "lovelace" not in common  # a line with an address
+    assert names_in("Unconditional Sender and Recipient Secrecy", common) == []
+    assert names_in("Unconditional Sender and Recipient Secrecy") != []
+    assert names_in("Ada Read and Luigi Menabrea", common) == ["Ada Read", "Luigi Menabrea"]
