@@ -64,6 +64,7 @@ class SearchRequest:
     also: Sequence[int] = ()  # chunk ids to add to the candidates, such as the evidence of earlier turns
     readings: Sequence[str] = ()  # other readings of the question to search (fuse_readings), instead of a model's texts
     rerank: bool = True  # False keeps the order of the fused scores
+    defined: bool = True  # whether what defines a name in the question comes first (definitions.py), reranked or not
     written: bool = True  # whether a model may write more texts to search with (QueryWriter)
 
 
@@ -207,15 +208,17 @@ class Retriever:
             index = self._paper_index()
             hidden = self._hidden(query) if papers is None else frozenset[str]()
             within = frozenset(index.ids) - hidden if papers is None else {paper.id for paper in papers}
-            request = SearchRequest(Question(query), PASSAGES, papers, sections, rerank=False, written=False)
-            hits = self.find(request).hits
+            fused = SearchRequest(
+                Question(query), PASSAGES, papers, sections, rerank=False, defined=False, written=False
+            )
+            hits = self.find(fused).hits
             cosines = index.cosines(self.embedder.embed_query(query) if index.has_vectors else np.zeros(1, np.float32))
             scores = PaperScores(index.bm25(query, MOST_BY_WORDS), cosines, by_passages(index, hits))
-            fused = scores.fused(PaperWeights())
-            places = best_places(index, fused, within)[offset : offset + limit]
+            ranked = scores.fused(PaperWeights())
+            places = best_places(index, ranked, within)[offset : offset + limit]
             papers_by_id = {paper.id: paper for paper in self._library.papers_by_id(index.ids[p] for p in places)}
         best = {hit.paper.id: hit for hit in reversed(hits)}
-        return [paper_hit(query, papers_by_id[index.ids[place]], place, fused, scores, best) for place in places]
+        return [paper_hit(query, papers_by_id[index.ids[place]], place, ranked, scores, best) for place in places]
 
     def papers_without_vector(self) -> int:
         """The number of papers without a vector of their current metadata. The next ingest makes it."""
@@ -394,15 +397,14 @@ class Retriever:
 
     def _reranked(self, passages: _Passages, plan: _Plan) -> _Passages:
         """The passages in the order of the reranker, if there is one, after those that define what is asked."""
-        reranker, named = self._reranker_of(plan.request), plan.request.question.named
-        if not (passages.hits and plan.request.rerank):
+        reranker, named, hits = self._reranker_of(plan.request), plan.request.question.named, passages.hits
+        if not hits or (reranker is None and not plan.request.defined):
             return passages
-        if named.is_bare:
-            hits = by_definition(named, passages.hits)
-        else:
-            hits = passages.hits
-            if reranker is not None:
-                hits = reranked(reranker, plan.request.question, hits, passages.weights)
+        if plan.request.defined and named.is_bare:
+            hits = by_definition(named, hits)
+        elif reranker is not None:
+            hits = reranked(reranker, plan.request.question, hits, passages.weights)
+        if plan.request.defined and not named.is_bare:
             hits = first_where_defined(named, hits)
         if reranker is not None:
             plan.clock.lap("rerank")

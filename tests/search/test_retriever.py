@@ -347,3 +347,17 @@ def test_names_of_papers_follow_the_library(own_app: HashingApp, make_own: Make)
         library.set_metadata(warden.id, "person", simple_metadata("Gauges at Dawn", origin="person"))
     own_app.finish_ingest()
     assert [paper.id for paper in retriever.paper_names().meant("who wrote Gauges at Dawn?")] == [warden.id]
+
+
+def test_a_bare_identifier_comes_first_where_it_is_defined(own_app: HashingApp) -> None:
+    """With any reranker, and without; the order of papers is that of the fused scores."""
+    mentions, defines = "XOF-128 calls XOF-128, then XOF-128.", "Rafts drift here. XOF-128 is a function without end."
+    for name, text in (("mentions", mentions), ("defines", defines)):
+        write_pdf(own_app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
+    own_app.run()
+    with retrievers(own_app) as make:
+        for reranker, rerank in ((None, True), (PrefersWord("calls", None), True), (PrefersWord("calls", None), False)):
+            hits = make(reranker, 9).search("XOF-128", 5, rerank=rerank).hits
+            assert hits[0].paper.file == "defines.pdf"
+        fused = make(candidates=9).find(SearchRequest(Question("XOF-128"), 5, rerank=False, defined=False)).hits
+        assert fused[0].paper.file == "mentions.pdf"
