@@ -92,7 +92,7 @@ def test_only_a_missing_model_is_an_error() -> None:
         with OllamaStandIn(reply=[queries("otter food")]) as server:
             setattr(server.faults, fault, value)
             assert writer(server, told=told, seconds=0.3).write(QUESTION) == NOTHING_WRITTEN
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20  # the server is silent for longer
         assert len(told) == 1
     with OllamaStandIn() as server, pytest.raises(ModelMissing):
         writer(server, model="none:1b").write(QUESTION)

@@ -160,9 +160,9 @@ def test_a_check_can_be_cancelled_while_the_model_is_silent() -> None:
             raise CancelledError
 
     with OllamaStandIn(reply=lambda messages: "yes") as server:
-        found = LlmVerifier(OllamaServer(server.url, 5.0), LLAMA, check_cancelled=check).entails(CLAIMS)
+        found = LlmVerifier(OllamaServer(server.url, 60.0), LLAMA, check_cancelled=check).entails(CLAIMS)
         assert next(found) == Entailment(1.0)
-        server.faults.first_byte_s = 20
+        server.faults.first_byte_s = 40
         with pytest.raises(CancelledError):
             next(found)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 20

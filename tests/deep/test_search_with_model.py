@@ -120,7 +120,7 @@ def test_a_search_cancelled_anywhere_can_be_resumed(library: tuple[App, Retrieve
             stopped = search(library, server, SMALL, server.reply.check)
             with pytest.raises(LeftError):
                 stopped.find(DIET)
-            assert time.monotonic() - server.reply.since < 5
+            assert time.monotonic() - server.reply.since < 20
             assert stopped.is_kept
         with OllamaStandIn(reply=reply) as server:
             resumed = search(library, server, SMALL)

@@ -120,7 +120,7 @@ def test_another_process_is_seen(live: Live, tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", INGEST, str(tmp_path)], check=True, cwd=ROOT)
         done = time.monotonic()
         until(lambda: of_kind(seen, "papers") and of_kind(seen, "failures"))
-        assert time.monotonic() - done < 2
+        assert time.monotonic() - done < 10
         (bees,) = {id for each in of_kind(seen, "papers") for id in each["added"]}
         assert papers_by_file(client)["bees.pdf"]["id"] == bees
         assert of_kind(seen, "failures")[0] == {}
