@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import count
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -20,6 +19,7 @@ from folio.pdf.front_matter import PageText, read_front_matter
 from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
 from folio.pdf.line_numbers import LineNumbers
+from folio.pdf.lines import Block, Letter, Letters, letters_of, true_lines
 from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_of, unlock
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
@@ -29,7 +29,7 @@ from folio.pdf.steps import with_step_rows
 from folio.pdf.tables import in_rows
 from folio.pdf.turned import level_page, with_level_parts
 from folio.pdf.units import load_page
-from folio.pdf.visible import SearchWork, VisibleText, images, visible_text
+from folio.pdf.visible import SearchWork, images, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
 from folio.text import one_line, reason_of
@@ -231,14 +231,16 @@ class _Reader:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
         visible = visible_text(page, self.search_work)
         level = level_page(visible.blocks, page.rect.width, page.rect.height)
-        write_notation(level.blocks)
+        letters = cache(lambda: level.letters(_letters(page, visible.hidden)))
+        read = true_lines(level.blocks, letters)
+        write_notation(read)
         obstacles = self.obstacles
         torn = damage.TORN if damage.is_torn(self.document, page) else ""
         obstacles.torn += bool(torn)
         obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
         obstacles.unchecked = obstacles.unchecked or not visible.checked
-        drawn = _boxes(level.blocks)
-        boxes = with_level_parts(level.blocks, drawn, _text_with_tables)
+        drawn = _boxes(read)
+        boxes = with_level_parts(read, drawn, _text_with_tables)
         is_turned = rotation or level.is_turned or boxes is not drawn
         boxes = with_step_rows(boxes)
         blocks = order.without_stamp(boxes) if index == 0 else boxes
@@ -247,11 +249,11 @@ class _Reader:
         verdict = self.verdicts[index] = legible.judge(text)
         is_encoded = verdict is legible.Verdict.ILLEGIBLE
         if not is_encoded:
-            self.headings.add_page(index + 1, level.blocks)
+            self.headings.add_page(index + 1, read)
         if index == 0:
-            self.margin = _vertical_texts(level.blocks)
+            self.margin = _vertical_texts(read)
         if index < limits.FRONT_PAGES:
-            front_blocks, front_text = ((), "") if is_encoded else (level.blocks, text)
+            front_blocks, front_text = ((), "") if is_encoded else (read, text)
             self.front_pages.append(PageText(front_blocks, level.width, level.height, front_text))
         if is_encoded:
             text, problem = self._decoded(page, index, rotation)
@@ -270,7 +272,7 @@ class _Reader:
                 del self.paragraphs[index]
         if self.layout and text and not problem and not is_nearly_empty(text) and not is_turned:
             # The model would see turned text sideways.
-            by_region, problem = self._by_layout(page, index, visible, blocks, text)
+            by_region, problem = self._by_layout(index, read, letters, blocks, text)
             if by_region != text:
                 text = by_region
                 self.paragraphs.pop(index, None)
@@ -356,7 +358,7 @@ class _Reader:
         return page_text(with_text_over(scan.blocks, over)), f"{READ_BY_OCR} ({engine.name})"
 
     def _by_layout(
-        self, page: Any, index: int, visible: VisibleText, blocks: Sequence[Sequence[Box]], text: str
+        self, index: int, drawn: Sequence[Block], letters: Letters, blocks: Sequence[Sequence[Box]], text: str
     ) -> tuple[str, str]:
         """The text of a page by its regions, and its problem. text: from the fast parser, used if the model fails."""
         if not self.model_work.take(_LAYOUT_PAGE_S):
@@ -365,7 +367,7 @@ class _Reader:
         try:
             with separate_cpu_limit():
                 regions = layout_model.find_regions(self.document, index)
-            return layout_model.page_text_by_region(regions, blocks, partial(_letters, page, visible)), ""
+            return layout_model.page_text_by_region(regions, blocks, partial(_letters_of_lines, drawn, letters)), ""
         except MemoryError:
             raise
         except Exception as error:  # the model failed, but the text was read
@@ -487,33 +489,32 @@ def _type(spans: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
     return size, font.rpartition("+")[2]
 
 
-def _letters(page: Any, visible: VisibleText) -> list[list[list[layout_model.Letter]]]:
-    """The visible letters of each line of each block, in the order of visible.blocks."""
-    blocks = raw_blocks(page)
-    for span in spans_of(blocks):
-        span["text"] = "".join(letter["c"] for letter in span["chars"])
-    write_notation(blocks)
-    numbers = count()
+def _letters(page: Any, hidden: frozenset[int]) -> list[list[Letter]]:
+    """The letters of each visible span of a page."""
+    return [span["chars"] for number, span in enumerate(spans_of(raw_blocks(page))) if number not in hidden]
+
+
+def _letters_of_lines(blocks: Sequence[Block], letters: Letters) -> list[list[list[layout_model.Letter]]]:
+    """The letters of each line of each block, for the layout model."""
     return [
-        [
-            [
-                letter
-                for span in line["spans"]
-                if next(numbers) not in visible.hidden
-                for letter in _letters_of(span)
-            ]
-            for line in block.get("lines", ())
-        ]
+        [[letter for span in line["spans"] for letter in _centred(span, letters)] for line in block.get("lines", ())]
         for block in blocks
     ]
 
 
-def _letters_of(span: Mapping[str, Any]) -> Iterator[layout_model.Letter]:
-    if "plain" in span:  # raised or lowered: written in its notation
-        yield layout_model.Letter(span["text"], *_centre(span["bbox"]))
+def _centred(span: Mapping[str, Any], letters: Letters) -> Iterator[layout_model.Letter]:
+    """The letters of a span, with the spaces that true_lines put around it."""
+    box, text = span["bbox"], span["text"]
+    chars = letters_of(span, letters)
+    if "plain" in span or not chars:  # raised or lowered: written in its notation; or a sign that is not drawn
+        yield layout_model.Letter(text, *_centre(box))
         return
-    for letter in span["chars"]:
+    if text[:1] == " " and chars and chars[0]["c"] != " ":
+        yield layout_model.Letter(" ", *_centre(box))
+    for letter in chars:
         yield layout_model.Letter(letter["c"], *_centre(letter["bbox"]))
+    if text[-1:] == " " and chars and chars[-1]["c"] != " ":
+        yield layout_model.Letter(" ", *_centre(box))
 
 
 def _centre(box: Sequence[float]) -> tuple[float, float]:

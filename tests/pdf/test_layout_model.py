@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from folio.papers.metadata import NO_METADATA
 from folio.papers.model import Chunk, Hit, PageMap, Paper, ParsedPdf
 from folio.pdf import layout_model, reader
 from folio.pdf.layout_model import Letter, Region, page_text_by_region
+from folio.pdf.lines import true_lines
 from folio.pdf.order import Box
+from folio.pdf.raised import write_notation
 from folio.pdf.reader import read_pdf
 from folio.pdf.visible import SearchWork, visible_text
 from folio.store.fingerprint import LAYOUT, PARSER
@@ -235,7 +238,10 @@ def test_raised_digits_of_a_cell_are_one_sign_of_it() -> None:
     page = document.new_page()
     page.insert_text((72, 100), "Curlew 31", fontsize=10)
     page.insert_text((72 + pymupdf.get_text_length("Curlew 31", fontsize=10), 96), "3", fontsize=6)
-    (line_letters,) = (line for block in reader._letters(page, visible_text(page, SearchWork())) for line in block)
+    letters = partial(reader._letters, page, frozenset())
+    blocks = true_lines(visible_text(page, SearchWork()).blocks, letters)
+    write_notation(blocks)
+    (line_letters,) = (line for block in reader._letters_of_lines(blocks, letters) for line in block)
     assert [letter.text for letter in line_letters] == [*"Curlew 31", "³"]
 
 
