@@ -75,8 +75,21 @@ class LineNumbers:
 
     def unnumbered(self) -> Iterator[tuple[int, list[list[Box]], frozenset[tuple[float, float]]]]:
         """The pages of a manuscript: index, lines by block without line numbers, left and top of each number."""
-        if not self._evident or 2 * len(self._evident) < self._count:
+        if not self._evident:
+            return
+        numbered = list(self._numbered())
+        if 2 * len(numbered) < self._count:
             return  # a listing numbers only its own lines
+        for index, columns in numbered:
+            dropped = {id(line) for column in columns for line in column.lines}
+            yield (
+                index,
+                [[line for line in block if id(line) not in dropped] for block in self._kept[index]],
+                frozenset((line.x0, line.y0) for column in columns for line in column.lines),
+            )
+
+    def _numbered(self) -> Iterator[tuple[int, list[_Column]]]:
+        """The pages with line numbers, also those whose few lines show it only beside the other pages."""
         ((step, _),) = self._steps.most_common(1)
         places: Counter[tuple[_Side, int]] = Counter()
         for columns in self._evident.values():
@@ -84,15 +97,9 @@ class LineNumbers:
         following: set[int] = {step}
         for index, blocks in sorted(self._kept.items()):
             columns = self._evident.get(index) or list(_likely(blocks, places, step, following))
-            dropped = {id(line) for column in columns for line in column.lines}
-            if not dropped:
-                continue
-            following = {step, *(int(column.lines[-1].text) + step for column in columns)}
-            yield (
-                index,
-                [[line for line in block if id(line) not in dropped] for block in blocks],
-                frozenset((line.x0, line.y0) for column in columns for line in column.lines),
-            )
+            if columns:
+                following = {step, *(int(column.lines[-1].text) + step for column in columns)}
+                yield index, columns
 
 
 def _columns(numbers: Sequence[Box]) -> list[_Column]:

@@ -64,6 +64,14 @@ def test_line_numbers_go_wherever_they_are(
     assert cleaned(save(tmp_path / "a.pdf", pages)) == cleaned(save(tmp_path / "b.pdf", plain))
 
 
+def test_short_pages_of_a_manuscript_count(tmp_path: Path) -> None:
+    """Of three pages only one shows by itself that its lines are numbered."""
+    pages = [prose(page, 90, 80, count) for page, count in enumerate((9, 46, 7))]
+    firsts = (1, 10, 56)
+    marked = [[*lines, *numbers(lines, 545, first)] for lines, first in zip(pages, firsts, strict=True)]
+    assert cleaned(save(tmp_path / "a.pdf", marked)) == cleaned(save(tmp_path / "b.pdf", pages))
+
+
 def test_line_numbers_between_columns_go(tmp_path: Path) -> None:
     pages, plain = [], []
     for page in range(3):
