@@ -25,6 +25,7 @@ from folio.pdf import limits
 from folio.pdf.accents import compose_accents
 from folio.pdf.dates import MONTH, find_year
 from folio.pdf.identifiers import arxiv_id, paper_doi
+from folio.pdf.mupdf import without_lines
 from folio.pdf.names import MARK, NOT_A_NAME, common_words, is_prose, join_lines, names_in, without_contact
 from folio.text import fold, one_line
 
@@ -74,10 +75,7 @@ class PageText:
 
     def without(self, places: Set[tuple[float, float]], text: str) -> PageText:
         """The page with this text and without the lines at these places: their left and top, in points."""
-        blocks = [
-            {**block, "lines": [line for line in block.get("lines", ()) if tuple(line["bbox"][:2]) not in places]}
-            for block in self._blocks
-        ]
+        blocks = without_lines(self._blocks, places)
         return PageText(blocks, self._width, self._height, text)
 
 

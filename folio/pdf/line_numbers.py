@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ _STRAY = 1.5
 _MAX_KEPT = 40
 
 _Blocks = Sequence[Sequence[Box]]
+_Place = tuple[float, float]  # the left and the top of a line, in points
 _Side = str  # the side by which the numbers of a column are aligned: "left", "right" or "middle"
 
 
@@ -56,12 +57,12 @@ class LineNumbers:
         self._steps: Counter[int] = Counter()
         self._count = 0  # pages with text
 
-    def add_page(self, index: int, blocks: _Blocks) -> None:
-        """Add page `index` (from 0): its lines, by block."""
+    def add_page(self, index: int, blocks: _Blocks) -> frozenset[_Place]:
+        """Add page `index` (from 0): its lines, by block. Returns the places of what seem to be line numbers."""
         self._count += 1
         numbers = [line for block in blocks for line in block if line.level and _NUMBER.fullmatch(line.text.strip())]
         if not numbers or len(self._kept) > 4 * len(self._evident) + _MAX_KEPT:
-            return
+            return frozenset()
         self._kept[index] = blocks
         found = []
         text = [line for block in blocks for line in block if line.level and len(line.text) >= _TEXT_LINE]
@@ -72,9 +73,13 @@ class LineNumbers:
                     self._steps[step] += 1
         if found:
             self._evident[index] = found
+        elif 2 * len(self._evident) >= self._count - 1 > 0:
+            places, step = self._places()
+            found = list(_likely(blocks, places, step, {step}))
+        return _places_of(found)
 
-    def unnumbered(self) -> Iterator[tuple[int, list[list[Box]], frozenset[tuple[float, float]]]]:
-        """The pages of a manuscript: index, lines by block without line numbers, left and top of each number."""
+    def unnumbered(self) -> Iterator[tuple[int, list[list[Box]], frozenset[_Place]]]:
+        """The pages of a manuscript: index, lines by block without line numbers, the place of each number."""
         if not self._evident:
             return
         numbered = list(self._numbered())
@@ -85,21 +90,28 @@ class LineNumbers:
             yield (
                 index,
                 [[line for line in block if id(line) not in dropped] for block in self._kept[index]],
-                frozenset((line.x0, line.y0) for column in columns for line in column.lines),
+                _places_of(columns),
             )
 
     def _numbered(self) -> Iterator[tuple[int, list[_Column]]]:
         """The pages with line numbers, also those whose few lines show it only beside the other pages."""
-        ((step, _),) = self._steps.most_common(1)
-        places: Counter[tuple[_Side, int]] = Counter()
-        for columns in self._evident.values():
-            places.update({(column.side, round(column.x)) for column in columns})
+        places, step = self._places()
         following: set[int] = {step}
         for index, blocks in sorted(self._kept.items()):
             columns = self._evident.get(index) or list(_likely(blocks, places, step, following))
             if columns:
                 following = {step, *(int(column.lines[-1].text) + step for column in columns)}
                 yield index, columns
+
+
+    def _places(self) -> tuple[set[tuple[_Side, int]], int]:
+        """Where the evident line numbers stand, and their step."""
+        ((step, _),) = self._steps.most_common(1)
+        return {(column.side, round(column.x)) for columns in self._evident.values() for column in columns}, step
+
+
+def _places_of(columns: Iterable[_Column]) -> frozenset[_Place]:
+    return frozenset((line.x0, line.y0) for column in columns for line in column.lines)
 
 
 def _columns(numbers: Sequence[Box]) -> list[_Column]:
@@ -150,7 +162,7 @@ def _beside(numbers: Sequence[Box], blocks: _Blocks) -> Iterator[Box]:
 
 
 def _likely(
-    blocks: _Blocks, places: Mapping[tuple[_Side, int], int], step: int, following: set[int]
+    blocks: _Blocks, places: Set[tuple[_Side, int]], step: int, following: Set[int]
 ) -> Iterator[_Column]:
     """The line numbers of a page that has few of them, such as the last one, at the places of the other pages' numbers.
 

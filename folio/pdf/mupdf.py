@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import Any
 
@@ -124,6 +124,16 @@ def spans_of(blocks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """The spans of MuPDF's blocks, in its order."""
     for line in lines(blocks):
         yield from line["spans"]
+
+
+def without_lines(blocks: Sequence[Mapping[str, Any]], places: Set[tuple[float, float]]) -> Sequence[Mapping[str, Any]]:
+    """The blocks without the lines at these places: their left and top, in points."""
+    if not places:
+        return blocks
+    return [
+        {**block, "lines": [line for line in block.get("lines", ()) if tuple(line["bbox"][:2]) not in places]}
+        for block in blocks
+    ]
 
 
 def line_text(line: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
 from folio.pdf.line_numbers import LineNumbers
 from folio.pdf.lines import Block, Letter, Letters, letters_of, true_lines
-from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_of, unlock
+from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_of, unlock, without_lines
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
 from folio.pdf.raised import write_notation
@@ -249,7 +249,8 @@ class _Reader:
         verdict = self.verdicts[index] = legible.judge(text)
         is_encoded = verdict is legible.Verdict.ILLEGIBLE
         if not is_encoded:
-            self.headings.add_page(index + 1, read)
+            numbers = self.line_numbers.add_page(index, blocks) if text else frozenset()
+            self.headings.add_page(index + 1, without_lines(read, numbers))
         if index == 0:
             self.margin = _vertical_texts(read)
         if index < limits.FRONT_PAGES:
@@ -282,7 +283,6 @@ class _Reader:
     def _note_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
         """Keep what can only be judged with the other pages: lines at the edges, and words that may be split."""
         self.edges[index] = order.edge_lines(blocks)
-        self.line_numbers.add_page(index, blocks)
         if legible.may_be_split(text):
             self.split[index] = _split_lines(page)
 

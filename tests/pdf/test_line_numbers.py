@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pymupdf
 import pytest
 
 from folio.ingest.cleaning import clean
@@ -128,3 +129,20 @@ def test_the_numbers_of_one_listing_stay(tmp_path: Path) -> None:
     pages = [prose(n, 90, 80, 46) for n in range(4)]
     pages[1] = [*pages[1], *numbers(pages[1], 60, 1)]
     assert "17" in read_pdf(save(tmp_path / "a.pdf", pages)).pages[1].text.split()
+
+
+def test_headings_of_a_manuscript_have_no_line_number(tmp_path: Path) -> None:
+    """Nor is a line of prose a numbered heading."""
+    titles = ["Introduction", "Materials and Methods", "Results", "Statistical Analysis", "Discussion", "Conclusions"]
+    document = pymupdf.open()
+    number = 0
+    for page in (document.new_page() for _ in range(3)):
+        for row, (x, y, line) in enumerate(prose(page.number, 90, 80, 40 if page.number < 2 else 9)):
+            number += 1
+            page.insert_text((60, y), str(number), fontsize=8)
+            if row in (5, 20 if page.number < 2 else 7):
+                page.insert_text((x, y), titles[2 * page.number + (row > 5)], fontsize=11, fontname="hebo")
+            else:
+                page.insert_text((x, y), line, fontsize=10)
+    document.save(tmp_path / "a.pdf")
+    assert [line.text for line in read_pdf(tmp_path / "a.pdf").headings.lines] == titles
