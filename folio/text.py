@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from pathlib import PurePath
@@ -257,6 +257,20 @@ def typed(text: str) -> str:
     '2^64 and 10^-4 of CO2, 2^n/2, 5 1⁄4 m^2 by this method. '
     """
     return NOTATION.sub(as_typed, text)
+
+
+def rewritten(
+    text: str, offsets: list[int], pattern: re.Pattern[str], form: Callable[[re.Match[str]], str]
+) -> tuple[str, list[int]]:
+    """The text with another form of each match, and the offset of each character, from those of the text."""
+    parts, places, end = list[str](), list[int](), 0
+    for match in pattern.finditer(text):
+        start, written = match.start(), form(match)
+        parts += text[end:start], written
+        places += offsets[end:start]
+        places += [offsets[start]] * len(written)
+        end = match.end()
+    return ("".join([*parts, text[end:]]), places + offsets[end:]) if end else (text, offsets)
 
 
 def as_typed(match: re.Match[str]) -> str:

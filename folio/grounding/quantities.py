@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from folio.text import NOTATION, as_typed, tokenize
+from folio.text import NOTATION, as_typed, rewritten, tokenize
 
 if TYPE_CHECKING:
     import pint
@@ -82,13 +82,14 @@ _NUMBER = re.compile(
     (?P<sign> (?<![)\]%]) - (?=[\d.]) | (?:minus|negative) [ ] (?=[\d.]) )?
     (?: (?P<digits> \d{{1,3}} (?:,\d{{3}}){{1,9}} (?:\.\d+)? (?!,?\d)    # 155,000
                   | \d{{1,3}} (?:[ ]\d{{3}}){{1,9}} (?!\d)               # 155 000
+                  | (?P<simple> (?= {_FRACTION} (?![\d/]) ) ) \d{{1,2}}  # 3/16
                   | \d+ (?:\.\d+)? | \.\d+ )
       | (?P<word> (?:{_TENS.replace(" ", "|")}) [- ] (?:{_ONES.replace(" ", "|")}) \b | (?:{"|".join(_SPELLED)}) \b ) )
     (?: [ ]? [×x·*⋅] [ ]? 10 (?:[ ]? \^ [ ]? [({{]? (?P<power> -?\d{{1,9}} ) [)}}]?    # 5 × 10^3
                                      | (?P<flat> -\d{{1,2}} ) (?![\d.]) )           # 5 × 10-4, read by OCR
       | e (?P<e> [-+]?\d{{1,9}} ) (?!\w)                                           # 5e3
       | \^ [({{]? (?P<raised> -?\d{{1,9}} ) [)}}]?                                 # 2^128
-      | ⁄ (?P<parts> \d{{1,9}} )                                                   # 1⁄4
+      | (?: ⁄ | (?(simple) / | (?!) ) ) (?P<parts> \d{{1,9}} )                     # 1⁄4
       | [ -] (?P<mixed> \d{{1,2}}⁄\d{{1,2}} | {_FRACTION} ) (?![\d/]) )?            # 5 1/4
     (?: [ -]? (?P<scale> hundred | thousand | million | billion | trillion | bn\b
       | (?: (?<=\d) (?-i:[kKMbB]) | (?(currency) m | (?!) ) ) (?=[ .,;:)]|$) ) )?    # 110M, but 5 m are metres
@@ -166,21 +167,7 @@ def _normal(text: str) -> tuple[str, list[int]]:
     Cells of a table stay two spaces apart. Note marks are left out.
     """
     places = list(range(len(text) + 1))
-    return _rewritten(*_rewritten(text, places, _FORMS, _form), NOTATION, as_typed)
-
-
-def _rewritten(
-    text: str, offsets: list[int], pattern: re.Pattern[str], form: Callable[[re.Match[str]], str]
-) -> tuple[str, list[int]]:
-    """The text with another form of each match, and the offset of each character, from those of the text."""
-    parts, places, end = list[str](), list[int](), 0
-    for match in pattern.finditer(text):
-        start, written = match.start(), form(match)
-        parts += text[end:start], written
-        places += offsets[end:start]
-        places += [offsets[start]] * len(written)
-        end = match.end()
-    return ("".join([*parts, text[end:]]), places + offsets[end:]) if end else (text, offsets)
+    return rewritten(*rewritten(text, places, _FORMS, _form), NOTATION, as_typed)
 
 
 def _form(match: re.Match[str]) -> str:

@@ -30,6 +30,7 @@ from folio.errors import ModelError, ModelMissing
 from folio.models.bert_onnx import VERSION
 from folio.papers.model import Tokens, Vectors
 from folio.system.threads import run_in_background
+from folio.text import NOTATION, as_typed, rewritten
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -147,7 +148,7 @@ SHA256 = {
 }
 # of the publisher's model.safetensors, from which the first three are made
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-ARITHMETIC = f"{VERSION}, words float16"  # with another value, stored vectors no longer match
+ARITHMETIC = f"{VERSION}, words float16, powers as typed"  # with another value, stored vectors no longer match
 
 NAME = "all-MiniLM-L6-v2"
 # from the model's config.json
@@ -193,11 +194,18 @@ def load_tokenizer(folder: Path = FOLDER) -> Tokenizer:
 
 
 def token_ids(tokenizer: Tokenizer, text: str) -> tuple[Ids, list[tuple[int, int]]]:
-    """A text's token ids, shape (tokens,), without [CLS] and [SEP], and each token's span in the text."""
+    """A text's token ids, shape (tokens,), without [CLS] and [SEP], and each token's span in the text.
+
+    Raised and lowered characters are read as people type them: the model knows "10^9" better than "10⁹".
+    """
     # PDFs have lone surrogates, which the tokenizer refuses: a character stands for each.
     valid = text.encode("utf-8", "replace").decode("utf-8")
-    encoding = tokenizer.encode(valid, add_special_tokens=False)
-    return np.array(encoding.ids, dtype=np.int32), encoding.offsets
+    plain, places = rewritten(valid, list(range(len(valid) + 1)), NOTATION, as_typed)
+    encoding = tokenizer.encode(plain, add_special_tokens=False)
+    spans = encoding.offsets
+    if plain is not valid:
+        spans = [(places[start], max(places[end], places[start] + 1)) for start, end in spans]
+    return np.array(encoding.ids, dtype=np.int32), spans
 
 
 @dataclass(frozen=True, slots=True)

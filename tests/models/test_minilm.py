@@ -36,6 +36,7 @@ from folio.models.minilm import (
 )
 from folio.papers.model import Vectors
 from folio.protocols import Embedder, TokenEmbedder
+from folio.text import typed
 from scripts.make_minilm import make_files, publishers_folder
 from tests.helpers.cross_encoders import require_torch
 from tests.helpers.paths import ROOT
@@ -120,7 +121,7 @@ def test_the_vectors_are_those_of_sentence_transformers(embedder: BuiltinEmbedde
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(publishers_folder()), device="cpu", local_files_only=True)
-    reference = model.encode(VARIED, normalize_embeddings=True)
+    reference = model.encode([typed(text) for text in VARIED], normalize_embeddings=True)
     ours = exact.embed_passages(VARIED)
     assert ours.shape == reference.shape
     assert np.abs(ours - reference).max() < 1e-5
@@ -154,7 +155,7 @@ def test_identity_and_no_texts_need_no_model(tmp_path: Path) -> None:
         "embedder": "builtin",
         "model": "all-MiniLM-L6-v2",
         "digest": "53aa51172d14",
-        "arithmetic": "int8-1, words float16",
+        "arithmetic": "int8-1, words float16, powers as typed",
         "dimension": "384",
         "passage_prefix": "",
         "query_prefix": "",
@@ -227,12 +228,20 @@ def test_windows(tokens: int, lengths: list[int]) -> None:
         ("half \ud835 a pair", ["half", "\ud835", "a", "pair"]),
         ("\U0001f9ec gene \U0001f9ec\U0001f9ec end", ["\U0001f9ec", "gene", "\U0001f9ec\U0001f9ec", "end"]),
         ("\u4e2d\u6587 text", ["\u4e2d", "\u6587", "text"]),
+        ("of CO₂ and 10⁻⁴ at ³ 2⁶⁴.", ["of", "CO", "₂", "and", "10", "⁻", "⁻", "⁻⁴", "at", "2", "⁶", "⁶⁴", "."]),
     ],
 )
 def test_each_token_has_its_span(embedder: BuiltinEmbedder, text: str, read: list[str]) -> None:
     (found,) = embedder.tokens([text])
     assert [text[start:end] for start, end in found.spans] == read
     assert found.states.shape == (len(read), 384)
+
+
+@pytest.mark.parametrize(("text", "typed"), [("2⁶⁴ keys", "2^64 keys"), ("CO₂ of 10⁻⁴ s⁻¹", "CO2 of 10^-4 s^-1")])
+def test_raised_and_lowered_characters_are_read_as_they_are_typed(
+    embedder: BuiltinEmbedder, text: str, typed: str
+) -> None:
+    assert np.array_equal(embedder.embed_query(text), embedder.embed_query(typed))
 
 
 def test_tokens_have_unit_states_and_start_with_visible_characters(embedder: BuiltinEmbedder) -> None:
