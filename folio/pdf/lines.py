@@ -68,6 +68,12 @@ _MIN_SIZE = 3.0
 _UNLEVEL = 0.2
 # The cosine of the angle at which lines count as level
 _LEVEL = 0.9
+# An initial is at most so far from its line, and its top is at most so far from the line's; the height of capitals
+_INITIAL_GAP, _TOP, _CAPITAL = 1.2, 0.5, 0.7
+# The most initials of a page
+_MOST_INITIALS = 20
+_INITIAL = re.compile(r"[\"'“‘«]?[^\W\d_]")
+_PUNCTUATION = ".,;:!?()[]\"'“”‘’«»"
 # The most rows and pieces that are tried for a raised or lowered piece
 _MOST_ROWS, _MOST_NEAR = 20, 60
 # Short pieces are looked up by strips of the page of this width, in points.
@@ -96,7 +102,7 @@ def true_lines(blocks: Sequence[Block], letters: Letters) -> list[Block]:
         span["number"] = number
     _level_leading_spaces(spans)
     drawn = _pieces(blocks)
-    pieces = _without_copies(drawn, letters)
+    pieces = _with_initials(_without_copies(drawn, letters))
     groups = _Groups(pieces, letters)
     rows = _rows(pieces)
     for row in rows:
@@ -292,13 +298,20 @@ def _overlaid(row: Sequence[_Piece]) -> Iterator[int]:
         if overlap > 0.5 * size and max(piece.size, cover.size) <= 1.1 * size:
             words = words or frozenset(cover.text.split())
             longest = overlap / (_NARROW * size)
-            is_most = overlap > 0.5 * min(piece.x1 - piece.x0, cover.x1 - cover.x0)
-            shared = words.intersection(piece.text.split())
-            if any((len(word) > 1 or is_most) and len(word) <= longest for word in shared):
+            shared = [word for word in words.intersection(piece.text.split()) if len(word) <= longest]
+            if any(len(word) > 2 for word in shared) or (shared and _may_repeat(cover, piece, overlap)):
                 yield cover.order
                 yield piece.order
         if piece.x1 > cover.x1:
             cover, words = piece, frozenset()
+
+
+def _may_repeat(cover: _Piece, piece: _Piece, overlap: float) -> bool:
+    """Whether a piece repeats a short word at either end of the one below it. Formulas are full of such words."""
+    first, words = piece.text.split()[0], cover.text.split()
+    if first == words[0] and piece.x0 - cover.x0 <= _COPY_SHIFT * piece.size:
+        return True
+    return first == words[-1] and overlap <= 0.8 * piece.size * len(first)
 
 
 def _without_copied_words(span: Span, letters: Sequence[Letter], places: _Places) -> Span:
@@ -335,6 +348,54 @@ def _around(spans: Sequence[Span]) -> Rect:
     """The box around spans."""
     lefts, tops, rights, bottoms = zip(*[span["bbox"] for span in spans], strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _with_initials(pieces: list[_Piece]) -> list[_Piece]:
+    """The pieces with large initials in the words that they begin."""
+    body = max(pieces, key=lambda piece: len(piece.text)).size if pieces else 0.0
+    initials = [piece for piece in pieces if piece.size > _LARGER * body and _INITIAL.fullmatch(piece.text.strip())]
+    for initial in initials[:_MOST_INITIALS]:
+        # The lines that stand behind it, from the one at its top to the one at its foot
+        behind = [
+            other
+            for other in pieces
+            if initial.size > _LARGER * other.size
+            and -_LEAN < (other.x0 - initial.x1) / other.size < _INITIAL_GAP
+            and initial.base - initial.size < other.base < initial.base + _UNEVEN * other.size
+        ]
+        behind.sort(key=lambda piece: piece.base)
+        if len(behind) > 1 and abs(initial.base - _CAPITAL * (initial.size - behind[0].size) - behind[0].base) < (
+            _TOP * behind[0].size
+        ):
+            word = _begun(initial, behind, pieces)
+            pieces = [word if piece is behind[0] else piece for piece in pieces if piece is not initial]
+    return pieces
+
+
+def _begun(initial: _Piece, behind: Sequence[_Piece], pieces: Iterable[_Piece]) -> _Piece:
+    """The first of the lines behind an initial, with it."""
+    first, second = behind[:2]
+    letter, rest = initial.text.strip(), first.text.split()[0].casefold()
+    words = {word for piece in pieces if piece is not first and piece is not initial for word in _words_of(piece)}
+    # A word of one letter has a space behind it, or the page uses the rest as a word, and not both together.
+    is_word = first.x0 - second.x0 > _SPACE * first.size or (
+        letter.casefold() in words and rest in words and letter.casefold() + rest not in words
+    )
+    (left, _, right, _), (_, top, _, bottom) = initial.main["bbox"], first.main["bbox"]
+    span = {
+        **initial.main,
+        "text": letter + (" " if is_word else ""),
+        "size": first.main["size"],
+        "bbox": (left, top, right, bottom),
+        "origin": (left, first.base),
+    }
+    spans = [span, *first.line["spans"]]
+    line = {**first.line, "spans": spans, "bbox": _around([span, {"bbox": first.line["bbox"]}])}
+    return _Piece(line, [span, *first.spans], first.place, first.order)
+
+
+def _words_of(piece: _Piece) -> list[str]:
+    return [word.strip(_PUNCTUATION) for word in piece.text.casefold().split()]
 
 
 class _Groups:

@@ -246,3 +246,36 @@ def test_pages_of_many_pieces_take_time_in_proportion(place: Any) -> None:
         return time.process_time() - started
 
     assert seconds(16000) < 0.3 + 12 * seconds(4000)
+
+
+@pytest.mark.parametrize("name", ["first2", "first3"])
+def test_a_large_initial_belongs_to_its_word(name: str) -> None:
+    text = read_pdf(CASES / "dropcap" / f"{name}.pdf").pages[0].text
+    assert "THE first survey of the basin was made by two observers" in text
+    assert "counted\nevery nest that they could see from the path in spring." in text
+
+
+@pytest.mark.parametrize(
+    ("initial", "first", "indent", "expected"),
+    [
+        ("W", "hen the larval cohort stored more heat than its", 0.0, "When the larval"),
+        ("A", "LTHOUGH the larval cohort stored more heat than", 0.0, "ALTHOUGH the larval"),
+        ("A", "first look at the larval cohort that stored heat", 2.5, "A first look"),
+        ("A", "survey of the larval cohort that stored some heat", 0.0, "A survey of"),
+    ],
+)
+@pytest.mark.parametrize("is_last", [False, True])
+def test_initials_of_every_kind(initial: str, first: str, indent: float, expected: str, is_last: bool) -> None:
+    size = 10 * (0.7 + 1.2) / 0.7  # from the top of the first line to the foot of the second
+    x = 73 + _width(initial, size)
+    large: Drawn = (72, 112, initial, size)
+    second = "neighbour, as a survey of the outer basin"
+    lines: list[Drawn] = [(x + indent, 100, first), (x, 112, second), (72, 124, PROSE[2])]
+    read = _lines(*([*lines, large] if is_last else [large, *lines]))
+    assert read[0].startswith(expected)
+    assert read[1:] == [second, PROSE[2]]
+
+
+def test_large_letters_that_begin_no_word_stay_apart() -> None:
+    index: list[Drawn] = [(72, 100, "B", 20), (72, 124, "Basin, outer 12"), (72, 136, "Curlew 17")]
+    assert _lines(*index) == ["B", "Basin, outer 12", "Curlew 17"]
