@@ -32,6 +32,8 @@ _MIN_WIDTH, _MIN_FULL = 0.85, 0.5
 _MAX_CROSSING = 0.1
 # How far the numbers of a column stray from it, in points
 _STRAY = 1.5
+# Columns of numbers that are looked at on one page, the longest first
+_MAX_COLUMNS = 40
 # Pages that are kept although nothing shows yet that the file is a manuscript
 _MAX_KEPT = 40
 
@@ -120,9 +122,10 @@ def _columns(numbers: Sequence[Box]) -> list[_Column]:
     for line in numbers:
         for side, x in _edges(line):
             columns[side, round(x)].append(line)
+    longest = sorted(columns.items(), key=lambda column: -len(column[1]))[:_MAX_COLUMNS]
     return [
         _Column(side, x, sorted(lines, key=lambda line: line.y0))
-        for (side, x), lines in columns.items()
+        for (side, x), lines in longest
         if len(lines) >= min(_MIN_NUMBERED.values())
     ]
 
