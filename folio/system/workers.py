@@ -40,6 +40,8 @@ _TRIES = 2
 _WAKE_S = 1
 # Seconds after the time limit at which a worker ends itself, if its parent has died
 _GRACE_S = 10
+# The share of an item's limit on processor time that work in a copy of its worker may take, once
+_APART = 1 / 8
 # Megabytes of a worker's result for one item: twice the text of the largest paper, or a picture of a page
 _RESULT_MB = 48
 _SIGKILL, _SIGVTALRM, _SIGPROF = 9, 26, 27  # `signal` lacks them on Windows
@@ -392,12 +394,13 @@ def drawing_limit(seconds: float) -> Iterator[None]:
 def run_apart(work: Callable[[], object], cpu_s: float) -> tuple[bool, float]:
     """Run work in a copy of this process, which ends after these seconds of processor time, or if it crashes.
 
+    In a worker, also after _APART of the item's limit.
     Returns whether the work was done, and the processor time that it took. What it changes is lost, except in shared
     memory. Not done where processes cannot be copied, as on Windows.
     """
     if sys.platform == "win32":
         return False, 0.0
-    parent = os.getpid()
+    parent, cpu_s = os.getpid(), min(cpu_s, _APART * _cpu_s)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads are not copied; the work needs none of them
         child = os.fork()

@@ -521,9 +521,9 @@ def test_a_picture_drawn_apart_costs_its_own_page_alone(tmp_path: Path, monkeypa
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 def test_a_figure_that_takes_minutes_costs_its_pages_check(tmp_path: Path) -> None:
-    path = _with_slow_figure(tmp_path / "a.pdf", 300_000)
+    path = _with_slow_figure(tmp_path / "a.pdf", 600_000)
     file = SourceFile(str(path), path.name, sha256_file(path))
-    limits = pipeline.Limits(1, 20, 2048, 10)
+    limits = pipeline.Limits(1, 8, 2048, 10)  # of which one drawing takes more
     (read,) = pipeline._read_papers(
         [file], tuple, reading=Reading(500, 20, "fast", False), limits=limits, progress=RecordedProgress(),
         scans=pipeline.NOTHING_SCANNED,
