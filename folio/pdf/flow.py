@@ -49,6 +49,8 @@ _MOST_BETWEEN = 150
 
 # At most this many edges of lines are tried as those of columns.
 _MOST_EDGES = 24
+# The most columns of a page: also an abstract, and lists that end elsewhere than the text
+_MOST_COLUMNS = 8
 
 _CAPTION = re.compile(
     r"\s*(?:supplementary |extended data )?(?:fig(?:ure|\.)?s?|tab(?:le|\.)?|listing|algorithm|alg\.|scheme|box|chart"
@@ -57,6 +59,7 @@ _CAPTION = re.compile(
     re.I,
 )
 _NOTE = re.compile(r"\s*(?:[\d¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}|[*∗⋆†‡§¶#]{1,3}|\([\da-z]\)|\^\S+)[.)]?\s?\S")
+_PAGE_NUMBER = re.compile(r"\W*\d{1,4}\W*")
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
 # The beginning of a list item, a step or an entry
 _ITEM = re.compile(r"\s*(?:\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.):]\s|[•▪‣◦·–—*-]\s|\[\w{1,12}\]\s)")
@@ -142,7 +145,10 @@ def _link_pages(before: _Page, after: _Page) -> None:
     tail, head = before.last_body(), after.first_body()
     if tail is None or head is None:
         return
-    between = [*before.paragraphs[tail + 1 :], *after.paragraphs[:head]]
+    top = before.paragraphs[tail].box[1]
+    # What stands above it was drawn later, and is not between.
+    between = [paragraph for paragraph in before.paragraphs[tail + 1 :] if paragraph.box[3] > top]
+    between += after.paragraphs[:head]
     if _goes_on(before, tail, after, head) and _may_interrupt(between, after.paragraphs[head]):
         before.tail, after.head = tail, head
 
@@ -216,7 +222,8 @@ def _edge_rows(parts: Sequence[Paragraph], side: str) -> Iterator[list[Paragraph
         if not rest or high - low > 2.5 * height:
             return
         gap = min(item[1] for item in rest) - high if is_top else low - max(item[2] for item in rest)
-        if gap < _MIN_GAP * height:
+        is_number = all(_PAGE_NUMBER.fullmatch(item[0].text) for item in row)
+        if gap < (-0.3 if is_number else _MIN_GAP) * height:
             return
         if last is not None and abs((low if is_top else high) - last) > 3 * height:  # a note, or a title
             return
@@ -260,7 +267,9 @@ class _Page:
         self.size = self._body_size(blocks)
         edges = self._edges(rows)
         within = [line for block in blocks if id(block) not in edges for line in block.lines]
-        self.columns = _columns([line for line in within if self._is_body_type(line)])
+        body = [line for line in within if self._is_body_type(line)]
+        # The labels of figures are often in another typeface.
+        self.columns = _columns([line for line in body if line.font[:2] == document.font[:2]]) or _columns(body)
         lowest = self._lowest(within)
         self.paragraphs: list[Paragraph] = []
         for block in blocks:
@@ -309,10 +318,8 @@ class _Page:
 
     def column_of(self, line: Box) -> _Column:
         """The column that shares most of its width with a line; the line's own edges if there is none."""
-        best = max(self.columns, key=lambda c: min(c.right, line.x1) - max(c.left, line.x0), default=None)
-        if best is None or min(best.right, line.x1) <= max(best.left, line.x0):
-            return _Column(line.x0, line.x1)
-        return best
+        overlapping = [c for c in self.columns if min(c.right, line.x1) > max(c.left, line.x0)]
+        return min(overlapping, key=lambda c: _misfit(line, c), default=_Column(line.x0, line.x1))
 
     def has_body(self, column: _Column, *, below: float = math.inf, above: float = 0.0) -> bool:
         """Whether body text stands in a column below or above a height."""
@@ -373,7 +380,6 @@ class _Page:
         column = self.column_of(part.lines[0])
         if part.box[2] > column.right - self.size:
             return True
-        # The labels of figures are often in another typeface.
         is_usual = part.font[:2] == self.document.font[:2] or len(part.lines) > 2
         return is_usual and part.box[0] - column.left < 3 * self.size
 
@@ -528,6 +534,12 @@ def _separates(last: Box, line: Box, left: float, right: float) -> bool:
     return line.x0 > left + 0.6 * size >= last.x0 or last.x1 < right - 4 * size
 
 
+def _misfit(line: Box, column: _Column) -> float:
+    """How far the edges of a line are from those of a column, in points. Outside of it counts three times."""
+    left, right = line.x0 - column.left, column.right - line.x1
+    return max(left, -3 * left) + max(right, -3 * right)
+
+
 def _columns(lines: Sequence[Box]) -> list[_Column]:
     """The columns of lines of body text."""
     by_left: defaultdict[int, list[Box]] = defaultdict(list)
@@ -542,14 +554,16 @@ def _columns(lines: Sequence[Box]) -> list[_Column]:
         edge = float(right) if is_justified else max(line.x1 for line in group)
         column = _Column(min(line.x0 for line in group), edge)
         for place, other in enumerate(columns):
-            if min(other.right, column.right) - max(other.left, column.left) > 0.3 * (column.right - column.left):
+            shared = min(other.right, column.right) - max(other.left, column.left)
+            is_own = is_justified and len(group) > 3 and abs(other.right - column.right) > 3  # an abstract, a quotation
+            if shared > 0.3 * (column.right - column.left) and not is_own:
                 # Lines that are indented, or stand further to the left than most
                 if len(group) > 1 and abs(other.right - column.right) < 3 and column.left < other.left:
                     columns[place] = other._replace(left=column.left)
                 break
         else:
             columns.append(column)
-    return columns
+    return columns[:_MOST_COLUMNS]
 
 
 def _may_interrupt(between: Sequence[Paragraph], after: Paragraph) -> bool:
