@@ -242,7 +242,8 @@ def _is_readable(title: str) -> bool:
     letters = sum(c.isalpha() or c.isspace() for c in title)
     begins_well = title[0].isalnum() or title[0] in "[(“\"'‘¿"
     is_text = letters > 0.75 * len(title) and "\ufffd" not in title
-    return is_text and begins_well and not _DANGLING.search(title)
+    # One word alone is more often the heading of a section.
+    return is_text and begins_well and " " in title and not _DANGLING.search(title)
 
 
 def _metadata_authors(author: str) -> tuple[str, ...]:
@@ -496,6 +497,8 @@ def _continues_title(group: Sequence[Line], line: Line, tolerance: float) -> boo
 def _without_people(group: list[Line], page: FrontPage) -> list[Line]:
     """The lines of a group before the first names in it: several, or one on a page that is in one size of type."""
     for index, (last, line) in enumerate(pairwise(group), 1):
+        if line.text.lower() == "by":
+            return group[:index]
         if _DANGLING.search(last.text) or not page.names(line):
             continue
         if _is_list_of_people(line, page) or all(same_size(line, other) for other in page.lines):
@@ -587,10 +590,17 @@ def _title_score(
     below = [line for line in page.lines if line.top > group[-1].top + 0.5 * group[-1].size and line not in group][:4]
     score += 1.5 if any(page.names(line) for line in below) and not page.names(first) else 0.0
     score += 4.0 if agrees(text) else 0.0
+    if body and score > 0 and below and is_prose(below[0].text) and _names_above(page, first):
+        score -= 2.0  # the heading of a section below the names
     # A line below paragraphs is the heading of a section.
     above = sum(line.bottom < first.top and is_prose(line.text) for line in page.lines) if score > 0 else 0
     score -= 6.0 if above > 3 else 0.0
     return score
+
+
+def _names_above(page: FrontPage, first: Line) -> bool:
+    """Whether names stand above a line, which then is rather the heading of a section."""
+    return any(page.names(line) for line in page.lines if line.bottom < first.top)
 
 
 def find_authors(page: FrontPage, title: Title) -> Authors:
@@ -644,7 +654,7 @@ def find_authors_elsewhere(page: FrontPage, title: Title) -> Authors:
             continue
         is_distinct = body is None or not _same_style(line, body) or line.text.isupper()
         if _BYLINE.match(line.text):
-            found.setdefault(3, [line])
+            found.setdefault(3, _with_names_below(page, index))
         elif is_distinct and not _is_heading(page, index) and _is_list_of_people(line, page):
             found.setdefault(2, _with_names_below(page, index))
         elif is_distinct and _has_address(page, index):
@@ -717,11 +727,29 @@ def _is_affiliation(region: Sequence[Line], index: int, used: set[Line], style: 
         return True
     above = [other for other in region[:index] if _same_column(line, other) and not _same_row(line, other)]
     last = above[-1] if above else style
+    if last in used and len(names) == 1 and line.top - last.bottom < 0.5 * line.size and _place_below(region, index):
+        return True
     if last in used or "@" in last.text or not _same_style(last, line) or line.top - last.bottom > 0.5 * line.size:
         return False
     below = (other for other in region[index + 1 :] if _same_column(line, other) and not _same_row(line, other))
     after = next(below, None)
     return after is None or "@" in after.text or not NOT_A_NAME.search(after.text)
+
+
+def _place_below(region: Sequence[Line], index: int) -> bool:
+    """Whether a town or a country stands right below a line, which then is an organisation below a name."""
+    line = region[index]
+    below = (other for other in region[index + 1 :] if _same_column(line, other) and not _same_row(line, other))
+    after = next(below, None)
+    return (
+        after is not None
+        and after.top - line.bottom < 0.5 * line.size
+        and _same_style(line, after)
+        and after.text[0].isupper()
+        and not names_in(after.name_text)
+        and not ("@" in after.text or is_prose(after.text))
+        and not (_ORGANISATION.search(after.text) or _DATED.search(after.text))
+    )
 
 
 def _is_domain(name: str, region: Sequence[Line]) -> bool:
@@ -776,7 +804,16 @@ def _run(region: Sequence[Line], index: int) -> list[Line]:
             break
         if _same_column(line, last):
             run.append(line)
+    # The last name of a column may be an organisation, with its town below it: "Germany" continues no full name.
+    while len(run) > 1 and (_is_one_word(run[-1]) and names_in(run[-2].name_text)):
+        run.pop()
+    if len(run) > 1 and len(names_in(run[-1].name_text)) == 1 and _place_below(region, region.index(run[-1])):
+        run.pop()
     return run
+
+
+def _is_one_word(line: Line) -> bool:
+    return line.text.isalpha() and line.name_text == line.text
 
 
 def _below(page: FrontPage, title: Title) -> Iterator[Line]:
