@@ -44,9 +44,13 @@ def in_rows(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
     blocks: lists of lines; both in the order they were drawn.
     """
     whole = _with_whole_tables(rows_in_order(blocks))
-    heads = [_with_one_head(block) if _may_have_two_heads(block) else block for block in whole]
-    tables = [_with_whole_rows(block) if len(block) >= 2 * _MIN_CELLS else block for block in heads]
+    tables = [_with_whole_rows(_with_one_head(block)) if _has_rows(block) else block for block in whole]
     return tables if any(table is not block for table, block in zip(tables, whole, strict=True)) else whole
+
+
+def _has_rows(block: Sequence[Box]) -> bool:
+    """Whether some lines of a block were drawn to the right of the line before, as cells are."""
+    return len(block) > _MIN_HEADS and any(box[0] > last[2] for last, box in pairwise(block))
 
 
 def rows_in_order(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
@@ -55,6 +59,9 @@ def rows_in_order(blocks: Sequence[Sequence[Box]]) -> Sequence[Sequence[Box]]:
     The boxes stay the same objects.
     """
     lines = [box for block in blocks for box in block if box.text.strip()]
+    # The first cell of a column stands above the last one of the column before, and to the right of it.
+    if not any(box[1] < last[1] and box[0] > last[2] for last, box in pairwise(lines)):
+        return blocks
     tables = list(_tables(lines))
     if not tables:
         return blocks
@@ -236,19 +243,16 @@ def _are_cells(row: Sequence[Box]) -> bool:
     return apart and sum(len(box.text) >= _PROSE for box in row) < 2
 
 
-def _may_have_two_heads(block: Sequence[Box]) -> bool:
-    """Whether lines of a block stand half a line below or above the line drawn before."""
-    return len(block) > _MIN_HEADS and any(
-        _SAME_ROW * _height(box) < abs(box.middle - last.middle) < _BETWEEN * _height(box)
-        for last, box in pairwise(block)
-    )
-
-
 def _with_one_head(block: Sequence[Box]) -> Sequence[Box]:
     """The block in which names that stand between the two rows of a table's head belong to the lower one.
 
     The upper row has the names of groups of columns, and the lower one those of columns.
     """
+    if not any(
+        _SAME_ROW * _height(box) < abs(box.middle - last.middle) < _BETWEEN * _height(box)
+        for last, box in pairwise(block)
+    ):
+        return block
     rows: list[list[Box]] = []
     for box in sorted(block, key=lambda box: (box.middle, box.x0)):
         if rows and box.middle - rows[-1][0].middle < _SAME_ROW * _height(box):
