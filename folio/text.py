@@ -229,7 +229,8 @@ NOTATION = re.compile(
     (?= [^\x00-\x7f] | [\^_*] ) (?:
     (?P<over> [⁰¹²³⁴-⁹]+ ) \s? [⁄∕/] \s? (?P<under> [₀-₉]+ )       # ³⁄₁₆
     | (?P<fraction> [¼-¾⅐-⅞] )
-    | (?<! [^\s.,;:!?…(\["“”’»–] ) (?P<mark> [⁰¹²³⁴-⁹]+ (?:[⁻⁺]+[⁰¹²³⁴-⁹]+)* ) (?! \w )
+    | (?<! \S ) (?P<apart> [⁰¹²³⁴-⁹]+ (?:[⁻⁺]+[⁰¹²³⁴-⁹]+)* ) (?! \w ) [ ]?
+    | (?<= [.,;:!?…(\["“”’»–] ) (?P<mark> [⁰¹²³⁴-⁹]+ (?:[⁻⁺]+[⁰¹²³⁴-⁹]+)* ) (?! \w )
     | (?P<raised> [¹²³⁰-ⁿ]+ )
     | (?P<lowered> [₀-ₜ]+ )
     | (?P<sign> [\^_] ) [({] (?P<inner> [^(){}\s]{1,40} ) [)}]        # ^(n/2), _{max}
@@ -280,7 +281,7 @@ def as_typed(match: re.Match[str]) -> str:
     if kind in ("under", "fraction"):
         fraction = unicodedata.normalize("NFKC", match["fraction"] or f"{match['over']}⁄{match['under']}")
         return f" {fraction}" if before.isdecimal() else fraction
-    if kind == "mark":
+    if kind in ("mark", "apart"):
         return ""
     if kind == "inner":
         is_ordinal = match["sign"] == "^" and before.isdecimal() and _ORDINAL.fullmatch(match["inner"])
@@ -290,7 +291,7 @@ def as_typed(match: re.Match[str]) -> str:
     plain = unicodedata.normalize("NFKC", match.group()).translate(_MINUS)
     if kind == "lowered":
         return f"_{plain}" if before.isdecimal() else plain
-    return f"^{plain}" if before.isalnum() or before in (")", "]", "}", "|", "'", "′", "°") else plain
+    return f"^{plain}"
 
 
 def one_line(text: str) -> str:

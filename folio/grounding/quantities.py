@@ -121,7 +121,7 @@ _LOST = (
 )
 _LOSS_REACH = 80  # characters
 _LOSS_BEFORE = re.compile(
-    rf"{_LOSES}(?:[ ](?!(?:to|than|under|below|was|is)\b)[^\s.,;:!?]+){{0,6}}?[ ][(]?$", re.I
+    rf"{_LOSES}(?:[ ](?!(?:to|than|under|below|was|is|from|at|between)\b)[^\s.,;:!?]+){{0,6}}?[ ][(]?$", re.I
 )
 _LOSS_AFTER = re.compile(
     rf"[ -]?(?!(?:was|is|were|are|and|or|but)\b)(?:[^\s.,;:!?]{{1,20}}[ -])?{_LOST}(?! than\b)", re.I
@@ -149,7 +149,7 @@ _LETTERS = "KVWJhsmgLΩ"
 # Units of Pint that are hardly ever units after a number in a paper
 _NO_UNITS = frozenset(
     "are as at bar bars barn barns bit count counts cycle cycles degree dot dots fps hand hands in link links perch"
-    " pica point points pole poles rad rod rods slug stone turn turns us".split()
+    " pica point points pole poles rad rod rods slug stone turn turns unit units us".split()
 )
 _SYMBOLS = "% percent pct percentage percentages|‰|$ dollar dollars usd|€ euro euros eur|£ pounds gbp|¥ yen"
 _SIGN_OF = {word: forms.split()[0] for forms in _SYMBOLS.split("|") for word in forms.split()}

@@ -39,7 +39,9 @@ def read(text: str) -> list[tuple[object, str]]:
         ("1,010 records, 10¹⁰, 10 10", [(1010, ""), (1e10, ""), (10, ""), (10, "")]), ("3 × 100", [(3, ""), (100, "")]),
         ("CO₂, x₁, x_1, x², Ca²⁺, SO₄²⁻, 1010₂, 19^(th), 2ⁿ", [(1010, ""), (2, "")]),
         # Marks of notes, apart from what they stand on
-        ("92.4 ³ by the method ³, 230 ¹² in all. ³", [(92.4, ""), (230, "")]), ("as shown ¹,², and ¹⁻³ too", []),
+        ("92.4 ³ by the method ³, 230 ¹² in all. ³", [(92.4, ""), (230, "")]),
+        ("92.4 ³ percent, 5 ² m", [(92.4, "%"), (5, "meter")]), ("¹The clock of ⁸⁷Sr", []), ("-5 units", [(-5, "")]),
+        ("as shown ¹,², and ¹⁻³ too", []),
         ("5¼, 5 1/4, 5 1⁄4", [(5.25, "")] * 3), ("½ and 3³⁄₁₆", [(0.5, ""), (3.1875, "")]),
         ("3/16, 1/2 and 5 3/16", [(0.1875, ""), (0.5, ""), (5.1875, "")]),
         ("24/7, 1/2/2020, and/or 7/9", [(24, ""), (1, ""), (7, "")]),
@@ -93,6 +95,7 @@ def test_quantities(text: str, expected: list[tuple[float, str]]) -> None:
         ("it fell by 12 %", "a change of −12 %", True), ("a change of −12 %", "decreased by about 12 %", True),
         ("a loss of 3 dB", "a gain of −3 dB", True), ("12 % lower", "−12 %", True),
         ("it fell to 5", "it is at −5", False),
+        ("it fell from 5", "it is at −5", False),
         ("it rose by 12 %", "a change of −12 %", False), ("0.35 was lower", "−0.35", False),
         ("cooled by 5 K", "−5 K", True),
         ("5 °C", "−5 °C", False), ("−5 °C", "23 °F", True), ("cooled by 5 °C", "a change of −5 °C", True),
