@@ -838,3 +838,75 @@ def _spaced(parts: Sequence[tuple[int, Span]], host: _Piece) -> list[Span]:
                     span = {**span, "text": f" {text}"}
         spans.append(span)
     return spans
+
+
+# A formula that no text explains is marked so.
+FORMULA = "[formula]"
+# The gap in which it stands: between words, and not wider than this
+_MOST_GAP = 12.0
+_PROSE = re.compile(r"[^\W\d_]{2,}\W+(?:[^\W\d_]+\W+)*[^\W\d_]{2,}")
+# The most gaps of a page that are looked at
+_MOST_GAPS = 50
+
+
+def mark_formulas(blocks: Sequence[Block], has_ink: Callable[[Sequence[Rect]], Sequence[bool]]) -> list[Block]:
+    """The blocks with FORMULA in gaps of prose where something is drawn that no text explains, such as an image.
+
+    has_ink: whether something is drawn in each of these boxes; called only if there are such gaps.
+    """
+    pieces = _pieces(blocks)
+    gaps = [
+        (left, right) for left, right in pairwise(pieces) if left.place[0] == right.place[0] and _is_gap(left, right)
+    ]
+    gaps = [gap for gap in gaps[:_MOST_GAPS] if _is_in_paragraph(*gap, blocks) and not _is_filled(*gap, pieces)]
+    if not gaps:
+        return list(blocks)
+    inked = has_ink([_gap_box(*gap) for gap in gaps])
+    marked = [gap for gap, is_inked in zip(gaps, inked, strict=True) if is_inked]
+    lines: dict[tuple[int, int], Line | None] = {piece.place: piece.line for gap in marked for piece in gap}
+    for left, right in marked:
+        before = lines[left.place] or left.line
+        start, end = (" " * (not text.isspace()) for text in (left.text[-1], right.text[0]))
+        spans = [*before["spans"], _sign(f"{start}{FORMULA}{end}", left.spans[-1], left), *right.line["spans"]]
+        # Of three pieces with two gaps, the second has moved into the first.
+        lines[left.place], lines[right.place] = None, {**right.line, "spans": spans, "bbox": _around(spans)}
+    return [
+        {
+            **block,
+            "lines": [
+                new
+                for index, line in enumerate(block.get("lines", ()))
+                if (new := lines.get((number, index), line)) is not None
+            ],
+        }
+        for number, block in enumerate(blocks)
+    ]
+
+
+def _is_gap(left: _Piece, right: _Piece) -> bool:
+    """Whether something as large as a formula is missing between two pieces of prose."""
+    gap = (right.x0 - left.x1) / left.size
+    return (
+        _LINE_GAP < gap < _MOST_GAP
+        and abs(left.base - right.base) <= _SAME_BASE * left.size
+        and abs(left.size - right.size) <= 0.1 * left.size
+        and _PROSE.search(left.text + " " + right.text) is not None
+        and (left.text.rstrip()[-1].isalpha() or right.text.lstrip()[0].islower())
+    )
+
+
+def _is_in_paragraph(left: _Piece, right: _Piece, blocks: Sequence[Block]) -> bool:
+    """Whether a line above or below has text where the gap is: between columns or cells there is none."""
+    lines = blocks[left.place[0]]["lines"]
+    near = [lines[index] for index in (left.place[1] - 1, right.place[1] + 1) if 0 <= index < len(lines)]
+    return bool(near) and all(line["bbox"][0] < left.x1 and line["bbox"][2] > right.x0 for line in near)
+
+
+def _is_filled(left: _Piece, right: _Piece, pieces: Iterable[_Piece]) -> bool:
+    x0, top, x1, bottom = _gap_box(left, right)
+    return any(p.x0 < x1 and p.x1 > x0 and top < p.base and p.base - 0.7 * p.size < bottom for p in pieces)
+
+
+def _gap_box(left: _Piece, right: _Piece) -> Rect:
+    space = _SPACE * left.size
+    return left.x1 + space, left.base - 0.7 * left.size, right.x0 - space, left.base + 0.1 * left.size

@@ -19,7 +19,7 @@ from folio.pdf.front_matter import PageText, read_front_matter
 from folio.pdf.glyphs import raw_blocks
 from folio.pdf.headings import HeadingCollector
 from folio.pdf.line_numbers import LineNumbers
-from folio.pdf.lines import Block, Letter, Letters, letters_of, true_lines
+from folio.pdf.lines import Block, Letter, Letters, letters_of, mark_formulas, true_lines
 from folio.pdf.mupdf import file_metadata, line_text, open_pdf, pymupdf, spans_of, unlock, without_lines
 from folio.pdf.ocr import NotScannedYet, Scan, scan_page
 from folio.pdf.order import Box, page_text
@@ -29,7 +29,7 @@ from folio.pdf.steps import with_step_rows
 from folio.pdf.tables import in_rows
 from folio.pdf.turned import level_page, with_level_parts
 from folio.pdf.units import load_page
-from folio.pdf.visible import SearchWork, images, visible_text
+from folio.pdf.visible import SearchWork, have_ink, images, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
 from folio.text import one_line, reason_of
@@ -233,6 +233,8 @@ class _Reader:
         level = level_page(visible.blocks, page.rect.width, page.rect.height)
         letters = cache(lambda: level.letters(_letters(page, visible.hidden)))
         read = true_lines(level.blocks, letters)
+        if not level.is_turned:
+            read = mark_formulas(read, partial(have_ink, page, self.search_work))
         write_notation(read)
         obstacles = self.obstacles
         torn = damage.TORN if damage.is_torn(self.document, page) else ""

@@ -132,6 +132,19 @@ def visible_text(page: Any, work: SearchWork) -> VisibleText:
     return VisibleText(blocks, frozenset(reasons), problem, work.checked)
 
 
+def have_ink(page: Any, work: SearchWork, boxes: Sequence[Rect]) -> list[bool]:
+    """Whether something more than a rule is drawn in each of these boxes of a page; False if that takes too long."""
+    picture = _draw(cache(page.get_displaylist), page.rect, work, _SHARP, boxes=boxes)
+    if picture is None:
+        return [False] * len(boxes)
+    found = []
+    for box in boxes:
+        pixels = crop(tuple(_outer_boxes(np.array([box]), picture)[:, 0].tolist()), picture).max(axis=2).astype(int)
+        is_dark = pixels < int(pixels.max()) - _MIN_IMAGE_CONTRAST
+        found.append(bool(min(is_dark.any(axis=0).mean(), is_dark.any(axis=1).mean()) > _RULE))
+    return found
+
+
 def _span(span: Mapping[str, Any]) -> Span:
     mupdf = pymupdf().mupdf
     flags, colour = span["char_flags"], span["color"]

@@ -279,3 +279,45 @@ def test_initials_of_every_kind(initial: str, first: str, indent: float, expecte
 def test_large_letters_that_begin_no_word_stay_apart() -> None:
     index: list[Drawn] = [(72, 100, "B", 20), (72, 124, "Basin, outer 12"), (72, 136, "Curlew 17")]
     assert _lines(*index) == ["B", "Basin, outer 12", "Curlew 17"]
+
+
+def _with_gap(draw: Any, text: str = " steps of the search, as we") -> list[str]:
+    before = "The value can be obtained in only "
+    document = pymupdf.open()
+    page = document.new_page()
+    x = 72 + _width(before)
+    _draw(page, [(72, 50, "Nests of the Outer Basin", 16), (72, 148, PROSE[0]), (72, 160, before), (x + 24, 160, text)])
+    _draw(page, [(72, 172 + 12 * n, line) for n, line in enumerate(PROSE)])
+    draw(page, pymupdf.Rect(x + 1, 151, x + 23, 162))
+    return [line for line in read_content(document.tobytes(), "a.pdf").pages[0].text.split("\n") if "value" in line]
+
+
+def _image(page: Any, box: Any) -> None:
+    picture = pymupdf.open()
+    drawn = picture.new_page(width=box.width, height=box.height)
+    drawn.insert_text((1, 9), "O(N)", fontsize=9)
+    page.insert_image(box, pixmap=drawn.get_pixmap(dpi=200))
+
+
+def _curves(page: Any, box: Any) -> None:
+    for n in range(4):
+        page.draw_circle((box.x0 + 4 + 5 * n, 157), 2 + n / 2)
+
+
+@pytest.mark.parametrize("draw", [_image, _curves])
+def test_a_formula_that_is_a_picture_is_marked(draw: Any) -> None:
+    assert _with_gap(draw) == ["The value can be obtained in only [formula] steps of the search, as we"]
+
+
+def _rule(page: Any, box: Any) -> None:
+    page.draw_line((box.x0, 161), (box.x1, 161))
+
+
+@pytest.mark.parametrize("draw", [lambda page, box: None, _rule])
+def test_white_space_and_rules_are_no_formulas(draw: Any) -> None:
+    assert "[formula]" not in "".join(_with_gap(draw))
+
+
+def test_a_formula_with_text_is_not_marked() -> None:
+    lines = _with_gap(lambda page, box: page.insert_text((box.x0 + 1, 160), "O(N)", fontsize=10, fontname="tiro"))
+    assert lines == ["The value can be obtained in only O(N) steps of the search, as we"]
