@@ -4,15 +4,16 @@ python benchmarks/front_matter.py LABELS FOLDER [--set look] [--misses]
 
 LABELS has a JSON object a line: `file`, `title`, `authors` in order, `year` (or `titles`, `years`: any of them is
 right; without either, the year is not compared), and perhaps `doi`, `arxiv`, `set`, `venue` (words that must stand in
-it; "" where the first pages name none) and `types` (of its BibTeX entry). FOLDER has the PDFs. Two files next to this script were read by hand:
-mixed-front-matter.jsonl, forty papers of many layouts, and other-front-matter.jsonl, other papers, books, forms and
-test files, many of them without a title or an author. Their sets are every second file by name. A third,
-blind-front-matter.jsonl, was read by somebody who had not seen the program: 55 files that nothing was tuned on, all but
-one of two journals. fronts-front-matter.jsonl was read in three parts (its sets a, b, c) by somebody who had not seen
-the program: old, hand-set, report and essay layouts, most of them among the files above; c was run once, at the end.
-A label without a year has none printed. latex-front-matter.jsonl has first pages of Debian's texlive-publishers-doc
-(FOLDER is its doc/texlive-doc/latex), one of each of 69 classes: manuals and samples of journals, reports and theses,
-read by the author of the rules, who saw what the program made of some of them in both sets.
+it; "" where the first pages name none) and `types` (of its BibTeX entry). FOLDER has the PDFs. Two files next to this
+script were read by hand: mixed-front-matter.jsonl, forty papers of many layouts, and other-front-matter.jsonl, other
+papers, books, forms and test files, many of them without a title or an author. Their sets are every second file by
+name. A third, blind-front-matter.jsonl, was read by somebody who had not seen the program: 55 files that nothing was
+tuned on, all but one of two journals. fronts-front-matter.jsonl was read in three parts (its sets a, b, c) by somebody
+who had not seen the program: old, hand-set, report and essay layouts, most of them among the files above; c was run
+once, at the end. A label without a year has none printed. latex-front-matter.jsonl has first pages of Debian's
+texlive-publishers-doc (FOLDER is its doc/texlive-doc/latex), one of each of 69 classes: manuals and samples of
+journals, reports and theses, read by the author of the rules, who saw what the program made of some of them in both
+sets.
 """
 
 from __future__ import annotations
