@@ -731,7 +731,8 @@ def _rise(span: Span, host: _Piece) -> float:
     if size_of(span) > _SMALL * host.size:
         return 0.0
     rise = (host.base - base_of(span)) / host.size
-    return rise if rise >= _RAISED[0] or -rise >= _LOWERED[0] else 0.0
+    # The index of an exponent is only a little above the line.
+    return rise if abs(rise) >= _LOWERED[0] else 0.0
 
 
 def _columns(parts: Sequence[tuple[int, Span]], gap: float) -> Iterator[list[tuple[int, Span]]]:

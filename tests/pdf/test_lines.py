@@ -321,3 +321,11 @@ def test_white_space_and_rules_are_no_formulas(draw: Any) -> None:
 def test_a_formula_with_text_is_not_marked() -> None:
     lines = _with_gap(lambda page, box: page.insert_text((box.x0 + 1, 160), "O(N)", fontsize=10, fontname="tiro"))
     assert lines == ["The value can be obtained in only O(N) steps of the search, as we"]
+
+
+def test_an_exponent_with_an_index_stays_together_above_an_index() -> None:
+    spans = [_span(72, 100, "p", 5), _span(77, 96, "a", 3.5, 7), _span(80.5, 99, "j", 2, 5)]
+    below, after = _span(77, 103, "i", 3, 7), _span(83, 100, " is a prime power of the order", 130)
+    blocks = [{"bbox": (72, 90, 90, 104), "lines": [_line(*spans), _line(below, after)]}]
+    ((line,),) = (block["lines"] for block in true_lines(blocks, lambda: []))
+    assert [span["text"] for span in line["spans"]] == ["p", "a", "j", "i", after["text"]]
