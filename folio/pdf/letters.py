@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ def drawn_letters(page: Any) -> Letters:
     if places := _places_by_row(blocks):
         words = sorted(words, key=lambda word: places[word[5], word[6]])  # stable: words of a line keep their order
     is_vertical = any(line["wmode"] for block in blocks for line in block.get("lines", ()))
-    for x0, y0, x1, y1, word, block, number, _ in words:
+    for x0, y0, x1, y1, word, block, number, _ in words if is_vertical else _from_left(words):
         right, down = vertical_shift(blocks[block]["lines"][number]) if is_vertical else (0.0, 0.0)
         folded = fold_word(word)
         if not folded:
@@ -90,6 +90,26 @@ def _places_by_row(blocks: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int],
     return {
         (number, line): places[id(box)] for number, block in enumerate(boxes) for line, box in enumerate(block)
     }
+
+
+def _from_left(words: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The words of a page as drawn; those of a row from left to right, if they were drawn in another order."""
+    row: list[tuple[Any, ...]] = []
+    for word in words:
+        if row and abs(word[1] + word[3] - row[-1][1] - row[-1][3]) > 0.5 * (word[3] - word[1]):
+            yield from _sorted_row(row)
+            row = []
+        row.append(word)
+    yield from _sorted_row(row)
+
+
+def _sorted_row(row: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    # One step back is the next column, or a line that is struck twice.
+    back = sum(word[0] < last[0] for last, word in pairwise(row))
+    if back < max(2, len(row) // 4) or any(is_right_to_left(word[4][0]) for word in row):
+        return row
+    block, number = row[0][5:7]
+    return [(*word[:5], block, number, word[7]) for word in sorted(row, key=lambda word: word[0])]
 
 
 def fold_word(word: str) -> str:

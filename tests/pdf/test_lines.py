@@ -14,6 +14,7 @@ import pytest
 from folio.papers.model import ParsedPdf
 from folio.pdf.lines import true_lines
 from folio.pdf.reader import read_content, read_pdf
+from folio.pdf.text_layer import text_layer
 from tests.helpers.paths import CASES
 
 PROSE = [
@@ -329,3 +330,12 @@ def test_an_exponent_with_an_index_stays_together_above_an_index() -> None:
     blocks = [{"bbox": (72, 90, 90, 104), "lines": [_line(*spans), _line(below, after)]}]
     ((line,),) = (block["lines"] for block in true_lines(blocks, lambda: []))
     assert [span["text"] for span in line["spans"]] == ["p", "a", "j", "i", after["text"]]
+
+
+@pytest.mark.parametrize("name", ["plain", "reversed", "shuffled", "wobbly"])
+def test_words_drawn_out_of_order_are_placed_on_their_page(name: str) -> None:
+    path = CASES / "words" / f"{name}.pdf"
+    text = read_pdf(path).pages[0].text
+    layer = text_layer(path, 1, text, 0)
+    assert layer.placed
+    assert len(layer.words) >= len(text.split()) - 1
