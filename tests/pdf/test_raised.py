@@ -20,7 +20,7 @@ CASES = ROOT / "tests" / "data" / "cases"
 
 def line(text: str) -> dict[str, Any]:
     """A line in 10 points. ^{2} is smaller and raised, _{2} smaller and lowered, |2} small on the line, /x/ italic."""
-    spans, kind = [], " "
+    spans: list[dict[str, Any]] = []
     for part in text.replace("^{", "\0^").replace("_{", "\0_").replace("|{", "\0|").replace("}", "\0 ").split("\0"):
         kind, shown = (part[0], part[1:]) if part[:1] in "^_| " and spans else (" ", part)
         size, y = {" ": (10.0, 100.0), "^": (7.0, 96.4), "_": (7.0, 102.0), "|": (7.0, 100.0)}[kind]
