@@ -197,7 +197,7 @@ def _tidy(text: str) -> str:
 
 def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> Field[str]:
     printed = best.title if best else None
-    if printed is None:
+    if printed is None or (stated and _is_sentence(printed)):
         return Field(stated[: limits.TITLE].strip(), "pdf metadata") if stated else Field("")
     page_key, stated_key = fold(printed.text), fold(stated)
     title = printed.text[: limits.TITLE].lstrip(" :;,.")  # left by an unreadable sign before it
@@ -220,6 +220,13 @@ def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> F
 def _top(page: PageText) -> str:
     """The text of the upper half of the page: a title in the references below is another paper's."""
     return " ".join(line.text for line in page.page.lines if line.top < 0.5 * page.page.height)
+
+
+def _is_sentence(title: Title) -> bool:
+    """Whether what would be the title is a sentence in the type of the text: the page has none."""
+    first, body = title.lines[0], body_size(title.shown)
+    is_text = title.text.endswith(".") and len(title.text.split()) > 6
+    return is_text and not first.bold and first.size < _LARGER * (body or first.size)
 
 
 def _has_lines(page: PageText, folded: str) -> bool:
