@@ -197,7 +197,10 @@ def _tidy(text: str) -> str:
 
 def _title(best: _Candidate | None, pages: Sequence[PageText], stated: str) -> Field[str]:
     printed = best.title if best else None
-    if printed is None or (stated and _is_sentence(printed)):
+    if printed and stated and _is_sentence(printed):  # the page shows no title, but may begin with its words
+        is_named = len(fold(stated)) > 8 and " " in stated and fold(stated) in fold(printed.text)
+        return Field(stated[: limits.TITLE].strip(), "page" if is_named else "pdf metadata", is_named)
+    if printed is None:
         return Field(stated[: limits.TITLE].strip(), "pdf metadata") if stated else Field("")
     page_key, stated_key = fold(printed.text), fold(stated)
     title = printed.text[: limits.TITLE].lstrip(" :;,.")  # left by an unreadable sign before it
