@@ -52,6 +52,12 @@ _HUNG, _HANGING = 0.75, (-0.45, 0.3)
 _RULE = 0.98
 # Their centres differ by less than this; and they are at least so far from what stands before them.
 _CENTRED, _TOUCHING = 0.15, 0.1
+# Lines of a column end, or begin, at places that differ by at most this.
+_FLUSH = 0.3
+# Type of a label and of the heading beside it differs by more than this factor.
+_OTHER_SIZE = 0.95
+# The baselines of lines that follow each other are at least and at most so far apart.
+_LINE_STEP = 1.12, 2.0
 # Parts above each other are at most so far from what they touch.
 _TIGHT = 0.1
 # The most characters of a raised or lowered piece
@@ -82,6 +88,8 @@ _STRIP = 10.0
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # TeX's fonts of signs and of large signs
 _TEX_SIGNS, _TEX_EXTENSION = re.compile(r"SY\d"), re.compile(r"EX\d")
+# A word, which a sign or the mark of a note is not; and one that few formulas have
+_WORD, _LONG_WORD = re.compile(r"[^\W\d_]{2}"), re.compile(r"[^\W\d_]{3}")
 # A sum or a difference, not in brackets
 _TERMS = re.compile(r"^[^()]+[+−±–-]|\)[^()]*[+−±–-]")
 # The end of a text that has neither exponent nor index
@@ -407,9 +415,12 @@ class _Groups:
         self._parents = {piece.order: piece for piece in pieces}
         self._inks: dict[int, list[Rect]] = {}
         self._edges: dict[int, tuple[float, float]] = {}  # of each block, left and right
+        self._pieces = {piece.order: piece for piece in pieces}
+        self._in_block: dict[int, list[_Piece]] = {}
         for piece in pieces:
             left, right = self._edges.get(piece.place[0], (piece.x0, piece.x1))
             self._edges[piece.place[0]] = min(left, piece.x0), max(right, piece.x1)
+            self._in_block.setdefault(piece.place[0], []).append(piece)
 
     def first(self, piece: _Piece) -> _Piece:
         """The piece that stands for the group of this one."""
@@ -424,6 +435,39 @@ class _Groups:
         if a is not b:
             self.joined = True
             self._parents[b.order] = a
+
+    def _are_columns(self, left: _Piece, right: _Piece) -> bool:
+        """Whether two pieces are lines of two columns, such as a label in the margin and a heading beside it.
+
+        They differ in size; all lines of one are at one side of the other, and at least two end, or begin, beside it.
+        """
+        if min(left.size, right.size) > _OTHER_SIZE * max(left.size, right.size) or not _WORD.search(left.text):
+            return False
+        room, (lines, near) = _FLUSH * left.size, self._lines_of(left, right)
+        ends = [piece for piece in (*lines, *near) if abs(piece.x1 - left.x1) <= room]
+        if _are_lines(ends) and max([piece.x1 for piece in lines]) <= min(left.x1, right.x0) + room:
+            return True
+        if not _WORD.search(right.text):
+            return False
+        room, (lines, near) = _FLUSH * right.size, self._lines_of(right, left)
+        starts = [piece for piece in (*lines, *near) if abs(piece.x0 - right.x0) <= room]
+        return _are_lines(starts) and min([piece.x0 for piece in lines]) >= max(right.x0, left.x1) - room
+
+    def _lines_of(self, piece: _Piece, beside: _Piece) -> tuple[Sequence[_Piece], Sequence[_Piece]]:
+        """The lines of the block of a piece, and those drawn before and after it that may go on in its column.
+
+        MuPDF puts small type and a heading beside it into one block. The parts of a fraction are closer.
+        """
+        lines = self._in_block[piece.place[0]] if piece.place[0] != beside.place[0] else [piece]
+        near = [self._pieces.get(order) for order in (piece.order - 1, piece.order + 1)]
+        return lines, [
+            other
+            for other in near
+            if other
+            and other.size == piece.size
+            and _LINE_STEP[0] < abs(other.base - piece.base) / piece.size < _LINE_STEP[1]
+            and _LONG_WORD.search(other.text)
+        ]
 
     def join_row(self, row: Sequence[_Piece]) -> None:
         """Join the words of one line. row: from left to right."""
@@ -441,9 +485,9 @@ class _Groups:
         """Whether two pieces are words of one line. gap: between them, in type sizes."""
         if not _are_level(left.spans[-1], right.spans[0], max(left.size, right.size)):
             return False
-        if left.place[0] == right.place[0]:
+        if left.place[0] == right.place[0] and not self._are_columns(left, right):
             return gap <= (_LINE_GAP if right.order == left.order + 1 else _WORD_GAP)
-        if gap > _WORD_GAP or min(len(left.text), len(right.text)) >= _LONG:
+        if gap > _WORD_GAP or min(len(left.text), len(right.text)) >= _LONG or self._are_columns(left, right):
             return False
         is_sign = _is_sign(left) or _is_sign(right)
         if not is_sign and abs(left.base - right.base) > _SAME_BASE * left.size:
@@ -546,6 +590,8 @@ class _Groups:
         # What is lowered stands behind something. In front of a line it is below a sum, or a fraction.
         if (gap > _SMALL_GAP or (is_lowered and behind > -_LEAN)) and not _pair(piece, host, columns):
             return None
+        if gap >= 0 and self._are_columns(*((piece, host) if behind >= 0 else (host, piece))):
+            return None
         if gap < -_LEAN and not self._fits(host, piece):
             return None
         return max(gap, 0.0), abs(rise)
@@ -567,6 +613,12 @@ def _pair(piece: _Piece, host: _Piece, columns: Mapping[int, Sequence[_Piece]]) 
         ):
             return other
     return None
+
+
+def _are_lines(pieces: Sequence[_Piece]) -> bool:
+    """Whether pieces of one block are on two lines or more."""
+    bases = [piece.base for piece in pieces]
+    return len(bases) > 1 and max(bases) - min(bases) > _LINE_STEP[0] * max([piece.size for piece in pieces])
 
 
 def _is_sign(piece: _Piece) -> bool:
@@ -846,6 +898,8 @@ FORMULA = "[formula]"
 # The gap in which it stands: between words, and not wider than this
 _MOST_GAP = 12.0
 _PROSE = re.compile(r"[^\W\d_]{2,}\W+(?:[^\W\d_]+\W+)*[^\W\d_]{2,}")
+# What touches a formula before and behind it
+_OPENING, _CLOSING = re.compile(r"[(\[{“‘«\"']{1,2}$"), re.compile(r"[)\]},.;:!?”’»\"']{1,3}(?!\w)")
 # The most gaps of a page that are looked at
 _MOST_GAPS = 50
 
@@ -862,12 +916,13 @@ def mark_formulas(blocks: Sequence[Block], has_ink: Callable[[Sequence[Rect]], S
     gaps = [gap for gap in gaps[:_MOST_GAPS] if _is_in_paragraph(*gap, blocks) and not _is_filled(*gap, pieces)]
     if not gaps:
         return list(blocks)
-    inked = has_ink([_gap_box(*gap) for gap in gaps])
+    inked = has_ink([_between(*gap) for gap in gaps])
     marked = [gap for gap, is_inked in zip(gaps, inked, strict=True) if is_inked]
     lines: dict[tuple[int, int], Line | None] = {piece.place: piece.line for gap in marked for piece in gap}
     for left, right in marked:
         before = lines[left.place] or left.line
-        start, end = (" " * (not text.isspace()) for text in (left.text[-1], right.text[0]))
+        start = "" if left.text[-1].isspace() or _OPENING.search(left.text) else " "
+        end = "" if right.text[0].isspace() or _CLOSING.match(right.text) else " "
         spans = [*before["spans"], _sign(f"{start}{FORMULA}{end}", left.spans[-1], left), *right.line["spans"]]
         # Of three pieces with two gaps, the second has moved into the first.
         lines[left.place], lines[right.place] = None, {**right.line, "spans": spans, "bbox": _around(spans)}
@@ -906,6 +961,19 @@ def _is_in_paragraph(left: _Piece, right: _Piece, blocks: Sequence[Block]) -> bo
 def _is_filled(left: _Piece, right: _Piece, pieces: Iterable[_Piece]) -> bool:
     x0, top, x1, bottom = _gap_box(left, right)
     return any(p.x0 < x1 and p.x1 > x0 and top < p.base and p.base - 0.7 * p.size < bottom for p in pieces)
+
+
+def _between(left: _Piece, right: _Piece) -> Rect:
+    """All that is between two words. Brackets and commas that touch a formula are in it, and the space behind them."""
+    _, top, _, bottom = _gap_box(left, right)
+    opening, closing = _OPENING.search(left.text), _CLOSING.match(right.text)
+    behind = _SPACE_WIDTH if right.text[0].isspace() else _width(closing)
+    return left.x1 - _width(opening) * left.size, top, right.x0 + behind * left.size, bottom
+
+
+def _width(signs: re.Match[str] | None) -> float:
+    """About how wide signs are, and a part of the space beside them, in type sizes."""
+    return 0.3 * len(signs.group()) + _SPACE if signs else 0.0
 
 
 def _gap_box(left: _Piece, right: _Piece) -> Rect:

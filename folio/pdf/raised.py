@@ -113,7 +113,15 @@ def _levels(line: Mapping[str, Any]) -> list[int]:
     if len(weights) < 2:
         return [0] * len(line["spans"])
     size, baseline = max(weights, key=weights.__getitem__)
-    return [_level(span, size, baseline - _baseline(span, line["dir"])) for span in line["spans"]]
+    levels = [_level(span, size, baseline - _baseline(span, line["dir"])) for span in line["spans"]]
+    for index in range(1, len(levels) - 1):
+        before, span, behind = line["spans"][index - 1 : index + 2]
+        # A space inside an index, unless it separates two numbers
+        is_inside = levels[index - 1] < 0 and levels[index + 1] < 0 and not span["text"].strip()
+        is_between = before["text"][-1:].isdigit() and behind["text"][:1].isdigit()
+        if is_inside and span["size"] < _SMALLER * size and not is_between:
+            levels[index] = -1
+    return levels
 
 
 def _baseline(span: Mapping[str, Any], direction: tuple[float, float]) -> float:
@@ -174,13 +182,16 @@ def _written(runs: Sequence[_Run], has_notes: bool) -> list[str]:
     return written
 
 
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _BASE = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_])\s+$")
 
 
 def _is_kern(before: str, run: _Run, last: _Run) -> bool:
     """Whether the space before a raised run is only what TeX leaves after the base of an exponent: "10 −4", "f −1"."""
     is_space = last.is_small and not last.text.strip()
-    return is_space or (_SIGNED.match(run.text.strip()) is not None and _BASE.search(before) is not None)
+    if is_space and not _LETTERS.match(run.text.strip()):  # a word, or the text of an icon, stands apart
+        return True
+    return (is_space or _SIGNED.match(run.text.strip()) is not None) and _BASE.search(before) is not None
 
 
 def _fraction(runs: Sequence[_Run], before: str) -> list[str] | None:

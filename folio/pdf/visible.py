@@ -133,7 +133,10 @@ def visible_text(page: Any, work: SearchWork) -> VisibleText:
 
 
 def have_ink(page: Any, work: SearchWork, boxes: Sequence[Rect]) -> list[bool]:
-    """Whether something more than a rule is drawn in each of these boxes of a page; False if that takes too long."""
+    """Whether something more than a rule is drawn apart in each of these boxes; False if that takes too long.
+
+    Ink that goes on at the left or the right of a box, without a gap as between words, is of what stands there.
+    """
     picture = _draw(cache(page.get_displaylist), page.rect, work, _SHARP, boxes=boxes)
     if picture is None:
         return [False] * len(boxes)
@@ -141,8 +144,21 @@ def have_ink(page: Any, work: SearchWork, boxes: Sequence[Rect]) -> list[bool]:
     for box in boxes:
         pixels = crop(tuple(_outer_boxes(np.array([box]), picture)[:, 0].tolist()), picture).max(axis=2).astype(int)
         is_dark = pixels < int(pixels.max()) - _MIN_IMAGE_CONTRAST
-        found.append(bool(min(is_dark.any(axis=0).mean(), is_dark.any(axis=1).mean()) > _RULE))
+        gap = max(2, round(_APART * len(is_dark)))
+        inked = _apart(is_dark.any(axis=0), gap)
+        width = max(len(inked) - 2 * gap, 1)  # without the spaces beside what is drawn
+        found.append(bool(min(inked.sum() / width, is_dark[:, inked].any(axis=1).mean()) > _RULE))
     return found
+
+
+def _apart(inked: npt.NDArray[np.bool_], gap: int) -> npt.NDArray[np.bool_]:
+    """Which columns of pixels have ink, without what reaches the first or the last ones. gap: between two words."""
+    columns = np.flatnonzero(inked)
+    apart = np.zeros_like(inked)
+    for word in np.split(columns, np.flatnonzero(np.diff(columns) > gap) + 1):
+        if len(word) and word[0] >= gap and word[-1] < len(inked) - gap:
+            apart[word[0] : word[-1] + 1] = inked[word[0] : word[-1] + 1]
+    return apart
 
 
 def _span(span: Mapping[str, Any]) -> Span:
@@ -274,6 +290,8 @@ _MIN_HEIGHT = 4
 _BACKGROUND, _FRAME = 0.45, 0.7
 # Ink in a smaller share of a box's rows or columns is a rule and not the outline of letters.
 _RULE = 0.4
+# Columns without ink, as a share of the height of capitals and a little more, that separate words and not letters
+_APART = 0.15
 # A scan's image covers more of the page than this. If no image is found, because the scan is drawn in another way,
 # there are this many times as many invisible letters as visible ones.
 _MIN_SCAN, _MIN_RATIO = 1 / 3, 10

@@ -184,6 +184,18 @@ def test_columns_and_cells_are_not_joined() -> None:
     assert all(len(cell) == 3 for line in _lines(*cells) for cell in line.split("  "))
 
 
+@pytest.mark.parametrize("shift", [0.5, 3.0, 6.5])
+@pytest.mark.parametrize("labels", [("Published", "26 May"), ("Edited by", "Jane Doe"), ("Editor", "Kim Lee", "Basel")])
+def test_labels_in_a_margin_stay_apart_from_the_heading_beside_them(labels: tuple[str, ...], shift: float) -> None:
+    left = [(106.3 - _width(label, 8), 200.0 + shift + 10 * n, label, 8.0) for n, label in enumerate(labels)]
+    heading = (108.0, 200.0, "1.1 Historical Context", 12.0)
+    text = [(108.0, 230.0 + 12 * n, line) for n, line in enumerate(PROSE)]
+    assert sorted(_lines(*left, heading, *text)) == sorted([*labels, heading[2], *PROSE])
+    end = heading[0] + _width(heading[2], 12) + 1.7
+    right = [(end, 200.0 + shift + 10 * n, label, 8.0) for n, label in enumerate(labels)]
+    assert sorted(_lines(heading, *text, *right)) == sorted([*labels, heading[2], *PROSE])
+
+
 def test_text_from_right_to_left_stays_as_it_is() -> None:
     words = ["\u05e9\u05dc\u05d5\u05dd", "\u05e2\u05d5\u05dc\u05dd", "\u05d8\u05d5\u05d1"]
     spans = [_span(200 - 40 * n, 100, word, 30.0) for n, word in enumerate(words)]
@@ -317,6 +329,55 @@ def _rule(page: Any, box: Any) -> None:
 @pytest.mark.parametrize("draw", [lambda page, box: None, _rule])
 def test_white_space_and_rules_are_no_formulas(draw: Any) -> None:
     assert "[formula]" not in "".join(_with_gap(draw))
+
+
+@pytest.mark.parametrize("after", [", and more steps of it", " steps of the search, as we"])
+def test_a_formula_that_touches_a_comma_is_marked(after: str) -> None:
+    def draw(page: Any, box: Any) -> None:
+        page.draw_rect((box.x0 + 2, 153, box.x1 + 0.5, 160), fill=(0, 0, 0))
+
+    assert f"in only [formula]{after}" in "".join(_with_gap(draw, after))
+
+
+@pytest.mark.parametrize("shift", [6, 10, 14, 16])
+def test_letters_that_stick_out_of_their_boxes_are_no_formula(shift: float) -> None:
+    """A scan shows the words wider, or further along, than the text over it says."""
+    before, after = "The value can be obtained in only", " steps of the search, as we"
+
+    def draw(page: Any, box: Any) -> None:
+        page.draw_rect((0, 0, 600, 400), fill=(1, 1, 1), color=None)
+        _draw(page, [(72 + shift, 160, before), (box.x1 + 1, 160, after)])
+
+    def draw_left(page: Any, box: Any) -> None:
+        page.draw_rect((0, 0, 600, 400), fill=(1, 1, 1), color=None)
+        _draw(page, [(72, 160, before), (box.x1 + 1 - shift, 160, after.replace(" ", "", 1))])
+
+    for drawn in (draw, draw_left):
+        assert "[formula]" not in _over_picture(drawn)
+
+
+def _over_picture(draw: Any) -> str:
+    """The text of a page with a gap in a line, over a picture that shows something else."""
+    before = "The value can be obtained in only "
+    x = 72 + _width(before)
+    shown = pymupdf.open()
+    draw(shown.new_page(), pymupdf.Rect(x + 1, 151, x + 23, 162))
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_image(page.rect, pixmap=shown[0].get_pixmap(dpi=150))
+    after = " steps of the search, as we"
+    pieces = [(72, 148, PROSE[0]), (72, 160, before), (x + 24, 160, after)]
+    for left, base, text in [*pieces, *((72, 172 + 12 * n, line) for n, line in enumerate(PROSE))]:
+        page.insert_text((left, base), text, fontsize=10, fontname="tiro", render_mode=3)
+    return read_content(document.tobytes(), "a.pdf", ocr=False).pages[0].text
+
+
+def test_a_formula_of_a_scan_is_marked() -> None:
+    def draw(page: Any, box: Any) -> None:
+        _draw(page, [(72, 160, "The value can be obtained in only"), (box.x1 + 1, 160, " steps of the search, as we")])
+        _draw(page, [(box.x0 + 1, 160, "O(N)")])
+
+    assert "[formula]" in _over_picture(draw)
 
 
 def test_a_formula_with_text_is_not_marked() -> None:

@@ -51,6 +51,8 @@ def written(*texts: str) -> list[str]:
         ("p^{3/2} and 2^{1/2}", "p^(3/2) and 2^(1/2)"),
         ("T_{max} and x_{i} and y_{i,j}", "T_max and x_i and y_(i,j)"),
         ("x_{t}_{−1} is before", "x_(t−1) is before"),
+        ("A_{Min}_{ }_{Q,}_{ }_{Max}(x), and 4_{1}_{ }_{2}", "A_(Min Q, Max)(x), and 4₁ ₂"),
+        ("Koustuv Hinsen|{ }^{ID}, and Serge Sinha^{ID}", "Koustuv Hinsen ID, and Serge SinhaID"),
         ("Ca^{2+} and Na^{+} and ^{18}O", "Ca²⁺ and Na⁺ and ¹⁸O"),
         ("5^{1}/|{4} inches, 5^{3}/|{16} inches", "5¼ inches, 5 3/16 inches"),
         ("the 21^{st} of May, 37 ^{o}C, 37^{o}C", "the 21st of May, 37 oC, 37°C"),
