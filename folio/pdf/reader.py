@@ -231,7 +231,7 @@ class _Reader:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
         visible = visible_text(page, self.search_work)
         level = level_page(visible.blocks, page.rect.width, page.rect.height)
-        letters = cache(lambda: level.letters(_letters(page, visible.hidden)))
+        letters = cache(lambda: level.letters(visible.letters or _letters(page, visible.hidden)))
         read = true_lines(level.blocks, letters)
         if not level.is_turned:
             read = mark_formulas(read, partial(have_ink, page, self.search_work))

@@ -29,6 +29,8 @@ _IDEOGRAPHS = "\u2e80"
 # In steps from one letter to the next: how far a glyph of a line stands above another at most, how much farther apart
 # words are than the letters of a word, and how far apart cells or columns.
 _LEVEL, _WORD_GAP, _CELL_GAP = 0.5, 0.27, 2.2
+# Letters nearer to the one before than this are copies of it.
+_STRUCK = 0.25
 # Boxes of neighbouring letters that overlap by more than this share of a step, or are farther apart, state no widths.
 _CLOSE = 0.35
 # Then a character is as wide as the step that this share of its steps is below: the others go over a space. A sign that
@@ -59,7 +61,7 @@ class _Glyph(NamedTuple):
 def in_words(blocks: list[dict[str, Any]], raw: Callable[[], Sequence[_Block]]) -> list[dict[str, Any]] | None:
     """The blocks of a page with its glyphs in words; None if they are as they should be, or cannot be put right.
 
-    blocks: MuPDF's. raw: returns the same with characters.
+    blocks: MuPDF's. raw: returns the same with characters. The spans are others than MuPDF's, so each has its "chars".
     """
     has_wrong_sizes, is_in_pieces = _faults(blocks)
     if not (has_wrong_sizes or is_in_pieces):
@@ -74,7 +76,7 @@ def in_words(blocks: list[dict[str, Any]], raw: Callable[[], Sequence[_Block]]) 
     if not -_CLOSE * step < within < _CLOSE * step:
         rows = _with_widths(rows, step)
         within = _gap_within(rows, step)
-    spaced = [_line(part, within + _WORD_GAP * step) for row in rows for part in _cells(row, _CELL_GAP * step)]
+    spaced = [_line(part, within + _WORD_GAP * step, step) for row in rows for part in _cells(row, _CELL_GAP * step)]
     rebuilt = [{"type": 0, "bbox": _around(part), "lines": part} for part in _paragraphs(spaced)]
     return rebuilt if _in_words(rebuilt) >= (1 if has_wrong_sizes else _BETTER) * _in_words(blocks) else None
 
@@ -150,20 +152,29 @@ def _cells(row: Sequence[_Glyph], least: float) -> Iterator[list[_Glyph]]:
     yield from (list(row[start:end]) for start, end in pairwise(starts))
 
 
-def _line(glyphs: Sequence[_Glyph], least: float) -> dict[str, Any]:
-    """MuPDF's form of a line. least: the narrowest gap between two words."""
+def _line(glyphs: Sequence[_Glyph], least: float, step: float) -> dict[str, Any]:
+    """MuPDF's form of a line. least: the narrowest gap between two words. step: between two letters of the page."""
     spans: list[dict[str, Any]] = []
-    size = median([b.x0 - a.x0 for a, b in pairwise(glyphs)] or [glyphs[0].x1 - glyphs[0].x0]) / _STEP
+    steps = [after.x0 - before.x0 for before, after in pairwise(glyphs)]
+    # Text that is struck twice steps from each letter to its copy.
+    steps = [own for own in steps if own > _STRUCK * step] or steps or [glyphs[0].x1 - glyphs[0].x0]
+    size = median(steps) / _STEP
     for place, glyph in enumerate(glyphs):
         has_space = place > 0 and glyph.x0 - glyphs[place - 1].x1 > least
-        box = glyph.x0, glyph.y - _ASCENT * size, glyph.x1, glyph.y + _DESCENT * size
+        top, bottom = glyph.y - _ASCENT * size, glyph.y + _DESCENT * size
+        box = glyph.x0, top, glyph.x1, bottom
+        chars = [{"c": glyph.character, "bbox": box, "origin": (glyph.x0, glyph.y)}]
+        if has_space:
+            end = glyphs[place - 1].x1
+            chars.insert(0, {"c": " ", "bbox": (end, top, glyph.x0, bottom), "origin": (end, glyph.y)})
         if spans and glyph.span["font"] == spans[-1]["font"] and glyph.span["color"] == spans[-1]["color"]:
             spans[-1]["text"] += " " * has_space + glyph.character
             spans[-1]["bbox"] = (*spans[-1]["bbox"][:2], *box[2:])
+            spans[-1]["chars"] += chars
             continue
-        own = {name: value for name, value in glyph.span.items() if name != "chars"}
         text = " " * has_space + glyph.character
-        spans.append({**own, "text": text, "size": size, "bbox": box, "origin": (glyph.x0, glyph.y)})
+        placed = {"size": size, "bbox": box, "origin": (glyph.x0, glyph.y)}
+        spans.append({**glyph.span, **placed, "text": text, "chars": chars})
     return {"wmode": 0, "dir": (1.0, 0.0), "bbox": _around(spans), "spans": spans}
 
 

@@ -106,6 +106,8 @@ class VisibleText(NamedTuple):
     hidden: frozenset[int] = frozenset()  # the indexes of the hidden spans among all spans of the page
     problem: str = ""  # a message about the hidden text
     checked: bool = True  # False: it takes too much work to draw, so some hidden text may be left
+    # The letters of each span, if the spans are not those that MuPDF finds on the page
+    letters: Sequence[Sequence[Mapping[str, Any]]] | None = None
 
 
 def visible_text(page: Any, work: SearchWork) -> VisibleText:
@@ -122,14 +124,15 @@ def visible_text(page: Any, work: SearchWork) -> VisibleText:
     reasons = find_hidden([_span(span) for span in spans], draw, pictures, work.take)
     for span, text in zip(spans, texts(page, spans) if rebuilt is None else (), strict=rebuilt is None):
         span["text"] = text
+    letters = [span.pop("chars") for n, span in enumerate(spans) if n not in reasons] if rebuilt else None
     if not reasons:
-        return VisibleText(blocks, checked=work.checked)
+        return VisibleText(blocks, checked=work.checked, letters=letters)
     hidden = {id(spans[index]) for index in reasons}
     left_out = ["".join(s["text"] for s in line["spans"] if id(s) in hidden) for line in lines(blocks)]
     for line in lines(blocks):
         line["spans"] = [span for span in line["spans"] if id(span) not in hidden]
     problem = summarise_hidden(left_out, "".join(line_text(line) for line in lines(blocks)), reasons.values())
-    return VisibleText(blocks, frozenset(reasons), problem, work.checked)
+    return VisibleText(blocks, frozenset(reasons), problem, work.checked, letters)
 
 
 def have_ink(page: Any, work: SearchWork, boxes: Sequence[Rect]) -> list[bool]:

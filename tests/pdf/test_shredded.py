@@ -147,3 +147,11 @@ def _with_text(lines: list[Any]) -> list[Any]:
         {**line, "spans": [{**span, "text": "".join(c["c"] for c in span["chars"])} for span in line["spans"]]}
         for line in lines
     ]
+
+
+def test_a_line_struck_twice_is_read_once_and_no_other_letter_is_lost(tmp_path: Path) -> None:
+    placed = lines()
+    title = 60.0, 800.0, "survey of the harbour"
+    struck = [(title[0] + 0.4, *title[1:]), *placed]
+    expected = [word for _, _, text in [title, *placed] for word in text.split()]
+    assert words_of(bitmap_paper(tmp_path / "a.pdf", [title, *struck], jitter=0.0)) == expected
