@@ -492,7 +492,7 @@ class _Groups:
         is_sign = _is_sign(left) or _is_sign(right)
         if not is_sign and abs(left.base - right.base) > _SAME_BASE * left.size:
             return False
-        if gap < _SPACE and left.text[-1].isdigit() and right.text[0].isdigit():  # labels of a figure that touch
+        if gap < _SPACE and _only_touch(left, right):
             return False
         if max(len(left.text), len(right.text)) < _LONG and gap <= _SMALL_GAP:
             return True
@@ -621,6 +621,16 @@ def _are_lines(pieces: Sequence[_Piece]) -> bool:
     return len(bases) > 1 and max(bases) - min(bases) > _LINE_STEP[0] * max([piece.size for piece in pieces])
 
 
+def _only_touch(left: _Piece, right: _Piece) -> bool:
+    """Whether two pieces without a space between them are not of one line: labels, or a foot and its number."""
+    texts = left.text.rstrip(), right.text.lstrip()
+    if texts[0][-1].isdigit() and texts[1][0].isdigit():
+        return True
+    has_number = any(text.strip().isdigit() for text in texts)
+    small, large = sorted((left.size, right.size))
+    return has_number and texts[0][-1].isalnum() and texts[1][0].isalnum() and small <= _SMALL * large
+
+
 def _is_sign(piece: _Piece) -> bool:
     """Whether a piece is a root, a sum or a bracket that hangs down."""
     return len(piece.text.strip()) <= 2 and _hangs(piece.spans[0])
@@ -677,12 +687,21 @@ def _rebuilt(blocks: Sequence[Block], pieces: Mapping[tuple[int, int], _Piece], 
             new = joined[place] if place in joined else pieces[place].line if place in pieces else line
             if new is not None and (place in pieces or not _has_text(line)):
                 lines.append(new)
-        if is_continued and rebuilt:
+        # All lines of a block may have moved into the next one: what stands above need not go on there.
+        if is_continued and rebuilt and _are_near(rebuilt[-1].get("lines", ()), lines):
             rebuilt[-1] = {**rebuilt[-1], "lines": [*rebuilt[-1]["lines"], *lines]}
         elif lines or not block.get("lines", ()):
             rebuilt.append({**block, "lines": lines} if lines else block)
         is_continued = number in continued or (is_continued and not lines)
     return rebuilt
+
+
+def _are_near(above: Sequence[Line], below: Sequence[Line]) -> bool:
+    """Whether the first of some lines is no farther than a line below the last of others, or one of them is empty."""
+    if not above or not below:
+        return True
+    _, top, _, bottom = below[0]["bbox"]
+    return bool(top - above[-1]["bbox"][3] <= bottom - top)
 
 
 def _is_shuffled(group: Sequence[_Piece]) -> bool:

@@ -222,6 +222,23 @@ def test_a_line_keeps_the_sizes_and_origins_of_its_spans() -> None:
     ]
 
 
+def test_lines_that_move_into_the_next_block_leave_the_one_before_as_it_is() -> None:
+    head = {"bbox": (72, 40, 300, 52), "lines": [_line(_span(72, 50, "The Harbour", 60))]}
+    first = {"bbox": (72, 90, 120, 102), "lines": [_line(_span(72, 100, "where all of", 48))]}
+    rest = {"bbox": (122, 90, 300, 102), "lines": [_line(_span(122, 100, "these fields are of one size", 120))]}
+    read = true_lines([head, first, rest], lambda: [])
+    texts = [["".join(span["text"] for span in line["spans"]) for line in block["lines"]] for block in read]
+    assert texts == [["The Harbour"], ["where all of these fields are of one size"]]
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_a_page_number_that_touches_the_foot_stays_apart(size: int) -> None:
+    feet = ["Journal of Open Source", "Education, 5(49), 118"]
+    drawn = [(72, 100 + 9 * n, text, size) for n, text in enumerate(feet)]
+    lines = _lines(*drawn, (72.3 + _width(feet[0], size), 100, "10"))
+    assert sorted(lines) == sorted([*feet, "10"])
+
+
 def test_ordinary_pages_are_returned_as_they_are() -> None:
     lines = [_line(_span(72, 100.0 + 12 * n, text, 300)) for n, text in enumerate(PROSE)]
     blocks = [{"bbox": (72, 90, 400, 140), "lines": lines}]
