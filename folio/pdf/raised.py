@@ -23,7 +23,10 @@ _SMALLER, _HIGHER, _LOWER = 0.9, 0.15, 0.05
 _SAME_HIGHER, _SAME_LOWER, _MOST = 0.25, 0.12, 0.9
 # Longer pieces are lines of their own that touch this one.
 _LONGEST = 24
+# A lowered piece of so many letters after a space is a word, not an index.
+_SHORTEST_WORD = 4
 _ITALIC = 2  # MuPDF's flag of a font
+_PAINTED = 16 | 32 | 64  # MuPDF's flags of characters: filled, stroked, clipped
 _UNICODE = re.compile("([⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ]+)|([₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎]+)")
 
 _DIGITS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
@@ -133,6 +136,8 @@ def _baseline(span: Mapping[str, Any], direction: tuple[float, float]) -> float:
 def _level(span: Mapping[str, Any], size: float, height: float) -> int:
     """height: of the span's baseline above that of its line, in points. size: of the line's type."""
     text = span["text"].strip()
+    if not span.get("char_flags", _PAINTED) & _PAINTED:
+        return 0  # the text layer of a scan: its sizes and baselines are guesses
     height = height / size if size > 0 else 0.0
     if not text or len(text) > _LONGEST or abs(height) > _MOST:
         return 0
@@ -221,6 +226,11 @@ def _lowered(before: str, run: _Run) -> str:
     text = run.text.strip()
     if not before.strip() or not text or text[0] in ",.;:" or not any(map(str.isalnum, text)):
         return run.text
+    if before[-1] in " √" or run.text[0] == " ":
+        # Under a root stands a number of its own; a word after a space is one of another line.
+        is_index = before[-1] != "√" and len(text) < _SHORTEST_WORD
+        if not is_index:
+            return run.text
     gap = run.text[len(run.text.rstrip()) :]
     return lowered("".join(text.split()) if len(text) < 6 else text) + gap
 

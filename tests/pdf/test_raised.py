@@ -49,6 +49,7 @@ def written(*texts: str) -> list[str]:
         ("sin^{2} of it, and (a + b)^{2}", "sin² of it, and (a + b)²"),
         ("a slope (n = 48)^{3} of (2x + 1)^{2}, and E = mc^{2}", "a slope (n = 48) ³ of (2x + 1)², and E = mc²"),
         ("p^{3/2} and 2^{1/2}", "p^(3/2) and 2^(1/2)"),
+        ("1/√_{2} of it, Edited _{Sinha}", "1/√2 of it, Edited Sinha"),
         ("T_{max} and x_{i} and y_{i,j}", "T_max and x_i and y_(i,j)"),
         ("x_{t}_{−1} is before", "x_(t−1) is before"),
         ("A_{Min}_{ }_{Q,}_{ }_{Max}(x), and 4_{1}_{ }_{2}", "A_(Min Q, Max)(x), and 4₁ ₂"),
@@ -81,6 +82,14 @@ def test_a_whole_number_has_a_note_where_the_page_has_others() -> None:
 
 def test_signs_that_the_file_names_are_treated_alike() -> None:
     assert written("was 92.4³ percent of 10⁹") == ["was 92.4 ³ percent of 10⁹"]
+
+
+def test_the_text_layer_of_a_scan_has_no_heights() -> None:
+    scanned = line("gallons _{of} water at 10^{5}")
+    for span in scanned["spans"]:
+        span["char_flags"] = 0
+    write_notation([{"lines": [scanned]}])
+    assert "".join(span["text"] for span in scanned["spans"]) == "gallons of water at 105"
 
 
 def test_lines_that_wobble_are_level() -> None:
