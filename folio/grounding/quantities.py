@@ -132,14 +132,14 @@ _AFTER_A_NUMBER = re.compile(r"[\d)%] $")
 _DASHES = r"[-−–‐‑﹣－]"
 _FORMS = re.compile(
     rf"""
-    (?= [^\S ] | [ ]\s | [^\x00-\x7f] | [-\\^] | square[ ] | cubic[ ] | per[ ] )
+    (?= [^\S ] | [ ]\s | [^\x00-\x7f] | [-\\^] | square\s | cubic\s | per\s )
     (?: (?P<degree> [⁰ᵒº˚] (?=\s?[CF]\b) | \^\(?[o°]\)? (?=\s?[CF]\b) )   # set as a raised o
     | (?P<cells> [ ]{{2,}} (?=\S) ) | (?P<space> [^\S ]\s* | [ ]\s+ )
     | (?P<range> (?<=\d) {_DASHES}{{2}} (?=\d) )                           # LaTeX's dash
     | (?P<minus> (?<![\d)\]%]) (?<![\d)\]%]\s) (?<!\b[^\W\d_]\s) − \s (?=[\d.]) )  # "of − 5", but not "x − 5"
     | (?P<dash> [–‐‑﹣－] (?! \s ) | − )
-    | (?P<digit> [^\D0-9] ) | µ | \\times\b | \\c?dot\b | \bper[ ]cent\b
-    | \b (?P<area> square | cubic ) [ ] (?P<length> [a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]* ) )
+    | (?P<digit> [^\D0-9] ) | µ | \\times\b | \\c?dot\b | \bper\s+cent\b
+    | \b (?P<area> square | cubic ) \s+ (?P<length> [a-z]*(?:met|inch|foot|feet|mile|yard)[a-z]* ) )
     """,
     re.X,
 )
@@ -181,7 +181,7 @@ def _form(match: re.Match[str]) -> str:
         return " "
     if kind in ("range", "minus", "dash"):
         return "-"
-    return {"degree": "°", "cells": "  "}.get(kind or "") or _FORM[found]
+    return {"degree": "°", "cells": "  "}.get(kind or "") or _FORM[" ".join(found.split())]
 
 
 def _read(text: str, offsets: list[int], *, units: bool) -> Iterator[Quantity]:

@@ -177,3 +177,10 @@ def test_pint_is_imported_with_the_first_unit_only() -> None:
         "assert 'pint' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("text", ["82 square kilometres", "82 square\nkilometres", "82 per\ncent", "82 per cent"])
+def test_a_unit_over_the_end_of_a_line_is_one(text: str) -> None:
+    assert [(number.number, number.unit) for number in quantities(text)] == [
+        (82.0, "%" if "cent" in text else "meter ** 2")
+    ]
