@@ -156,9 +156,15 @@ def _as_printed(quote: str) -> re.Pattern[str]:
     """The quote letter for letter and sign for sign, as it may stand on a page.
 
     A page has ligatures, which NFKC undoes, line ends anywhere between words, and hyphens where a line ends in a word.
+    It shows the notation of raised and lowered characters by their heights, and note marks without a space before them.
     """
-    words = (
-        r"(?:\xad|[-\u2010]\s*\n\s*)?".join(r"[-\u2010]\s*" if char in "-\u2010" else re.escape(char) for char in word)
-        for word in unicodedata.normalize("NFKC", quote).split()
-    )
-    return re.compile(r"\s+".join(words))
+
+    def printed(char: str) -> str:
+        return r"[-\u2010−]\s*" if char in "-\u2010−" else f"{re.escape(char)}{'?' if char in '^_()' else ''}"
+
+    pattern = ""
+    for word in quote.split():
+        is_raised = word[0] == "^" or unicodedata.normalize("NFKC", word[0]) != word[0]
+        pattern += (r"\s*" if is_raised else r"\s+") if pattern else ""
+        pattern += r"(?:\xad|[-\u2010]\s*\n\s*)?".join(map(printed, unicodedata.normalize("NFKC", word)))
+    return re.compile(pattern)

@@ -79,6 +79,27 @@ def slow_page(path: Path, text: str, fills: int) -> Path:
     return path
 
 
+def endless_page(path: Path) -> Path:
+    """A PDF of one page that takes hours to read: a form draws another one ten times, and this the next one."""
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 90), "Endless.")
+    inner = 0
+    for _ in range(9):
+        form = document.get_new_xref()
+        resources = f"/XObject<</X {inner} 0 R>>" if inner else ""
+        document.update_object(form, f"<</Type/XObject/Subtype/Form/BBox[0 0 600 850]/Resources<<{resources}>>>>")
+        document.update_stream(form, b"/X Do\n" * 10 if inner else b"0 0 1 1 re f\n")
+        inner = form
+    resources = int(document.xref_get_key(page.xref, "Resources")[1].split()[0])
+    document.xref_set_key(resources, "XObject", f"<</X {inner} 0 R>>")
+    (contents,) = page.get_contents()
+    document.update_stream(contents, document.xref_stream(contents) + b"\n/X Do\n")
+    document.save(path)
+    document.close()
+    return path
+
+
 class Set(NamedTuple):
     """A line of a made first page: `at` points from the top, centred unless x is given."""
 

@@ -34,7 +34,7 @@ from tests.helpers import worker_embedders
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingEmbedder, hashing_app
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.pdfs import slow_page
+from tests.helpers.pdfs import endless_page
 
 JOB = Job(Reading(100, 20, "fast", False), Limits(1, 3, 2048, 10), HashingEmbedder().identity(), (HashingEmbedder,), 2)
 
@@ -70,8 +70,7 @@ def test_a_paper_comes_back_with_all_its_vectors(worker: PaperWorker, tmp_path: 
 
 
 def test_a_hanging_or_broken_pdf_ends_only_its_process(worker: PaperWorker, tmp_path: Path) -> None:
-    slow = slow_page(tmp_path / "slow.pdf", "Slow.", 1_000_000)
-    hung = read(worker, slow)
+    hung = read(worker, endless_page(tmp_path / "slow.pdf"))
     assert isinstance(hung, PaperLimit)
     # The first on a computer that is not busy
     assert re.match(r"Reading the file took longer than 3 s|The file could not be read within 15 s", hung.happened)
