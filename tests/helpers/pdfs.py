@@ -87,8 +87,8 @@ def endless_page(path: Path) -> Path:
     inner = 0
     for _ in range(9):
         form = document.get_new_xref()
-        resources = f"/XObject<</X {inner} 0 R>>" if inner else ""
-        document.update_object(form, f"<</Type/XObject/Subtype/Form/BBox[0 0 600 850]/Resources<<{resources}>>>>")
+        drawn = f"/XObject<</X {inner} 0 R>>" if inner else ""
+        document.update_object(form, f"<</Type/XObject/Subtype/Form/BBox[0 0 600 850]/Resources<<{drawn}>>>>")
         document.update_stream(form, b"/X Do\n" * 10 if inner else b"0 0 1 1 re f\n")
         inner = form
     resources = int(document.xref_get_key(page.xref, "Resources")[1].split()[0])
