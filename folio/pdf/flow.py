@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -40,9 +40,6 @@ _LINE = 20
 _MIN_GAP = 0.5
 # Lines at the edge of this many pages within this distance, in points, are furniture.
 _MIN_PAGES, _NEAR = 3, 2.5
-# A running head or foot right beside the text has at least this many letters, and stands on this share of the pages.
-# Cleaning drops such lines. Fewer pages may show a table that goes on, with its first row on each.
-_RUNNING, _MIN_SHARE = 8, 0.4
 # Share of the letters among the characters of prose that are not spaces
 _MIN_LETTERS = 0.5
 # So many characters show whether a paragraph is prose.
@@ -132,10 +129,9 @@ def arrange(pages: Mapping[int, Sequence[Sequence[Box]]]) -> dict[int, Arranged]
         index: [Paragraph(filled) for lines in paragraphs if (filled := _filled(lines))]
         for index, paragraphs in pages.items()
     }
-    running = _detach_running(blocks)
     edges = {index: {side: list(_edge_rows(page, side)) for side in _SIDES} for index, page in blocks.items()}
     document = _Document.of(blocks, edges)
-    read = {index: _Page(index, page, edges[index], document, running) for index, page in blocks.items()}
+    read = {index: _Page(index, page, edges[index], document) for index, page in blocks.items()}
     for index, page in read.items():
         page.link()
         before = read.get(index - 1)
@@ -209,58 +205,6 @@ def _extent(part: Paragraph) -> tuple[float, float]:
     return min(line.y0 for line in lines), max(line.y1 for line in lines)
 
 
-def _detach_running(pages: Mapping[int, list[Paragraph]]) -> set[int]:
-    """The ids of the paragraphs that are the first or last row of their page as on others, however near the text is.
-
-    Such a row becomes a paragraph of its own where it is not.
-    """
-    rows = {(index, side): _edge_row(parts, side) for index, parts in pages.items() for side in _SIDES}
-    apart = {(index, side) for index, side in rows if next(_edge_rows(pages[index], side), None)}  # found anyway
-    known = Counter(
-        key for (_, side), row in rows.items() for key in {(side, _letters(line)) for _, line in row} if key[1]
-    )
-    needed = max(_MIN_PAGES, _MIN_SHARE * len(pages))
-    found: set[int] = set()
-    for (index, side), row in rows.items():
-        running = {id(part) for part, line in row if known[side, _letters(line)] >= needed}
-        if not running or (index, side) in apart:
-            continue
-        lines = {id(line) for part, line in row if id(part) in running or len(line.text) < _LINE}
-        for part in {id(part): part for part, line in row if id(line) in lines}.values():
-            inside = [id(line) in lines for line in part.lines]
-            count = sum(inside)
-            if count == len(part.lines):
-                found.add(id(part))
-            elif inside == sorted(inside, reverse=side == "top"):  # they are its first or last lines
-                cut = count if side == "top" else -count
-                halves = [Paragraph(part.lines[:cut]), Paragraph(part.lines[cut:])]
-                place = next(place for place, other in enumerate(pages[index]) if other is part)
-                pages[index][place : place + 1] = halves
-                found.add(id(halves[0 if side == "top" else 1]))
-    return found
-
-
-def _edge_row(parts: Sequence[Paragraph], side: str) -> list[tuple[Paragraph, Box]]:
-    """The lines of the first or last row of a page, each with its paragraph; none if the page has only that row."""
-    lines = [(part, line) for part in parts for line in part.lines if line.level]
-    if not lines:
-        return []
-    is_top = side == "top"
-    edge = min(lines, key=lambda item: item[1].y0)[1] if is_top else max(lines, key=lambda item: item[1].y1)[1]
-    row = [
-        (part, line)
-        for part, line in lines
-        if min(line.y1, edge.y1) - max(line.y0, edge.y0) > 0.5 * min(line.y1 - line.y0, edge.y1 - edge.y0)
-    ]
-    return row if len(row) < len(lines) else []
-
-
-def _letters(line: Box) -> str:
-    """The letters of a line, by which a running head or foot is known; "" if there are too few."""
-    letters = "".join(filter(str.isalpha, line.text)).casefold()
-    return letters if len(letters) >= _RUNNING else ""
-
-
 def _edge_rows(parts: Sequence[Paragraph], side: str) -> Iterator[list[Paragraph]]:
     """The first or last rows of a page, if a gap separates them from the text: at most two."""
     rest = [(part, *_extent(part)) for part in parts if part.lines[0].level]
@@ -318,13 +262,10 @@ def _is_indented(first: Box, second: Box, third: Box) -> bool:
 class _Page:
     """The paragraphs of a page, with their kinds, and which of them go on in which."""
 
-    def __init__(
-        self, index: int, blocks: Sequence[Paragraph], rows: _Edges, document: _Document, running: Set[int]
-    ) -> None:
+    def __init__(self, index: int, blocks: Sequence[Paragraph], rows: _Edges, document: _Document) -> None:
         self.index, self.document = index, document
         self.size = self._body_size(blocks)
         edges = self._edges(rows)
-        edges.update({id(block): "furniture" for block in blocks if id(block) in running})
         within = [line for block in blocks if id(block) not in edges for line in block.lines]
         body = [line for line in within if self._is_body_type(line)]
         # The labels of figures are often in another typeface.

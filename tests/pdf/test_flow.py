@@ -151,34 +151,6 @@ def test_a_figure_within_a_column_follows_the_paragraph_that_it_interrupts(tmp_p
     assert text.index("was left out.") < text.index("Figure 3")
 
 
-@pytest.mark.parametrize("below", [9.5, 11, 13])
-@pytest.mark.parametrize("side", ["top", "bottom"])
-def test_a_running_head_or_foot_right_beside_the_text_stays_at_the_edge(
-    tmp_path: Path, side: str, below: float
-) -> None:
-    first, second = halves("ensures that there is at", "most one leader in a given term.")
-    top = 600
-
-    def running(number: int, first_line: float, last_line: float) -> list[Set]:
-        y = first_line - below if side == "top" else last_line + below
-        pieces = [("Journal of the Harbour", LEFT), ("on Gauges and Keepers, Vol. 3", 200.0), (str(number), 510.0)]
-        return [Set(y, text, 7, "tiit", x) for text, x in pieces]
-
-    whole = [wrapped(prose(f"page {number}", 20), WIDE) for number in (3, 4)]
-    one = [*placed(first, top), *running(1, top, top + 12 * (len(first) - 1))]
-    two = [*placed(second, 80), *running(2, 80, 80 + 12 * (len(second) - 1))]
-    others = [[*placed(t, 80), *running(n, 80, 80 + 12 * (len(t) - 1))] for n, t in enumerate(whole, start=3)]
-    pages = [sorted(page, key=lambda line: line.at) for page in (one, two, *others)]
-    parsed = read_pdf(front(tmp_path / "a.pdf", pages))
-    for page in parsed.pages:
-        lines = page.text.split("\n")
-        edge = lines[:3] if side == "top" else lines[-3:]
-        assert "Journal of the Harbour" in "\n".join(edge)
-    text = clean(parsed.pages)[0]
-    assert "there is at\nmost one leader" in text
-    assert text.count("Journal of the Harbour") == text.count("Gauges and Keepers") == (side == "top")
-
-
 def test_notes_do_not_come_between_the_columns_of_a_page(tmp_path: Path) -> None:
     first, second = halves("was first described by", "Lamport and his students in a report.", NARROW)
     right = LEFT + NARROW + GUTTER
