@@ -252,9 +252,10 @@ def raw_blocks(page: Any) -> list[dict[str, Any]]:
     fonts.look(page, {span["font"] for span in spans_of(blocks)})
     ink, unnamed = cache(lambda: _ink(page, fonts)), cache(lambda: _unnamed(page, blocks))
     has_hyphens = cache(lambda: _has_soft_hyphens(blocks, ink()))
+    signs_of = cache(lambda font: {**_signs_of(font), **fonts.signs.get(font, {})})
     for span in spans_of(blocks):
         font, letters = span["font"], span["chars"]
-        signs = {**_signs_of(font), **fonts.signs.get(font, {})}
+        signs = signs_of(font)
         is_unnamed, is_double = bool(span["char_flags"] & _UNNAMED), font in fonts.doubles
         shown = [letter["c"] for letter in letters]
         for place, letter in enumerate(letters):
@@ -263,7 +264,7 @@ def raw_blocks(page: Any) -> list[dict[str, Any]]:
             if sign and sign in _LIGATURES and not _is_in_word(shown, place):
                 sign = None
             if sign is None and is_unnamed and (drawn := ink().get(_place(letter))) and _place(letter) in unnamed():
-                sign = _unnamed_sign(font, character) or _dash(drawn)
+                sign = _known(_UNNAMED_FONTS, font).get(character) or _dash(drawn)
             if sign is None and character == _SOFT_HYPHEN:
                 sign = "-" if has_hyphens() else None
             elif sign is None and (_NO_SIGN.match(character) or _is_blank(shown, place)):
@@ -284,11 +285,6 @@ def _is_blank(shown: Sequence[str], place: int) -> bool:
     around = "".join(shown[max(0, place - 1) : place + 2])
     match = _BLANK.search(around, min(1, place))
     return match is not None and match.start() == min(1, place)
-
-
-def _unnamed_sign(font: str, character: str) -> str:
-    signs = next((signs for name, signs in _UNNAMED_FONTS if name.search(font)), {})
-    return signs.get(character, "")
 
 
 def _unnamed(page: Any, blocks: Sequence[Mapping[str, Any]]) -> frozenset[_Place]:
@@ -346,10 +342,15 @@ def _by_height(digit: str, ink: _Ink | None) -> str:
     return raised(digit) if ink.bottom > _RAISED else lowered(digit) if ink.bottom < _LOWERED else digit
 
 
+def _known(fonts: Sequence[tuple[re.Pattern[str], Mapping[Any, str]]], font: str) -> Mapping[Any, str]:
+    """The signs of the first of these fonts that has this name; none if it is not among them."""
+    return next((signs for name, signs in fonts if name.search(font)), {})
+
+
 @cache
 def _signs_of(font: str) -> Mapping[str, str]:
     """Character -> the sign that this font shows for it, where the two differ."""
-    signs = next((signs for name, signs in _FONTS if name.search(font)), {})
+    signs = _known(_FONTS, font)
     if signs is _SYMBOL:
         return {chr(code): sign for code, sign in signs.items()}
     return {chr(start + code): sign for code, sign in signs.items() for start in (0, _PRIVATE)}

@@ -70,7 +70,7 @@ def write_notation(blocks: Sequence[Mapping[str, Any]]) -> None:
     changed = [(line, runs) for block in blocks for line in block.get("lines", ()) if (runs := _runs(line))]
     if not changed:
         return
-    has_notes = sum(_mark_is_sure(runs) for _, runs in changed) > 0
+    has_notes = any(_mark_is_sure(runs) for _, runs in changed)
     for line, runs in changed:
         written = [""] * len(line["spans"])
         for run, text in zip(runs, _written(runs, has_notes), strict=True):
@@ -180,7 +180,7 @@ def _written(runs: Sequence[_Run], has_notes: bool) -> list[str]:
                 written[-1] = written[-1].rstrip()
                 before = before.rstrip()
             behind = runs[place + 1].text.lstrip()[:1] if place + 1 < len(runs) else ""
-            is_power = not has_notes and behind != "" and behind in _OPERATORS
+            is_power = not has_notes and behind in _OPERATORS
             texts = [_raised(before, run, is_italic, has_notes, is_power)]
         written += texts
         before = (before + "".join(texts))[-80:]
@@ -251,7 +251,7 @@ def _raised(before: str, run: _Run, is_italic: bool, has_notes: bool, is_power: 
         # At the beginning of a line or a word: the mark of a footnote, of an affiliation, or an isotope
         return (raised(text) if text.isdecimal() else run.text.strip()) + gap
     if text.isalpha():
-        return _raised_letters(stem, run, is_italic, has_notes)
+        return _raised_letters(stem, run, is_italic)
     if _is_power(stem, run, is_italic) or (not _DIGITS.fullmatch(text) and not _NOTE.fullmatch(text)):
         return raised(_tight(text)) + gap
     number = _NUMBER.search(stem)
@@ -260,7 +260,7 @@ def _raised(before: str, run: _Run, is_italic: bool, has_notes: bool, is_power: 
     return f" {_marks(text)}{gap}"
 
 
-def _raised_letters(stem: str, run: _Run, is_italic: bool, has_notes: bool) -> str:
+def _raised_letters(stem: str, run: _Run, is_italic: bool) -> str:
     text, gap = run.text.strip(), run.text[len(run.text.rstrip()) :]
     if stem[-1].isdigit():
         if _ORDINAL.fullmatch(text):
