@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
+from folio.pdf.mupdf import around
+
 # Left, top, right and bottom, in points from the left and the top of the page
 Rect = tuple[float, float, float, float]
 # MuPDF's blocks, lines and spans, see visible.py; a letter has "c", "bbox" and "origin".
@@ -292,7 +294,7 @@ def _without_copies(pieces: list[_Piece], letters: Letters) -> list[_Piece]:
             continue
         spans = [span for span in spans if span["text"]]
         if left := [span for span in spans if not span["text"].isspace()]:
-            line = {**piece.line, "spans": spans, "bbox": _around(spans)}
+            line = {**piece.line, "spans": spans, "bbox": around(spans)}
             kept.append(_Piece(line, left, piece.place, piece.order))
     return kept
 
@@ -352,12 +354,6 @@ def _part(span: Span, letters: Sequence[Letter]) -> Span:
     }
 
 
-def _around(spans: Sequence[Span]) -> Rect:
-    """The box around spans."""
-    lefts, tops, rights, bottoms = zip(*[span["bbox"] for span in spans], strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
-
-
 def _with_initials(pieces: list[_Piece]) -> list[_Piece]:
     """The pieces with large initials in the words that they begin."""
     body = max(pieces, key=lambda piece: len(piece.text)).size if pieces else 0.0
@@ -398,7 +394,7 @@ def _begun(initial: _Piece, behind: Sequence[_Piece], pieces: Iterable[_Piece]) 
         "origin": (left, first.base),
     }
     spans = [span, *first.line["spans"]]
-    line = {**first.line, "spans": spans, "bbox": _around([span, {"bbox": first.line["bbox"]}])}
+    line = {**first.line, "spans": spans, "bbox": around([span, {"bbox": first.line["bbox"]}])}
     return _Piece(line, [span, *first.spans], first.place, first.order)
 
 
@@ -752,7 +748,7 @@ def _joined(group: Sequence[_Piece], letters: Letters) -> Line:
     placed.sort(key=lambda entry: entry[0])
     parts = _stacked([(order, part) for _, order, part in placed], host)
     spans = _spaced(_rejoined(parts), host)
-    x0, _, x1, _ = _around(spans)
+    x0, _, x1, _ = around(spans)
     # Signs, and what is raised, would make the line overlap its neighbours.
     return {**host.line, "spans": spans, "bbox": (x0, host.main["bbox"][1], x1, host.main["bbox"][3])}
 
@@ -781,7 +777,7 @@ def _stacked(parts: Sequence[tuple[int, Span]], host: _Piece) -> list[tuple[int,
         for stack in _columns(list(run), _TIGHT * host.size):
             ups = [part for part in stack if _rise(part[1], host) > 0]
             downs = [part for part in stack if _rise(part[1], host) < 0]
-            above, below = (_around([span for _, span in side]) if side else None for side in (ups, downs))
+            above, below = (around([span for _, span in side]) if side else None for side in (ups, downs))
             if not above or not below or _share(above, below) <= _OVERLAP or not _are_of_one_size(ups, downs):
                 ordered += stack
             elif _are_fraction(ups, downs, above, below, ordered[-1][1] if ordered else None, host):
@@ -944,7 +940,7 @@ def mark_formulas(blocks: Sequence[Block], has_ink: Callable[[Sequence[Rect]], S
         end = "" if right.text[0].isspace() or _CLOSING.match(right.text) else " "
         spans = [*before["spans"], _sign(f"{start}{FORMULA}{end}", left.spans[-1], left), *right.line["spans"]]
         # Of three pieces with two gaps, the second has moved into the first.
-        lines[left.place], lines[right.place] = None, {**right.line, "spans": spans, "bbox": _around(spans)}
+        lines[left.place], lines[right.place] = None, {**right.line, "spans": spans, "bbox": around(spans)}
     return [
         {
             **block,

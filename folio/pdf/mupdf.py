@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import Any
 
@@ -139,3 +139,9 @@ def without_lines(blocks: Sequence[Mapping[str, Any]], places: Set[tuple[float, 
 def line_text(line: Mapping[str, Any]) -> str:
     """The text of a line from MuPDF."""
     return "".join(span["text"] for span in line["spans"])
+
+
+def around(parts: Iterable[Mapping[str, Any]]) -> tuple[float, float, float, float]:
+    """The box around spans or lines from MuPDF; there is at least one."""
+    lefts, tops, rights, bottoms = zip(*[part["bbox"] for part in parts], strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from folio.pdf.mupdf import lines, spans_of
+from folio.pdf.mupdf import around, lines, spans_of
 
 _Block = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def in_words(blocks: list[dict[str, Any]], raw: Callable[[], Sequence[_Block]]) 
         rows = _with_widths(rows, step)
         within = _gap_within(rows, step)
     spaced = [_line(part, within + _WORD_GAP * step, step) for row in rows for part in _cells(row, _CELL_GAP * step)]
-    rebuilt = [{"type": 0, "bbox": _around(part), "lines": part} for part in _paragraphs(spaced)]
+    rebuilt = [{"type": 0, "bbox": around(part), "lines": part} for part in _paragraphs(spaced)]
     return rebuilt if _in_words(rebuilt) >= (1 if has_wrong_sizes else _BETTER) * _in_words(blocks) else None
 
 
@@ -175,12 +175,7 @@ def _line(glyphs: Sequence[_Glyph], least: float, step: float) -> dict[str, Any]
         text = " " * has_space + glyph.character
         placed = {"size": size, "bbox": box, "origin": (glyph.x0, glyph.y)}
         spans.append({**glyph.span, **placed, "text": text, "chars": chars})
-    return {"wmode": 0, "dir": (1.0, 0.0), "bbox": _around(spans), "spans": spans}
-
-
-def _around(parts: Sequence[Mapping[str, Any]]) -> tuple[float, float, float, float]:
-    x0, y0, x1, y1 = zip(*(part["bbox"] for part in parts), strict=True)
-    return min(x0), min(y0), max(x1), max(y1)
+    return {"wmode": 0, "dir": (1.0, 0.0), "bbox": around(spans), "spans": spans}
 
 
 def _paragraphs(page_lines: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:

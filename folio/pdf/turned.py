@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
 
-from folio.pdf.mupdf import line_text
+from folio.pdf.mupdf import around, line_text
 from folio.pdf.order import Box
 from folio.pdf.visible import Rect
 
@@ -134,7 +134,7 @@ def level_page(blocks: Sequence[_Block], width: float, height: float) -> LevelPa
     )
     leading = _MAX_COLUMN_LEADING if upright else _MAX_LEADING
     paragraphs = _paragraphs(moved, lambda line: line["bbox"], leading)
-    turned = [{"type": 0, "bbox": _around(paragraph), "lines": paragraph} for paragraph in paragraphs]
+    turned = [{"type": 0, "bbox": around(paragraph), "lines": paragraph} for paragraph in paragraphs]
     size = (height, width) if quarters % 2 else (width, height)
     order = [(starts[id(line)] + n, moves[id(line)]) for line in lines for n in range(len(line["spans"]))]
     return LevelPage(turned, *size, order)
@@ -192,22 +192,17 @@ def _moves(lines: Sequence[_Line], turn: Turn, upright: Set[int]) -> dict[int, T
         return moves
     main = [line for line in lines if id(line) in upright or _quarters(line) == turn.quarters]
     others = [line for line in lines if id(line) not in upright and _quarters(line) == 0]
-    _, top, _, bottom = _around(main)
+    _, top, _, bottom = around(main)
     head = [line for line in others if line["bbox"][3] <= top + 1]
     foot = [line for line in others if line["bbox"][1] >= bottom - 1]
-    _, top, _, bottom = turn.rect(_around(main))
+    _, top, _, bottom = turn.rect(around(main))
     if head:
-        _, y0, _, y1 = _around(head)
+        _, y0, _, y1 = around(head)
         moves.update(dict.fromkeys(map(id, head), _Shift(min(0.0, top - (y1 - y0) - y1))))
     if foot:
-        _, y0, _, y1 = _around(foot)
+        _, y0, _, y1 = around(foot)
         moves.update(dict.fromkeys(map(id, foot), _Shift(max(0.0, bottom + (y1 - y0) - y0))))
     return moves
-
-
-def _around(lines: Iterable[_Line]) -> Rect:
-    lefts, tops, rights, bottoms = zip(*[line["bbox"] for line in lines], strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def _moved(line: _Line, move: Turn | _Shift, is_upright: bool) -> _Line:
@@ -254,7 +249,7 @@ def _with_columns(blocks: Sequence[_Block]) -> tuple[list[_Block], set[int]]:
                 lines += characters
                 continue
             spans = [span for line in characters for span in line["spans"]]
-            lines.append({**characters[0], "bbox": _around(characters), "spans": spans})
+            lines.append({**characters[0], "bbox": around(characters), "spans": spans})
             upright.add(id(lines[-1]))
         columned.append({**block, "lines": lines} if lines else block)
     return columned, upright
