@@ -257,9 +257,12 @@ def raw_blocks(page: Any) -> list[dict[str, Any]]:
         font, letters = span["font"], span["chars"]
         signs = signs_of(font)
         is_unnamed, is_double = bool(span["char_flags"] & _UNNAMED), font in fonts.doubles
+        is_named = not (signs or is_unnamed or is_double)
         shown = [letter["c"] for letter in letters]
         for place, letter in enumerate(letters):
             character = letter["c"]
+            if is_named and " " <= character <= "~":  # nearly every letter
+                continue
             sign = signs.get(character) or _TEX_LIGATURES.get(character)
             if sign and sign in _LIGATURES and not _is_in_word(shown, place):
                 sign = None
