@@ -1315,6 +1315,8 @@ def _line(spans: Sequence[Mapping[str, Any]], in_detail: bool) -> Line:
 
 
 def _printable(text: str) -> str:
+    if text.isascii() and text.isprintable():
+        return text
     text = text.translate(_LIGATURES)
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 

@@ -30,6 +30,7 @@ _NO_SIGN = re.compile(
 )
 # Characters that leave no ink. If they do, they are something else: often a hyphen or a minus sign.
 _BLANK = re.compile("[\xad\u200b-\u200f\u2060-\u2064\ufeff]|(?:^|(?<=[ (]))\xa0(?=[\\d.]|$)")
+_MAY_BE_BLANK = re.compile("[\xa0\xad\u200b-\u200f\u2060-\u2064\ufeff]")
 _SOFT_HYPHEN = "\xad"
 # A glyph leaves ink if its outline is higher than this, in points; that of a space has no height.
 _MIN_INK = 0.01
@@ -130,6 +131,11 @@ class _Fonts:
     signs: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     doubles: set[str] = field(default_factory=set)  # fonts with several glyphs for one digit
 
+    def signs_of(self, font: str) -> Mapping[str, str]:
+        """Character -> the sign that this font shows for it, where the two differ."""
+        known = _signs_of(font)
+        return {**known, **own} if (own := self.signs.get(font)) else known
+
     def look(self, page: Any, names: Iterable[str]) -> None:
         """Look at the fonts of a page, if any of these names is new."""
         if self.seen.issuperset(names):
@@ -224,24 +230,30 @@ def _fonts_of(page: Any) -> _Fonts:
 
 def texts(page: Any, spans: Sequence[Mapping[str, Any]]) -> list[str]:
     """The text of each span of a page, with its glyphs decoded or marked. spans: all spans of MuPDF, in its order."""
-    plain = [span["text"] for span in spans]
+    shown = [span["text"] for span in spans]
     fonts = _fonts_of(page)
-    fonts.look(page, {span["font"] for span in spans})
-    if not any(_is_doubtful(span, fonts) for span in spans):
-        return plain
-    decoded = ["".join(letter["c"] for letter in span["chars"]) for span in spans_of(raw_blocks(page))]
-    return [_MAPS_TO.sub("↦", text) for text in decoded] if any("↦" in text for text in decoded) else decoded
+    names = {span["font"] for span in spans}
+    fonts.look(page, names)
+    if _needs_ink(spans, "".join(shown), fonts):
+        shown = ["".join([letter["c"] for letter in span["chars"]]) for span in spans_of(raw_blocks(page))]
+    elif signs := {name: found for name in names if (found := fonts.signs_of(name))}:
+        shown = [
+            "".join([_named(text, place, signs[font]) or text[place] for place in range(len(text))])
+            if (font := span["font"]) in signs
+            else text
+            for text, span in zip(shown, spans, strict=True)
+        ]
+    return [_MAPS_TO.sub("↦", text) for text in shown] if any("↦" in text for text in shown) else shown
 
 
-def _is_doubtful(span: Mapping[str, Any], fonts: _Fonts) -> bool:
-    text, font = span["text"], span["font"]
-    return (
-        bool(span["char_flags"] & _UNNAMED)
-        or (not text.isascii() and _BLANK.search(text) is not None)
-        or _NO_SIGN.search(text) is not None
-        or bool(_signs_of(font))
-        or font in fonts.signs
-        or (font in fonts.doubles and any(map(str.isdecimal, text)))
+def _needs_ink(spans: Sequence[Mapping[str, Any]], text: str, fonts: _Fonts) -> bool:
+    """Whether what a character of these spans is can only be seen by what it draws. text: of all of them."""
+    if _NO_SIGN.search(text) or any(span["char_flags"] & _UNNAMED for span in spans):
+        return True
+    if _MAY_BE_BLANK.search(text) and any(_BLANK.search(span["text"]) for span in spans):
+        return True
+    return bool(fonts.doubles) and any(
+        span["font"] in fonts.doubles and any(map(str.isdecimal, span["text"])) for span in spans
     )
 
 
@@ -252,10 +264,9 @@ def raw_blocks(page: Any) -> list[dict[str, Any]]:
     fonts.look(page, {span["font"] for span in spans_of(blocks)})
     ink, unnamed = cache(lambda: _ink(page, fonts)), cache(lambda: _unnamed(page, blocks))
     has_hyphens = cache(lambda: _has_soft_hyphens(blocks, ink()))
-    signs_of = cache(lambda font: {**_signs_of(font), **fonts.signs.get(font, {})})
     for span in spans_of(blocks):
         font, letters = span["font"], span["chars"]
-        signs = signs_of(font)
+        signs = fonts.signs_of(font)
         is_unnamed, is_double = bool(span["char_flags"] & _UNNAMED), font in fonts.doubles
         is_named = not (signs or is_unnamed or is_double)
         shown = [letter["c"] for letter in letters]
@@ -263,9 +274,7 @@ def raw_blocks(page: Any) -> list[dict[str, Any]]:
             character = letter["c"]
             if is_named and " " <= character <= "~":  # nearly every letter
                 continue
-            sign = signs.get(character) or _TEX_LIGATURES.get(character)
-            if sign and sign in _LIGATURES and not _is_in_word(shown, place):
-                sign = None
+            sign = _named(shown, place, signs)
             if sign is None and is_unnamed and (drawn := ink().get(_place(letter))) and _place(letter) in unnamed():
                 sign = _known(_UNNAMED_FONTS, font).get(character) or _dash(drawn)
             if sign is None and character == _SOFT_HYPHEN:
@@ -279,8 +288,11 @@ def raw_blocks(page: Any) -> list[dict[str, Any]]:
     return blocks
 
 
-def _is_in_word(shown: Sequence[str], place: int) -> bool:
-    return any(shown[n].isalpha() for n in (place - 1, place + 1) if 0 <= n < len(shown))
+def _named(shown: Sequence[str], place: int, signs: Mapping[str, str]) -> str | None:
+    """The sign of a character by its font alone; None if that is the character itself, or only its ink shows it."""
+    sign = signs.get(shown[place]) or _TEX_LIGATURES.get(shown[place])
+    is_in_word = any(shown[n].isalpha() for n in (place - 1, place + 1) if 0 <= n < len(shown))
+    return None if sign and sign in _LIGATURES and not is_in_word else sign
 
 
 def _is_blank(shown: Sequence[str], place: int) -> bool:
@@ -352,7 +364,7 @@ def _known(fonts: Sequence[tuple[re.Pattern[str], Mapping[Any, str]]], font: str
 
 @cache
 def _signs_of(font: str) -> Mapping[str, str]:
-    """Character -> the sign that this font shows for it, where the two differ."""
+    """_Fonts.signs_of for the fonts whose order is known by their names."""
     signs = _known(_FONTS, font)
     if signs is _SYMBOL:
         return {chr(code): sign for code, sign in signs.items()}

@@ -24,6 +24,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 # Fewer letters, or pairs of neighbouring letters, than this give no verdict.
 _MIN_LETTERS, _MIN_PAIRS = 60, 100
 # The share of characters without a meaning (private use, control, unassigned). Readable pages have up to a quarter, in
@@ -61,7 +64,7 @@ _PAIRS = (
     "olnnpimjnknpornmaqppjkggjm radfrabaqcdiajpcajjdkcaakf naccmaahmaaaagkaadgaeaaaha hacagaaahaaaaaegaaagfaaaaa "
     "phkhmehfifijkjmgaklkiheaeg phfjpafdodghhllfaggikhfakg"
 ).split()
-_OFFSET, _STEP = 13, 2
+_BITS = (np.array([[ord(letter) - 97 for letter in row] for row in _PAIRS]) - 13) / 2
 # The commonest letters of a script, and the least share of them in texts of 60 words in its languages, less a margin
 _COMMON = {
     "ARABIC": ("اریلمنوتدبکهسيعہےفشقةأكى", 0.6),
@@ -163,34 +166,31 @@ def _judge_latin(text: str, counts: Counter[str], letters: int) -> Verdict:
         return Verdict.ILLEGIBLE
     text = _SEQUENCE.sub(" ", text)
     pairs = _pairs(_WORD.findall(_fold(text)))
-    if pairs.total() < _MIN_PAIRS:
+    if pairs.sum() < _MIN_PAIRS:
         pairs = _pairs(_LONG_WORD.findall(_fold(_SPACED.sub(r"\1", text))))
-    count = pairs.total()
-    if count < _MIN_PAIRS or len({sign for pair in pairs for sign in pair}) < _MIN_DISTINCT:
+    count = int(pairs.sum())
+    if count < _MIN_PAIRS or (pairs.any(axis=0) | pairs.any(axis=1)).sum() < _MIN_DISTINCT:
         return Verdict.UNKNOWN
-    bits = sum(number * _bits(*pair) for pair, number in pairs.items()) / count
+    bits = float((pairs * _BITS).sum()) / count
     return Verdict.LEGIBLE if bits >= _MIN_BITS else Verdict.ILLEGIBLE
 
 
-def _pairs(words: Sequence[str]) -> Counter[tuple[str, str]]:
-    """The counts of pairs of neighbouring letters, a to z, in words; each word counts at most _MAX_REPEATED times."""
-    repeated = " ".join(" ".join([word] * min(count, _MAX_REPEATED)) for word, count in Counter(words).items())
-    pairs = Counter(pairwise(repeated))
+def _pairs(words: Sequence[str]) -> npt.NDArray[np.int64]:
+    """How often one letter, a to z, follows another in words: 26 x 26. A word counts at most _MAX_REPEATED times."""
+    repeated = " ".join([" ".join([word] * min(count, _MAX_REPEATED)) for word, count in Counter(words).items()])
+    letters = np.frombuffer(repeated.encode("ascii"), np.uint8).astype(np.int64) - 97
+    first, second = letters[:-1], letters[1:]
     # Specimens of a font show the alphabet.
-    for pair in [pair for pair in pairs if " " in pair or ord(pair[1]) - ord(pair[0]) == 1]:
-        del pairs[pair]
-    return pairs
-
-
-def _bits(first: str, second: str) -> float:
-    return (ord(_PAIRS[ord(first) - 97][ord(second) - 97]) - 97 - _OFFSET) / _STEP
+    is_pair = (first >= 0) & (second >= 0) & (second - first != 1)
+    return np.bincount(26 * first[is_pair] + second[is_pair], minlength=26 * 26).reshape(26, 26)
 
 
 def _fold(text: str) -> str:
     """Lower case without accents. Not text.without_marks, which makes two letters of a ligature."""
     if text.isascii():
         return text.lower()
-    return "".join(sign for sign in unicodedata.normalize("NFD", text.casefold()) if not unicodedata.combining(sign))
+    text = unicodedata.normalize("NFD", text.casefold())
+    return text.translate({ord(sign): None for sign in set(text) if unicodedata.combining(sign)})
 
 
 @cache

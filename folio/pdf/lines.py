@@ -139,13 +139,13 @@ def _level_leading_spaces(spans: Sequence[Span]) -> None:
 
     MuPDF gives a space that it adds behind an exponent the exponent's baseline, and with it the span behind.
     """
+    behind = [span for span in spans if span["text"][:1].isspace() and not span["text"].isspace()]
+    styles = {(span["font"], span["size"]) for span in behind}
     heights: dict[tuple[str, float], tuple[float, float]] = {}  # font and size -> height, and how far below the origin
-    behind = []
-    for span in spans:
-        if not span["text"] or not span["text"][0].isspace():
-            heights[span["font"], span["size"]] = span["bbox"][3] - span["bbox"][1], span["bbox"][3] - span["origin"][1]
-        elif not span["text"].isspace():
-            behind.append(span)
+    for span in spans if behind else ():
+        style = span["font"], span["size"]
+        if style in styles and not span["text"][:1].isspace():
+            heights[style] = span["bbox"][3] - span["bbox"][1], span["bbox"][3] - span["origin"][1]
     for span in behind:
         height, below = heights.get((span["font"], span["size"]), (math.inf, 0.0))
         (x0, top, x1, bottom), (x, base) = span["bbox"], span["origin"]
@@ -213,9 +213,10 @@ def _main(spans: Sequence[Span]) -> Span:
     return max(larger, key=lambda span: len(span["text"])) if larger else main
 
 
-def _pieces(blocks: Iterable[Block]) -> list[_Piece]:
+def _pieces(blocks: Iterable[Block], first: int = 0) -> list[_Piece]:
+    """The pieces of blocks in the order they were drawn. first: the number of the first block."""
     pieces: list[_Piece] = []
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(blocks, first):
         for index, line in enumerate(block.get("lines", ())):
             if line["dir"][0] > _LEVEL and (
                 spans := [span for span in line["spans"] if span["text"] and not span["text"].isspace()]
@@ -272,11 +273,9 @@ def _without_copies(pieces: list[_Piece], letters: Letters) -> list[_Piece]:
     if len(counts) < len(pieces):
         places = _Places()
         pieces = [p for p in pieces if counts[p.text] == 1 or places.is_new(p.text, (p.x0, p.base), p.size)]
-    doubtful = {
-        piece.order
-        for piece in pieces
-        if piece.x1 - piece.x0 < _PILED * piece.size * (len(piece.text) - 1) or _DOUBLED.search(piece.text)
-    }
+    doubtful = {p.order for p in pieces if p.x1 - p.x0 < _PILED * p.size * (len(p.text) - 1)}
+    if _DOUBLED.search("\n".join(counts)):  # asked of the page first, because hardly any has one
+        doubtful.update(piece.order for piece in pieces if _DOUBLED.search(piece.text))
     for row in _rows(pieces):
         if len(row) > 1:
             doubtful.update(_overlaid(row))
@@ -924,11 +923,18 @@ def mark_formulas(blocks: Sequence[Block], has_ink: Callable[[Sequence[Rect]], S
 
     has_ink: whether something is drawn in each of these boxes; called only if there are such gaps.
     """
-    pieces = _pieces(blocks)
     gaps = [
-        (left, right) for left, right in pairwise(pieces) if left.place[0] == right.place[0] and _is_gap(left, right)
+        gap
+        for number, block in enumerate(blocks)
+        if _may_have_gap(block.get("lines", ()))
+        for gap in pairwise(_pieces([block], number))
+        if _is_gap(*gap)
     ]
-    gaps = [gap for gap in gaps[:_MOST_GAPS] if _is_in_paragraph(*gap, blocks) and not _is_filled(*gap, pieces)]
+    gaps = [gap for gap in gaps[:_MOST_GAPS] if _is_in_paragraph(*gap, blocks)]
+    if not gaps:  # nearly every page
+        return list(blocks)
+    pieces = _pieces(blocks)
+    gaps = [gap for gap in gaps if not _is_filled(*gap, pieces)]
     if not gaps:
         return list(blocks)
     inked = has_ink([_between(*gap) for gap in gaps])
@@ -952,6 +958,18 @@ def mark_formulas(blocks: Sequence[Block], has_ink: Callable[[Sequence[Rect]], S
         }
         for number, block in enumerate(blocks)
     ]
+
+
+def _may_have_gap(lines: Iterable[Line]) -> bool:
+    """Whether a line of a block begins at the height of the one before it, where that ends or to the right of that."""
+    end, foot = math.inf, 0.0
+    for line in lines:
+        x0, top, x1, bottom = line["bbox"]
+        if top < foot and x0 > end - (bottom - top) and _has_text(line):
+            return True
+        if x1 - x0 > bottom - top or _has_text(line):
+            end, foot = x1, bottom
+    return False
 
 
 def _is_gap(left: _Piece, right: _Piece) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 
 from folio.pdf import limits
 
+# MuPDF's flags of a span of text: FZ_STEXT_FILLED, FZ_STEXT_STROKED, FZ_STEXT_CLIPPED
+FILLED, STROKED, CLIPPED = 16, 32, 64
 # How far below its upper edge a letter of vertical writing has its horizontal origin, as a share of the type size
 _VERTICAL_ORIGIN = 0.88
 

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from folio.pdf.mupdf import CLIPPED, FILLED, STROKED, lines
 from folio.text import flat, lowered, raised
 
 # A raised or lowered span is smaller than this share of its line's type, and its baseline is this share of it higher
@@ -26,7 +27,7 @@ _LONGEST = 24
 # A lowered piece of so many letters after a space is a word, not an index.
 _SHORTEST_WORD = 4
 _ITALIC = 2  # MuPDF's flag of a font
-_PAINTED = 16 | 32 | 64  # MuPDF's flags of characters: filled, stroked, clipped
+_PAINTED = FILLED | STROKED | CLIPPED
 _UNICODE = re.compile("([⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ]+)|([₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎]+)")
 
 _DIGITS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
@@ -67,7 +68,10 @@ def write_notation(blocks: Sequence[Mapping[str, Any]]) -> None:
 
     A changed span keeps what it was under "plain".
     """
-    changed = [(line, runs) for block in blocks for line in block.get("lines", ()) if (runs := _runs(line))]
+    page_lines = list(lines(blocks))
+    # Most pages have no character that is raised or lowered itself.
+    has_unicode = _UNICODE.search("".join([span["text"] for line in page_lines for span in line["spans"]])) is not None
+    changed = [(line, runs) for line in page_lines if (runs := _runs(line, has_unicode))]
     if not changed:
         return
     has_notes = any(_mark_is_sure(runs) for _, runs in changed)
@@ -80,15 +84,16 @@ def write_notation(blocks: Sequence[Mapping[str, Any]]) -> None:
                 span["plain"], span["text"] = span["text"], text
 
 
-def _runs(line: Mapping[str, Any]) -> list[_Run]:
-    """The runs of a line in which something is raised or lowered; [] for any other."""
+def _runs(line: Mapping[str, Any], has_unicode: bool) -> list[_Run]:
+    """The runs of a line in which something is raised or lowered; [] for any other.
+
+    has_unicode: whether it may have characters that are raised or lowered themselves.
+    """
     spans = line["spans"]
-    if len(spans) < 2 and not (spans and _UNICODE.search(spans[0]["text"])):
+    levels = _levels(line) if len(spans) > 1 else [0] * len(spans)
+    if not any(levels) and not (has_unicode and any(_UNICODE.search(span["text"]) for span in spans)):
         return []
-    levels = _levels(line)
     small = _SMALLER * max(span["size"] for span in spans)
-    if not any(levels) and not any(_UNICODE.search(span["text"]) for span in spans):
-        return []
     runs: list[_Run] = []
     for index, (span, level) in enumerate(zip(spans, levels, strict=True)):
         is_small = span["size"] < small
@@ -108,6 +113,8 @@ def _runs(line: Mapping[str, Any]) -> list[_Run]:
 
 def _levels(line: Mapping[str, Any]) -> list[int]:
     """Whether each span of a line is raised (1), lowered (-1) or neither."""
+    if line["dir"] == (1.0, 0.0) and len({(span["size"], span["origin"][1]) for span in line["spans"]}) == 1:
+        return [0] * len(line["spans"])
     weights: dict[tuple[float, float], float] = {}
     for span in line["spans"]:
         if count := len(span["text"].replace(" ", "")):

@@ -88,10 +88,10 @@ def _faults(blocks: Sequence[_Block]) -> tuple[bool, bool]:
     for line in lines(blocks):
         length = 0
         for span in line["spans"]:
-            text = span["text"]
+            text, (left, _, right, _) = span["text"], span["bbox"]
             length += len(text)
             spaces += text.count(" ")
-            width += span["bbox"][2] - span["bbox"][0]
+            width += right - left
             sizes += span["size"] * len(text)
         characters += length
         count += 1

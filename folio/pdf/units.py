@@ -16,7 +16,8 @@ _SMALLEST, _LARGEST, _A4 = 340.0, 1700.0, 842.0
 def load_page(document: Any, index: int) -> Any:
     """Page `index` (from 0) of a PyMuPDF document, scaled if its size is out of the ordinary."""
     page = document.load_page(index)
-    side = max(page.rect.width, page.rect.height)
+    left, top, right, bottom = page.rect
+    side = max(right - left, bottom - top)
     if _SMALLEST <= side <= _LARGEST or not side > 0:
         return page
     with suppress(Exception):  # a damaged page keeps its size

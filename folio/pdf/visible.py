@@ -15,14 +15,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from folio.pdf.glyphs import raw_blocks, texts
-from folio.pdf.mupdf import line_text, lines, place_vertical, pymupdf, spans_of
+from folio.pdf.mupdf import CLIPPED, FILLED, STROKED, line_text, lines, place_vertical, pymupdf, spans_of
 from folio.pdf.shredded import in_words
 from folio.system.workers import drawing_limit, run_apart
 from folio.text import one_line, shorten
@@ -165,16 +165,17 @@ def _apart(inked: npt.NDArray[np.bool_], gap: int) -> npt.NDArray[np.bool_]:
 
 
 def _span(span: Mapping[str, Any]) -> Span:
-    mupdf = pymupdf().mupdf
-    flags, colour = span["char_flags"], span["color"]
-    clipped, stroked = bool(flags & mupdf.FZ_STEXT_CLIPPED), bool(flags & mupdf.FZ_STEXT_STROKED)
-    return Span(
-        span["bbox"],
-        span["text"],
-        span["size"],
+    return Span(span["bbox"], span["text"], span["size"], *_paint_of(span["char_flags"], span["color"], span["alpha"]))
+
+
+@lru_cache(maxsize=256)  # a page has few kinds of paint
+def _paint_of(flags: int, colour: int, alpha: int) -> tuple[Colour, int, bool, bool]:
+    """The last four fields of a Span from MuPDF's numbers."""
+    clipped, stroked = bool(flags & CLIPPED), bool(flags & STROKED)
+    return (
         (colour >> 16 & 255, colour >> 8 & 255, colour & 255),
-        255 if clipped else span["alpha"],  # MuPDF reports 0 for letters used as a clip path
-        clipped or stroked or bool(flags & mupdf.FZ_STEXT_FILLED),
+        255 if clipped else alpha,  # MuPDF reports 0 for letters used as a clip path
+        clipped or stroked or bool(flags & FILLED),
         not (clipped or stroked),
     )
 
@@ -259,8 +260,8 @@ def _draw_apart(
 def _paint(pixels: Any, picture_area: Any, display_list: Any, scale: float, strip: Any) -> None:
     """Draw one strip of the page into the pixels of the whole picture."""
     mupdf = pymupdf()
-    matrix = mupdf.Matrix(scale, scale)
-    pixmap = display_list.get_pixmap(matrix=matrix, colorspace=mupdf.csRGB, alpha=0, clip=mupdf.Rect(strip) * ~matrix)
+    matrix, clip = mupdf.Matrix(scale, scale), mupdf.Rect(*[edge / scale for edge in strip])
+    pixmap = display_list.get_pixmap(matrix=matrix, colorspace=mupdf.csRGB, alpha=0, clip=clip)
     rows = np.frombuffer(pixmap.samples_mv, np.uint8).reshape(pixmap.height, pixmap.stride)
     left, top = pixmap.x - picture_area.x0, pixmap.y - picture_area.y0
     target = pixels[top : top + pixmap.height, left : left + pixmap.width]
@@ -378,6 +379,8 @@ def _letters(text: str) -> str:
 def _is_tiny(span: Span) -> bool:
     x0, y0, x1, y1 = span.rect
     long, short = max(x1 - x0, y1 - y0), min(x1 - x0, y1 - y0)
+    if span.size >= _MIN_SIZE and long >= _MIN_ADVANCE * span.size * len(span.text):
+        return False
     count = len("".join(span.text.split()))
     # Check both: some fonts have size 1 and are scaled up, and the box of a single letter may be thin.
     if span.size < _MIN_SIZE and (long if count == 1 else short) < 1.5 * _MIN_SIZE:

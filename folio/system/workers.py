@@ -42,6 +42,9 @@ _WAKE_S = 1
 _GRACE_S = 10
 # The share of an item's limit on processor time that work in a copy of its worker may take, once
 _APART = 1 / 8
+# The share of what is left of it after which a drawing ends the worker: its signal does not count the time that the
+# system spends for the process, and the limit does
+_DRAWING = 3 / 4
 # Megabytes of a worker's result for one item: twice the text of the largest paper, or a picture of a page
 _RESULT_MB = 48
 _SIGKILL, _SIGVTALRM, _SIGPROF = 9, 26, 27  # `signal` lacks them on Windows
@@ -384,7 +387,7 @@ def drawing_limit(seconds: float) -> Iterator[None]:
     remaining, _ = signal.getitimer(signal.ITIMER_PROF)
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     # Before the item's own limit, so that the signal tells what took the time
-    signal.setitimer(signal.ITIMER_VIRTUAL, max(0.01, min(seconds, 0.9 * remaining)))
+    signal.setitimer(signal.ITIMER_VIRTUAL, max(0.01, min(seconds, _DRAWING * remaining)))
     try:
         yield
     finally:
