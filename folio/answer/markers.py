@@ -137,7 +137,7 @@ _EMPHASIS = re.compile(
 )
 _LINK = re.compile(r"(!)?\[([^\[\]]*)\]\((?:[a-z][\w+.-]*:|www\.|\.{0,2}/|#)[^\s()]*(?:\s+\"[^\"]*\")?\)", re.I)
 _TAG = re.compile(
-    r"</?(?:(?P<block>p|br|hr|div|ul|ol|li|h[1-6]|tr|table|blockquote|pre)|b|i|u|em|strong|s|sub|sup|small|mark|code|span"
+    r"</?(?:(?P<block>p|br|hr|div|ul|ol|li|h[1-6]|tr|table|blockquote|pre|statements?|tool_call|response|output|result)|b|i|u|em|strong|s|sub|sup|small|mark|code|span"
     r"|font|a|img|td|th|evidence|answer)(?:\s(?:[^<>.!?…。！？\n]|[.!?…](?=\S)){0,200})?/?>",
     re.I,
 )

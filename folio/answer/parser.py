@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from json import JSONDecoder
+from json import loads
 from typing import Any
 
-from pydantic_core import from_json
-
+from folio.answer.loose_json import CutText, LooseReader
 from folio.answer.markers import (
     CUT_ESCAPE,
     TRAILING_MARKERS,
@@ -27,6 +26,7 @@ from folio.answer.markers import (
     take_markers,
     unadorned,
 )
+from folio.answer.tex import plain_tex
 from folio.answer_types import REFUSAL, Style
 from folio.text import one_line, sentence_spans
 
@@ -39,12 +39,20 @@ _THOUGHT_END = re.compile(r"</think(?:ing)?>", re.I)
 _FENCE = re.compile(r"```(?:json)?\s*", re.I)
 _BEGINNINGS = ("```json", "<think>", "<thinking>")
 # The start of JSON after words: an object, or a bare list of statements
-_LIST = r"""\[\s*\{\s*"(?:part|heading|support|statement)\""""
-_JSON = re.compile(rf"""\{{\s*"(?:statements|answered)"|{_LIST}""")
-_BARE_JSON = re.compile(rf"\{{|{_LIST}")
+_NAMED = r"""["'“„‘`]?(?:statements?|support|answered|part|heading)["'“”’`]?\s*[:=]"""
+_JSON = re.compile(rf"\{{\s*{_NAMED}|\[\s*\{{\s*{_NAMED}|(?<=```json)\s*[\[{{]", re.I)
+_BARE_JSON = re.compile(r"\{|\[\s*(?:\{|\])")
+_ELEMENT = re.compile(  # of XML: <statement support="6">...</statement>
+    r"""<(\w{1,20})\s[^<>]{0,80}?\b(?:support|sentences?|source|ref)s?=["']([\d,\s]{1,40})["'][^<>]{0,80}>([^<>]*)</\1>"""
+)
+_SUPPORT = re.compile(r"(?<![\w.])[A-Za-z]?(\d{1,4})(?![\w.])")
+_LONGEST_SUPPORT = 60  # characters of a text that names sentences
+_OPENING = re.compile(r"""[\[{]\s*(?:\{\s*)?["'“„‘`]""")  # of JSON, not a brace that prose begins with
+_NOTHING = re.compile(r"\W*(?:null|none|nil|undefined|true|false)?\W*", re.I)
 _MARKED = re.compile(r"\[\s*\^?\d")  # a sentence of prose that names evidence
 _LONGEST_LEAD = 400  # characters before the JSON; more is prose
-_DECODER = JSONDecoder(strict=False)  # strings with line breaks, as models write them without a schema
+_LEAST_WORDS = 4  # of a text without a known name that is a statement
+_SENTENCE_END = re.compile(r"(?:[^\d\s][.!?…]|[。！？])[\"'”’)\]]*$")
 
 # Prose
 LONGEST_SENTENCE = 1500  # characters, also of the text between two sentences
@@ -108,7 +116,11 @@ class StatementParser:
         self._count = sentences
         self._text = ""
         self._begin: int | None = None  # where the JSON begins; None until that is known
-        self._returned = 0  # statements so far
+        self._json = LooseReader()
+        self._read = 0  # how much of the text the reader has
+        self._root = 0  # the object that is being read
+        self._returned = 0  # its statements so far
+        self._has_said = False  # whether there was a statement
         self._heading = ("", "")
 
     def feed(self, piece: str) -> list[ParsedSentence | Heading]:
@@ -123,8 +135,13 @@ class StatementParser:
 
     def _read_json(self, start: int) -> list[ParsedSentence | Heading]:
         """What the text from `start` on completes. Reads up to each brace, so that it does not depend on the pieces."""
-        ends = [at + 1 for at in range(start, len(self._text)) if self._text[at] == "}"]
-        return [part for end in ends for part in self._closed(self._text[self._begin : end])]
+        parts: list[ParsedSentence | Heading] = []
+        self._read = max(self._read, self._begin or 0)
+        for end in (at + 1 for at in range(start, len(self._text)) if self._text[at] == "}"):
+            self._json.feed(self._text[self._read : end])
+            self._read = end
+            parts += self._new(whole=True)
+        return parts
 
     def _read_rest(self, *, cut: bool) -> list[ParsedSentence | Heading]:
         """A whole reply that does not begin with JSON: JSON after a few words without markers, or prose."""
@@ -136,74 +153,87 @@ class StatementParser:
         if json and not (marker and marker.end() <= json.end()):
             self._begin = start + json.start()
             return self._read_json(self._begin)
+        answer = self._text[_end_of_thoughts(self._text) :]
+        if text := _in_a_string(answer):
+            inner = StatementParser(self._count)
+            return [*inner.feed(text), *inner.end(cut=cut)]
+        return self._prose(answer, cut=cut)
+
+    def _prose(self, text: str, *, cut: bool) -> list[ParsedSentence | Heading]:
+        if _NOTHING.fullmatch(text):
+            return []
         prose = OutputParser(self._count)
-        parts = [*prose.feed(self._text[_end_of_thoughts(self._text) :]), *prose.end(cut=cut)]
+        parts = [*prose.feed(_ELEMENT.sub(r"\n\n\3 [\2]\n\n", text)), *prose.end(cut=cut)]
         return [  # the markers of prose are numbers of sentences here
             part if isinstance(part, Heading) else ParsedSentence(part.text, support=part.markers, cells=part.cells)
             for part in parts
         ]
 
     def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
-        """The rest at the end of the output: the whole statements, even if the JSON breaks off.
+        """The rest at the end of the output, even if the JSON breaks off: of a statement its whole sentences.
 
-        If the output was cut off, a statement whose object is not closed is left out: its part of the answer may be
-        missing. If the model says that the question is not answered, the last part is the refusal.
+        If there was no statement under the names that the prompt gives, those under others are taken, and the texts of
+        objects without one. If the model says that the question is not answered, the last part is the refusal.
         """
         parts = self._read_rest(cut=cut) if self._begin is None else []
         if self._begin is None:
             return parts
-        answer, is_whole = _read(self._text[self._begin :])
-        statements = _statements(answer)
-        if cut and not is_whole:
-            statements = self._closed_ones(self._text[self._begin :], statements)
-        refusal = [ParsedSentence(REFUSAL)] if answer.get("answered") is False else []
-        return [*parts, *self._new(statements), *refusal]
+        self._json.feed(self._text[self._read :])
+        self._json.end()
+        parts += self._new(whole=False)
+        answered = [root["answered"] for root in self._json.roots if isinstance(root, dict) and "answered" in root]
+        if not self._has_said:
+            parts += [part for each in _deep_statements(self._json.roots) for part in self._statement(each)]
+        if not (self._has_said or any(self._json.roots) or _OPENING.match(self._text, self._begin)):
+            parts += self._prose(self._text[self._begin :], cut=cut)
+        return [*parts, *([ParsedSentence(REFUSAL)] if answered and answered[-1] is False else [])]
 
-    def _closed(self, json: str) -> Iterator[ParsedSentence | Heading]:
-        """The new statements of the answer so far; its last brace may close the last statement."""
-        answer, is_whole = _read(json)
-        statements = _statements(answer)
-        if len(statements) > self._returned:
-            yield from self._new(statements if is_whole else self._closed_ones(json, statements))
-
-    def _closed_ones(self, json: str, statements: list[Any]) -> list[Any]:
-        """The statements of an unfinished answer without the last one if its object is not closed."""
-        is_closed = len(_statements(_read(f"{json},{{}}")[0])) > len(statements)
-        return statements if is_closed else statements[:-1]
-
-    def _new(self, statements: list[Any]) -> Iterator[ParsedSentence | Heading]:
-        for each in statements[self._returned :]:
-            if isinstance(each, dict):
+    def _new(self, *, whole: bool) -> Iterator[ParsedSentence | Heading]:
+        """The statements that were not returned yet. whole: only those whose object is closed."""
+        while self._root < len(self._json.roots):
+            root = self._json.roots[self._root]
+            statements = _statements(root)
+            for each in statements[self._returned :]:
+                if whole and self._json.is_open(each):
+                    return
+                self._returned += 1
                 yield from self._statement(each)
-        self._returned = max(self._returned, len(statements))
+            if self._json.is_open(root):
+                return
+            self._root, self._returned = self._root + 1, 0
 
-    def _statement(self, each: dict[str, Any]) -> Iterator[ParsedSentence | Heading]:
+    def _statement(self, each: Any) -> Iterator[ParsedSentence | Heading]:
+        each = {"statement": each} if isinstance(each, str) else each
+        if not isinstance(each, dict):
+            return
         part, heading = (str(each[name]) if isinstance(each.get(name), str) else "" for name in ("part", "heading"))
         if part in PARTS and (part, heading) != self._heading:
             self._heading = (part, heading)
             yield Heading(part)
             if part == "analysis" and (words := self._cleaned(one_line(printable(heading)))[0]):
                 yield Heading(words)
-        text, support = each.get("statement"), each.get("support")
+        text = each.get("statement")
         if not isinstance(text, str):
             return
-        numbers = [n for n in support if type(n) is int] if isinstance(support, list) else []
-        text, marked = self._cleaned(printable(text).strip())
+        text = printable(_whole_sentences(text) if isinstance(text, CutText) else text).strip()
+        text, marked = self._cleaned(text)
         if any(char.isalnum() for char in text):
-            named = dict.fromkeys(number for number in (*numbers, *marked) if 1 <= number <= self._count)
+            self._has_said = True
+            named = dict.fromkeys(n for n in (*_numbers(each.get("support")), *marked) if 1 <= n <= self._count)
             yield ParsedSentence(text, support=tuple(named))
 
     def _cleaned(self, text: str) -> tuple[str, tuple[int, ...]]:
         """A statement without emphasis and markers; steps, tables and code keep their form."""
         if "\n" not in text and "`" not in text:
-            return take_markers(unadorned(_plain(text)), self._count)
+            text, markers = take_markers(unadorned(_plain(text)), self._count)
+            return plain_tex(text), markers
         marked: list[int] = []
         lines = []
         for line in text.splitlines():
             end = end_of_code(line)
             marked += take_markers(line[end:], self._count)[1]
             lines.append(line[:end])
-        return "\n".join(lines), tuple(marked)
+        return "\n".join(lines if "`" in text else map(plain_tex, lines)), tuple(marked)
 
 
 def _end_of_thoughts(text: str) -> int:
@@ -230,24 +260,63 @@ def _start_of_answer(text: str) -> int | None:
     return start if start < len(text) else None
 
 
-def _read(json: str) -> tuple[dict[str, Any], bool]:
-    """The object that a text begins with, and whether it is whole. One that breaks off has its whole values."""
+def _statements(answer: Any) -> list[Any]:
+    """The statements of an object of the form that the prompt gives, of a list of them, or of one of them."""
+    if isinstance(answer, list):
+        return answer if any(isinstance(each, dict) and "statement" in each for each in answer) else []
+    if "statements" in answer:
+        return _as_list(answer["statements"])
+    return [answer] if "statement" in answer else []
+
+
+def _deep_statements(value: Any) -> list[Any]:
+    """The statements within objects of other names; if there are none, the texts, each with its object's numbers."""
+    return _named_within(value) or list(_texts_within(value))
+
+
+def _named_within(value: Any) -> list[Any]:
+    if isinstance(value, dict | list) and (found := _statements(value)):
+        return found
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((found for each in inner if (found := _named_within(each))), [])
+
+
+def _texts_within(value: Any) -> Iterator[dict[str, Any]]:
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(each, str) and len(each.split()) >= _LEAST_WORDS:
+            yield {"statement": each, "support": [*value.values()] if isinstance(value, dict) else []}
+        else:
+            yield from _texts_within(each)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _numbers(support: Any) -> list[int]:
+    """The sentences that a model names, as numbers or in texts: [6], "6", "[2]", "S3", 6.0."""
+    if isinstance(support, str):
+        return [int(number) for number in _SUPPORT.findall(support)] if len(support) < _LONGEST_SUPPORT else []
+    if isinstance(support, list):
+        return [number for each in support for number in _numbers(each)]
+    return [int(support)] if type(support) in (int, float) and support == support // 1 else []
+
+
+def _whole_sentences(text: str) -> str:
+    """A text that was cut off, up to the end of its last whole sentence."""
+    spans = list(sentence_spans(text))
+    while spans and not _SENTENCE_END.search(text[: spans[-1][1]].rstrip()):
+        spans.pop()
+    return text[: spans[-1][1]] if spans else ""
+
+
+def _in_a_string(text: str) -> str:
+    """The JSON in a reply that is one string of JSON; "" for any other."""
     try:
-        value, is_whole = _DECODER.raw_decode(json)[0], True  # ignores what follows the object
-    except (ValueError, RecursionError):
-        is_whole = False
-        try:
-            value = from_json(json, allow_partial=True)
-        except ValueError:  # half a token, or no JSON after all
-            value = {}
-    if isinstance(value, list):  # a bare list of statements
-        value = {"statements": value}
-    return (value, is_whole) if isinstance(value, dict) else ({}, False)
-
-
-def _statements(answer: dict[str, Any]) -> list[Any]:
-    statements = answer.get("statements", [answer] if "statement" in answer else [])
-    return statements if isinstance(statements, list) else []
+        value = loads(text.strip()) if text.lstrip().startswith('"{') else ""
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
 
 
 class OutputParser:
@@ -418,7 +487,7 @@ def _parse(sentence: str, count: int) -> ParsedSentence:
     if text[:1] in ("*", "_") and text[-1:] == text[:1]:
         text = text[1:-1]
     cells = tuple(cell for cell in map(str.strip, text.split("|")) if re.search(r"\w", cell)) if " | " in text else ()
-    return ParsedSentence(text, markers, cells)
+    return ParsedSentence(plain_tex(text), markers, cells)
 
 
 def _plain(text: str) -> str:

@@ -91,12 +91,18 @@ def test_a_statement_is_given_out_when_its_object_closes() -> None:
     assert len(closes) == 2
 
 
-def test_an_open_statement_of_a_cut_answer_is_left_out() -> None:
-    text = answer(statement(FLOAT), {"support": [2], "statement": EAT, "part": "analysis"})
-    without_part = text[: text.index(', "part"')]
-    assert [part.text for part in parsed([without_part], cut=True)] == [FLOAT]
-    assert [part.text for part in parsed([without_part])] == [FLOAT, EAT]  # the model ended here
-    assert [part.text for part in parsed([text[: text.index("}]") + 1]], cut=True)] == [FLOAT, "analysis", EAT]
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_statement_that_breaks_off_keeps_its_whole_sentences(cut: bool) -> None:
+    text = answer(statement(FLOAT), {"support": [2], "statement": f"{EAT} They sleep afloat.", "part": "analysis"})
+    ends = {
+        ', "part"': [FLOAT, f"{EAT} They sleep afloat."],
+        '", "part"': [FLOAT, f"{EAT} They sleep afloat."],
+        " sleep": [FLOAT, EAT],
+        " urchins": [FLOAT],
+    }
+    for end, texts in ends.items():
+        assert [part.text for part in parsed([text[: text.index(end)]], cut=cut)] == texts
+    assert [part.text for part in parsed([answer(statement("The mean was 3.5 m."))[:57]], cut=cut)] == []  # "3."
 
 
 @pytest.mark.parametrize(
@@ -154,9 +160,12 @@ def test_any_fields_give_words_and_known_sentences(value: object) -> None:
 
 @pytest.mark.parametrize(
     ("support", "taken"),
-    [([1, 9, 0, -3, 2], (1, 2)), ([True, 2.0, "3", None, [1]], ()), ("12", ()), (3, ()), (None, ()), ({"1": 1}, ())],
-)
-def test_invalid_numbers_are_ignored(support: object, taken: tuple[int, ...]) -> None:
+    [
+        ([1, 9, 0, -3, 2], (1, 2)), ([True, 2.0, "3", None, [1]], (2, 3, 1)), ("12", ()), (3, (3,)),
+        ("[2], S4", (2, 4)), (1.5, ()), ("Table 2.1", ()), (None, ()), ({"1": 1}, ()),
+    ],
+)  # fmt: skip
+def test_the_numbers_of_sentences_are_found_in_any_form(support: object, taken: tuple[int, ...]) -> None:
     assert parsed([answer(statement(FLOAT, support))]) == [ParsedSentence(FLOAT, support=taken)]
 
 
