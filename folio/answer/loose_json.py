@@ -270,6 +270,14 @@ def loose_values(text: str) -> list[Any]:
     return reader.roots
 
 
+def first_value(text: str, start: int) -> tuple[Any, int] | None:
+    """The object or list that begins at `start`, and its end; None if it is not closed."""
+    reader = LooseReader(_text=text, _at=start)
+    while reader._step() and reader._open:
+        pass
+    return (reader.roots[0], reader._at) if reader.roots and not reader._open else None
+
+
 def _unescaped(raw: str) -> str:
     """A text without JSON's escapes. A backslash that makes none in its place is a backslash."""
     if "\\" not in raw:

@@ -1,7 +1,7 @@
 """Asks a chat model for JSON of a given shape, within limits on tokens, tries and time, and reads its replies.
 
 Many servers ignore the schema if the model is told not to think. It then writes the JSON in a fence, with words around
-it, or no JSON at all. An ambiguous reply has no value: asking again is better than a wrong value.
+it, nearly JSON (loose_json.py), or no JSON at all. An ambiguous reply has no value: asking again is better than a wrong value.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from folio.answer import prompts
 from folio.answer.generative import TEMPLATE_TOKENS
+from folio.answer.loose_json import first_value
 from folio.answer.markers import printable
 from folio.answer.parser import object_schema
 from folio.errors import ContextTooSmall, ModelFailed, ThoughtAlone
@@ -167,13 +168,21 @@ def _values(text: str) -> Iterator[tuple[Any, int, int]]:
         start = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
         if start < 0:
             return
+        at = start + 1
         try:
-            value, at = _DECODER.raw_decode(text, start)
-            yield value, start, at
+            end = _DECODER.raw_decode(text, start)[1]
         except ValueError:
-            at = start + 1
+            end = -1
         except RecursionError:
             return
+        found = first_value(text, start)
+        if found and (end >= 0 or _has_fields(found[0])):  # not "{as JSON}" or "[see 3]"
+            at = end if end >= 0 else found[1]
+            yield found[0], start, at
+
+
+def _has_fields(value: Any) -> bool:
+    return any(map(_has_fields, value)) if isinstance(value, list) else isinstance(value, dict) and bool(value)
 
 
 def _is_form(value: Any) -> bool:

@@ -74,6 +74,9 @@ def test_ambiguous_lists_are_not_read(reply: str) -> None:
         ('[{"summary":"a","relevance":8}]', {"summary": "a", "relevance": 8}),
         ('{"summary":"...","relevance":7}\nRelevance: 8', {"summary": "", "relevance": 8}),
         ('{"summary": "It "melts".", "relevance": 8}', {"summary": 'It "melts".', "relevance": 8}),
+        ("{'Summary': 'It melts.', relevance: 8,} // done", {"summary": "It melts.", "relevance": 8}),
+        ('The set {of it}: {“summary”: “Its $\\beta$”, “relevance”: 8}', {"summary": "Its $\\beta$", "relevance": 8}),
+        ('{"summary": "Its \\theta.", "relevance": 8}', {"summary": "Its \\theta.", "relevance": 8}),
         ("Summary: It melts. Relevance: 8", {"summary": "It melts.", "relevance": 8}),
         # A number of things is no score.
         ("The relevance of 2 of these sentences is low.", None), ("A relevance of 8.", {"summary": "", "relevance": 8}),
