@@ -16,7 +16,7 @@ from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
-from folio.answer_types import Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
+from folio.answer_types import CLOSEST, Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
 from folio.grounding.grounder import Grounder
 from folio.models.ollama import OllamaServer
@@ -32,6 +32,17 @@ QUESTION_TOKENS = 1024  # reserved for the question and the rules
 REMEMBERED_TURNS = 4  # of the conversation, shown to the model that rewrites a follow-up
 NUMBERED = 1.2  # maximum factor by which sentence numbers lengthen the evidence, in tokens
 NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
+# The rule of a statement that was left out -> what is true of such a model in place of that
+_NOT_SHOWN = {
+    "strict": "The model did not keep to the papers' own words.",
+    "verifier": "The verifier agreed with nothing that the model wrote.",
+    "contradiction": "The verifier agreed with nothing that the model wrote.",
+    "dangling": "What the model wrote could not be matched with the papers.",
+    "too long": "What the model wrote could not be matched with the papers.",
+}
+NO_ANSWER = "The model gave no answer."
+REFUSED_ALONE = "The model found no answer."
+TRANSLATED = "Statements in another language than the papers were compared by their numbers and names alone."
 NAMED_INSTEAD = "The model found no answer. This is what your question names, as printed."
 QUOTES_INSTEAD = "These sentences are quotes from the papers."
 # What models write before a rewritten question.
@@ -121,26 +132,38 @@ class OllamaAnswerer:
             layout = replace(layout, guided=False)
         best_quote = partial(self._stand_in.best_quote, question, evidence)
         result = yield from self._attempt(layout, layout.prompt, RETRY_TOKENS, best_quote)
+        rejected = result.rejected
         if result.failed and not self._end.failure:
             again = prompts.RETRY.format(prompt=layout.prompt, faults=_faults(result.rejected))
             if self._fits(prompts.RULES, again):
                 result = yield from self._attempt(layout, again, 0, best_quote)
+                rejected += result.rejected
         self.failed = bool(self._end.failure)
         notices = list(self._end.notices(result.shown, self._answer_tokens))
         if result.failed:
             stand_in = self._stand_in.closest if self.failed else self._stand_in.sentences
             excerpts = list(stand_in(question, evidence, style))
             if excerpts:
-                notices.append(QUOTES_INSTEAD if notices else NOTHING_HELD)
+                notices += [QUOTES_INSTEAD] if notices else [_nothing_shown(rejected)]
             yield from excerpts
-        if result.refused and (named := self._stand_in.named_algorithm(question, evidence)):
+        if result.in_own_words and (excerpts := self._sure(question, evidence, style)):
+            notices += [REFUSED_ALONE, QUOTES_INSTEAD]
+            yield from excerpts
+        elif result.refused and (named := self._stand_in.named_algorithm(question, evidence)):
             notices.append(NAMED_INSTEAD)
             yield named
         if result.partly_refused:
             notices.append("The model found no evidence for part of the question.")
+        if result.translated:
+            notices.append(TRANSLATED)
         if result.unverified:
             notices.append(f"Not all statements could be checked: {result.unverified}")
         self.notice = " ".join(notices)
+
+    def _sure(self, question: Question, evidence: Sequence[Evidence], style: Style) -> list[Sentence]:
+        """The stand-in's answer, where it is sure that the papers answer what the model says they do not."""
+        excerpts = list(self._stand_in.sentences(question, evidence, style))
+        return excerpts if excerpts and excerpts[0].section != CLOSEST else []
 
     def _attempt(
         self, layout: Layout, prompt: str, spare: int, best_quote: Callable[[], Sentence | None]
@@ -243,6 +266,14 @@ class OllamaAnswerer:
             f" in its context of {self._context or self._largest:,}.",
             "Lower CONTEXT_TOKENS or TOP_K, or set LLM_MODEL to a model with a longer context.",
         )
+
+
+def _nothing_shown(rejected: Sequence[RejectedSentence]) -> str:
+    """Why no statement of the model is shown, and that quotes follow."""
+    others = [_NOT_SHOWN[each.rule] for each in rejected if each.rule in _NOT_SHOWN]
+    if rejected and not others:
+        return NOTHING_HELD
+    return f"{others[0] if others else NO_ANSWER} {QUOTES_INSTEAD}"
 
 
 def _tokens(system: str, prompt: str) -> int:

@@ -55,6 +55,15 @@ _LEADS_TO_MARKER = re.compile(
 _ENDS_IN_MARKER = re.compile(
     rf",?\s+(?:as\s+\w+\s+(?:in|by)|according\s+to|see(?:\s+also)?|cf\.?)\s*{_SOURCE}\x00(?=\s*[.!?…]*$)", re.I
 )
+# "According to sentence 6, ...", "Passage 2 states that ...": a marker without its brackets
+_SPOKEN = re.compile(
+    r"^((?:according\s+to|based\s+on|as\s+\w+\s+(?:in|by)|as\s+per|per|from|in)\s+)?(?:the\s+)?(?:evidence\s+)?"
+    r"(?:sentences?|passages?|excerpts?|sources?)\s+(?:number\s+)?#?(\d{1,3}(?:\s*(?:,|and|&)\s*\d{1,3})*)(?(1)(?=\s*,\s)"
+    r"|(?=\s+(?:also\s+|explicitly\s+|clearly\s+)?(?:states?|says?|mentions?|notes?|reports?|explains?)\s+that\s))",
+    re.I,
+)
+# A reference of the paper's own, as fencing.py writes it for a prompt: it names nothing here
+_OWN_REFERENCE = re.compile(r"\s*\(refs?\.\s\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\)", re.I)
 _SECOND_STOP = re.compile(r"(?<![.\s])(?:\s\.|\.\.)$")
 _CODE_MARKERS = re.compile(rf"(?<!\s)(?=\s)(?:\s+(?:#|//|--|%))?(?:{MARKER.pattern})+\s*\.?$", re.I)
 _MOST_ROUNDS = 20  # to remove nested markers; after these all brackets are removed
@@ -65,10 +74,11 @@ def take_markers(text: str, count: int) -> tuple[str, tuple[int, ...]]:
     """A sentence without its markers, and the distinct numbers from 1 to count in them, in order.
 
     Round brackets are a marker only at the end of the sentence, unless they may contain a year or an equation's number.
-    A list that contains 0, such as [0, 1], is an interval. In code and formulas, brackets contain an index.
+    A list that contains 0, such as [0, 1], is an interval. In code and formulas, brackets contain an index. "(ref. 3)"
+    is a reference of the paper's own, which a model has copied from its prompt: it is no marker, and is removed.
     """
     numbers: dict[int, None] = {}
-    text, rounds = one_line(text), 0
+    text, rounds = _SPOKEN.sub(r"\1[\2]", _OWN_REFERENCE.sub("", one_line(text))), 0
     while (plain := _without_markers(text, count, numbers)) != text:
         rounds += 1  # removing one marker may uncover another: [[1]2]
         text = plain if rounds < _MOST_ROUNDS else plain.translate(_NO_BRACKETS)

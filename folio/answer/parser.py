@@ -170,7 +170,10 @@ class StatementParser:
         ]
 
     def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
-        """The rest at the end of the output, even if the JSON breaks off: of a statement its whole sentences.
+        """The rest at the end of the output, even if the JSON breaks off.
+
+        If the output was cut off, a statement whose object is not closed is left out: its support or its part of the
+        answer may be missing. Otherwise a text without its closing quote gives its whole sentences.
 
         If there was no statement under the names that the prompt gives, those under others are taken, and the texts of
         objects without one. If the model says that the question is not answered, the last part is the refusal.
@@ -180,9 +183,9 @@ class StatementParser:
             return parts
         self._json.feed(self._text[self._read :])
         self._json.end()
-        parts += self._new(whole=False)
+        parts += self._new(whole=cut)
         answered = [root["answered"] for root in self._json.roots if isinstance(root, dict) and "answered" in root]
-        if not self._has_said:
+        if not (self._has_said or cut):
             parts += [part for each in _deep_statements(self._json.roots) for part in self._statement(each)]
         if not (self._has_said or any(self._json.roots) or _OPENING.match(self._text, self._begin)):
             parts += self._prose(self._text[self._begin :], cut=cut)
@@ -215,8 +218,7 @@ class StatementParser:
         text = each.get("statement")
         if not isinstance(text, str):
             return
-        text = printable(_whole_sentences(text) if isinstance(text, CutText) else text).strip()
-        text, marked = self._cleaned(text)
+        text, marked = self._cleaned(printable(_whole_sentences(text) if isinstance(text, CutText) else text).strip())
         if any(char.isalnum() for char in text):
             self._has_said = True
             named = dict.fromkeys(n for n in (*_numbers(each.get("support")), *marked) if 1 <= n <= self._count)

@@ -73,6 +73,24 @@ _WEAK = re.compile("|".join((*_ENGLISH, *_OTHERS)), re.I | re.S)
 # "The price is not given." With a marker it may state a fact: "The source code is not available [1]."
 _WEAK_UNMARKED = re.compile(rf"\b(?:is|are|was|were){_NOT}\s+(?:\w+ly\s+)?{_STATED}\b\W*$", re.I)
 
+# About the model: it does not know, or will not help. No word of the evidence.
+_REGRET = r"(?:sorry|afraid|unfortunately|my\s+apologies|i\s+apologi[sz]e|as\s+an?\s+(?:ai|\w+\s+model)\b[^.]{0,60})"
+_CANNOT = (
+    r"i\s+(?:(?:do|can|could|will|would)(?:\s*not|n['’]t)|can['’]t|won['’]t|(?:am|was)\s+(?:not\s+able|unable)\s+to)"
+)
+_SAYS_NOTHING = re.compile(
+    rf"^\W*(?:i['’]?m\s+|i\s+am\s+)?(?:(?:very|so)\s+)?(?:{_REGRET}[\W_]*)?(?:but\s+|that\s+)?"
+    rf"(?:{_CANNOT}\s+(?:\w+\s+)?(?:know|help|assist|comply|answer|respond|provide)\b"
+    r"|(?:i\s+have\s+)?no\s+idea\b|i['’]?m\s+not\s+(?:sure|certain)\b)"
+    r"|^\W*(?:(?:i['’]?m\s+|i\s+am\s+)?(?:sorry|afraid)|null|nil|undefined)\W*$"
+    # German, French, Spanish, Portuguese, Italian, Chinese, Japanese
+    r"|^\W*(?:das\s+|ich\s+)?wei(?:ß|ss)\s+(?:ich\s+)?(?:es\s+|das\s+)?(?:leider\s+)?nicht\b|^\W*je\s+ne\s+(?:le\s+)?sais\s+pas\b"
+    r"|^\W*(?:yo\s+)?no\s+(?:lo\s+)?sé\b|^\W*(?:eu\s+)?não\s+sei\b|^\W*non\s+(?:lo\s+)?so\b|^\W*我?不知道|^\W*(?:分|わ)かりません",
+    re.I,
+)
+_NAMES_SOURCES = re.compile(rf"\b{_SOURCES}\b", re.I)
+_LONGEST_NOTHING = 250  # characters; a longer text says something
+
 
 def is_refusal(text: str) -> bool:
     """Whether a model refused with the fixed sentence of the prompt."""
@@ -87,3 +105,11 @@ def is_weak_refusal(text: str, *, marked: bool = False) -> bool:
     """
     text = text[:_LONGEST]
     return bool(_WEAK.search(text)) or (not marked and bool(_WEAK_UNMARKED.search(text)))
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a model only says that it does not know or will not help, and nothing about the evidence.
+
+    That is no finding about the papers, and no refusal for want of evidence.
+    """
+    return len(text) <= _LONGEST_NOTHING and bool(_SAYS_NOTHING.search(text)) and not _NAMES_SOURCES.search(text)

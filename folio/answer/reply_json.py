@@ -1,7 +1,8 @@
 """Asks a chat model for JSON of a given shape, within limits on tokens, tries and time, and reads its replies.
 
 Many servers ignore the schema if the model is told not to think. It then writes the JSON in a fence, with words around
-it, nearly JSON (loose_json.py), or no JSON at all. An ambiguous reply has no value: asking again is better than a wrong value.
+it, nearly JSON (loose_json.py), or no JSON at all. An ambiguous reply has no value: asking again is better than a wrong
+value.
 """
 
 from __future__ import annotations

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from folio.answer.parser import LONGEST_SENTENCE, Heading, ParsedSentence
-from folio.answer.refusals import is_refusal, is_weak_refusal
+from folio.answer.refusals import is_refusal, is_weak_refusal, says_nothing
 from folio.answer_types import ANALYSIS, SUMMARY, Checking, Citation, RejectedSentence, Section, Sentence, Style
 from folio.errors import ModelError
 from folio.grounding.conflicts import against
-from folio.grounding.grounder import Attribution, Fault, Finding, Grounder, citations_of
+from folio.grounding.grounder import MOST_SENTENCES, Attribution, Fault, Finding, Grounder, citations_of, of_sentences
 from folio.grounding.sentences import citations, content_words, matching_words, tokens_of
+from folio.grounding.translation import is_borne_out, is_in_another_language
 from folio.protocols import Claim, Entailment, Verifier
 from folio.text import one_line
 
@@ -65,6 +66,8 @@ class ValidationResult:
     refused: bool  # the model found no answer, and no statement is shown
     partly_refused: bool  # the model found no answer to a part of the question
     unverified: str = ""  # why the verifier could not check all statements
+    translated: bool = False  # a shown statement is in another language than the evidence
+    in_own_words: bool = False  # the refusal is the model's own, not the sentence that the prompt gives
 
     @property
     def failed(self) -> bool:
@@ -79,6 +82,7 @@ class _Statement:
     finding: Finding
     section: Section
     marked: bool  # the model named its evidence
+    translated: bool = False
 
 
 @dataclass
@@ -101,23 +105,29 @@ class Validator:
     _last_left_out: bool = field(default=False, init=False)
     _refused: bool = field(default=False, init=False)
     _partly_refused: bool = field(default=False, init=False)
+    _in_own_words: bool = field(default=False, init=False)
+    _translated: bool = field(default=False, init=False)
 
     def check(self, parts: Iterable[ParsedSentence | Heading]) -> Generator[Part, None, ValidationResult]:
         """Yield each statement, shown or left out, in order and as soon as it is decided.
 
         Stops reading at a refusal, or when the model only repeats itself.
         """
+        parts = iter(parts)
         for statement in self._found_statements(parts):
             self._queue.append(statement)
             while self._queue and not self._waits(self._queue[0]):
                 yield from self._decide(self._queue.popleft(), None)
             if self._refused:
+                self._in_own_words = self._in_own_words and not any(is_refusal(part.text) for part in parts)
                 break
         unverified = yield from self._verify()
         rejected = tuple(self._rejected.values())
         refused = self._refused and not self._shown
         partly = bool(self._shown) and (self._refused or self._partly_refused)
-        return ValidationResult(self._shown, rejected, refused, partly, unverified)
+        return ValidationResult(
+            self._shown, rejected, refused, partly, unverified, self._translated, refused and self._in_own_words
+        )
 
     def _found_statements(self, parts: Iterable[ParsedSentence | Heading]) -> Iterator[_Statement]:
         section = SUMMARY if self.style == "report" else Section()
@@ -143,8 +153,26 @@ class Validator:
             if len(part.text) > LONGEST_SENTENCE:
                 yield _Statement(Finding(part.text, NOWHERE, "left out", TOO_LONG), section, True)
                 continue
+            if says_nothing(part.text):
+                continue
             finding = self.grounder.find(part.text, part.support, part.markers, leads_in=part.text.endswith(":"))
-            yield _Statement(finding, section, bool(part.markers or part.support))
+            translated = None if finding.fault is None else self._translation(part)
+            marked = bool(part.markers or part.support)
+            yield _Statement(translated or finding, section, marked, translated is not None)
+
+    def _translation(self, part: ParsedSentence) -> Finding | None:
+        """The finding for a statement in another language than the sentences that it names; else None."""
+        sentences = self.grounder.sentences
+        numbers = [number for number in dict.fromkeys(part.support) if 1 <= number <= len(sentences)]
+        named = [sentences[number - 1] for number in numbers[:MOST_SENTENCES]]
+        named = named or [each for each in sentences if each.evidence.number in part.markers]
+        if not (named and is_in_another_language(part.text, " ".join(each.evidence.text for each in named))):
+            return None
+        borne_out = [each for each in named if is_borne_out(part.text, [each])] or named
+        if not is_borne_out(part.text, borne_out):
+            return None
+        source = of_sentences(part.text, borne_out[:MOST_SENTENCES], sentences)
+        return Finding(part.text, source, "reworded")
 
     def _waits(self, statement: _Statement) -> bool:
         return statement.finding.outcome == "reworded" and self.verifier is not None and not self.strict
@@ -181,10 +209,12 @@ class Validator:
             yield from self._quote_instead(statement)
         elif fault is None:
             by = self.verifier.name if self.verifier and verdict and verdict.entails is not None else ""
+            self._translated = self._translated or statement.translated
             yield from self._show(self._sentence(finding, statement.section, by))
             self._last_left_out = False
         elif is_weak_refusal(text, marked=statement.marked):
             self._refused, self._partly_refused = not self._shown, bool(self._shown)
+            self._in_own_words = self._refused
         elif not text.endswith(":"):  # "Here is what the evidence says:" makes no claim
             yield from self._reject(text, fault)
 

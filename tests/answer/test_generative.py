@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from folio.answer import prompts
-from folio.answer.generative import RETRY_TOKENS, TEMPLATE_TOKENS
+from folio.answer.generative import RETRY_TOKENS, TEMPLATE_TOKENS, TRANSLATED
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer_types import REFUSAL, RejectedSentence, Sentence, Style
 from folio.errors import ContextTooSmall
@@ -181,6 +181,47 @@ def test_a_second_try_that_refuses_is_a_refusal(model: ScriptedModel, said: tupl
     found = list(model.answerer.sentences("Do otters float in rafts?", BOTH))
     assert [part for part in found if isinstance(part, Sentence)] == []
     assert (model.answerer.notice, len(model.calls)) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "notice"),
+    [
+        *((said, "The model gave no answer. These sentences are quotes from the papers.") for said in (
+            "I don't know.", "I'm sorry, I can't help with that.", "", "null", "{}",
+        )),
+        (PARIS, STOOD_IN),
+        ("The evidence does not mention it.", "The model found no answer. These sentences are quotes from the papers."),
+    ],
+)  # fmt: skip
+def test_the_papers_answer_where_the_model_says_nothing(model: ScriptedModel, said: str, notice: str) -> None:
+    model.server.ignores_format = True
+    model.server.reply = [said] * 2
+    found = asked(model.answerer, f"{FLOAT} {EAT}", question="Do otters float in rafts?")
+    both = f"{FLOAT} {EAT}"
+    assert [told(part) for part in found if isinstance(part, Sentence)] == [(both, [(1, both)])]
+    assert model.answerer.notice == notice
+
+
+def test_a_strict_answer_does_not_say_that_the_papers_support_nothing(ollama_server: OllamaStandIn, make: Make) -> None:
+    reworded = "In rafts of kelp float otters, which is what they do."
+    ollama_server.reply = [written("statements", BOTH, f"{reworded} [1]")] * 2
+    answerer = make(answer_format="statements", strict=True)
+    found = list(answerer.sentences("Do otters float in rafts?", BOTH))
+    assert [part.rule for part in found if isinstance(part, RejectedSentence)] == ["strict", "strict"]
+    assert answerer.notice.startswith("The model did not keep to the papers' own words. ")
+
+
+def test_an_answer_in_another_language_is_shown_and_marked(ollama_server: OllamaStandIn, make: Make) -> None:
+    evidence = evidence_on("The fur of sea otters has up to 150,000 hairs per square centimetre. No mammal has more.")
+    said = "Das Fell von Seeottern hat bis zu 150.000 Haare je Quadratzentimeter. [1]"
+    ollama_server.reply = [written("statements", evidence, said, said.replace("150.000", "155.000"))]
+    answerer = make(answer_format="statements")
+    found = list(answerer.sentences("How dense is the fur?", evidence))
+    assert [(part.outcome, part.citations[0].quote) for part in found if isinstance(part, Sentence)] == [
+        ("reworded", "The fur of sea otters has up to 150,000 hairs per square centimetre.")
+    ]
+    assert [part.rule for part in found if isinstance(part, RejectedSentence)] == ["not found"]
+    assert answerer.notice == TRANSLATED
 
 
 @pytest.mark.parametrize("said", ["", " \n", "[1]", "...", "## Otters", "```\n```", "{", "{}", '{"statements":[]'])

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from folio.answer.refusals import is_refusal, is_weak_refusal
+from folio.answer.refusals import is_refusal, is_weak_refusal, says_nothing
 from folio.answer_types import REFUSAL
 
 pytestmark = pytest.mark.fast
@@ -76,6 +76,26 @@ def test_negative_facts_are_no_refusal(text: str) -> None:
 )
 def test_a_marked_sentence_may_state_that_something_is_unavailable(text: str, marked: bool, expected: bool) -> None:
     assert is_weak_refusal(text, marked=marked) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, True) for text in (
+            "I don't know.", "I'm sorry, I can't help with that.", "I’m sorry, but I cannot assist with that request.",
+            "Sorry, I do not know.", "As an AI language model, I cannot answer that.", "I am unable to help with this.",
+            "Unfortunately, I don't know.", "I have no idea.", "Sorry.", "Ich weiß es nicht.", "Je ne sais pas.",
+            "我不知道。",
+        )),
+        *((text, False) for text in (
+            "", "We do not know how old they get.", "The participants said: I don't know.", "Otters do not know fear.",
+            "I don't know from the evidence how old they get.", "Sorry, the provided papers do not say.",
+            "I'm sorry, but the passages say something else.", "As an AI model, BERT has 12 layers.", REFUSAL,
+        )),
+    ],
+)  # fmt: skip
+def test_a_model_that_speaks_of_itself_says_nothing_about_the_papers(text: str, expected: bool) -> None:
+    assert says_nothing(text) is expected
 
 
 @pytest.mark.parametrize("words", ["source ", "no information ", "sources ne "])

@@ -91,18 +91,17 @@ def test_a_statement_is_given_out_when_its_object_closes() -> None:
     assert len(closes) == 2
 
 
-@pytest.mark.parametrize("cut", [True, False])
-def test_a_statement_that_breaks_off_keeps_its_whole_sentences(cut: bool) -> None:
+def test_a_statement_that_breaks_off_keeps_its_whole_sentences_unless_it_was_cut_off() -> None:
     text = answer(statement(FLOAT), {"support": [2], "statement": f"{EAT} They sleep afloat.", "part": "analysis"})
-    ends = {
-        ', "part"': [FLOAT, f"{EAT} They sleep afloat."],
-        '", "part"': [FLOAT, f"{EAT} They sleep afloat."],
-        " sleep": [FLOAT, EAT],
-        " urchins": [FLOAT],
-    }
+    ends = {', "part"': [FLOAT, f"{EAT} They sleep afloat."], " sleep": [FLOAT, EAT], " urchins": [FLOAT]}
     for end, texts in ends.items():
-        assert [part.text for part in parsed([text[: text.index(end)]], cut=cut)] == texts
-    assert [part.text for part in parsed([answer(statement("The mean was 3.5 m."))[:57]], cut=cut)] == []  # "3."
+        assert [part.text for part in parsed([text[: text.index(end)]])] == texts  # the model ended here
+        assert [part.text for part in parsed([text[: text.index(end)]], cut=True)] == [FLOAT]
+    assert [part.text for part in parsed([text[: text.index("}]") + 1]], cut=True)][::2] == [
+        FLOAT,
+        f"{EAT} They sleep afloat.",
+    ]
+    assert [part.text for part in parsed([answer(statement("The mean was 3.5 m."))[:57]])] == []  # "3."
 
 
 @pytest.mark.parametrize(
@@ -294,3 +293,19 @@ def test_a_part_and_a_heading_become_headings_once() -> None:
         "# summary", "Fact 0.", "Fact 1.", "# analysis", "Fact 2.", "# analysis", "# The melt fast", "Fact 3.",
         "# analysis", "# Size", "Fact 4.", "Fact 5.", "Fact 6.",
     ]  # fmt: skip
+
+
+def test_a_reference_of_the_papers_own_names_no_sentence() -> None:
+    said = [f"{FLOAT[:-1]} (ref. 3).", "Otters (ref. 2, 4) float [2].", "According to sentence 4, otters float."]
+    assert parsed([answer(*({"statement": text} for text in said))]) == [
+        ParsedSentence(FLOAT),
+        ParsedSentence("Otters float.", support=(2,)),
+        ParsedSentence("Otters float.", support=(4,)),
+    ]
+
+
+def test_xml_in_place_of_json_is_read() -> None:
+    said = f'<statement support="2">{FLOAT}</statement><statement support="3, 4">{EAT}</statement>'
+    said = f"<statements>{said}</statements>"
+    wanted = [ParsedSentence(FLOAT, support=(2,)), ParsedSentence(EAT, support=(3, 4))]
+    assert parsed([said]) == parsed([*said]) == wanted

@@ -92,7 +92,8 @@ def test_a_refusal_ends_an_answer(text: str, source: str, said: list[str], refus
     found, result = checked(words(text), *evidence_on(source))
     assert [part.text for part in found if isinstance(part, Sentence)] == said
     rejected = tuple(part for part in found if isinstance(part, RejectedSentence))
-    assert result == ValidationResult(len(said), rejected, refused=refused, partly_refused=partly)
+    own = refused and REFUSAL not in text
+    assert result == ValidationResult(len(said), rejected, refused=refused, partly_refused=partly, in_own_words=own)
     if "26" in text:
         assert rejected == (
             RejectedSentence("Otters eat 26 urchins.", "the number 26 cannot be found in it", "number"),
