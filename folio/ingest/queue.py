@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from queue import SimpleQueue
 
@@ -35,6 +35,8 @@ _IN_FLIGHT = 2
 _MAX_PAPERS = _IN_FLIGHT + 1
 # The queue takes no further paper once it holds this many characters, those of the largest paper, to limit memory.
 _MAX_CHARACTERS = 20_000_000
+# The problem of a page with a passage that the embedder has no vector for
+NO_VECTOR = "no vector for a passage, which is found by its words alone; --rebuild asks the model again"
 # Seconds to wait for the embedder's current call when the queue is closed early
 _CLOSE_TIMEOUT_S = 2.0
 
@@ -148,7 +150,7 @@ class EmbeddingQueue:
             passage_of.setdefault(paper_hash, (text, ""))
         vectors = {digest: ready_vectors[digest] for digest in passage_of.keys() & ready_vectors.keys()}
         if unknown := [digest for digest in passage_of if digest not in vectors and digest not in self._waiting]:
-            vectors |= self._library.recall(unknown)
+            vectors |= {key: vector for key, vector in self._library.recall(unknown).items() if vector.any()}
         missing = {digest: passage for digest, passage in passage_of.items() if digest not in vectors}
         queued = _QueuedPaper(file, paper, hashes, paper_hash, vectors, set(missing))
         for digest, passage in missing.items():
@@ -213,7 +215,8 @@ class EmbeddingQueue:
         """Save the vectors of the oldest batch in flight, and give them to their papers."""
         hashes, future = self._sent[0]
         vectors = future.result()
-        self._library.remember(hashes, vectors)
+        known = vectors.any(axis=1)
+        self._library.remember([digest for digest, has in zip(hashes, known, strict=True) if has], vectors[known])
         self._sent.popleft()
         saved: dict[int, tuple[_QueuedPaper, set[str]]] = {}
         for digest, vector in zip(hashes, vectors, strict=True):
@@ -230,19 +233,36 @@ class EmbeddingQueue:
     def _add_complete(self) -> Iterator[Added]:
         while self._complete:
             queued = self._complete.popleft()
-            file, paper = queued.file, queued.paper
+            file, paper = queued.file, _with_problem(queued)
             self._paper_count -= 1
             self._characters -= len(paper.text)
             ids = chunking.chunk_ids(paper)
             vectors = np.stack([queued.vectors[key] for key in queued.hashes])
             digest = queued.paper_hash
-            paper_vector = None if digest is None else PaperVector(digest, queued.vectors[digest])
+            has_vector = digest is not None and queued.vectors[digest].any()
+            paper_vector = PaperVector(digest, queued.vectors[digest]) if digest is not None and has_vector else None
             try:
                 self._library.add(paper, file, ids, vectors, paper_vector)
             except StoreRefused as error:
                 yield file, PaperError(error.happened, "Save the file to a new PDF, or leave it out of the folder.")
             else:
                 yield file, paper
+
+
+def _with_problem(queued: _QueuedPaper) -> NewPaper:
+    """The paper; if the embedder has no vector for some passages, with their pages among its problems.
+
+    Such a vector is zeros, which resemble nothing, so that a search finds these passages by their words alone.
+    """
+    paper = queued.paper
+    without = [
+        span for span, key in zip(paper.chunk_spans, queued.hashes, strict=True) if not queued.vectors[key].any()
+    ]
+    if not without:
+        return paper
+    pages = sorted({paper.pages.page_at(start) for start, _ in without})
+    where = f"pp. {', '.join(map(str, pages))}" if len(pages) > 1 else f"p. {pages[0]}"
+    return replace(paper, problems=(*paper.problems, f"{where}: {NO_VECTOR}"))
 
 
 def embed_and_add(library: Library, papers: Iterable[PaperFile], embedder: Embedder, batch: int) -> Iterator[PaperFile]:

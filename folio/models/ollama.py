@@ -62,9 +62,9 @@ def base_url(host: str) -> str:
     """OLLAMA_HOST as a URL with scheme, host and port, without a trailing slash.
 
     Follows Ollama's rules: the default port is 11434, or 80 or 443 after http:// or https://; a path is kept; a
-    listening address (0.0.0.0, [::]) means this computer. Raises UsageError.
+    listening address (0.0.0.0, [::]) means this computer. Quotes and blanks around it are left out. Raises UsageError.
     """
-    value = host.strip().strip("\"'")
+    value = re.sub(r"^[\s\"'“”]+|[\s\"'“”]+$", "", host)
     if _is_ipv6(value):
         value = f"[{value}]"
     scheme, separator, rest = value.partition("://")

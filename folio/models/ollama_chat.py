@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ from folio.errors import ThoughtAlone
 from folio.models.ollama import OllamaServer, client_kwargs, first_wait
 from folio.models.ollama_errors import is_transient, refuses_thinking, thought_alone, translate
 from folio.models.thinking import NO_THINKING, Thinking, ThoughtSplitter, thinking_anyway, without_thoughts
+from folio.system.network import default_clients
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk
+    from langchain_ollama import ChatOllama
 
 # Context sizes to load a model with, in tokens. Few, because the server reloads the model for each change.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768, 65536, 131072)
@@ -284,9 +287,8 @@ class ChatModel:
         options: dict[str, Any],
     ) -> Iterator[AIMessageChunk]:
         from langchain_core.messages import HumanMessage, SystemMessage
-        from langchain_ollama import ChatOllama
 
-        model = ChatOllama(
+        model = _chat_class()(
             model=self.name,
             base_url=self.server.url,
             temperature=0,
@@ -298,6 +300,14 @@ class ChatModel:
         )
         messages = [*([SystemMessage(rules)] if rules else []), HumanMessage(prompt)]
         return model.stream(messages, think=thinking.field)
+
+
+@cache
+def _chat_class() -> type[ChatOllama]:
+    """LangChain's class; its client library makes a client of its own when it is imported."""
+    with default_clients():
+        from langchain_ollama import ChatOllama
+    return ChatOllama
 
 
 def _begins_a_thought(text: str) -> bool:

@@ -15,7 +15,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from folio.errors import ContextTooSmall, OllamaError
+from folio.errors import ContextTooSmall, NoVector, OllamaError
 from folio.models.ollama import ModelInfo, OllamaServer, first_wait
 from folio.models.ollama_errors import is_transient
 from folio.papers.model import Vectors
@@ -105,6 +105,9 @@ SPECIAL = 8  # tokens at both ends, at most
 MAX_WAIT_S = 8.0
 _TOO_LARGE = "a vector with numbers that are too large"
 RETRIES = 4
+# Texts without a vector are left out, unless there are more of them than this, and more than those with one: then the
+# model is broken
+MOST_WITHOUT = 8
 
 
 class OllamaEmbedder:
@@ -146,6 +149,7 @@ class OllamaEmbedder:
         self.reads_titles = TITLE in self._passage_prefix
         self._part_bytes = self._room(with_title(self._passage_prefix, "x" * MAX_TITLE))
         self._query_bytes = self._room(self._query_prefix)
+        self._embedded = self._without = 0  # texts with and without a vector so far
         self.name = f"{self._model.name} (Ollama)"
 
     @cached_property
@@ -173,7 +177,7 @@ class OllamaEmbedder:
         }
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
+        """Shape (len(texts), dimension), rows of unit length; zeros where the model has no vector. Raises ModelError."""
         return self.embed_titled([(text, "") for text in texts])
 
     def embed_titled(self, passages: Sequence[tuple[str, str]]) -> Vectors:
@@ -187,8 +191,11 @@ class OllamaEmbedder:
         return row
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), rows of unit length. Raises ModelError."""
-        return self._embed(texts, [self._query_prefix] * len(texts), self._query_bytes)
+        """Shape (len(texts), dimension), rows of unit length. Raises ModelError, NoVector too."""
+        vectors = self._embed(texts, [self._query_prefix] * len(texts), self._query_bytes)
+        if not vectors.any(axis=1).all():
+            raise NoVector(f"{self._model.name} has no vector for this question.", "Word the question in another way.")
+        return vectors
 
     def _room(self, prefix: str) -> int:
         """The number of bytes that certainly fit into the window after a prefix. Raises ContextTooSmall."""
@@ -206,17 +213,31 @@ class OllamaEmbedder:
         parts_by_text = [list(_parts(text, part_bytes)) for text in texts]
         parts = [part for of_text in parts_by_text for part in of_text]
         prompts = [prefix + part for prefix, of_text in zip(prefixes, parts_by_text, strict=True) for part in of_text]
-        rows = np.concatenate(
-            [
-                self._unit_rows(self._request(batch), len(batch))
-                for batch in (prompts[start : start + self._batch] for start in range(0, len(prompts), self._batch))
-            ]
-        )
+        batches = (prompts[start : start + self._batch] for start in range(0, len(prompts), self._batch))
+        rows = np.concatenate([self._rows(batch) for batch in batches])
         if len(parts) == len(texts):
             return rows.astype(np.float32)
         weights = np.array([max(1, len(part.encode())) for part in parts], dtype=np.float64)
         firsts = [0, *accumulate(len(of_text) for of_text in parts_by_text)][:-1]
-        return self._unit(np.add.reduceat(rows * weights[:, None], firsts, axis=0)).astype(np.float32)
+        means = np.add.reduceat(rows * weights[:, None], firsts, axis=0)
+        has_vector = np.logical_or.reduceat(rows.any(axis=1), firsts)
+        means[has_vector] = self._unit(means[has_vector])
+        return means.astype(np.float32)
+
+    def _rows(self, prompts: list[str]) -> npt.NDArray[np.float64]:
+        """Rows of unit length; zeros for a text that the model has no vector for, found by halving the batch."""
+        try:
+            rows = self._unit_rows(self._request(prompts), len(prompts))
+        except NoVector:
+            if len(prompts) > 1:
+                half = len(prompts) // 2
+                return np.concatenate([self._rows(prompts[:half]), self._rows(prompts[half:])])
+            self._without += 1
+            if self._without > max(MOST_WITHOUT, self._embedded):
+                raise
+            return np.zeros((1, self.dimension))
+        self._embedded += len(prompts)
+        return rows
 
     def _request(self, texts: list[str]) -> list[list[float]]:
         """Send one request, and repeat it after transient errors. Raises ModelError."""

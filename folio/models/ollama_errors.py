@@ -12,6 +12,7 @@ from folio.errors import (
     ModelError,
     ModelFailed,
     ModelMissing,
+    NoVector,
     OllamaError,
     ThoughtAlone,
     WrongModel,
@@ -31,6 +32,8 @@ _RUNNING = re.compile(r"^an error was encountered while running the model:\s*", 
 _RUNNER_LOST = re.compile(r"^do embedding request:", re.IGNORECASE)
 # A 500 that the same request always gets: a bad schema in `format`, an option of another type
 _BAD_REQUEST = re.compile(r"^invalid (?:JSON schema|format)|must be of type", re.IGNORECASE)
+# A 500 for a vector that JSON cannot hold: "failed to encode response: json: unsupported value: NaN"
+_NO_VECTOR = re.compile(r"unsupported value: [+-]?(?:NaN|Inf)", re.IGNORECASE)
 # "x" does not support thinking; invalid think value: ...; cannot unmarshal string into ... ChatRequest.think
 _THINK_REFUSED = re.compile(r"\bthink(?:ing)?\b", re.IGNORECASE)
 _CONTEXT_EXCEEDED = re.compile(r"context (length|size|window)", re.IGNORECASE)
@@ -99,7 +102,7 @@ def is_transient(error: Exception) -> bool:
     if refusal := _refusal(error):
         status, text = refusal
         may_pass = status in _TRANSIENT or (status == 400 and _RUNNER_LOST.search(text) is not None)
-        return may_pass and not _CONTEXT_EXCEEDED.search(text) and not _BAD_REQUEST.search(text)
+        return may_pass and not any(always.search(text) for always in (_CONTEXT_EXCEEDED, _BAD_REQUEST, _NO_VECTOR))
     return isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError | httpx.ConnectTimeout | ConnectionError)
 
 
@@ -139,6 +142,11 @@ def _from_status(status: int, text: str, model: str, url: str) -> ModelError:
         return ModelFailed(
             f"Ollama at {url} is busy with other requests.",
             "Wait until they are done, or set OLLAMA_NUM_PARALLEL or OLLAMA_MAX_QUEUE higher on the server.",
+        )
+    if _NO_VECTOR.search(text):
+        return NoVector(
+            f"{model} on Ollama at {url} has no vector for a text: {reason}.",
+            f"Update Ollama, then get the model again with `ollama pull {model}`.",
         )
     if (status in (IN_STREAM, 500) and _RUNNER_DIED.search(text)) or (status == 400 and _RUNNER_LOST.search(text)):
         return ModelFailed(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 
 
@@ -28,6 +31,35 @@ def go_offline() -> None:
     # No proxy is used. requests silences this warning for its own import, but another thread that leaves
     # warnings.catch_warnings restores the filters.
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
+
+
+# What an HTTP client reads from the environment, in lower case too
+_CLIENT_SETTINGS = (
+    "OLLAMA_HOST",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+)
+_ENVIRONMENT = threading.Lock()
+
+
+@contextmanager
+def default_clients() -> Iterator[None]:
+    """Sets aside what the environment tells HTTP clients, while a library is imported that makes one for nobody.
+
+    That one would fail at a certificate file that is gone, a proxy that it does not know or a quoted OLLAMA_HOST, and
+    with it the import, although Folio's own clients read none of these.
+    """
+    with _ENVIRONMENT:
+        names = [name for name in os.environ if name.upper() in _CLIENT_SETTINGS]
+        kept = {name: os.environ.pop(name) for name in names}
+        try:
+            yield
+        finally:
+            os.environ.update(kept)
 
 
 def is_loopback(host: str) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from config import Settings
 from folio.answer.extractive import WITHOUT_MODEL
 from folio.answer_types import REFUSAL
+from folio.ingest.queue import NO_VECTOR
 from folio.models.ollama_chat import TRIES
 from folio.pdf import ocr
 from tests.helpers.cli_runner import CliResult, CliRunner
@@ -632,3 +633,17 @@ def test_a_reader_that_has_gone_is_no_error(ready: CliRunner) -> None:
     assert ran.stdout.startswith("1. otters.pdf")
     assert "Traceback" not in ran.stderr
     assert "BrokenPipe" not in ran.stderr
+
+
+def test_a_passage_without_a_vector_does_not_stop_the_ingest(
+    with_ollama: CliRunner, ollama_server: OllamaStandIn
+) -> None:
+    ollama_server.no_vector = "Bernese"
+    ran = with_ollama.ingest()
+    assert ran.code == 0
+    assert f"alps/glaciers.pdf p. 1: {NO_VECTOR}" in " ".join(ran.out.split())
+    hits = with_ollama.query("--json", LENGTH).object["hits"]
+    assert [(hit["file"], hit["dense"]) for hit in hits if hit["file"] != "otters.pdf"] == [("alps/glaciers.pdf", 0.0)]
+    ollama_server.no_vector = ""
+    assert NO_VECTOR not in " ".join(with_ollama.ingest("--rebuild").out.split())
+    assert all(hit["dense"] for hit in with_ollama.query("--json", LENGTH).object["hits"])

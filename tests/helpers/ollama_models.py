@@ -195,6 +195,7 @@ class OllamaModels:
         self.split: Callable[[str], list[str]] = split_words  # the tokenizer of what the models write
         self.version = VERSION  # an older one says less
         self.ignores_format = False  # it writes prose although a schema was given
+        self.no_vector = ""  # a word; a batch with a text that has it gets the 500 of a vector that is no number
         self.cut: list[str] = []  # texts and messages that the models did not see whole
         self.read: list[list[Json]] = []  # for each chat the messages that the model saw
         self.lock = threading.Lock()
@@ -256,6 +257,8 @@ class OllamaModels:
             return {"model": body["model"], "embeddings": []}
         dimension = min(body.get("dimensions") or model.embedding_length, model.embedding_length)
         read = [self._fit(text, self._context(model, body), body.get("truncate") is not False) for text in texts]
+        if self.no_vector and any(self.no_vector in text for text in read):
+            raise RefusedError(500, "failed to encode response: json: unsupported value: NaN")
         embeddings = [hash_embedding(text, dimension) for text in read]
         return {"model": body["model"], "embeddings": embeddings, "total_duration": 1, "load_duration": 1,
                 "prompt_eval_count": sum(map(self.count_tokens, read))}  # fmt: skip

@@ -296,3 +296,31 @@ def test_a_paper_that_the_library_refuses_costs_no_other(library: Library, claim
     assert "The library cannot store this" in str(landed[1][1])
     assert {held.id for held in library.papers()} == {"p0", "p1", "p2"}
     assert library.check() == []
+
+
+class WithoutSome(HashingEmbedder):
+    """Has no vector for a passage with "qqq"."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        vectors = super().embed_passages(texts)
+        return np.where([["qqq" in text] for text in texts], np.float32(0), vectors)
+
+
+def test_a_passage_without_a_vector_is_kept_named_and_asked_for_again(library: Library) -> None:
+    _, new = paper("p0", "one", "two qqq", "three", "four qqq")
+    new = replace(new, pages=PageMap((0, 4, 12), ("", "", "")), problems=("p. 1: torn",))
+    pairs = [(SourceFile("/p0.pdf", "p0.pdf", "p0"), new), paper("p1", "one", "five")]
+    added = list(embed_and_add(library, pairs, WithoutSome(), 2))
+    named = ("p. 1: torn", f"pp. 2, 3: {embedding_queue.NO_VECTOR}")
+    assert [paper.problems for _, paper in added] == [named, ()]
+    assert [paper.problems for paper in library.papers()] == [named, ()]
+    ((ids, vectors),) = library.vectors()
+    found = {
+        library.text(c.paper_id, c.start, c.end): row
+        for row, c in zip(vectors, library.chunks(ids).values(), strict=True)
+    }
+    assert [text for text, row in found.items() if not row.any()] == ["two qqq", "four qqq"]
+    assert library.recall([text_hash("one"), text_hash("two qqq")]).keys() >= {text_hash("one")}
+    again = Counting()
+    list(embed_and_add(library, [paper("p2", "one", "two qqq")], again, 2))
+    assert again.calls == [1]

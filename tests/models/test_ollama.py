@@ -43,7 +43,7 @@ URL = "http://127.0.0.1:11434"
     ("hosts", "url"),
     [
         (("", " 127.0.0.1 ", "0.0.0.0", "http://0.0.0.0:11434/"), "http://127.0.0.1:11434"),
-        (('"localhost"',), "http://localhost:11434"),
+        (('"localhost"', " 'localhost ' ", '" localhost"', "“localhost”\n"), "http://localhost:11434"),
         (("localhost:11500",), "http://localhost:11500"),
         ((":11500",), "http://127.0.0.1:11500"),
         (("0.0.0.0:80",), "http://127.0.0.1:80"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic, sleep
@@ -19,6 +22,7 @@ from tests.helpers.endless_server import endless_server
 from tests.helpers.ollama_models import GPT_OSS, QWEN3, Json, Model, Scripted
 from tests.helpers.ollama_server import STOPPED as STOPPED_RUNNER
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
+from tests.helpers.paths import ROOT
 
 LLAMA = "llama3.1:8b"
 
@@ -366,3 +370,24 @@ def test_without_a_loaded_context_the_smallest_is_requested(
     ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/ps",), garbage
     assert model.context_for(3000) == 4096
     assert replace(model, server=OllamaServer(closed_url(), 5.0)).context_for(3000) == 4096
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSL_CERT_FILE", "/gone/cert.pem"), ("SSL_CERT_DIR", "/gone"), ("ALL_PROXY", "socks5://127.0.0.1:9"),
+        ("http_proxy", "gopher://x"), ("OLLAMA_HOST", "\"{}\""), ("OLLAMA_HOST", " '{} ' "),
+    ],
+)  # fmt: skip
+def test_the_environment_stops_no_request(ollama_server: OllamaStandIn, name: str, value: str) -> None:
+    ollama_server.reply = lambda messages: "Because."
+    code = (
+        "import os; from folio.models.ollama import OllamaServer, base_url; from folio.models.ollama_chat import ChatModel;"
+        f" before = dict(os.environ); server = OllamaServer(base_url({value.format(ollama_server.url[7:])!r}"
+        f" if {name == 'OLLAMA_HOST'} else {ollama_server.url!r}), 5.0);"
+        f" print(ChatModel.open(server, {LLAMA!r}).write('', 'Why?', context=4096, longest=9));"
+        " assert os.environ == before"
+    )
+    environment = os.environ | {name: value.format(ollama_server.url[7:])}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("Because.\n", "")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folio.errors import CloudModel, ContextTooSmall, ModelFailed, ModelMissing, OllamaError, WrongModel
+from folio.errors import CloudModel, ContextTooSmall, ModelFailed, ModelMissing, NoVector, OllamaError, WrongModel
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_embedder import OllamaEmbedder, _parts
 from folio.protocols import Embedder, TitledEmbedder
@@ -298,3 +298,33 @@ def test_an_unusable_model_is_refused_at_once(ollama_server: OllamaStandIn, make
             make(model)
     with pytest.raises(ModelMissing, match="nomic-embed-text"):
         embedder.embed_query("ice")
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_a_text_without_a_vector_is_found_and_left_out(ollama_server: OllamaStandIn, make: Make, place: int) -> None:
+    ollama_server.no_vector = "qqq"
+    texts = [f"ice {number}" for number in range(6)]
+    texts[place] = "qqq"
+    vectors = make().embed_passages(texts)
+    assert [bool(row.any()) for row in vectors] == [number != place for number in range(6)]
+    assert np.allclose(np.linalg.norm(np.delete(vectors, place, axis=0), axis=1), 1, atol=1e-6)
+    assert len(ollama_server.bodies("/api/embed")) <= 2 + 2 * 2  # no request is repeated
+
+
+def test_a_part_without_a_vector_does_not_count_in_the_mean(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.no_vector = "qqq"
+    embedder = make(own_model(ollama_server, "small", context_length=256))
+    words = "glaciers move slowly " * 9
+    alone, mixed, none = embedder.embed_passages([words, f"{words}{'q' * 200}", "q" * 400])
+    np.testing.assert_allclose(mixed, alone, atol=1e-6)
+    assert not none.any()
+
+
+def test_a_question_or_a_model_without_vectors_is_an_error(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.no_vector = "qqq"
+    embedder = make()
+    with pytest.raises(NoVector, match="no vector for this question"):
+        embedder.embed_query("qqq")
+    with pytest.raises(NoVector, match="has no vector for a text: failed to encode response: json: unsupported value"):
+        make().embed_passages(["qqq"] * 20)
+    assert embedder.embed_passages(["ice"] * 12 + ["qqq"] * 9).any(axis=1).sum() == 12
