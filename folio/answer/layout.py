@@ -86,7 +86,7 @@ class Layout:
     def parser(self) -> Parser:
         """A parser for one output."""
         is_prose = self.format == "prose"
-        return OutputParser(len(self.evidence)) if is_prose else StatementParser(len(self._sentences))
+        return OutputParser(len(self.evidence)) if is_prose else StatementParser(len(self._sentences), self.style)
 
     @cached_property
     def _sentences(self) -> tuple[EvidenceSentence, ...]:

@@ -111,9 +111,12 @@ class StatementParser:
     JSON with words before it is only read at the end: until then the words may be a thought without an opening tag.
     """
 
-    def __init__(self, sentences: int) -> None:
+    def __init__(self, sentences: int, style: Style = "plain") -> None:
         """sentences: number of sentences of the evidence; higher numbers are ignored."""
         self._count = sentences
+        self._first = (
+            ("support", "part", "heading") if style == "report" else ("support",)
+        )  # before a statement, in the schema
         self._text = ""
         self._begin: int | None = None  # where the JSON begins; None until that is known
         self._json = LooseReader()
@@ -172,8 +175,8 @@ class StatementParser:
     def end(self, *, cut: bool = False) -> list[ParsedSentence | Heading]:
         """The rest at the end of the output, even if the JSON breaks off.
 
-        If the output was cut off, a statement whose object is not closed is left out: its support or its part of the
-        answer may be missing. Otherwise a text without its closing quote gives its whole sentences.
+        If the output was cut off, a statement whose object is not closed is left out unless its text is whole, behind
+        its support and its part of the answer. Otherwise a text without its closing quote gives its whole sentences.
 
         If there was no statement under the names that the prompt gives, those under others are taken, and the texts of
         objects without one. If the model says that the question is not answered, the last part is the refusal.
@@ -183,7 +186,7 @@ class StatementParser:
             return parts
         self._json.feed(self._text[self._read :])
         self._json.end()
-        parts += self._new(whole=cut)
+        parts += self._new(whole=cut, cut=cut)
         answered = [root["answered"] for root in self._json.roots if isinstance(root, dict) and "answered" in root]
         if not (self._has_said or cut):
             parts += [part for each in _deep_statements(self._json.roots) for part in self._statement(each)]
@@ -191,19 +194,24 @@ class StatementParser:
             parts += self._prose(self._text[self._begin :], cut=cut)
         return [*parts, *([ParsedSentence(REFUSAL)] if answered and answered[-1] is False else [])]
 
-    def _new(self, *, whole: bool) -> Iterator[ParsedSentence | Heading]:
-        """The statements that were not returned yet. whole: only those whose object is closed."""
+    def _new(self, *, whole: bool, cut: bool = False) -> Iterator[ParsedSentence | Heading]:
+        """The statements that were not returned yet. whole: only those whose object is closed. cut: no text follows."""
         while self._root < len(self._json.roots):
             root = self._json.roots[self._root]
             statements = _statements(root)
             for each in statements[self._returned :]:
-                if whole and self._json.is_open(each):
+                if whole and self._json.is_open(each) and not (cut and self._is_told(each)):
                     return
                 self._returned += 1
                 yield from self._statement(each)
             if self._json.is_open(root):
                 return
             self._root, self._returned = self._root + 1, 0
+
+    def _is_told(self, each: Any) -> bool:
+        """Whether an object that is not closed has all that the schema asks for."""
+        names = (*self._first, "statement")
+        return isinstance(each, dict) and all(name in each and not isinstance(each[name], CutText) for name in names)
 
     def _statement(self, each: Any) -> Iterator[ParsedSentence | Heading]:
         each = {"statement": each} if isinstance(each, str) else each

@@ -177,7 +177,7 @@ class OllamaEmbedder:
         }
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), rows of unit length; zeros where the model has no vector. Raises ModelError."""
+        """Shape (len(texts), dimension), rows of unit length; zeros for a text without a vector. Raises ModelError."""
         return self.embed_titled([(text, "") for text in texts])
 
     def embed_titled(self, passages: Sequence[tuple[str, str]]) -> Vectors:

@@ -382,7 +382,8 @@ def test_without_a_loaded_context_the_smallest_is_requested(
 def test_the_environment_stops_no_request(ollama_server: OllamaStandIn, name: str, value: str) -> None:
     ollama_server.reply = lambda messages: "Because."
     code = (
-        "import os; from folio.models.ollama import OllamaServer, base_url; from folio.models.ollama_chat import ChatModel;"
+        "import os; from folio.models.ollama import OllamaServer, base_url;"
+        " from folio.models.ollama_chat import ChatModel;"
         f" before = dict(os.environ); server = OllamaServer(base_url({value.format(ollama_server.url[7:])!r}"
         f" if {name == 'OLLAMA_HOST'} else {ollama_server.url!r}), 5.0);"
         f" print(ChatModel.open(server, {LLAMA!r}).write('', 'Why?', context=4096, longest=9));"
