@@ -40,6 +40,7 @@ _BARE_TEXT = re.compile(r"[^,\n\[\]{}()]++")
 _LITERALS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
 _ITEM = re.compile(r"[\d+{\[(\]}.-]|(?:true|false|null|none)\b", re.I)
 _ESCAPE = {'"': '"', "\\": "\\", "/": "/", "\n": "\n"} | {quote: quote for quote in _QUOTES}
+_CODE_POINT = re.compile(r"u[0-9a-fA-F]{4}")
 _BACKSLASH = re.compile(r"\\(u[0-9a-fA-F]{4}|[A-Za-z]+|.|$)", re.S)
 
 
@@ -286,7 +287,7 @@ def _unescaped(raw: str) -> str:
 
     def char(match: re.Match[str]) -> str:
         body = match[1]
-        if len(body) == 5 and body[0] == "u":
+        if _CODE_POINT.fullmatch(body):
             return chr(int(body[1:], 16))
         if not body[:1].isalpha():
             return _ESCAPE.get(body, match.group())

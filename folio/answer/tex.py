@@ -17,8 +17,10 @@ _MORE = frozenset(
 # What math stands between
 _MATH = re.compile(r"\$\$?[^$]{1,2000}\$\$?|\\{1,2}\(.{1,2000}?\\{1,2}\)|\\{1,2}\[.{1,2000}?\\{1,2}\]", re.S)
 # Commands of which JSON's escape leaves a word or a letter: outside math they may be a line break and a word
-_AMBIGUOUS = frozenset("ne neg ni not nu num tag tan tau to top tt rm real right root ref text".split())
-_LETTERS = re.compile(r"[A-Za-z]+")
+_AMBIGUOUS = frozenset(
+    "ne neg nexists ng ni nless nmid not nparallel nu num real ref rfloor right rm root rtimes tag tan tau text th to"
+    " top tt".split()
+)
 _BRACED = r"\{([^{}\\]{0,200})\}"
 _FRACTION = re.compile(rf"\\[dt]?frac\s*{_BRACED}\s*{_BRACED}")
 _STYLED = re.compile(rf"\\(?:text|math|emph|operatorname|mbox|bm|boldsymbol|ensuremath)[a-z]*\s*{_BRACED}")
@@ -44,20 +46,20 @@ def with_backslashes(raw: str) -> Callable[[re.Match[str]], bool]:
         name = match[1]
         if name[0] in "bf":
             return len(name) > 1
-        if not is_command(name):
+        before, after = raw[max(0, match.start() - 1) : match.start()], raw[match.end() : match.end() + 1]
+        if not (is_command(name) or (name.startswith("text") and after == "{")):
             return False
         near = bisect_right(ends, match.start())
         if name not in _AMBIGUOUS or (near < len(math) and math[near][0] < match.start()):
             return True
-        before, after = raw[max(0, match.start() - 1) : match.start()], raw[match.end() : match.end() + 1]
-        return after in ("{", "_", "^", "\\") or (before in ("", *" ([{=+-*/<>|&,_^") and after not in tuple(").:"))
+        return after in ("{", "_", "^") or (before in ("", *" ([{=+-*/<>|&,_^") and after not in tuple(").:"))
 
     return is_tex
 
 
 def is_command(name: str) -> bool:
     """Whether a command of TeX has this name."""
-    return name in _MORE or name in _commands() or name.startswith(("text", "math"))
+    return name in _MORE or name in _commands()
 
 
 @lru_cache(maxsize=1)

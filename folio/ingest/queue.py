@@ -215,8 +215,8 @@ class EmbeddingQueue:
         """Save the vectors of the oldest batch in flight, and give them to their papers."""
         hashes, future = self._sent[0]
         vectors = future.result()
-        known = [bool(vector.any()) for vector in vectors]
-        self._library.remember([digest for digest, has in zip(hashes, known, strict=True) if has], vectors[np.array(known)])
+        known = [at for at, vector in enumerate(vectors) if vector.any()]
+        self._library.remember([hashes[at] for at in known], vectors[known])
         self._sent.popleft()
         saved: dict[int, tuple[_QueuedPaper, set[str]]] = {}
         for digest, vector in zip(hashes, vectors, strict=True):

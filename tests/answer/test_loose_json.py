@@ -97,6 +97,8 @@ TEX = [
     (r"First.\nutility\nnew\nearth\nTau\rthe end", "First.\nutility\nnew\nearth\nTau\rthe end"),
     (r"Items:\na) one\ne) two\nu) three\ni. four", "Items:\na) one\ne) two\nu) three\ni. four"),
     (r"Columns:\theight\ttime\tradius\nrow\tfour", "Columns:\theight\ttime\tradius\nrow\tfour"),
+    (r"First\nexists\nless\rtimes\textended\textra\tg", "First\nexists\nless\rtimes\textended\textra\tg"),
+    (r"\udots and \u00e9 and \upsilon", "⋰ and é and υ"),
     (r"for $5 and $6 {a} \u03b2", "for $5 and $6 {a} β"),
     (r"C:\\beta\\new stays", r"C:\beta\new stays"),
 ]
