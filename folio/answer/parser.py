@@ -46,6 +46,7 @@ _ELEMENT = re.compile(  # of XML: <statement support="6">...</statement>
     r"""<(\w{1,20})\s[^<>]{0,80}?\b(?:support|sentences?|source|ref)s?=["']([\d,\s]{1,40})["'][^<>]{0,80}>([^<>]*)</\1>"""
 )
 _SUPPORT = re.compile(r"(?<![\w.])[A-Za-z]?(\d{1,4})(?![\w.])")
+_SQUARE = re.compile(r"[\[【［〔]")
 _LONGEST_SUPPORT = 60  # characters of a text that names sentences
 _OPENING = re.compile(r"""[\[{]\s*(?:\{\s*)?["'“„‘`]""")  # of JSON, not a brace that prose begins with
 _NOTHING = re.compile(r"\W*(?:null|none|nil|undefined|true|false)?\W*", re.I)
@@ -229,7 +230,10 @@ class StatementParser:
         text, marked = self._cleaned(printable(_whole_sentences(text) if isinstance(text, CutText) else text).strip())
         if any(char.isalnum() for char in text):
             self._has_said = True
-            named = dict.fromkeys(n for n in (*_numbers(each.get("support")), *marked) if 1 <= n <= self._count)
+            support = _numbers(each.get("support"))
+            # "(3)" behind a statement with its support is a reference of the paper's own
+            marked = marked if not support or _SQUARE.search(str(each["statement"])) else ()
+            named = dict.fromkeys(n for n in (*support, *marked) if 1 <= n <= self._count)
             yield ParsedSentence(text, support=tuple(named))
 
     def _cleaned(self, text: str) -> tuple[str, tuple[int, ...]]:

@@ -15,7 +15,7 @@ _MORE = frozenset(
     "ne neg newline nonumber nolimits num right rm real root tfrac triangle textstyle tag text tbinom".split()
 )
 # What math stands between
-_MATH = re.compile(r"\$\$?[^$]{1,2000}\$\$?|\\{1,2}\(.{1,2000}?\\{1,2}\)|\\{1,2}\[.{1,2000}?\\{1,2}\]", re.S)
+_MATH = re.compile(r"\$\$?[^$]{1,2000}\$\$?|\\{1,2}\(.{1,400}?\\{1,2}\)|\\{1,2}\[.{1,400}?\\{1,2}\]", re.S)
 # Commands of which JSON's escape leaves a word or a letter: outside math they may be a line break and a word
 _AMBIGUOUS = frozenset(
     "ne neg nexists ng ni nless nmid not nparallel nu num real ref rfloor right rm root rtimes tag tan tau text th to"

@@ -307,6 +307,12 @@ def test_a_reference_of_the_papers_own_names_no_sentence() -> None:
     ]
 
 
+def test_a_number_in_round_brackets_names_a_sentence_only_where_no_support_is_given() -> None:
+    said = f"{FLOAT[:-1]} (3)."
+    assert parsed([answer(statement(said, [1]))]) == [ParsedSentence(FLOAT, support=(1,))]
+    assert parsed([answer({"statement": said})]) == [ParsedSentence(FLOAT, support=(3,))]
+
+
 def test_xml_in_place_of_json_is_read() -> None:
     said = f'<statement support="2">{FLOAT}</statement><statement support="3, 4">{EAT}</statement>'
     said = f"<statements>{said}</statements>"

@@ -324,3 +324,8 @@ def test_a_passage_without_a_vector_is_kept_named_and_asked_for_again(library: L
     again = Counting()
     list(embed_and_add(library, [paper("p2", "one", "two qqq")], again, 2))
     assert again.calls == [1]
+
+
+def test_a_paper_without_any_vector_is_added(library: Library) -> None:
+    (added,) = embed_and_add(library, [paper("p0", "one qqq", "two qqq")], WithoutSome(), 2)
+    assert added[1].problems == (f"p. 1: {embedding_queue.NO_VECTOR}",)
