@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from folio.papers.model import Hit
 from folio.papers.sections import PaperSection
@@ -61,11 +62,17 @@ def first_where_defined(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def by_definition(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits for a bare identifier, best first. Their scores are fused ones, from 0 to 1."""
+    """The hits for a bare identifier, best first, those that have it before the others.
+
+    Their scores are fused ones, from 0 to 1. They fall: a hit has at least the score of those behind it.
+    """
     sure = [_definition(named, hit) for hit in hits]
     scores = [(own + hit.score) / (1 + _ALGORITHM) for own, hit in zip(sure, hits, strict=True)]
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
-    return sorted(scored, key=lambda hit: -hit.score)
+    written = re.compile(rf"(?<!\w){_words_of(named)}(?!\w)", re.I)
+    ordered = sorted(scored, key=lambda hit: (written.search(hit.text) is None, -hit.score))
+    least = [*accumulate((hit.score for hit in reversed(ordered)), max)]
+    return [replace(hit, score=score) for hit, score in zip(ordered, reversed(least), strict=True)]
 
 
 def _of_algorithm(named: NamedThing, hit: Hit) -> float:
@@ -82,6 +89,10 @@ def _definition(named: NamedThing, hit: Hit) -> float:
     headings = (s.title for s in hit.paper.sections.headed if start <= s.start < end)
     if any(named.terms <= frozenset(tokenize(heading)) for heading in headings):
         return _HEADING
-    words = r"\s+".join(map(re.escape, named.text.split()))
-    explained = re.compile(rf"(?:^|[.!?]\s+)\W{{0,3}}(?:(?:the|a|an)\s+)?{words}{_EXPLAINS}", re.I | re.M)
+    explained = re.compile(rf"(?:^|[.!?]\s+)\W{{0,3}}(?:(?:the|a|an)\s+)?{_words_of(named)}{_EXPLAINS}", re.I | re.M)
     return _EXPLAINED if explained.search(hit.text) else 0.0
+
+
+def _words_of(named: NamedThing) -> str:
+    """A pattern of the question's words."""
+    return r"\s+".join(map(re.escape, named.text.split()))

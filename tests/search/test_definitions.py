@@ -48,6 +48,13 @@ def test_bare_identifiers_come_first_where_they_are_explained_or_head_a_section(
     assert all(0 <= hit.score <= 1 for hit in ordered)
 
 
+def test_what_does_not_have_a_bare_identifier_comes_last() -> None:
+    texts = ("Table 4 lists objects.", "Wind and dust.", "The SDS-WAS forecasts.", "A system (SDS-WAS) of states.")
+    ordered = by_definition(NamedThing.of("SDS-WAS"), scored(*one_page_hits(*texts)))
+    assert [hit.text for hit in ordered] == [*texts[2:], *texts[:2]]
+    assert [hit.score for hit in ordered] == sorted((hit.score for hit in ordered), reverse=True)
+
+
 def test_algorithms_that_no_hit_has_are_named_with_their_places() -> None:
     text = f"{MENTIONS}\n\n{DEFINES}"
     start = text.index(DEFINES)
