@@ -126,11 +126,12 @@ def _levels(line: Mapping[str, Any]) -> list[int]:
     levels = [_level(span, size, baseline - _baseline(span, line["dir"])) for span in line["spans"]]
     for index in range(1, len(levels) - 1):
         before, span, behind = line["spans"][index - 1 : index + 2]
-        # A space inside an index, unless it separates two numbers
-        is_inside = levels[index - 1] < 0 and levels[index + 1] < 0 and not span["text"].strip()
+        # A space inside an index or an exponent, unless it separates two numbers or the marks of notes: "1, ID"
+        is_inside = levels[index - 1] == levels[index + 1] != 0 and not span["text"].strip()
         is_between = before["text"][-1:].isdigit() and behind["text"][:1].isdigit()
+        is_between = is_between or (levels[index - 1] > 0 and before["text"].rstrip()[-1:] in (",", ";"))
         if is_inside and span["size"] < _SMALLER * size and not is_between:
-            levels[index] = -1
+            levels[index] = levels[index - 1]
     return levels
 
 

@@ -52,6 +52,8 @@ def written(*texts: str) -> list[str]:
         ("1/√_{2} of it, Edited _{Sinha}", "1/√2 of it, Edited Sinha"),
         ("T_{max} and x_{i} and y_{i,j}", "T_max and x_i and y_(i,j)"),
         ("x_{t}_{−1} is before", "x_(t−1) is before"),
+        ("a key in B^{32⋅(1+bitlen}^{ }^{(n))}, and so.^{3}^{ }^{4}", "a key in B^(32⋅(1+bitlen(n))), and so. ³ ⁴"),
+        ("Konrad Hinsen^{1,}^{ }^{ID} and", "Konrad Hinsen ¹, ID and"),
         ("A_{Min}_{ }_{Q,}_{ }_{Max}(x), and 4_{1}_{ }_{2}", "A_(Min Q, Max)(x), and 4₁ ₂"),
         ("Koustuv Hinsen|{ }^{ID}, and Serge Sinha^{ID}", "Koustuv Hinsen ID, and Serge SinhaID"),
         ("Ca^{2+} and Na^{+} and ^{18}O", "Ca²⁺ and Na⁺ and ¹⁸O"),
