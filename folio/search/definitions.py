@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from folio.papers.model import Hit
+from folio.papers.model import Hit, Paper
 from folio.papers.sections import PaperSection
 from folio.question.named import NamedThing
 from folio.text import tokenize
@@ -33,13 +33,20 @@ def algorithms_named(named: NamedThing, hits: Sequence[Hit]) -> list[tuple[str, 
         return []
     known = {(hit.paper.id, section.start) for hit in hits for section in _algorithms_in(hit)}
     found = [
-        (named.likeness(section.title), paper, section.start)
-        for paper, sections in {hit.paper.id: hit.paper.sections for hit in hits}.items()
-        for section in sections.sections
-        if section.kind == "algorithm" and (paper, section.start) not in known
+        ((likeness, _of_paper(named, paper)), paper.id, section.start)
+        for paper in {hit.paper.id: hit.paper for hit in hits}.values()
+        for section in paper.sections.sections
+        if section.kind == "algorithm"
+        and (paper.id, section.start) not in known
+        and (likeness := named.likeness(section.title)) >= LEAST_LIKE
     ]
-    likely = sorted((one for one in found if one[0] >= LEAST_LIKE), key=lambda one: -one[0])
+    likely = sorted(found, key=lambda one: one[0], reverse=True)
     return [(paper, start) for _, paper, start in likely[:MOST_NAMED]]
+
+
+def _of_paper(named: NamedThing, paper: Paper) -> int:
+    """How many of the words with which a question names something are in a paper's title or file name."""
+    return len(named.terms.intersection(tokenize(f"{paper.title} {paper.file}")))
 
 
 def _algorithms_in(hit: Hit) -> list[PaperSection]:
@@ -51,13 +58,15 @@ def _algorithms_in(hit: Hit) -> list[PaperSection]:
 def first_where_defined(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
     """The hits, best first, with those before the others that have the algorithm that a question names.
 
-    Scores fall: a hit that moves up gets the score of the best.
+    Of several, the one in the paper that it names comes first: "Algorithm 6 of FIPS 203". Scores fall: a hit that moves
+    up gets the score of the best.
     """
     likeness = [_of_algorithm(named, hit) for hit in hits]
     if not any(likeness):
         return list(hits)
     best = max(hit.score for hit in hits)
-    order = sorted(range(len(hits)), key=lambda place: -likeness[place])
+    of_paper = [_of_paper(named, hit.paper) if like else 0 for like, hit in zip(likeness, hits, strict=True)]
+    order = sorted(range(len(hits)), key=lambda place: (-likeness[place], -of_paper[place]))
     return [replace(hits[place], score=best) if likeness[place] else hits[place] for place in order]
 
 
