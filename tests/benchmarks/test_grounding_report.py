@@ -57,8 +57,10 @@ def outcomes(*texts: str) -> list[StatementOutcome]:
 
 
 def test_the_papers_words_are_quoted_and_others_reworded() -> None:
-    reworded = "A sea otter's fur has 155,000 hairs on each square centimetre of it."
-    assert outcomes(FUR, reworded) == [StatementOutcome("quoted"), StatementOutcome("reworded")]
+    reworded = "Each square centimetre of the coat of a sea otter counts 155,000 hairs."
+    nearly = "The fur of a sea otter has 155,000 hairs on a square centimetre."
+    quoted = StatementOutcome("quoted")
+    assert outcomes(FUR, reworded, nearly) == [quoted, StatementOutcome("reworded"), quoted]
 
 
 def test_a_statement_left_out_has_its_rule() -> None:
