@@ -243,6 +243,9 @@ def _values(cells: Sequence[str], columns: int) -> tuple[tuple[Quantity, ...], .
     return values if len(values) == columns else (tuple(chain.from_iterable(values)),) * columns
 
 
+MOST_COUNTED = 10  # a higher number in words is no count of the writer's own
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What is wrong with a statement: the name of the rule, and the reason in words that a model can act on."""
@@ -259,11 +262,13 @@ def faults(statement: str, source: Attribution, evidence_key: str) -> Iterator[F
     """
     source_numbers = quantities(f"{source.text}\n{source.titles}")
     for number in quantities(statement):
-        # "two parts" is the writer's own count.
-        if not (number.is_among(source_numbers) or (number.is_spelled and not number.unit)):
+        same = [other for other in source_numbers if number.is_among([other])]
+        if not (same or _is_own_count(number, source_numbers)):
             yield Fault("number", f"the number {number.written} cannot be found in it")
         elif _counts_others(number, source_numbers):
             yield Fault("count", f"it gives {number.written} for something else")
+        elif same and not any(number.is_bounded_as(other) for other in same):
+            yield Fault("bound", f"it gives {number.written} with another bound or sign")
     if moved := misplaced(statement, source):
         yield Fault("cell", f"its table gives {moved.written} in another row or column")
     for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, evidence_key)):
@@ -279,6 +284,13 @@ def faults(statement: str, source: Attribution, evidence_key: str) -> Iterator[F
         yield Fault("negation", "it says the opposite")
     elif is_opposed(statement, sentences, tokens_of(evidence_key)):
         yield Fault("opposite", "it says the opposite")
+
+
+def _is_own_count(number: Quantity, source_numbers: Sequence[Quantity]) -> bool:
+    """Whether a number may be the writer's own count, "two parts": the source has no count of these."""
+    if not number.is_spelled or number.unit or number.value > MOST_COUNTED:
+        return False
+    return not any(number.counted & other.counted for other in source_numbers)
 
 
 def _counts_others(number: Quantity, source_numbers: Sequence[Quantity]) -> bool:
@@ -366,12 +378,13 @@ class Grounder:
         self._coverages += [] if leads_in else [source.coverage]
         if not source.sentences:
             return Finding(statement, source, "left out", Fault("not found", "no evidence says this"))
-        if verbatim := next((s for s in source.sentences if _is_whole(s) and _has(s.text, statement)), None):
+        whole = [sentence for sentence in source.sentences if _is_whole(sentence, self.sentences)]
+        if verbatim := next((sentence for sentence in whole if _has(sentence.text, statement)), None):
             return self._quote(statement, source, verbatim)
         if fault := next(faults(statement, source, self._known), None):
             return Finding(statement, source, "left out", fault)
-        if near := [s for s in source.sentences if _is_whole(s) and _is_near(statement, s.text)]:
-            return self._quote(statement, source, max(near, key=lambda s: _closeness(statement, s.text)))
+        if near := [sentence for sentence in whole if _is_near(statement, sentence.text)]:
+            return self._quote(statement, source, max(near, key=lambda near: _closeness(statement, near.text)))
         coverage = (1 - BEFORE) * source.coverage + BEFORE * before
         if source.coverage < ENOUGH and coverage < (LEAST_NAMED if is_named else LEAST_FOUND):
             return Finding(statement, source, "left out", Fault("not found", "it does not say this"))
@@ -421,10 +434,15 @@ def _shown(sentence: EvidenceSentence) -> str:
     return sentence.text.strip() if is_row(sentence.text) else one_line(sentence.text)
 
 
-def _is_whole(sentence: EvidenceSentence) -> bool:
-    """Whether all of a sentence is in its evidence, and it is short enough to be shown."""
-    is_cut = not sentence.start and sentence.evidence.start > 0 and sentence.text[0].islower()
-    return not is_cut and len(sentence.text.split()) <= LONGEST_QUOTED
+def _is_whole(sentence: EvidenceSentence, among: Sequence[EvidenceSentence]) -> bool:
+    """Whether a sentence can be shown: it is not cut by a figure or the end of its evidence, nor too long."""
+    text, evidence = sentence.text, sentence.evidence
+    if text[0].islower() or len(text.split()) > LONGEST_QUOTED:
+        return False
+    if is_row(text) or _ITEM.match(text) or not text[-1].isalnum():
+        return True
+    following = next((other for other in among[sentence.number :] if other.evidence is evidence), None)
+    return not following.text[0].islower() if following else evidence.end == evidence.paper.length
 
 
 def _lead(sentence: EvidenceSentence, among: Sequence[EvidenceSentence]) -> EvidenceSentence | None:

@@ -60,6 +60,10 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
         ("The front of the glacier retreats by 50 km each year.", ALPS, "number", "the number 50 cannot"),
         ("The blood pressure decreased by 15 % in the treated group.", TRIAL, "number", "the number 15 cannot"),
         ("The course has 12 notebooks.", "The course has 17 notebooks and 12 exercises.", "count", "it gives 12 for"),
+        ("It has nine notebooks.", "The course has seven notebooks.", "number", "the number nine cannot"),
+        ("It has forty-three.", "The course has forty-two notebooks.", "number", "the number forty-three cannot"),
+        ("The front of the glacier retreats to 50 metres.", ALPS, "bound", "it gives 50 with another bound"),
+        ("The ice has a thickness of exactly 900 metres.", ALPS, "bound", "it gives 900 with another bound"),
         ("ML-KEM-512 has a ciphertext of 1,088 bytes.", KEM, "identifier", "the name ML-KEM-512 cannot"),
         ("Raft.Sign takes two seeds.", "Raft.Sign_internal takes two seeds.", "identifier", "it has a longer name"),
         ("The survey ALS-2011 was led by Martin Keller.", ALPS, "name", "the name Keller cannot"),
@@ -179,7 +183,9 @@ def test_an_item_or_a_row_is_shown_with_what_introduces_it(statement: str, text:
     ("statement", "text"),
     [
         ("The Aletsch glacier is the second largest glacier of the Alps.", ALPS),
-        # What the sentence only refers to; a part of a sentence that is too long to be shown
+        # What the sentence only refers to; a part of a sentence that is cut, or too long to be shown
+        ("That the drug cures the disease.", "No trial showed\n\nthat the drug cures the disease."),
+        ("The drug cures the disease.", "The drug cures the disease\n\nonly in mice."),
         (f"The Massa {FED}", f"The Massa is long. It {FED}"),
         ("The trial was stopped early.", f"The trial was stopped early {'and again ' * 60}."),
     ],
