@@ -318,7 +318,7 @@ _ITEM = re.compile(r"(?:[•▪‣*–-]|\(?\w{1,3}[.)])\s")  # a list's
 _LEANS = re.compile(r"\W*(?:it|its|they|their|this|that|these|those|such|he|his|she|her)\b", re.I)
 # Signs that are written in more than one way
 _TYPOGRAPHY = str.maketrans("’‘“”„–—‐‑−", "''" + '"""' + "-----")
-_WORD = re.compile(r"\S*\w")  # without the punctuation after it
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,7 +493,7 @@ def _stretch(words: frozenset[str], text: str) -> tuple[int, int]:
         last |= dict.fromkeys(has & tokens, place)
         if has and len(last) == len(has) and place - min(last.values()) < shortest[1] - shortest[0]:
             shortest = min(last.values()), place
-    return places[shortest[0]][0], places[shortest[1]][1]
+    return places[shortest[0]][0], len(text[: places[shortest[1]][1]].rstrip(".,;:"))
 
 
 def _closeness(statement: str, sentence: str) -> float:
