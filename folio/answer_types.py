@@ -178,7 +178,7 @@ FROM_PAPERS, CLOSEST, ALSO = Section("From the papers"), Section("Closest passag
 EXCERPTS = frozenset(section.heading for section in (FROM_PAPERS, CLOSEST, ALSO))
 
 
-# quoted: the paper's words, or nearly. reworded: a model's words, shown with a mark and their quote.
+# quoted: the paper's own sentences. reworded: a model's words, shown with a mark and their quote.
 Outcome = Literal["quoted", "reworded"]
 
 

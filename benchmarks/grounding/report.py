@@ -28,23 +28,21 @@ from folio.evaluate.tables import Table, as_markdown, markdown_cell
 from folio.shown_text import name_line
 from folio.system.files import no_space
 
-# Share of the statements with this label that are shown with one of these outcomes.
+# Share of the statements with this label that have one of these outcomes. A statement that is quoted is shown as the
+# paper's own sentence, so none that is wrong is shown in that way.
 _SHOWN: tuple[Shown, ...] = ("quoted", "reworded")
 _SHARES: dict[str, tuple[str, tuple[Shown, ...]]] = {
     "true_shown": (SUPPORTED, _SHOWN),
     "true_quoted": (SUPPORTED, ("quoted",)),
-    "false_unmarked": (FALSE, ("quoted",)),
-    "false_shown": (FALSE, _SHOWN),
-    "not_in_evidence_shown": (NOT_IN_EVIDENCE, _SHOWN),
-    "unfaithful_shown": (UNFAITHFUL, _SHOWN),
+    "false_shown": (FALSE, ("reworded",)),
+    "not_in_evidence_shown": (NOT_IN_EVIDENCE, ("reworded",)),
+    "unfaithful_shown": (UNFAITHFUL, ("reworded",)),
     "good_shown": (GOOD, _SHOWN),
-    "bad_shown": (BAD, _SHOWN),
+    "bad_shown": (BAD, ("reworded",)),
 }
 NAMES = (*_SHARES, "whole", "dangling", "consistent_kept", "edited_caught", "balanced")
 # Figures that are better when they are lower.
-LOWER_IS_BETTER = frozenset(
-    {"false_unmarked", "false_shown", "not_in_evidence_shown", "unfaithful_shown", "bad_shown", "dangling"}
-)
+LOWER_IS_BETTER = frozenset({"false_shown", "not_in_evidence_shown", "unfaithful_shown", "bad_shown", "dangling"})
 
 
 def figures(answers: Sequence[AnswerOutcome]) -> dict[str, Figure]:
@@ -103,8 +101,7 @@ def _figure(answers: Sequence[AnswerOutcome], parts: Callable[[AnswerOutcome], t
 
 FIGURE_LABELS = {
     "true_shown": "supported statements that are shown",
-    "true_quoted": "supported statements shown unmarked, as the paper's words",
-    "false_unmarked": "false statements shown unmarked",
+    "true_quoted": "supported statements shown as the paper's words",
     "false_shown": "false statements that are shown",
     "not_in_evidence_shown": "statements not in the evidence that are shown",
     "unfaithful_shown": "statements of answers rated unfaithful that are shown",
@@ -119,12 +116,12 @@ FIGURE_LABELS = {
 _OF_SUMMARIES = {CONSISTENT, EDITED}  # labels of a whole summary
 
 ABOUT = """\
-A quoted statement is shown unmarked, a reworded one marked as the model's words; the others are left out. A corrupted
-twin counts only for the statements that differ from its answer. An answer is whole if every supported statement of it
-is shown. The statement that answers is the first supported one; nothing of an answer is shown if at most filler is. A
-statement dangles if it is shown although its subject stood in one that is left out. A rule is charged with a statement
-if it is the one that left it out. Intervals are 95 % bootstrap intervals over the answers; differences are paired by
-answer."""
+A statement is quoted if the paper's sentence is shown in its place, and reworded if it is shown, marked as the model's
+words; the others are left out. A corrupted twin counts only for the statements that differ from its answer. An answer
+is whole if every supported statement of it is shown. The statement that answers is the first supported one; nothing of
+an answer is shown if at most filler is. A statement dangles if it is shown although its subject stood in one that is
+left out. A rule is charged with a statement if it is the one that left it out. Intervals are 95 % bootstrap intervals
+over the answers; differences are paired by answer."""
 
 
 def tables(run: GroundingRun) -> list[Table]:

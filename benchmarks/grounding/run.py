@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from benchmarks.grounding.answers import CONSISTENT, EDITED, FILLER, SUPPORTED, LabelledAnswer
 from folio.answer.parser import ParsedSentence
 from folio.answer.validation import Validator
-from folio.answer_types import Evidence, RejectedSentence, Sentence
+from folio.answer_types import Evidence, RejectedSentence
 from folio.errors import ModelError
 from folio.evaluate.runner import MAX_CONSECUTIVE_FAILURES, FailedQuestion, load_run
 from folio.evaluate.runner import save as save_run
-from folio.grounding.grounder import Grounder
+from folio.grounding.grounder import Finding, Grounder
 from folio.papers.model import Progress
 from folio.protocols import Verifier
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The check
 
-# quoted: shown without a mark. reworded: shown, marked as the model's words.
+# quoted: the paper's sentence is shown in its place. reworded: shown, marked as the model's words.
 Shown = Literal["quoted", "reworded", "left out"]
 
 # Words that refer to the statement before, at the beginning of a statement.
@@ -81,19 +81,35 @@ class ValidatorCheck:
         self, question: str, statements: Sequence[Statement], evidence: Sequence[Evidence]
     ) -> list[StatementOutcome]:
         """See StatementCheck."""
-        validator = Validator(Grounder(evidence), self._verifier)
+        grounder = _Recorder(evidence)
         parts = (ParsedSentence(statement.text, statement.markers) for statement in statements)
-        made: dict[str, StatementOutcome] = {}
-        for part in validator.check(parts):
-            if isinstance(part, RejectedSentence):
-                made[part.text.casefold()] = StatementOutcome("left out", part.rule)
-            elif isinstance(part, Sentence) and not part.instead_of:
-                made[part.text.casefold()] = StatementOutcome(part.outcome)
+        rejected = {
+            part.text.casefold(): StatementOutcome("left out", part.rule)
+            for part in Validator(grounder, self._verifier).check(parts)
+            if isinstance(part, RejectedSentence)
+        }
+        # A quoted statement is shown as the sentence that it is near.
+        shown = {text: StatementOutcome(each) for text, each in grounder.found.items() if each != "left out"}
+        made = shown | rejected
         # A statement without any outcome says that something was not found, or only leads in.
         found = [
             made.get(statement.text.casefold(), StatementOutcome("left out", "refusal")) for statement in statements
         ]
         return marked_dangling(statements, found)
+
+
+@dataclass
+class _Recorder(Grounder):
+    """A grounder that remembers what it finds, by the statement."""
+
+    found: dict[str, Shown] = field(default_factory=dict, init=False)
+
+    def find(
+        self, statement: str, support: Sequence[int] = (), pieces: Sequence[int] = (), *, leads_in: bool = False
+    ) -> Finding:
+        finding = super().find(statement, support, pieces, leads_in=leads_in)
+        self.found[statement.casefold()] = finding.outcome
+        return finding
 
 
 def marked_dangling(statements: Sequence[Statement], outcomes: Sequence[StatementOutcome]) -> list[StatementOutcome]:

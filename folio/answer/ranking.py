@@ -104,7 +104,7 @@ class Excerpt:
 
     def is_named_by(self, question: Question) -> bool:
         """Whether it is the algorithm that a question names."""
-        return self.block.kind == "algorithm" and question.named.likeness(self.block.name) >= LEAST_LIKE
+        return _is_named_by(question, self.block)
 
     @property
     def core_text(self) -> str:
@@ -195,8 +195,11 @@ def scored_excerpts(
     # The matches of the question's tokens in the text above each part: the title, the block's head
     heads = [one.match.inside(*one.block.head) if one.block.head else one.match.titles for one in read]
     candidates: list[_Candidate] = []
+    paper = _paper_named(question, [one.block for one in read])
     for at, (one, head) in enumerate(zip(read, heads, strict=True)):
         block, match = one.block, one.match
+        if paper and block.evidence.paper.id != paper and _is_named_by(question, block):
+            continue  # another paper's Algorithm 6
         of_block: list[_Candidate] = []
         for place, base in scores.of_parts(block):
             part = block.parts[place]
@@ -222,6 +225,20 @@ def scored_excerpts(
         for excerpt in _excerpts_of(one.block, shares, own, cover, one.match.whole)
     ]
     return sorted(excerpts, key=lambda one: (-one.lead, one.block.evidence.number, one.spans[0]))
+
+
+def _paper_named(question: Question, blocks: Sequence[Block]) -> str:
+    """The id of the paper with the algorithm that a question names, the likeliest and first of several; "" for none."""
+    named = [block for block in blocks if _is_named_by(question, block)]
+    first = min(
+        named, key=lambda block: (-question.named.likeness(block.name), block.evidence.number), default=None
+    )
+    return first.evidence.paper.id if first else ""
+
+
+def _is_named_by(question: Question, block: Block) -> bool:
+    """Whether a block is an algorithm that a question names."""
+    return block.kind == "algorithm" and question.named.likeness(block.name) >= LEAST_LIKE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from folio.answer.parser import LONGEST_SENTENCE, Heading, ParsedSentence
@@ -47,6 +47,7 @@ _SUMMARY = re.compile(r"(?:executive |short |\W)*summary|(?:key |main )(?:points
 _ANALYSIS = re.compile(r"(?:detailed |in-depth |\W)*(?:analysis|discussion|details|report)$")
 
 Part = Sentence | RejectedSentence | Checking
+_Place = tuple[str, int, int]  # a paper's id and a span of its text
 
 
 class Parser(Protocol):
@@ -101,6 +102,8 @@ class Validator:
     _queue: deque[_Statement] = field(default_factory=deque, init=False)
     _rejected: dict[str, RejectedSentence] = field(default_factory=dict, init=False)
     _shown: int = field(default=0, init=False)
+    _quotes: set[tuple[Section, _Place]] = field(default_factory=set, init=False)  # those shown, by their section
+    _lead: tuple[Section, int] | None = field(default=None, init=False)  # what introduced the last quote, by number
     _lost_first: str = field(default="", init=False)  # the first statement, if it was left out
     _last_left_out: bool = field(default=False, init=False)
     _refused: bool = field(default=False, init=False)
@@ -205,7 +208,7 @@ class Validator:
         finding = statement.finding
         fault = self._fault_of(finding, verdict)
         text = finding.statement
-        if fault is None and self._last_left_out and _POINTS_BACK.match(text):
+        if fault is None and self._last_left_out and _POINTS_BACK.match(finding.text):
             yield from self._quote_instead(statement)
         elif fault is None:
             by = self.verifier.name if self.verifier and verdict and verdict.entails is not None else ""
@@ -227,10 +230,14 @@ class Validator:
         return CONTRADICTED if verdict.contradicts >= LEAST_CONTRADICTED else NOT_ENTAILED
 
     def _sentence(self, finding: Finding, section: Section, verified_by: str) -> Sentence:
+        lead = (section, finding.lead.number) if finding.lead else None
+        if lead == self._lead:  # the items of a list are introduced once
+            finding = replace(finding, lead=None)
+        self._lead = lead
         quotes = citations_of(finding)
-        others = against(finding.statement, quotes, self.grounder.sentences)
+        others = against(finding.text, quotes, self.grounder.sentences)
         if finding.outcome == "quoted":
-            return Sentence(finding.statement, quotes, others, section)
+            return Sentence(finding.text, quotes, others, section, marks=finding.marks)
         return Sentence(finding.statement, quotes, others, section, "reworded", verified_by)
 
     def _quote_instead(self, statement: _Statement) -> Iterator[Part]:
@@ -252,7 +259,15 @@ class Validator:
             yield rejected
 
     def _show(self, sentence: Sentence) -> Iterator[Part]:
-        """The sentence; before the first one, the best quote if the model's first statement is left out."""
+        """The sentence; before the first one, the best quote if the model's first statement is left out.
+
+        A sentence of the paper that several statements are near is shown once.
+        """
+        if sentence.outcome == "quoted":
+            place = sentence.section, _place(sentence.citations[-1])
+            if place in self._quotes:
+                return
+            self._quotes.add(place)
         if self._lost_first and not self._shown and not sentence.instead_of:
             best = self.best_quote()
             if best is not None and _place(best.citations[0]) not in map(_place, sentence.citations):
@@ -262,7 +277,7 @@ class Validator:
         yield sentence
 
 
-def _place(citation: Citation) -> tuple[str, int, int]:
+def _place(citation: Citation) -> _Place:
     return citation.paper.id, citation.start, citation.end
 
 

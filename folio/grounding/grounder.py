@@ -6,7 +6,6 @@ A verifier comes later (answer/validation.py).
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from folio.grounding.sentences import (
     tokens_of,
     words_of,
 )
-from folio.text import UNREAD_FORMULA, one_line, tokenize
+from folio.text import one_line, tokenize
 
 MOST_SENTENCES = 4  # most sentences that a statement is attributed to
 LEAST_GAIN = 0.2  # the share of the statement's words that each sentence must add, unless it adds a missing number
@@ -220,13 +219,10 @@ def _go_on(run: Sequence[Sequence[str]], cells: Sequence[str]) -> bool:
 def _table(lines: Sequence[Sequence[str]]) -> _Table | None:
     header, *rows = lines
     widths = Counter(len(row) for row in rows if len(row) - len(header) in (0, 1))
-    years = [_YEAR.fullmatch(cell) for cell in header]
-    if not widths or not all(
-        year or _NAME.match(cell) or not quantities(cell) for year, cell in zip(years, header, strict=True)
-    ):
+    if not widths or not _names_columns(header):
         return None
     width = max(widths, key=lambda each: (widths[each], each))
-    if any(years) and any(all(map(_YEAR.fullmatch, row[1:])) for row in rows):
+    if any(map(_YEAR.fullmatch, header)) and any(all(map(_YEAR.fullmatch, row[1:])) for row in rows):
         return None  # years are the values here
     names = [tokens_of(row[0]) for row in rows] + [tokens_of(name) for name in header[len(header) - width + 1 :]]
     uses = Counter(word for words in names for word in words)
@@ -236,10 +232,18 @@ def _table(lines: Sequence[Sequence[str]]) -> _Table | None:
     return _Table(short[: len(rows)], short[len(rows) :], tuple(_values(row[1:], width - 1) for row in rows))
 
 
+def _names_columns(cells: Sequence[str]) -> bool:
+    """Whether the cells of a line are names or years, and no values."""
+    return all(_YEAR.fullmatch(cell) or _NAME.match(cell) or not quantities(cell) for cell in cells)
+
+
 def _values(cells: Sequence[str], columns: int) -> tuple[tuple[Quantity, ...], ...]:
     """The numbers of a row by column; all of them in each column if there are more or fewer cells than columns."""
     values = tuple(map(quantities, cells))
     return values if len(values) == columns else (tuple(chain.from_iterable(values)),) * columns
+
+
+MOST_COUNTED = 10  # a higher number in words is no count of the writer's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +262,13 @@ def faults(statement: str, source: Attribution, evidence_key: str) -> Iterator[F
     """
     source_numbers = quantities(f"{source.text}\n{source.titles}")
     for number in quantities(statement):
-        # "two parts" is the writer's own count.
-        if not (number.is_among(source_numbers) or (number.is_spelled and not number.unit)):
+        same = [other for other in source_numbers if number.is_among([other])]
+        if not (same or _is_own_count(number, source_numbers)):
             yield Fault("number", f"the number {number.written} cannot be found in it")
         elif _counts_others(number, source_numbers):
             yield Fault("count", f"it gives {number.written} for something else")
+        elif same and not any(number.is_bounded_as(other) for other in same):
+            yield Fault("bound", f"it gives {number.written} with another bound or sign")
     if moved := misplaced(statement, source):
         yield Fault("cell", f"its table gives {moved.written} in another row or column")
     for identifier in sorted(i for i in identifiers(statement) if not has_identifier(i, evidence_key)):
@@ -280,6 +286,13 @@ def faults(statement: str, source: Attribution, evidence_key: str) -> Iterator[F
         yield Fault("opposite", "it says the opposite")
 
 
+def _is_own_count(number: Quantity, source_numbers: Sequence[Quantity]) -> bool:
+    """Whether a number may be the writer's own count, "two parts": the source has no count of these."""
+    if not number.is_spelled or number.unit or number.value > MOST_COUNTED:
+        return False
+    return not any(number.counted & other.counted for other in source_numbers)
+
+
 def _counts_others(number: Quantity, source_numbers: Sequence[Quantity]) -> bool:
     """Whether a number counts something for which its source has another number: 12 notebooks for 17 notebooks."""
     same = [other for other in source_numbers if number.is_among([other])]
@@ -295,17 +308,17 @@ def _counts_others(number: Quantity, source_numbers: Sequence[Quantity]) -> bool
 LEAST_NAMED, LEAST_FOUND, BEFORE = 0.6, 0.71, 0.5
 ENOUGH = 0.95  # with this coverage a statement is shown, whatever that of the earlier statements
 MUCH_BETTER = 0.1  # a named source is replaced only by one whose coverage is this much higher
-# All content words of a quoted statement are in one sentence of the paper in the same order, and so is at least
-# QUOTED_IN_ORDER of all its words. A statement with fewer than QUOTED_WORDS words is never a quote.
-QUOTED_IN_ORDER, QUOTED_WORDS = 0.8, 4
-LONGEST_QUOTED = 400  # tokens; a longer sentence is never quoted
-# Words that widen, narrow or frame a claim: a quote has exactly those of its sentence.
-_SCOPE = frozenset(
-    "all any believed can claimed could each every false falsely few if many may might most must never only possibly"
-    " should some sometimes suggest suggested unclear unknown unless whether would".split()
-)
-# What separates the clauses and the items of a sentence
-_PARTING = re.compile(r"(?:[,;]\s+)?\b(and|or|but|nor|while|whereas|although|though)\b|([,;:])(?=\s|$)", re.I)
+# A statement is near a sentence that has this share of its words in the same order; or this share of its content words
+# in any order, if it has the same share of the sentence's.
+NEAR = 0.8
+LEAST_NEAR = 4  # words; a shorter statement is near no sentence
+LONGEST_QUOTED = 110  # words; a longer sentence is not shown in place of a statement
+_ITEM = re.compile(r"(?:[•▪‣*–-]|\(?\w{1,3}[.)])\s")  # a list's
+# A sentence that refers to one before it
+_LEANS = re.compile(r"\W*(?:it|its|they|their|this|that|these|those|such|he|his|she|her)\b", re.I)
+# Signs that are written in more than one way
+_TYPOGRAPHY = str.maketrans("’‘“”„–—‐‑−", "''" + '"""' + "-----")
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +329,26 @@ class Finding:
     source: Attribution
     outcome: Literal["quoted", "reworded", "left out"]
     fault: Fault | None = None  # why it is left out
-    quoted: EvidenceSentence | None = None  # the sentence that a quoted statement repeats
+    quoted: EvidenceSentence | None = None  # the sentence that is shown in place of a quoted statement
+    lead: EvidenceSentence | None = None  # what introduces that sentence: a list's introduction, a table's header
+
+    @property
+    def text(self) -> str:
+        """What is shown: the page's words if the outcome is "quoted", else the statement."""
+        if self.quoted is None:
+            return self.statement
+        return "\n".join(_shown(sentence) for sentence in (self.lead, self.quoted) if sentence)
+
+    @property
+    def marks(self) -> tuple[tuple[int, int], ...]:
+        """The span of a quoted text with what the statement says; () if it is all of the text."""
+        if self.quoted is None:
+            return ()
+        quote = _shown(self.quoted)
+        before = len(self.text) - len(quote)
+        start, end = _stretch(content_words(self.statement), quote)
+        is_all = not before and tokens_of(quote) == tokens_of(quote[start:end])
+        return () if is_all else ((before + start, before + end),)
 
 
 @dataclass
@@ -346,14 +378,20 @@ class Grounder:
         self._coverages += [] if leads_in else [source.coverage]
         if not source.sentences:
             return Finding(statement, source, "left out", Fault("not found", "no evidence says this"))
+        whole = [sentence for sentence in source.sentences if _is_whole(sentence, self.sentences)]
+        if verbatim := next((sentence for sentence in whole if _has(sentence.text, statement)), None):
+            return self._quote(statement, source, verbatim)
         if fault := next(faults(statement, source, self._known), None):
             return Finding(statement, source, "left out", fault)
-        if quoted := next((s for s in source.sentences if _quotes(statement, s.text)), None):
-            return Finding(statement, source, "quoted", quoted=quoted)
+        if near := [sentence for sentence in whole if _is_near(statement, sentence.text)]:
+            return self._quote(statement, source, max(near, key=lambda near: _closeness(statement, near.text)))
         coverage = (1 - BEFORE) * source.coverage + BEFORE * before
         if source.coverage < ENOUGH and coverage < (LEAST_NAMED if is_named else LEAST_FOUND):
             return Finding(statement, source, "left out", Fault("not found", "it does not say this"))
         return Finding(statement, source, "reworded")
+
+    def _quote(self, statement: str, source: Attribution, sentence: EvidenceSentence) -> Finding:
+        return Finding(statement, source, "quoted", quoted=sentence, lead=_lead(sentence, self.sentences))
 
     def mentions(self, heading: str) -> bool:
         """Whether the evidence has all words, numbers and names of a heading."""
@@ -385,80 +423,90 @@ class Grounder:
 
 
 def citations_of(finding: Finding) -> tuple[Citation, ...]:
-    """The quotes of a statement that is shown. Their support is 1 only if a quote has the statement word for word.
-
-    A quote with a gap where a formula stands says more than can be read.
-    """
-    quoted = finding.quoted
-    has_gap = quoted is not None and UNREAD_FORMULA in quoted.text
-    verbatim = quoted is not None and not has_gap and _folded(finding.statement) in _folded(quoted.text)
-    support = 1.0 if verbatim else min(0.99, max(0.01, finding.source.coverage))
-    sentences = [quoted] if quoted else finding.source.sentences
+    """The quotes of a statement that is shown. Their support is 1 if they are what is shown."""
+    support = 1.0 if finding.quoted else min(0.99, max(0.01, finding.source.coverage))
+    sentences = [s for s in (finding.lead, finding.quoted) if s] or finding.source.sentences
     return tuple(quote for s in sentences for quote in citations(s.evidence, s.start, s.end, support))
 
 
-def _quotes(statement: str, sentence: str) -> bool:
-    """Whether a statement quotes a sentence: the sentence has all its content words, in the same order.
-
-    It must be all of a table's row, because a part means nothing without its column.
-    """
-    statement_words, sentence_words, words = words_of(statement), words_of(sentence), content_words(statement)
-    content = [token for token in tokenize(statement) if token in words]
-    return (
-        len(statement_words) >= QUOTED_WORDS
-        and share(words, tokens_of(sentence)) == 1
-        and _SCOPE.intersection(statement_words) == _SCOPE.intersection(sentence_words)
-        and in_order(content, tokenize(sentence)) == len(content)
-        and in_order(statement_words, sentence_words) >= QUOTED_IN_ORDER * len(statement_words)
-        and (not is_row(sentence) or tokens_of(sentence) <= words)
-        and not _joins_clauses(statement, sentence)
-    )
+def _shown(sentence: EvidenceSentence) -> str:
+    """A sentence in one line. The cells of a row stay apart."""
+    return sentence.text.strip() if is_row(sentence.text) else one_line(sentence.text)
 
 
-def _joins_clauses(statement: str, sentence: str) -> bool:
-    """Whether a statement skips a clause separator of the sentence, so that it may mix the words of two clauses.
-
-    "A has 2 m and B 1 m" is not quoted by "A has 1 m" or by "A and B 1 m".
-    """
-    sentence_tokens, marks = _clauses(sentence)
-    if len(sentence_tokens) > LONGEST_QUOTED:
+def _is_whole(sentence: EvidenceSentence, among: Sequence[EvidenceSentence]) -> bool:
+    """Whether a sentence can be shown: it is not cut by a figure or the end of its evidence, nor too long."""
+    text, evidence = sentence.text, sentence.evidence
+    if text[0].islower() or len(text.split()) > LONGEST_QUOTED:
+        return False
+    if is_row(text) or _ITEM.match(text) or not text[-1].isalnum():
         return True
-    statement_tokens, statement_marks = _clauses(statement)
-    places: dict[str, list[int]] = {}
-    for place, token in enumerate(sentence_tokens):
-        places.setdefault(token, []).append(place)
-    mark_places = [place for place, _ in marks]
-    ends: list[int] = []  # places in the sentence where the statement's tokens so far can end
-    last = 0  # the place in the statement after its last token that the sentence has
-
-    def follows(place: int, allowed: Sequence[str]) -> bool:
-        """Whether a token here can continue the tokens so far. The nearest end has the fewest separators in between."""
-        before = bisect_left(ends, place)
-        if not before:
-            return False
-        between = marks[bisect_right(mark_places, ends[before - 1]) : bisect_right(mark_places, place)]
-        return len(between) <= len(allowed) and not Counter(mark for _, mark in between) - Counter(allowed)
-
-    for number, token in enumerate(statement_tokens):
-        if token in places:
-            allowed = [mark for mark_place, mark in statement_marks if last <= mark_place <= number]
-            ends = [place for place in places[token] if follows(place, allowed)] if last else places[token]
-            last = number + 1
-            if not ends:
-                return True
-    return False
+    following = next((other for other in among[sentence.number :] if other.evidence is evidence), None)
+    return not following.text[0].islower() if following else evidence.end == evidence.paper.length
 
 
-@lru_cache(maxsize=256)
-def _clauses(text: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """The tokens of a text, and its clause separators, each with the number of tokens before it."""
-    tokens, marks, start = list[str](), list[tuple[int, str]](), 0
-    for match in _PARTING.finditer(text):
-        tokens += tokenize(text[start : match.start()])
-        marks.append((len(tokens), (match[1] or match[2]).casefold()))
-        start = match.end()
-    return tokens + tokenize(text[start:]), marks
+def _lead(sentence: EvidenceSentence, among: Sequence[EvidenceSentence]) -> EvidenceSentence | None:
+    """What introduces a list's item or a table's row, which may mean something else without: "These are excluded:"."""
+    above = [other for other in among[: sentence.number - 1] if other.evidence is sentence.evidence]
+    goes_on = is_row if is_row(sentence.text) else _ITEM.match
+    first = sentence
+    while above and goes_on(first.text) and goes_on(above[-1].text):
+        first = above.pop()
+    if is_row(sentence.text):
+        return first if first is not sentence and _names_columns(_GAP.split(first.text.strip())) else None
+    return above[-1] if above and above[-1].text.endswith(":") else None
+
+
+def _has(sentence: str, statement: str) -> bool:
+    """Whether a statement stands in a sentence word for word, whatever its typography."""
+    words = _folded(statement)
+    if len(words.split()) < LEAST_NEAR:
+        return False
+    return bool(re.search(rf"(?<![\w+<>=±~≤≥-]){re.escape(words)}(?!\w)", _folded(sentence)))
+
+
+def _is_near(statement: str, sentence: str) -> bool:
+    """Whether a sentence says nearly what a statement says, so that it can be shown in its place.
+
+    It need not mean the same: "A is faster than B" is near "B is faster than A".
+    """
+    words, content = words_of(statement), _content(statement)
+    if len(words) < LEAST_NEAR or not content:
+        return False
+    there = _content(sentence)
+    missing = frozenset(content) - matching_words(frozenset(content), frozenset(there))
+    if missing and _LEANS.match(sentence) and not _LEANS.match(statement):
+        return False  # the statement names what the sentence only refers to
+    if in_order(content, there) >= NEAR * len(content) and _closeness(statement, sentence) >= NEAR:
+        return True
+    return min(share(frozenset(content), frozenset(there)), share(frozenset(there), frozenset(content))) >= NEAR
+
+
+def _stretch(words: frozenset[str], text: str) -> tuple[int, int]:
+    """The shortest span of a text with all these words that the text has."""
+    places = [match.span() for match in _WORD.finditer(text)]
+    there = [frozenset(tokenize(text[start:end])) for start, end in places]
+    has = words.intersection(chain.from_iterable(there))
+    last: dict[str, int] = {}  # the last place of each word so far
+    shortest = (0, len(there) - 1)
+    for place, tokens in enumerate(there):
+        last |= dict.fromkeys(has & tokens, place)
+        if has and len(last) == len(has) and place - min(last.values()) < shortest[1] - shortest[0]:
+            shortest = min(last.values()), place
+    return places[shortest[0]][0], len(text[: places[shortest[1]][1]].rstrip(".,;:"))
+
+
+def _closeness(statement: str, sentence: str) -> float:
+    """The share of a statement's words that a sentence has in the same order, 0 to 1."""
+    words = words_of(statement)
+    return in_order(words, words_of(sentence)) / len(words)
+
+
+def _content(text: str) -> list[str]:
+    """The content words of a text in order, as tokens."""
+    words = content_words(text)
+    return [token for token in tokenize(text) if token in words]
 
 
 def _folded(text: str) -> str:
-    return one_line(text).casefold().strip(" .")
+    return one_line(text).translate(_TYPOGRAPHY).casefold().strip(" .")

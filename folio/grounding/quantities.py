@@ -33,6 +33,8 @@ class Quantity:
     is_reference: bool  # "Table 3", "[12]"
     span: tuple[int, int]  # of the number in the text
     negated: Quantity | None = None  # if its sign is open ("fell by 5", "± 5"): the number with the other sign
+    bound: str = ""  # "most" for "< 5" and "up to 5"; the names of the groups of _BOUND
+    role: str = ""  # the word before it if this is "by", "to" or "from"
 
     def is_among(self, others: Iterable[Quantity]) -> bool:
         """Whether one of the others is this number, or rounds to it, and has the same sign and no other unit.
@@ -40,6 +42,13 @@ class Quantity:
         A table may give a number without its unit or scale, and a share as a percentage or as a fraction of 1.
         """
         return any(self._matches(other) for other in others)
+
+    def is_bounded_as(self, other: Quantity) -> bool:
+        """Whether this number may be said of the other, which it is: 5 not of "up to 5", and "by 5" not of "to 5"."""
+        if other.bound == "either" and self.number < 0:
+            return False
+        has_other_role = self.role and other.role and self.role != other.role
+        return not has_other_role and (self.bound, other.bound) not in _OTHER_BOUNDS
 
     def _matches(self, other: Quantity) -> bool:
         if self._is(other):
@@ -126,6 +135,46 @@ _LOSS_BEFORE = re.compile(
 _LOSS_AFTER = re.compile(
     rf"[ -]?(?!(?:was|is|were|are|and|or|but)\b)(?:[^\s.,;:!?]{{1,20}}[ -])?{_LOST}(?! than\b)", re.I
 )
+POINTS, TIMES = "% points", "×"  # the units of a difference of percentages, and of a factor
+_POINTS = re.compile(r"[ -]points?\b", re.I)
+_FACTOR = re.compile(r"\bfactor of $", re.I)
+_TIMES = re.compile(r"[ -]?fold\b", re.I)
+# What bounds a number, before it and after it. "Over" and "under" may also mean something else.
+_BOUND = re.compile(
+    r"""
+    (?: (?P<most> [<≤⩽] | \b(?:up[ ]to|at[ ]most|(?:fewer|less|lower|smaller|shorter)[ ]than)\b
+                 | \b(?:not?|never|cannot)(?:[ ]\w+){0,3}?[ ](?:more|greater|higher|larger|longer)[ ]than\b )
+      | (?P<least> [>≥⩾] | \b(?:at[ ]least|(?:more|greater|higher|larger|longer)[ ]than)\b
+                 | \b(?:not?|never|cannot)(?:[ ]\w+){0,3}?[ ](?:fewer|less|lower|smaller|shorter)[ ]than\b )
+      | (?P<exact> = | \b(?:exactly|precisely)\b)
+      | (?P<about> [~∼≈≃] | \b(?:about|approximately|around|roughly)\b)
+      | (?P<either> [±∓] | \+/- | \+- )
+      | (?P<minus> [\d)%][ ]- )
+      | (?P<under> \b(?:under|below)\b) | (?P<over> \b(?:over|above)\b) )
+    [ ]? (?:(?:the|an?)[ ])? $
+    """,
+    re.I | re.X,
+)
+_BOUND_AFTER = re.compile(
+    r"(?: [\w/]+){0,2},? (?:(?P<most>or (?:less|fewer|lower|below)|at (?:the )?most)"
+    r"|(?P<least>or (?:more|higher|above)|at (?:the )?least))\b",
+    re.I,
+)
+_BOUND_REACH = 40  # characters
+_ROLE = re.compile(r"\b(?:(?P<role>by|from) $|from [^.;:]{1,20} (?P<end>to) $|(?<![\d%] )(?<!up )(?P<to>to) $)", re.I)
+# The bounds that a statement may not give for those that its source gives
+_OTHER_BOUNDS = frozenset(
+    (stated, given)
+    for given, others in (
+        ("most", ("", "exact", "least", "over")),
+        ("least", ("", "exact", "most", "under")),
+        ("under", ("least", "over")),
+        ("over", ("most", "under")),
+        ("about", ("exact",)),
+        ("either", ("minus",)),
+    )
+    for stated in others
+)
 _EITHER_SIGN = re.compile(r"(?:[±∓]|\+/-|\+-) ?$")
 _OPEN = re.compile(rf"[±∓]|\+/?-|{_LOSES}|{_LOST}", re.I)
 _AFTER_A_NUMBER = re.compile(r"[\d)%] $")
@@ -197,6 +246,10 @@ def _read(text: str, offsets: list[int], *, units: bool) -> Iterator[Quantity]:
             unit_match = None
         unit, factor, offset = _base_unit(unit_match["unit"]) if unit_match else (match["currency"] or "", 1.0, 0.0)
         after = unit_match.end() if unit_match and unit else end
+        if unit == "%" and (points := _POINTS.match(text, after)):
+            unit, after = POINTS, points.end()
+        elif not unit and (_FACTOR.search(text, max(0, start - 10), start) or _TIMES.match(text, end)):
+            unit = TIMES
         counted = None if unit else _COUNTED.match(text, end)
         quantity = Quantity(
             number,
@@ -211,6 +264,8 @@ def _read(text: str, offsets: list[int], *, units: bool) -> Iterator[Quantity]:
             is_spelled=bool(word),
             is_reference=bool(_REFERENCE.search(text, max(0, start - 14), start)),
             span=(offsets[start], offsets[end]),
+            bound=_bound(text, start, after),
+            role=_role(text, start),
         )
         if (match["sign"] or match["minus"] or has_words) and _has_open_sign(text, start, after, match):
             negated = replace(quantity, number=-number, value=offset - number * scale * factor)
@@ -224,6 +279,18 @@ def _has_open_sign(text: str, start: int, after: int, match: re.Match[str]) -> b
     if (match["sign"] or match["minus"]) and _AFTER_A_NUMBER.search(before):
         return True
     return bool(_EITHER_SIGN.search(before) or _LOSS_BEFORE.search(before) or _LOSS_AFTER.match(text, after))
+
+
+def _bound(text: str, start: int, after: int) -> str:
+    """What bounds the number [start, after) of a text: a group of _BOUND, or ""."""
+    found = _BOUND_AFTER.match(text, after) or _BOUND.search(text, max(0, start - _BOUND_REACH), start)
+    return (found.lastgroup if found else None) or ""
+
+
+def _role(text: str, start: int) -> str:
+    """The "by", "to" or "from" before a number; the "to" of a range is none."""
+    found = _ROLE.search(text, max(0, start - _BOUND_REACH), start)
+    return (found["role"] or found["end"] or found["to"]).casefold() if found else ""
 
 
 def _number(match: re.Match[str]) -> tuple[float, float, float]:

@@ -309,7 +309,8 @@ def _by_outline(parsed: Sequence[Heading], headings: HeadingLines, anchors: dict
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, heading in enumerate(parsed):
         if not heading.line.is_run_in:
-            for title in {_squashed(heading.title), _squashed(heading.number + heading.title)}:
+            whole = heading.line.text  # an outline may have the word too: "Appendix B — Zetas Array"
+            for title in {_squashed(each) for each in (heading.title, heading.number + heading.title, whole)}:
                 places[title].append(index)
     level_of: dict[int, int] = {}
     after = 0

@@ -12,12 +12,13 @@ Most pages have no such font: then MuPDF's text is taken as it is, and nothing i
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from folio.pdf import limits
 from folio.pdf.mupdf import lines, pymupdf, spans_of
 from folio.text import lowered, raised
 
@@ -80,9 +81,13 @@ _FONTS = (
     (re.compile(r"Symbol", re.I), _SYMBOL),
 )
 _PRIVATE = 0xF000
+# TeX's extension font has brackets and large signs alone: there, other characters of ASCII can only be codes.
+_TEX_EXTENSION_NAME, _CODES = re.compile(r"(?:^|\+)CMEX\d", re.I), re.compile(r"[\x00-\x1f!-'*-.0-;=?-Z^-z~]+")
+# A no-break space that left no ink on this many pages leaves none in its font.
+_SURE_BLANK, _NO_BREAK_SPACE = 2, "\xa0"
 # The same for characters without a name alone: these fonts have names for most.
 _UNNAMED_FONTS = (
-    (re.compile(r"(?:^|\+)CMEX\d", re.I), _TEX_EXTENSION),
+    (_TEX_EXTENSION_NAME, _TEX_EXTENSION),
     (re.compile(r"(?:^|\+)CMSY\d", re.I), _TEX_SYMBOLS),
 )
 # Linotype's Mathematical Pi and fonts in its order: the signs on the keys. Its other numbers have letters and frames.
@@ -130,6 +135,8 @@ class _Fonts:
     # font -> MuPDF's character -> the sign that the glyph shows
     signs: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     doubles: set[str] = field(default_factory=set)  # fonts with several glyphs for one digit
+    # font -> the pages on which its doubtful no-break spaces left no ink; far below 0 if one left some
+    blanks: Counter[str] = field(default_factory=Counter)
 
     def signs_of(self, font: str) -> Mapping[str, str]:
         """Character -> the sign that this font shows for it, where the two differ."""
@@ -230,13 +237,18 @@ def _fonts_of(page: Any) -> _Fonts:
 
 def texts(page: Any, spans: Sequence[Mapping[str, Any]]) -> list[str]:
     """The text of each span of a page, with its glyphs decoded or marked. spans: all spans of MuPDF, in its order."""
-    shown = [span["text"] for span in spans]
     fonts = _fonts_of(page)
     names = {span["font"] for span in spans}
     fonts.look(page, names)
-    if _needs_ink(spans, "".join(shown), fonts):
+    shown = [span["text"] for span in spans]
+    doubtful = _doubtful(spans, "".join(shown), fonts)
+    if all(_CODES.fullmatch(spans[n]["text"]) and _TEX_EXTENSION_NAME.search(spans[n]["font"]) for n in doubtful):
+        for n in doubtful:
+            shown[n] = "".join([_TEX_EXTENSION.get(code, code) for code in shown[n]])
+    elif doubtful:
         shown = ["".join([letter["c"] for letter in span["chars"]]) for span in spans_of(raw_blocks(page))]
-    elif signs := {name: found for name in names if (found := fonts.signs_of(name))}:
+        return [_MAPS_TO.sub("↦", text) for text in shown] if any("↦" in text for text in shown) else shown
+    if signs := {name: found for name in names if (found := fonts.signs_of(name))}:
         shown = [
             "".join([_named(text, place, signs[font]) or text[place] for place in range(len(text))])
             if (font := span["font"]) in signs
@@ -246,24 +258,39 @@ def texts(page: Any, spans: Sequence[Mapping[str, Any]]) -> list[str]:
     return [_MAPS_TO.sub("↦", text) for text in shown] if any("↦" in text for text in shown) else shown
 
 
-def _needs_ink(spans: Sequence[Mapping[str, Any]], text: str, fonts: _Fonts) -> bool:
-    """Whether what a character of these spans is can only be seen by what it draws. text: of all of them."""
-    if _NO_SIGN.search(text) or any(span["char_flags"] & _UNNAMED for span in spans):
-        return True
-    if _MAY_BE_BLANK.search(text) and any(_BLANK.search(span["text"]) for span in spans):
-        return True
-    return bool(fonts.doubles) and any(
-        span["font"] in fonts.doubles and any(map(str.isdecimal, span["text"])) for span in spans
-    )
+def _doubtful(spans: Sequence[Mapping[str, Any]], text: str, fonts: _Fonts) -> list[int]:
+    """The numbers of the spans in which a character is what it draws, and not what it is called. text: of them all."""
+    has_odd = _NO_SIGN.search(text) is not None or _MAY_BE_BLANK.search(text) is not None
+    return [
+        number
+        for number, span in enumerate(spans)
+        if span["char_flags"] & _UNNAMED
+        or (has_odd and (_NO_SIGN.search(span["text"]) or _may_have_ink(span, fonts)))
+        or (fonts.doubles and span["font"] in fonts.doubles and any(map(str.isdecimal, span["text"])))
+    ]
+
+
+def _may_have_ink(span: Mapping[str, Any], fonts: _Fonts) -> bool:
+    """Whether a character of a span that should leave no ink may leave some."""
+    blanks = {match.group() for match in _BLANK.finditer(span["text"])}
+    return bool(blanks) and not (blanks == {_NO_BREAK_SPACE} and fonts.blanks[span["font"]] >= _SURE_BLANK)
 
 
 def raw_blocks(page: Any) -> list[dict[str, Any]]:
-    """MuPDF's blocks of a page with a box for each character, their glyphs decoded or marked."""
+    """MuPDF's blocks of a page with a box for each character, their glyphs decoded or marked. They stay as they are."""
+    blocks: list[dict[str, Any]] | None = getattr(page, "folio_blocks", None)  # several steps ask for them
+    if blocks is None:
+        blocks = page.folio_blocks = _raw_blocks(page)
+    return blocks
+
+
+def _raw_blocks(page: Any) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = _extract(page, 0)
     fonts = _fonts_of(page)
     fonts.look(page, {span["font"] for span in spans_of(blocks)})
     ink, unnamed = cache(lambda: _ink(page, fonts)), cache(lambda: _unnamed(page, blocks))
     has_hyphens = cache(lambda: _has_soft_hyphens(blocks, ink()))
+    blanks: dict[str, bool] = {}  # font -> whether no no-break space of it leaves ink
     for span in spans_of(blocks):
         font, letters = span["font"], span["chars"]
         signs = fonts.signs_of(font)
@@ -282,9 +309,13 @@ def raw_blocks(page: Any) -> list[dict[str, Any]]:
             elif sign is None and (_NO_SIGN.match(character) or _is_blank(shown, place)):
                 drawn = ink().get(_place(letter))
                 sign = _dash(drawn) if drawn else None
+                if character == _NO_BREAK_SPACE:
+                    blanks[font] = blanks.get(font, True) and drawn is None
             elif sign is None and is_double and character.isdecimal():
                 sign = _by_height(character, ink().get(_place(letter)))
             letter["c"] = sign or character
+    for font, is_blank in blanks.items():
+        fonts.blanks[font] += 1 if is_blank else -limits.PAGES
     return blocks
 
 
@@ -304,13 +335,13 @@ def _is_blank(shown: Sequence[str], place: int) -> bool:
 
 def _unnamed(page: Any, blocks: Sequence[Mapping[str, Any]]) -> frozenset[_Place]:
     """The places of the characters that no map names, without those of fonts whose codes are letters in words."""
-    nameless, named = set[tuple[float, float]](), set[_Place]()
-    for trace in page.get_texttrace():
-        for code, _, (x, y), _ in trace["chars"]:
-            if code == 0xFFFD:
-                nameless.add((round(x, 2), round(y, 2)))
-            else:
-                named.add((round(x, 2), round(y, 2), chr(code)))
+    drawn = [letter for trace in page.get_texttrace() for letter in trace["chars"]]
+    nameless = {(round(x, 2), round(y, 2)) for code, _, (x, y), _ in drawn if code == 0xFFFD}
+    # Of the named characters, those in the same lines
+    rows = {int(y + shift) for _, y in nameless for shift in (-0.1, 0.1)}
+    named = {
+        (round(x, 2), round(y, 2), chr(code)) for code, _, (x, y), _ in drawn if int(y) in rows and code != 0xFFFD
+    }
     by_font: dict[str, list[_Place]] = defaultdict(list)
     for span in spans_of(blocks):
         for letter in span["chars"]:
@@ -382,6 +413,8 @@ def _ink(page: Any, fonts: _Fonts) -> dict[_Place, _Ink]:
             is_unnamed = bool(span["char_flags"] & _UNNAMED)
             for letter in span["chars"]:
                 character = letter["c"]
+                if not (is_unnamed or is_double) and " " <= character <= "~":
+                    continue
                 is_blank = _NO_SIGN.match(character) or _BLANK.match(character) or character == "\xa0"
                 if not (is_blank or is_unnamed or (is_double and character.isdecimal())):
                     continue

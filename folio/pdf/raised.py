@@ -21,6 +21,7 @@ from folio.text import flat, lowered, raised
 # A raised or lowered span is smaller than this share of its line's type, and its baseline is this share of it higher
 # or lower. Type of the same size, set higher by hand, is raised by more, and by less than a line.
 _SMALLER, _HIGHER, _LOWER = 0.9, 0.15, 0.05
+_LIKE_HEAVIEST = 0.7
 _SAME_HIGHER, _SAME_LOWER, _MOST = 0.25, 0.12, 0.9
 # Longer pieces are lines of their own that touch this one.
 _LONGEST = 24
@@ -116,21 +117,35 @@ def _levels(line: Mapping[str, Any]) -> list[int]:
     if line["dir"] == (1.0, 0.0) and len({(span["size"], span["origin"][1]) for span in line["spans"]}) == 1:
         return [0] * len(line["spans"])
     weights: dict[tuple[float, float], float] = {}
+    lettered = set[tuple[float, float]]()  # the places that have letters or digits: a tall bracket is no line
     for span in line["spans"]:
         if count := len(span["text"].replace(" ", "")):
             place = span["size"], _baseline(span, line["dir"])
             weights[place] = weights.get(place, 0.0) + count * span["size"] ** 3
+            if any(map(str.isalnum, span["text"])):
+                lettered.add(place)
     if len(weights) < 2:
         return [0] * len(line["spans"])
-    size, baseline = max(weights, key=weights.__getitem__)
-    levels = [_level(span, size, baseline - _baseline(span, line["dir"])) for span in line["spans"]]
+    heaviest = max(weights, key=weights.__getitem__)
+    # Of about the same weight, the larger type: the labels of an axis, 2¹⁰ 2¹¹ 2¹², may have more exponents than bases.
+    like = [place for place in lettered if weights[place] >= _LIKE_HEAVIEST * weights[heaviest]]
+    size, baseline = max(like, default=heaviest)
+    levels, base = [], baseline
+    for span in line["spans"]:
+        own = _baseline(span, line["dir"])
+        is_small = span["size"] < _SMALLER * size
+        # What is raised stands on the letter before it: a numerator, and what it is a factor of, are at two heights.
+        levels.append(_level(span, size, (base if is_small else baseline) - own))
+        if not is_small and any(map(str.isalnum, span["text"])):
+            base = own
     for index in range(1, len(levels) - 1):
         before, span, behind = line["spans"][index - 1 : index + 2]
-        # A space inside an index, unless it separates two numbers
-        is_inside = levels[index - 1] < 0 and levels[index + 1] < 0 and not span["text"].strip()
+        # A space inside an index or an exponent, unless it separates two numbers or the marks of notes: "1, ID"
+        is_inside = levels[index - 1] == levels[index + 1] != 0 and not span["text"].strip()
         is_between = before["text"][-1:].isdigit() and behind["text"][:1].isdigit()
+        is_between = is_between or (levels[index - 1] > 0 and before["text"].rstrip()[-1:] in (",", ";"))
         if is_inside and span["size"] < _SMALLER * size and not is_between:
-            levels[index] = -1
+            levels[index] = levels[index - 1]
     return levels
 
 

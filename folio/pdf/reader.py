@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from folio.errors import PaperBusy, PaperError, PaperLimit, command
 from folio.papers.model import Page, ParsedPdf
@@ -29,7 +29,7 @@ from folio.pdf.steps import with_step_rows
 from folio.pdf.tables import in_rows
 from folio.pdf.turned import level_page, with_level_parts
 from folio.pdf.units import load_page
-from folio.pdf.visible import SearchWork, have_ink, images, visible_text
+from folio.pdf.visible import SearchWork, VisibleText, have_ink, images, visible_text
 from folio.system.files import open_regular
 from folio.system.workers import separate_cpu_limit
 from folio.text import one_line, reason_of
@@ -194,6 +194,19 @@ class _WorkBudget:
         return True
 
 
+class _DrawnPage(NamedTuple):
+    """What a page shows. Sizes are in points, of the page as its text is level."""
+
+    rotation: int  # degrees by which the file turns the page
+    visible: VisibleText
+    width: float
+    height: float
+    letters: Letters
+    blocks: Sequence[Block]  # of true lines
+    boxes: Sequence[Sequence[Box]]  # the lines of each block, steps and turned parts in their places
+    is_turned: bool  # whether some of its text is, or the page
+
+
 class _Reader:
     """Reads the pages of one document in turn, and collects the problems of the whole file."""
 
@@ -226,61 +239,76 @@ class _Reader:
         """The text of page `index` (from 0) and its problem, or ""."""
         damage.forget_messages()
         page = load_page(self.document, index)
+        drawn = self._drawn(page)
+        torn = damage.TORN if damage.is_torn(self.document, page) else ""
+        self.obstacles.torn += bool(torn)
+        blocks = order.without_stamp(drawn.boxes) if index == 0 else drawn.boxes
+        paragraphs = _paragraphs(blocks)
+        text, problem = _readable(order.text_of(paragraphs)), ""
+        verdict = self.verdicts[index] = legible.judge(text)
+        is_encoded = verdict is legible.Verdict.ILLEGIBLE
+        self._note_looks(index, drawn, blocks, text, is_encoded=is_encoded)
+        if is_encoded:
+            text, problem = self._decoded(page, index, drawn.rotation)
+        elif is_nearly_empty(text):
+            if has_image := bool(images(page)):
+                self.obstacles.images += 1
+                text, problem = self._by_ocr(page, index, drawn.rotation, text)
+            if not text and not problem:
+                problem = NOT_READ if has_image else "" if torn else "no text"
+        else:
+            self._note_lines(page, index, blocks, text)
+            self.paragraphs[index] = paragraphs
+            on_page = _boxes(drawn.visible.blocks) if drawn.is_turned else drawn.boxes
+            if self.pictures.add_page(page, index, text, on_page, self.search_work):
+                text, problem = self._scanned(page, index, drawn.rotation, text)
+                del self.paragraphs[index]
+        if self.layout and text and not problem and not is_nearly_empty(text) and not drawn.is_turned:
+            # The model would see turned text sideways.
+            by_region, problem = self._by_layout(index, drawn.blocks, drawn.letters, blocks, text)
+            if by_region != text:
+                text = by_region
+                self.paragraphs.pop(index, None)
+        hidden, unchecked = self._note_hidden(index, drawn.visible)
+        return text, "; ".join(filter(None, (torn, problem, hidden, unchecked)))
+
+    def _drawn(self, page: Any) -> _DrawnPage:
+        """What a page shows, level and in true lines."""
         rotation = page.rotation
         if rotation:
             page.set_rotation(0)  # text comes unrotated, so the picture of the page must be too
         visible = visible_text(page, self.search_work)
         level = level_page(visible.blocks, page.rect.width, page.rect.height)
         letters = cache(lambda: level.letters(visible.letters or _letters(page, visible.hidden)))
-        read = true_lines(level.blocks, letters)
+        blocks = true_lines(level.blocks, letters)
         if not level.is_turned:
-            read = mark_formulas(read, partial(have_ink, page, self.search_work))
-        write_notation(read)
-        obstacles = self.obstacles
-        torn = damage.TORN if damage.is_torn(self.document, page) else ""
-        obstacles.torn += bool(torn)
-        obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
-        obstacles.unchecked = obstacles.unchecked or not visible.checked
-        drawn = _boxes(read)
-        boxes = with_level_parts(read, drawn, _text_with_tables)
-        is_turned = rotation or level.is_turned or boxes is not drawn
+            blocks = mark_formulas(blocks, partial(have_ink, page, self.search_work))
+        write_notation(blocks)
+        as_drawn = _boxes(blocks)
+        boxes = with_level_parts(blocks, as_drawn, _text_with_tables)
+        is_turned = bool(rotation or level.is_turned or boxes is not as_drawn)
         boxes = with_step_rows(boxes)
-        blocks = order.without_stamp(boxes) if index == 0 else boxes
-        paragraphs = _paragraphs(blocks)
-        text, problem = _readable(order.text_of(paragraphs)), ""
-        verdict = self.verdicts[index] = legible.judge(text)
-        is_encoded = verdict is legible.Verdict.ILLEGIBLE
+        return _DrawnPage(rotation, visible, level.width, level.height, letters, blocks, boxes, is_turned)
+
+    def _note_looks(
+        self, index: int, drawn: _DrawnPage, blocks: Sequence[Sequence[Box]], text: str, *, is_encoded: bool
+    ) -> None:
+        """Keep what the looks of a page say: its headings, its line numbers, and what is on the front pages."""
         if not is_encoded:
             numbers = self.line_numbers.add_page(index, blocks) if text else frozenset()
-            self.headings.add_page(index + 1, without_lines(read, numbers))
+            self.headings.add_page(index + 1, without_lines(drawn.blocks, numbers))
         if index == 0:
-            self.margin = _vertical_texts(read)
+            self.margin = _vertical_texts(drawn.blocks)
         if index < limits.FRONT_PAGES:
-            front_blocks, front_text = ((), "") if is_encoded else (read, text)
-            self.front_pages.append(PageText(front_blocks, level.width, level.height, front_text))
-        if is_encoded:
-            text, problem = self._decoded(page, index, rotation)
-        elif is_nearly_empty(text):
-            if has_image := bool(images(page)):
-                obstacles.images += 1
-                text, problem = self._by_ocr(page, index, rotation, text)
-            if not text and not problem:
-                problem = NOT_READ if has_image else "" if torn else "no text"
-        else:
-            self._note_lines(page, index, blocks, text)
-            self.paragraphs[index] = paragraphs
-            on_page = _boxes(visible.blocks) if is_turned else boxes
-            if self.pictures.add_page(page, index, text, on_page, self.search_work):
-                text, problem = self._scanned(page, index, rotation, text)
-                del self.paragraphs[index]
-        if self.layout and text and not problem and not is_nearly_empty(text) and not is_turned:
-            # The model would see turned text sideways.
-            by_region, problem = self._by_layout(index, read, letters, blocks, text)
-            if by_region != text:
-                text = by_region
-                self.paragraphs.pop(index, None)
-        unchecked = "" if visible.checked else NOT_CHECKED
-        return text, "; ".join(filter(None, (torn, problem, visible.problem, unchecked)))
+            front_blocks, front_text = ((), "") if is_encoded else (drawn.blocks, text)
+            self.front_pages.append(PageText(front_blocks, drawn.width, drawn.height, front_text))
+
+    def _note_hidden(self, index: int, visible: VisibleText) -> tuple[str, str]:
+        """Keep the problems of a page with hidden text, and return them."""
+        obstacles = self.obstacles
+        obstacles.hidden = obstacles.hidden or (visible.problem and f"p. {index + 1}: {visible.problem}")
+        obstacles.unchecked = obstacles.unchecked or not visible.checked
+        return visible.problem, "" if visible.checked else NOT_CHECKED
 
     def _note_lines(self, page: Any, index: int, blocks: Sequence[Sequence[Box]], text: str) -> None:
         """Keep what can only be judged with the other pages: lines at the edges, and words that may be split."""

@@ -145,7 +145,7 @@ class SentenceJson(Strict):
     against: list[CitationJson]
     """Quotes from other papers that disagree with it."""
     outcome: Outcome = "quoted"
-    """Whose words these are: "quoted" is the paper's, or nearly; "reworded" is the model's, shown with its quotes."""
+    """Whose words these are: "quoted" is the paper's; "reworded" is the model's, shown with its quotes."""
     verified_by: str = ""
     """The verifier that agreed with a reworded statement; empty if none ran."""
     instead_of: str = ""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
-from folio.papers.model import Hit
+from folio.papers.model import Hit, Paper
 from folio.papers.sections import PaperSection
 from folio.question.named import NamedThing
 from folio.text import tokenize
@@ -32,13 +33,20 @@ def algorithms_named(named: NamedThing, hits: Sequence[Hit]) -> list[tuple[str, 
         return []
     known = {(hit.paper.id, section.start) for hit in hits for section in _algorithms_in(hit)}
     found = [
-        (named.likeness(section.title), paper, section.start)
-        for paper, sections in {hit.paper.id: hit.paper.sections for hit in hits}.items()
-        for section in sections.sections
-        if section.kind == "algorithm" and (paper, section.start) not in known
+        ((likeness, _of_paper(named, paper)), paper.id, section.start)
+        for paper in {hit.paper.id: hit.paper for hit in hits}.values()
+        for section in paper.sections.sections
+        if section.kind == "algorithm"
+        and (paper.id, section.start) not in known
+        and (likeness := named.likeness(section.title)) >= LEAST_LIKE
     ]
-    likely = sorted((one for one in found if one[0] >= LEAST_LIKE), key=lambda one: -one[0])
+    likely = sorted(found, key=lambda one: one[0], reverse=True)
     return [(paper, start) for _, paper, start in likely[:MOST_NAMED]]
+
+
+def _of_paper(named: NamedThing, paper: Paper) -> int:
+    """How many of the words with which a question names something are in a paper's title or file name."""
+    return len(named.terms.intersection(tokenize(f"{paper.title} {paper.file}")))
 
 
 def _algorithms_in(hit: Hit) -> list[PaperSection]:
@@ -50,22 +58,30 @@ def _algorithms_in(hit: Hit) -> list[PaperSection]:
 def first_where_defined(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
     """The hits, best first, with those before the others that have the algorithm that a question names.
 
-    Scores fall: a hit that moves up gets the score of the best.
+    Of several, the one in the paper that it names comes first: "Algorithm 6 of FIPS 203". Scores fall: a hit that moves
+    up gets the score of the best.
     """
     likeness = [_of_algorithm(named, hit) for hit in hits]
     if not any(likeness):
         return list(hits)
     best = max(hit.score for hit in hits)
-    order = sorted(range(len(hits)), key=lambda place: -likeness[place])
+    of_paper = [_of_paper(named, hit.paper) if like else 0 for like, hit in zip(likeness, hits, strict=True)]
+    order = sorted(range(len(hits)), key=lambda place: (-likeness[place], -of_paper[place]))
     return [replace(hits[place], score=best) if likeness[place] else hits[place] for place in order]
 
 
 def by_definition(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits for a bare identifier, best first. Their scores are fused ones, from 0 to 1."""
+    """The hits for a bare identifier, best first, those that have it before the others.
+
+    Their scores are fused ones, from 0 to 1. They fall: a hit has at least the score of those behind it.
+    """
     sure = [_definition(named, hit) for hit in hits]
     scores = [(own + hit.score) / (1 + _ALGORITHM) for own, hit in zip(sure, hits, strict=True)]
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
-    return sorted(scored, key=lambda hit: -hit.score)
+    written = re.compile(rf"(?<!\w){_words_of(named)}(?!\w)", re.I)
+    ordered = sorted(scored, key=lambda hit: (written.search(hit.text) is None, -hit.score))
+    least = [*accumulate((hit.score for hit in reversed(ordered)), max)]
+    return [replace(hit, score=score) for hit, score in zip(ordered, reversed(least), strict=True)]
 
 
 def _of_algorithm(named: NamedThing, hit: Hit) -> float:
@@ -82,6 +98,10 @@ def _definition(named: NamedThing, hit: Hit) -> float:
     headings = (s.title for s in hit.paper.sections.headed if start <= s.start < end)
     if any(named.terms <= frozenset(tokenize(heading)) for heading in headings):
         return _HEADING
-    words = r"\s+".join(map(re.escape, named.text.split()))
-    explained = re.compile(rf"(?:^|[.!?]\s+)\W{{0,3}}(?:(?:the|a|an)\s+)?{words}{_EXPLAINS}", re.I | re.M)
+    explained = re.compile(rf"(?:^|[.!?]\s+)\W{{0,3}}(?:(?:the|a|an)\s+)?{_words_of(named)}{_EXPLAINS}", re.I | re.M)
     return _EXPLAINED if explained.search(hit.text) else 0.0
+
+
+def _words_of(named: NamedThing) -> str:
+    """A pattern of the question's words."""
+    return r"\s+".join(map(re.escape, named.text.split()))

@@ -84,3 +84,14 @@ def test_a_refusal_does_not_stand_where_the_named_algorithm_is_first(model: Scri
 def test_a_refusal_stands_where_another_one_is_asked(model: ScriptedModel) -> None:
     assert model.answer(evidence_of(hits()), [REFUSAL], question="What are the steps of Algorithm 7?") == []
     assert model.answerer.notice == ""
+
+
+def test_of_two_papers_with_an_algorithm_of_that_number_the_first_one_answers() -> None:
+    winter, summer = hits()[0], hits()[0]
+    chunk = replace(summer.chunk, paper_id="other")
+    text = PAPER.replace("Signs a raft for the winter", "Signs a boat for the summer")
+    summer = replace(summer, chunk=chunk, paper=replace(summer.paper, id="other", file="other.pdf"), text=text)
+    question = "What are the steps of Algorithm 2 for a boat in the summer?"
+    for order, season in (((winter, summer), "winter"), ((summer, winter), "summer")):
+        algorithms = [each for each in shown(question, evidence_of(order)) if "1: r ← 0" in each]
+        assert [season in each for each in algorithms] == [True]

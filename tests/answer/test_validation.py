@@ -59,7 +59,7 @@ def test_check_reads_lazily() -> None:
             yield piece
 
     first = next(check(source(), evidence_on(OTTERS)))
-    assert first.text == "Otters float in kelp."
+    assert first.text == "Otters float in rafts of kelp."
     assert taken == pieces[:2]
 
 
@@ -104,7 +104,7 @@ def test_a_refusal_ends_an_answer(text: str, source: str, said: list[str], refus
     ("end", "options", "eats"),
     [
         ("[1]. It is so.", {"max_chars": 69}, [EAT]), ("[1]. It is so.", {"max_chars": 45}, []),
-        ("", {}, [EAT[:-1]]), ("", {"whole": False}, []),  # what was cut off is no sentence
+        ("", {}, [EAT]), ("", {"whole": False}, []),  # what was cut off is no sentence
     ],
 )  # fmt: skip
 def test_an_answer_ends_where_it_is_cut(end: str, options: dict[str, Any], eats: list[str]) -> None:
@@ -132,6 +132,25 @@ def test_occasional_repetitions_are_allowed() -> None:
     facts = [f"Otter {number} eats urchins." for number in range(1, 9)]
     text = " ".join(f"{fact} {facts[0]}" for fact in facts)
     assert shown(text, " ".join(facts)) == facts
+
+
+def test_a_sentence_that_statements_are_near_is_shown_once_and_marked() -> None:
+    page = "No trial showed that the drug cures the disease or eases the pain of the patients. It is old."
+    text = "The drug cures the disease [1]. The drug eases the pain of the patients [1]. Paris is big."
+    found, result = checked(words(text), *evidence_on(page))
+    (quote, rejected) = found
+    assert isinstance(quote, Sentence)
+    assert (quote.text, quote.outcome, quote.instead_of) == (page.removesuffix(" It is old."), "quoted", "")
+    assert [quote.text[start:end] for start, end in quote.marks] == ["drug cures the disease"]
+    assert [(each.quote, each.support) for each in quote.citations] == [(quote.text, 1)]
+    assert (result.shown, result.rejected) == (1, (rejected,))
+
+
+def test_a_list_is_introduced_once() -> None:
+    page = "These were excluded:\n\n- patients under 18 years\n- smokers of any age\n\nIt rained on the tents."
+    text = "Patients under 18 years. Smokers of any age. It rained on the tents. Smokers of any age."
+    lines = ["These were excluded:\n- patients under 18 years", "- smokers of any age", "It rained on the tents."]
+    assert shown(text, page) == lines
 
 
 REPORT = """# Summary

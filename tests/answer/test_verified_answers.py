@@ -28,9 +28,9 @@ TEXTS = (f"{FLOAT} {EAT}", f"{LONG} The Aletsch glacier feeds the river Massa.")
 EVIDENCE = evidence_on(*TEXTS)
 # In other words: what a verifier is asked about
 RAFTS, URCHINS, MASSA = (
-    "In rafts of kelp, otters float.",
-    "Each day, 25 urchins are eaten by otters.",
-    "The river Massa is fed by the Aletsch glacier.",
+    "Rafts of kelp are where one finds otters.",
+    "Each day, an otter has 25 urchins as its prey and meal.",
+    "The water of the river Massa comes from the Aletsch glacier.",
 )
 NO = NOT_ENTAILED.reason
 SAID = (f"{RAFTS} [1]", f"{LONG} [2]", f"{URCHINS} [1]", f"{MASSA} [2]")
@@ -126,9 +126,9 @@ def test_a_faulty_statement_is_not_verified(answer_format: AnswerFormat) -> None
 
 
 def test_a_statement_about_a_refused_one_is_not_shown(answer_format: AnswerFormat) -> None:
-    evidence = evidence_on(f"{TEXTS[1]} It lies in the Bernese Alps of Switzerland.")
-    it = "It lies in Switzerland, in the Bernese Alps."
-    said = (f"{LONG} [1]", f"{MASSA} [1]", f"{it} [1]")
+    it = "It lies in the Bernese Alps of Switzerland."
+    evidence = evidence_on(f"{TEXTS[1]} {it}")
+    said = (f"{LONG} [1]", f"{MASSA} [1]", "It lies in Switzerland, in the Bernese Alps. [1]")
     agreed, _ = checked(answer_format, *said, verifier=ScriptedVerifier(), evidence=evidence)
     assert [text for text, outcome, _ in shown(agreed) if outcome != "left out"] == [LONG, MASSA, it]
     refused, _ = checked(answer_format, *said, verifier=ScriptedVerifier({MASSA: REFUSES}), evidence=evidence)

@@ -57,8 +57,10 @@ def outcomes(*texts: str) -> list[StatementOutcome]:
 
 
 def test_the_papers_words_are_quoted_and_others_reworded() -> None:
-    reworded = "A sea otter's fur has 155,000 hairs on each square centimetre of it."
-    assert outcomes(FUR, reworded) == [StatementOutcome("quoted"), StatementOutcome("reworded")]
+    reworded = "Each square centimetre of the coat of a sea otter counts 155,000 hairs."
+    nearly = "The fur of a sea otter has 155,000 hairs on a square centimetre."
+    quoted = StatementOutcome("quoted")
+    assert outcomes(FUR, reworded, nearly) == [quoted, StatementOutcome("reworded"), quoted]
 
 
 def test_a_statement_left_out_has_its_rule() -> None:
@@ -179,10 +181,9 @@ def test_each_statement_counts_once_and_by_its_label() -> None:
     assert found == {
         "true_shown": (8, 9),
         "true_quoted": (7, 9),
-        "false_unmarked": (2, 4),
-        "false_shown": (3, 4),
+        "false_shown": (1, 4),
         "not_in_evidence_shown": (0, 1),
-        "unfaithful_shown": (2, 2),
+        "unfaithful_shown": (1, 2),
         "whole": (3, 4),  # the answer rated unfaithful has no supported statement
         "dangling": (0, 16),  # of everything shown, filler and twins too
     }
@@ -210,7 +211,7 @@ def test_a_twin_counts_for_false_statements_and_dangling() -> None:
         "They were weighed each hour on bar scales.": lost,
     }
     found = shares(SAMPLE[1:2], outcomes)
-    assert found == {"false_unmarked": (0, 1), "false_shown": (0, 1), "dangling": (1, 2)}
+    assert found == {"false_shown": (0, 1), "dangling": (1, 2)}
 
 
 def summary(label: str, *texts: str) -> LabelledAnswer:

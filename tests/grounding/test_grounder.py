@@ -60,6 +60,10 @@ def quotes(finding: Finding) -> list[tuple[int, int, str]]:
         ("The front of the glacier retreats by 50 km each year.", ALPS, "number", "the number 50 cannot"),
         ("The blood pressure decreased by 15 % in the treated group.", TRIAL, "number", "the number 15 cannot"),
         ("The course has 12 notebooks.", "The course has 17 notebooks and 12 exercises.", "count", "it gives 12 for"),
+        ("It has nine notebooks.", "The course has seven notebooks.", "number", "the number nine cannot"),
+        ("It has forty-three.", "The course has forty-two notebooks.", "number", "the number forty-three cannot"),
+        ("The front of the glacier retreats to 50 metres.", ALPS, "bound", "it gives 50 with another bound"),
+        ("The ice has a thickness of exactly 900 metres.", ALPS, "bound", "it gives 900 with another bound"),
         ("ML-KEM-512 has a ciphertext of 1,088 bytes.", KEM, "identifier", "the name ML-KEM-512 cannot"),
         ("Raft.Sign takes two seeds.", "Raft.Sign_internal takes two seeds.", "identifier", "it has a longer name"),
         ("The survey ALS-2011 was led by Martin Keller.", ALPS, "name", "the name Keller cannot"),
@@ -89,65 +93,105 @@ def test_statements_left_out_with_a_reason(statement: str, text: str, rule: str,
 @pytest.mark.parametrize(
     ("statement", "text"),
     [
-        ("The Aletsch glacier is 23.1 km in length.", ALPS), ("The Aletsch glacier has an area of 81.7 km².", ALPS),
-        ("Martin Funk led the survey ALS-2011.", ALPS), ("Sea otters don't hibernate in winter.", FUR),
-        ("The authors state that “no other mammal has a denser fur”.", FUR),
+        ("The Aletsch glacier comes to 23.1 km in all.", ALPS),
         ("ML-KEM-768 has a ciphertext of 1088 B.", KEM), ("The Gorner glacier has a length of 12.4 km.", SIZES),
-        ("The runs were fitted by a slope of -0.35.", FIT), ("The slope of the fit fell by 0.35.", FIT),
-        ("The sample was of 10^10 records with 92.4 bytes.", FIT), ("10**10 records were in the sample.", FIT),
-        ("The CO2 of the sample was in the air.", FIT),
+        ("The fit gives runs a downward slope, which is -0.35.", FIT),
+        ("With all runs in the fit, slope fell by 0.35 altogether.", FIT),
+        ("It melts.", ICE),  # too short to be near a sentence
+        ("Martin Funk counted 1,260 animals at Amchitka.", f"{ALPS} {FUR}"),  # another's name
     ],
 )  # fmt: skip
 def test_true_in_other_words_is_reworded(statement: str, text: str) -> None:
     found = find(statement, text, pieces=(1,))
-    assert (found.outcome, found.fault) == ("reworded", None)
+    assert (found.outcome, found.fault, found.text, found.marks) == ("reworded", None, statement, ())
     assert all(quote.support < 1 for quote in citations_of(found))
 
 
+FIXED, CAUSED = "The fit of the runs has a slope of −0.35.", "Heavy rain caused a great flood of the valley."
+SENT = "The Aletsch glacier has a length of 23.1 kilometres and an area of 81.7 square kilometres."
+GAINED = "The colonies gained 14 kg on average in June and lost 3 kg in August."
+SPRINT = "Bolt won the sprint, while Felix won the hurdles."
+
+
 @pytest.mark.parametrize(
-    ("statement", "text", "support"),
+    ("statement", "text", "quote", "marked"),
     [
-        ("No other mammal has a denser fur.", FUR, 1.0),
-        ("no other  mammal has\na denser fur", FUR, 1.0),
-        ("Gorner  12.4  53.1 is", SIZES.replace("53.1", "53.1 is"), 1.0),
-        ("No mammal has a denser fur.", FUR, 0.99),
-        ("The colonies gained 14 kg on average in June.", HIVES, 1.0),
-        ("The colonies gained 14 kg on average in June, and lost 3 kg in August.", HIVES, 0.99),
-        ("They lost 3 kg in August.", HIVES.replace("and", "and they"), 1.0),
-        ("Otters eat urchins and crabs.", "In winter, otters eat urchins, and crabs, of course.", 0.99),
-        ("Press the red button twice.", "1.  Press the red button twice.", 1.0),
-        ("The sample has 10^10 records of 92.4 bytes.", FIT, 0.99),
-        ("The search can be done in only steps.", FIT, 0.99),
-        ("The search can be done in only [formula] steps.", FIT, 0.99),
+        # A whole sentence
+        ("No other mammal has a denser fur.", FUR, "No other mammal has a denser fur.", None),
+        ("no other  mammal has\na denser fur", FUR, "No other mammal has a denser fur.", None),
+        ("The fit of the runs has a slope of -0.35.", FIT, FIXED, None),
+        ("The search can be done in only [formula] steps.", FIT, "The search can be done in only [formula] steps.",
+         None),
+        # A part of one
+        ("The drug cures the disease.", "No trial showed that the drug cures the disease.",
+         "No trial showed that the drug cures the disease.", "drug cures the disease"),
+        ("The scheme of Bob is secure.", HEAT, "If the key is kept secret, the scheme of Bob is secure.",
+         "scheme of Bob is secure"),
+        ("The colonies gained 14 kg on average in June.", HIVES, GAINED, "colonies gained 14 kg on average in June"),
+        # Nearly one, or a part: words left out, put in, exchanged
+        ("No mammal has a denser fur.", FUR, "No other mammal has a denser fur.", None),
+        ("The search can be done in only steps.", FIT, "The search can be done in only [formula] steps.", None),
+        ("The colonies gained 3 kg in August.", HIVES, GAINED, None),
+        ("All otters float in rafts of kelp.", "Most otters float in rafts of kelp.",
+         "Most otters float in rafts of kelp.", None),
+        ("Otters eat urchins and crabs.", "In winter, otters eat urchins, and crabs, of course.",
+         "In winter, otters eat urchins, and crabs, of course.", "otters eat urchins, and crabs"),
+        ("The sample has 10^10 records of 92.4 bytes.", FIT, "The sample has 10¹⁰ records of 92.4 ³ bytes. ¹²", None),
+        ("The Aletsch glacier has an area of 81.7 km².", ALPS, SENT, SENT[4:71]),
+        ("Port Ellis: 1.1 m", TIDES, TIDES, "Port Ellis and 1.1 m"),
+        ("Bolt won the hurdles.", SPRINT, SPRINT, None),
+        # The same words in another order
+        ("A great flood of the valley caused heavy rain.", HEAT, CAUSED, None),
+        ("Martin Funk led the survey ALS-2011.", ALPS, "The survey ALS-2011 was led by Martin Funk.", None),
+        ("Amchitka was counted by 1,260 animals of J. R. Kenyon.", FUR,
+         "J. R. Kenyon counted 1,260 animals at Amchitka.", None),
     ],
-)
-def test_verbatim_support_is_1(statement: str, text: str, support: float) -> None:
+)  # fmt: skip
+def test_the_sentence_of_the_page_is_shown_in_place_of_a_statement_near_it(
+    statement: str, text: str, quote: str, marked: str | None
+) -> None:
     found = find(statement, text, pieces=(1,))
-    assert found.outcome == "quoted"
-    assert [quote.support for quote in citations_of(found)] == [support]
+    assert (found.outcome, found.text) == ("quoted", quote)
+    assert [quote.support for quote in citations_of(found)] == [1]
+    assert [found.text[start:end] for start, end in found.marks] == ([marked] if marked else [])
+
+
+EXCLUDED = "We treated 48. These were excluded:\n\n- patients under 18 years\n- smokers of any age or sex\n\nIt rains."
+FED = "is fed by 3 large glaciers of the Bernese Alps in summer."
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "shown", "marked"),
+    [
+        ("Smokers of any age or sex.", EXCLUDED, "These were excluded:\n- smokers of any age or sex",
+         "smokers of any age or sex"),
+        ("Press the red button twice.", "1.  Press the red button twice.", "1. Press the red button twice.",
+         "Press the red button twice"),
+        ("Gorner  12.4  53.1 is", SIZES.replace("53.1", "53.1 is"),
+         "Glacier  Length (km)  Area (km2)\nGorner  12.4  53.1 is", "Gorner  12.4  53.1"),
+    ],
+)  # fmt: skip
+def test_an_item_or_a_row_is_shown_with_what_introduces_it(statement: str, text: str, shown: str, marked: str) -> None:
+    found = find(statement, text, pieces=(1,))
+    assert (found.outcome, found.text) == ("quoted", shown)
+    assert [found.text[start:end] for start, end in found.marks] == [marked]
+    quotes = [without_space(quote.quote) for quote in citations_of(found)]
+    assert quotes == [without_space(line) for line in shown.split("\n")]
 
 
 @pytest.mark.parametrize(
     ("statement", "text"),
     [
-        ("A great flood of the valley caused heavy rain.", HEAT),  # order of roles
-        ("The scheme of Bob is secure.", HEAT),  # a claim without its condition
-        ("Amchitka was counted by 1,260 animals of J. R. Kenyon.", FUR),
-        ("The Aletsch glacier has an area of 23.1 square kilometres and a length of 81.7 kilometres.", ALPS),
         ("The Aletsch glacier is the second largest glacier of the Alps.", ALPS),
-        ("All otters float in rafts of kelp.", "Most otters float in rafts of kelp."),
-        ("The drug cures the disease of Bob.", "It was once falsely claimed that the drug cures the disease of Bob."),
-        ("ML-KEM-768 has a ciphertext of 1,184 bytes.", KEM),
-        ("Martin Funk counted 1,260 animals at Amchitka.", f"{ALPS} {FUR}"),  # another's name
-        ("Port Ellis: 1.1 m", TIDES),  # the values of two places exchanged
-        ("The colonies gained 3 kg in August.", HIVES),  # the subject of one clause, the value of another
-        ("Bolt won the hurdles.", "Bolt won the sprint; Bolt did well; and Felix won the hurdles."),
-        ("Bolt won the hurdles.", "Bolt won the sprint, while Felix won the hurdles."),
-        ("Gorner  12.4  km  53.1", SIZES.replace("53.1", "53.1  7.5  km")),  # a row without one of its cells
+        # What the sentence only refers to; a part of a sentence that is cut, or too long to be shown
+        ("That the drug cures the disease.", "No trial showed\n\nthat the drug cures the disease."),
+        ("The drug cures the disease.", "The drug cures the disease\n\nonly in mice."),
+        (f"The Massa {FED}", f"The Massa is long. It {FED}"),
+        ("The trial was stopped early.", f"The trial was stopped early {'and again ' * 60}."),
     ],
 )
-def test_statements_for_the_verifier_are_never_quoted(statement: str, text: str) -> None:
-    assert find(statement, text, pieces=(1,)).outcome != "quoted"
+def test_a_sentence_that_does_not_say_the_same_is_no_quote(statement: str, text: str) -> None:
+    assert find(statement, text, pieces=(1,)).outcome == "reworded"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +213,7 @@ def test_a_merged_statement_cites_each_of_its_sentences() -> None:
 def test_a_true_statement_is_shown_after_a_wrong_one() -> None:
     grounder = Grounder(evidence_on(OTTERS))
     assert grounder.find("Paris is the capital of France.").outcome == "left out"
-    assert grounder.find("In rafts of kelp the otters float.").outcome == "reworded"
+    assert grounder.find("Otters eat 25 urchins in kelp.").outcome == "reworded"
 
 
 TWELVE = (
@@ -230,7 +274,7 @@ def test_mentions(heading: str, expected: bool) -> None:
 
 
 @given(evidence_anywhere(), TEXTS, st.lists(st.integers(-1, 5), max_size=3))
-def test_every_quote_is_a_slice_and_support_1_is_verbatim(piece: Evidence, statement: str, named: list[int]) -> None:
+def test_every_quote_is_a_slice_and_what_is_quoted_is_shown(piece: Evidence, statement: str, named: list[int]) -> None:
     for said in (statement, piece.text):
         found = Grounder([piece]).find(said, named, named)
         assert found == Grounder([piece]).find(said, named, named)
@@ -239,5 +283,7 @@ def test_every_quote_is_a_slice_and_support_1_is_verbatim(piece: Evidence, state
             continue
         quotes = citations_of(found)
         assert all(quote.quote == piece.text[quote.start - piece.start : quote.end - piece.start] for quote in quotes)
-        if any(quote.support == 1 for quote in quotes):  # a sentence over a page's end has a quote on each page
-            assert without_space(said).strip(".") in without_space(" ".join(quote.quote for quote in quotes))
+        if found.outcome == "quoted":  # a sentence over a page's end has a quote on each page
+            assert without_space(found.text) == without_space(" ".join(quote.quote for quote in quotes))
+            assert all(0 <= start < end <= len(found.text) for start, end in found.marks)
+        assert {quote.support == 1 for quote in quotes} == {found.outcome == "quoted"}

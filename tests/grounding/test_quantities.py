@@ -77,6 +77,8 @@ def test_quantities(text: str, expected: list[tuple[float, str]]) -> None:
         # Other spellings
         ("155000 hairs", "155,000 hairs", True), ("5 kilometres", "5,000 m", True), ("two hours", "120 minutes", True),
         ("0.784", "78.4 %", True),
+        ("5 percent", "5 percentage points", False), ("5 points", "5 percentage points", True),
+        ("4 %", "a factor of 4", False), ("a factor of 4", "4-fold", True), ("4", "a factor of 4", True),
         ("12.4 km", "Gorner  12.4  53.1", True),  # a table's row
         ("5 million dollars", "$5,000,000", True), ("20 °C", "20.4", True),
         # Rounded, but never more exact than the source
@@ -110,6 +112,37 @@ def test_quantities(text: str, expected: list[tuple[float, str]]) -> None:
 def test_is_among(number: str, source: str, expected: bool) -> None:
     found = quantities(number)[0]
     assert found.is_among(quantities(source)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("< 5, ≤5, up to 5, at most 5, fewer than 5, no more than 5, may not be more than 5, 5 or less", ["most"] * 8),
+        ("> 5, ≥5, at least 5, more than 5, not less than 5, 5 kg or more", ["least"] * 6),
+        ("= 5, exactly 5, ~5, about 5, ± 5", ["exact", "exact", "about", "about", "either"]), ("8 - 5", ["", "minus"]),
+        ("under 5, above 5, 5 and 8-5", ["under", "over", "", "", ""]), ("Table < 5  5", ["most", ""]),
+    ],
+)  # fmt: skip
+def test_bounds(text: str, expected: list[str]) -> None:
+    assert [number.bound for number in quantities(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "source", "expected"),
+    [
+        ("5 %", "fewer than 5 %", False), ("exactly 5", "at least 5", False), ("at least 5", "up to 5", False),
+        ("p = 0.05", "p < 0.05", False), ("p ≤ 0.05", "p < 0.05", True), ("less than 5", "< 5", True),
+        ("5", "about 5", True), ("exactly 5", "about 5", False), ("5", "exactly 5", True), ("at least 5", "5", True),
+        ("over 14 °C", "under 14 °C", False), ("for 12 weeks", "over 12 weeks", True), ("more than 5", "over 5", True),
+        ("-0.3", "5.2 ± 0.3", False), ("0.3", "5.2 ± 0.3", True), ("± 0.3", "5.2 ± 0.3", True),
+        ("rose by 9", "rose to 9", False), ("rose by 9", "a rise by 9", True), ("9 more", "rose by 9", True),
+        ("from 9", "from 5 % to 9 %", False), ("to 9", "5 to 9", True),
+    ],
+)  # fmt: skip
+def test_is_bounded_as(number: str, source: str, expected: bool) -> None:
+    said, given = quantities(number)[0], quantities(source)[-1]
+    assert said.is_among([given])
+    assert said.is_bounded_as(given) is expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "papers" / "folio-sample.pdf"
 SHARED = ROOT.parent / "shared"  # real papers and questions, beside the checkout where they are at all
-CASES = ROOT / "tests" / "data" / "cases"  # small PDFs of kinds of pages that people report
+DATA = ROOT / "tests" / "data"
+CASES = DATA / "cases"  # small PDFs of kinds of pages that people report
 
 
 @cache

@@ -29,6 +29,14 @@ def found(headings: HeadingLines) -> list[tuple[int, str, str]]:
     return [(heading.level, heading.number, heading.title) for heading in find_headings(headings)]
 
 
+def test_an_outline_names_appendices_with_the_word() -> None:
+    headings = lines(
+        (BOLD, "References"), (ITALIC, "Appendix A — Loop Bounds"), (ITALIC, "Appendix B — Zetas"),
+        outline=((2, "References"), (2, "Appendix A — Loop Bounds"), (2, "Appendix B — Zetas")),
+    )  # fmt: skip
+    assert found(headings) == [(1, "", "References"), (1, "A", "Loop Bounds"), (1, "B", "Zetas")]
+
+
 def test_numbers_give_the_levels() -> None:
     headings = lines(
         (BOLD, "Abstract"), (BOLD, "1 Introduction"), (BOLD, "2. The Raft algorithm"), (SMALL_BOLD, "2.1 Basics"),

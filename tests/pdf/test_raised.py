@@ -51,7 +51,11 @@ def written(*texts: str) -> list[str]:
         ("p^{3/2} and 2^{1/2}", "p^(3/2) and 2^(1/2)"),
         ("1/√_{2} of it, Edited _{Sinha}", "1/√2 of it, Edited Sinha"),
         ("T_{max} and x_{i} and y_{i,j}", "T_max and x_i and y_(i,j)"),
+        ("w_{max}", "w_max"),
+        ("2^{1000} 2^{1001}", "2¹⁰⁰⁰ 2¹⁰⁰¹"),
         ("x_{t}_{−1} is before", "x_(t−1) is before"),
+        ("a key in B^{32⋅(1+bitlen}^{ }^{(n))}, and so.^{3}^{ }^{4}", "a key in B^(32⋅(1+bitlen(n))), and so. ³ ⁴"),
+        ("Konrad Hinsen^{1,}^{ }^{ID} and", "Konrad Hinsen ¹, ID and"),
         ("A_{Min}_{ }_{Q,}_{ }_{Max}(x), and 4_{1}_{ }_{2}", "A_(Min Q, Max)(x), and 4₁ ₂"),
         ("Koustuv Hinsen|{ }^{ID}, and Serge Sinha^{ID}", "Koustuv Hinsen ID, and Serge SinhaID"),
         ("Ca^{2+} and Na^{+} and ^{18}O", "Ca²⁺ and Na⁺ and ¹⁸O"),
@@ -69,6 +73,15 @@ def written(*texts: str) -> list[str]:
 )
 def test_notation(drawn: str, text: str) -> None:
     assert written(drawn) == [text]
+
+
+def test_an_exponent_is_raised_above_what_it_stands_behind() -> None:
+    factor = line("r^{3} ∂G")
+    spans = factor["spans"]
+    assert spans[2]["text"] == " ∂G"
+    spans[2]["origin"] = (0.0, 93.0)  # the numerator of a fraction
+    write_notation([{"lines": [factor]}])
+    assert "".join(span["text"] for span in spans) == "r³ ∂G"
 
 
 def test_a_whole_number_has_a_note_where_the_page_has_others() -> None:

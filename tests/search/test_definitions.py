@@ -48,6 +48,13 @@ def test_bare_identifiers_come_first_where_they_are_explained_or_head_a_section(
     assert all(0 <= hit.score <= 1 for hit in ordered)
 
 
+def test_what_does_not_have_a_bare_identifier_comes_last() -> None:
+    texts = ("Table 4 lists objects.", "Wind and dust.", "The SDS-WAS forecasts.", "A system (SDS-WAS) of states.")
+    ordered = by_definition(NamedThing.of("SDS-WAS"), scored(*one_page_hits(*texts)))
+    assert [hit.text for hit in ordered] == [*texts[2:], *texts[:2]]
+    assert [hit.score for hit in ordered] == sorted((hit.score for hit in ordered), reverse=True)
+
+
 def test_algorithms_that_no_hit_has_are_named_with_their_places() -> None:
     text = f"{MENTIONS}\n\n{DEFINES}"
     start = text.index(DEFINES)
@@ -57,3 +64,13 @@ def test_algorithms_that_no_hit_has_are_named_with_their_places() -> None:
     assert algorithms_named(named, [mention]) == [(hit.paper.id, start)]
     assert algorithms_named(named, [mention, hit]) == []
     assert algorithms_named(NamedThing.of("Why is Algorithm 3 slow?"), [mention]) == []
+
+
+def test_of_two_algorithms_with_one_number_that_of_the_paper_that_is_named_comes_first() -> None:
+    hits = scored(*one_page_hits(MENTIONS, DEFINES, DEFINES.replace("Count", "Dive")))
+    files = "other.pdf", "NIST.FIPS.204.pdf", "NIST.FIPS.203.pdf"
+    hits = [replace(hit, paper=replace(hit.paper, file=file)) for hit, file in zip(hits, files, strict=True)]
+    hits[1:] = [with_algorithm(hit, hit.text.splitlines()[0], 0, len(hit.text)) for hit in hits[1:]]
+    for number, place in (("203", 2), ("204", 1)):
+        named = NamedThing.of(f"What are the steps of Algorithm 3 of FIPS {number}?")
+        assert first_where_defined(named, hits)[0].text == hits[place].text
