@@ -9,6 +9,7 @@ import errno
 import math
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -68,6 +69,8 @@ def _body(passage: Passage) -> list[str]:
 
 # Free bytes below which tantivy cannot write anything
 _MIN_FREE = 2**20
+# The most seconds to wait for a file that tantivy still writes after an error
+_TEXTS_S = 5.0
 
 
 @contextmanager
@@ -260,11 +263,22 @@ class TantivyIndex:
         except BaseException:
             # An error keeps the writer alive as long as somebody holds it. Its thread would go on writing files into a
             # folder that the caller may delete, and its lock would refuse the next writer.
-            for end in (writer.rollback, writer.wait_merging_threads):
+            for end in (writer.rollback, writer.wait_merging_threads, self._wait_for_texts):
                 with suppress(BaseException):  # it may have ended itself, as on a full disk
                     end()
             raise
         writer.wait_merging_threads()
+
+    def _wait_for_texts(self) -> None:
+        """Wait until tantivy has ended the file with the texts of a segment that it gave up.
+
+        A thread that nothing joins writes it: it is empty until then.
+        """
+        until = time.monotonic() + _TEXTS_S
+        while self._folder and any(path.stat().st_size == 0 for path in self._folder.glob("*.store")):
+            if time.monotonic() > until:
+                return
+            time.sleep(0.005)
 
     def _write_manifest(self, folder: Path, foreign: set[str]) -> None:
         """foreign: names of files of other indexes."""

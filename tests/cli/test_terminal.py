@@ -31,6 +31,8 @@ import termios
 
 QUESTION = "How long is the Aletsch glacier?"
 FIRST = "The Aletsch glacier has a length of 23 kilometres"
+# The page's sentence, shown in place of what the model writes
+QUOTED = f"{FIRST} and covers 82 square kilometres of the Bernese Alps. [“The Aletsch Glacier”, p. 1]"
 STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WAIT_S = 120.0  # until a test is given up
 READY = "(ready)"  # stands for the mark by which the prompt tells the terminal that it takes input
@@ -182,7 +184,7 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     chat.type("\x03")  # with nothing to stop it gives a fresh line
     chat.wait_for(READY)
     chat.type(f"{QUESTION}\r")
-    chat.wait_for(f"{FIRST}. [“The Aletsch Glacier”, p. 1]")
+    chat.wait_for(QUOTED)
     chat.type("\x03")
     between = chat.wait_for("Stopped.")
     assert "Sources" not in between
@@ -193,7 +195,7 @@ def test_ctrl_c_stops_a_slow_answer_and_not_the_chat(
     chat.type("\x1b[A")  # the arrow brings the last question back
     chat.wait_for(QUESTION)
     chat.type("\r")
-    chat.wait_for(f"{FIRST}. [“The Aletsch Glacier”, p. 1]")
+    chat.wait_for(QUOTED)
     chat.wait_for("Sources")
     chat.wait_for(READY)
     chat.type("/sources\r")
@@ -238,7 +240,7 @@ def test_ctrl_c_while_the_model_is_silent(chat: Terminal, ollama_server: OllamaS
 
 def test_ctrl_c_ends_a_single_question_quietly(slow: CliRunner) -> None:
     terminal = Terminal(slow, QUESTION)
-    terminal.wait_for(f"{FIRST}. [“The Aletsch Glacier”, p. 1]")
+    terminal.wait_for(QUOTED)
     terminal.type("\x03")
     code, rest = terminal.end()
     assert (code, "Traceback" in rest) == (130, False)
