@@ -115,9 +115,8 @@ class StatementParser:
     def __init__(self, sentences: int, style: Style = "plain") -> None:
         """sentences: number of sentences of the evidence; higher numbers are ignored."""
         self._count = sentences
-        self._first = (
-            ("support", "part", "heading") if style == "report" else ("support",)
-        )  # before a statement, in the schema
+        # What the schema has before a statement
+        self._first = ("support", "part", "heading") if style == "report" else ("support",)
         self._text = ""
         self._begin: int | None = None  # where the JSON begins; None until that is known
         self._json = LooseReader()

@@ -30,8 +30,9 @@ _NO_SIGN = re.compile(
     "\U000f0000-\U0010ffff]"
 )
 # Characters that leave no ink. If they do, they are something else: often a hyphen or a minus sign.
-_BLANK = re.compile("[\xad\u200b-\u200f\u2060-\u2064\ufeff]|(?:^|(?<=[ (]))\xa0(?=[\\d.]|$)")
-_MAY_BE_BLANK = re.compile("[\xa0\xad\u200b-\u200f\u2060-\u2064\ufeff]")
+_BLANKS = "\xad\u200b-\u200f\u2060-\u2064\ufeff"
+_BLANK = re.compile(f"[{_BLANKS}]|(?:^|(?<=[ (]))\xa0(?=[\\d.]|$)")
+_MAY_BE_BLANK = re.compile(f"[\xa0{_BLANKS}]")
 _SOFT_HYPHEN = "\xad"
 # A glyph leaves ink if its outline is higher than this, in points; that of a space has no height.
 _MIN_INK = 0.01
@@ -242,12 +243,11 @@ def texts(page: Any, spans: Sequence[Mapping[str, Any]]) -> list[str]:
     fonts.look(page, names)
     shown = [span["text"] for span in spans]
     doubtful = _doubtful(spans, "".join(shown), fonts)
-    if all(_CODES.fullmatch(spans[n]["text"]) and _TEX_EXTENSION_NAME.search(spans[n]["font"]) for n in doubtful):
-        for n in doubtful:
-            shown[n] = "".join([_TEX_EXTENSION.get(code, code) for code in shown[n]])
-    elif doubtful:
+    if not all(_CODES.fullmatch(spans[n]["text"]) and _TEX_EXTENSION_NAME.search(spans[n]["font"]) for n in doubtful):
         shown = ["".join([letter["c"] for letter in span["chars"]]) for span in spans_of(raw_blocks(page))]
-        return [_MAPS_TO.sub("↦", text) for text in shown] if any("↦" in text for text in shown) else shown
+        doubtful, names = [], set()  # raw_blocks has decoded all
+    for n in doubtful:
+        shown[n] = "".join([_TEX_EXTENSION.get(code, code) for code in shown[n]])
     if signs := {name: found for name in names if (found := fonts.signs_of(name))}:
         shown = [
             "".join([_named(text, place, signs[font]) or text[place] for place in range(len(text))])
