@@ -80,13 +80,14 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
             rules = AccessRules(arguments.host, listening.getsockname()[1], token, names, app.public_url)
             from folio.web.api import make_web
 
-            serving = server.ready(make_web(app, rules, online))
-            if arguments.open and token:
-                say("The browser was not opened, because its address would show the token in the list of processes.")
-            print(f"Folio is at {_shown_address(rules, arguments)} - Ctrl-C stops it.", flush=True)
-            if arguments.open and not token:
-                _open(rules.url)
-            server.serve(serving, listening)
+            def announce() -> None:
+                if arguments.open and token:
+                    say("The browser was not opened: its address would show the token in the list of processes.")
+                print(f"Folio is at {_shown_address(rules, arguments)} - Ctrl-C stops it.", flush=True)
+                if arguments.open and not token:
+                    _open(rules.url)
+
+            server.serve(make_web(app, rules, online), listening, announce)
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C and SIGTERM, the normal ways to stop
         server.leave()
     return 0

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from folio.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
     import uvicorn
@@ -68,30 +69,27 @@ def make_config(web: ASGIApp) -> uvicorn.Config:
     )
 
 
-def ready(web: ASGIApp) -> uvicorn.Server:
-    """A server that has imported everything it needs.
+def serve(web: ASGIApp, listening: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM, which is raised again after the last answer has finished or been cut off.
 
-    Ctrl-C during an import may be lost: Python ignores exceptions in the callbacks of weak references.
+    announce is called when both are handled: Ctrl-C before may be lost, because Python ignores exceptions in the
+    callbacks of weak references.
     """
     import uvicorn
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            announce()
+
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             if sig == signal.SIGTERM:
                 self.config.timeout_graceful_shutdown = FINISH_REPLACED_S
             super().handle_exit(sig, frame)
 
-    config = make_config(web)
-    config.load()
-    config.get_loop_factory()
-    server = Server(config)
+    server = Server(make_config(web))
     # An answer cut off by the shutdown is not an error worth logging.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
-    return server
-
-
-def serve(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve until Ctrl-C or SIGTERM, which is raised again after the last answer has finished or been cut off."""
     server.run(sockets=[listening])
 
 

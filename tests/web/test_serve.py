@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from config import Settings
 from folio.app import App
+from folio.web.server import serve
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import GLACIERS, write_pdf
 from tests.helpers.live_server import until
@@ -169,6 +171,22 @@ def test_what_serving_imports_is_there_before_the_page_is_announced(ready: CliRu
     out, _ = process.communicate(timeout=WAIT_S)
     assert process.returncode == 0
     assert not re.search(r"\| +(?:uvicorn|h11|asyncio)\b", out)
+
+
+def test_ctrl_c_is_not_lost_once_the_page_is_announced() -> None:
+    """Python ignores an exception in the callback of a weak reference, where KeyboardInterrupt may be raised."""
+
+    async def web(scope: object, receive: object, send: object) -> None:
+        raise AssertionError("nobody asks")
+
+    def press(_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    things = [{QUESTION}]
+    noticed = weakref.ref(things[0], press)
+    with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(KeyboardInterrupt):
+        serve(web, listening, announce=things.clear)
+    assert noticed() is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
