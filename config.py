@@ -153,9 +153,10 @@ class Settings(BaseSettings):
     """The cross-encoder that judges statements, named as CROSS_ENCODER is: a model with the labels entailment, neutral
     and contradiction, or one that says whether a text supports a sentence."""
 
-    ANSWER_FORMAT: Literal["statements", "prose"] = "statements"
-    """How a model on Ollama writes an answer. `statements`: as JSON, each statement after the numbers of the sentences
-    that support it; `prose`: as text with citation markers, for a model that is bad at JSON."""
+    ANSWER_FORMAT: Literal["quote", "statements", "prose"] = "quote"
+    """How a model on Ollama writes an answer. `quote`: it copies the sentence that answers, then answers shortly; each
+    question in a question is asked by itself. `statements`: as JSON, each statement after the numbers of the sentences
+    that support it; reports and lists of papers always are. `prose`: as text with citation markers."""
 
     # Reading, splitting and searching
     PARSER: Literal["fast", "layout"] = "fast"

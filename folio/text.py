@@ -93,10 +93,10 @@ def _tokens(word: str) -> tuple[str, ...]:
     return tuple(tokens)
 
 
-# Letters that Unicode does not decompose into a plain letter and a mark
+# Letters that Unicode does not decompose into a plain letter and a mark; an apostrophe that is a letter
 _PLAIN_LETTERS = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ħ": "h", "Ħ": "H", "ı": "i", "æ": "ae", "Æ": "AE"}
-    | {"œ": "oe", "Œ": "OE", "ð": "d", "Ð": "D", "þ": "th", "Þ": "TH"}
+    | {"ʼ": "'", "œ": "oe", "Œ": "OE", "ð": "d", "Ð": "D", "þ": "th", "Þ": "TH"}
 )
 _ACCENTED = re.compile(r"([A-Za-z])[\u0300-\u036f]+")
 

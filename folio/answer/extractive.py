@@ -147,6 +147,10 @@ class ExtractiveAnswerer:
             yield from _best(scored.excerpts, question, evidence, style, FROM_PAPERS if is_sure else CLOSEST)
         return scored.confidence
 
+    def confidence(self, question: Question, evidence: Sequence[Evidence]) -> float:
+        """The confidence that the evidence answers, 0 to 1."""
+        return self._score(question.worded, evidence).confidence
+
     def _nearest(
         self, question: Question, evidence: Sequence[Evidence], style: Style
     ) -> Generator[Sentence, None, float | None]:

@@ -46,6 +46,12 @@ def numbered_block(paper: Paper, pages: str, sentences: Iterable[tuple[int, str]
     return prompts.NUMBERED_EVIDENCE.format(paper=name, pages=place, text="\n".join(lines))
 
 
+def excerpt_block(paper: Paper, pages: str, text: str) -> str:
+    """A piece of evidence for a prompt that asks for a quote; it keeps the paper's own references."""
+    name, place = _in_quotes(_name(paper)), _in_quotes(defused(pages))
+    return prompts.EXCERPT.format(paper=name, pages=place, text=defused(text))
+
+
 def passage_block(number: int, paper: Paper, pages: str, text: str) -> str:
     """A passage for a prompt that asks for quotes; it keeps the paper's own references."""
     return _block(number, _name(paper), pages, defused(text))

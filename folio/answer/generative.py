@@ -19,18 +19,22 @@ from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import CLOSEST, Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
 from folio.grounding.grounder import Grounder
+from folio.grounding.sentences import content_words
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
 from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
 from folio.question.question import Question
-from folio.text import estimate_tokens, shorten, tokenize
+from folio.shown_text import name_line
+from folio.text import estimate_tokens, tokenize
 
 TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
-RETRY_TOKENS = 512  # reserved for the faults listed in a second attempt, so that it fits the same context
 QUESTION_TOKENS = 1024  # reserved for the question and the rules
 REMEMBERED_TURNS = 4  # of the conversation, shown to the model that rewrites a follow-up
 NUMBERED = 1.2  # maximum factor by which sentence numbers lengthen the evidence, in tokens
+# The evidence states the answer from the first probability on, the mean of the model's and the stand-in's. Otherwise
+# quotes are shown from the second one on, that of the stand-in. Chosen on 28 questions of the development set (LOG.md).
+LEAST_STATED, VERY_SURE = 0.55, 0.8
 NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
 # The rule of a statement that was left out -> what is true of such a model in place of that
 _NOT_SHOWN = {
@@ -85,7 +89,7 @@ class OllamaAnswerer:
         answer_tokens: int,
         stand_in: ExtractiveAnswerer,
         verifier: Verifier | None = None,
-        answer_format: AnswerFormat = "statements",
+        answer_format: AnswerFormat = "quote",
         strict: bool = False,
         check_cancelled: Callable[[], None] = lambda: None,
         usual_tokens: int = 0,
@@ -99,8 +103,8 @@ class OllamaAnswerer:
         """
         self._model = ChatModel.open(server, model, usual_tokens)
         self._largest = self._model.largest
-        available = self._largest - self._model.room - answer_tokens - QUESTION_TOKENS - RETRY_TOKENS
-        if answer_format == "statements":
+        available = self._largest - self._model.room - answer_tokens - QUESTION_TOKENS
+        if answer_format != "prose":  # a report has statements
             available = int(available / NUMBERED)
         self.evidence_tokens = max(256, min(evidence_tokens, available))
         self._answer_tokens = answer_tokens
@@ -118,39 +122,61 @@ class OllamaAnswerer:
     def sentences(
         self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Generator[Part | Thinking, None, None]:
-        """See protocols.Answerer. If nothing that the model wrote can be shown, the model is asked once more.
+        """See protocols.Answerer. Of several questions in one, each is asked by itself.
 
-        If that gives nothing either, or the server fails before a statement is shown, the stand-in answers from the
-        same evidence. Raises ModelError for what only a person can fix.
+        If nothing that the model wrote can be shown, or the server fails before a statement is shown, the stand-in
+        answers from the same evidence. Raises ModelError for what only a person can fix.
         """
         self.notice, self.failed = "", False
         if not evidence:
             return
         question = Question.of(question)
-        layout = Layout(question.text, evidence, self._format, style, about=question.about)
-        if layout.notes and not self._fits(prompts.RULES, layout.prompt):
-            layout = replace(layout, guided=False)
-        best_quote = partial(self._stand_in.best_quote, question, evidence)
-        result = yield from self._attempt(layout, layout.prompt, RETRY_TOKENS, best_quote)
-        rejected = result.rejected
-        if result.failed and not self._end.failure:
-            again = prompts.RETRY.format(prompt=layout.prompt, faults=_faults(result.rejected))
-            if self._fits(prompts.RULES, again):
-                result = yield from self._attempt(layout, again, 0, best_quote)
-                rejected += result.rejected
-        self.failed = bool(self._end.failure)
-        notices = list(self._end.notices(result.shown, self._answer_tokens))
-        if result.failed:
-            stand_in = self._stand_in.closest if self.failed else self._stand_in.sentences
-            excerpts = list(stand_in(question, evidence, style))
-            if excerpts:
-                notices += [QUOTES_INSTEAD] if notices else [_nothing_shown(rejected)]
-            yield from excerpts
-        if result.in_own_words and (excerpts := self._sure(question, evidence, style)):
-            notices += [REFUSED_ALONE, QUOTES_INSTEAD]
-            yield from excerpts
-        elif result.refused and (named := self._stand_in.named_algorithm(question, evidence)):
+        layout = self._layout(question, evidence, style)
+        asked = [*map(Question, question.questions)] if layout.format == "quote" and question.questions else [question]
+        notices: list[str] = []
+        for part in asked:
+            shown = yield from self._answer(part, replace(layout, question=part.text), notices)
+            if len(asked) > 1 and not shown:
+                notices.append(f"Nothing was found about “{name_line(part.text)}”.")
+        self.notice = " ".join(dict.fromkeys(notices))
+
+    def _layout(self, question: Question, evidence: Sequence[Evidence], style: Style) -> Layout:
+        """How to ask. A report, a list of papers and a summary of one need more than a quote and an answer."""
+        needs_more = style == "report" or question.topic or question.type.kind == "paper"
+        form: AnswerFormat = "statements" if self._format == "quote" and needs_more else self._format
+        layout = Layout(question.text, evidence, form, style, about=question.about)
+        return layout if not layout.notes or self._fits(layout) else replace(layout, guided=False)
+
+    def _answer(
+        self, question: Question, layout: Layout, notices: list[str]
+    ) -> Generator[Part | Thinking, None, int]:
+        """The answer to one question; returns the number of statements shown. notices: gets what to say of it."""
+        evidence, style = layout.evidence, layout.style
+        self._end = _End()
+        sure = self._stand_in.confidence(question, evidence) if layout.format == "quote" else None
+        excerpts: list[Sentence] = []
+        if sure is not None and not self._is_stated(layout, sure):
+            result = ValidationResult(0, (), refused=True, partly_refused=False)
+            excerpts = list(self._stand_in.sentences(question, evidence, style)) if sure >= VERY_SURE else []
+        else:
+            result = yield from self._attempt(question, layout)
+            if result.failed:
+                stand_in = self._stand_in.closest if self._end.failure else self._stand_in.sentences
+                excerpts = list(stand_in(question, evidence, style))
+            elif result.in_own_words:
+                excerpts = self._sure(question, evidence, style)
+        self.failed = self.failed or bool(self._end.failure)
+        ended = list(self._end.notices(result.shown, self._answer_tokens))
+        if excerpts and result.failed:
+            notices += [*ended, QUOTES_INSTEAD] if ended else [_nothing_shown(result.rejected)]
+        elif excerpts:
+            notices += [*ended, REFUSED_ALONE, QUOTES_INSTEAD]
+        else:
+            notices += ended
+        yield from excerpts
+        if not excerpts and result.refused and (named := self._stand_in.named_algorithm(question, evidence)):
             notices.append(NAMED_INSTEAD)
+            excerpts = [named]
             yield named
         if result.partly_refused:
             notices.append("The model found no evidence for part of the question.")
@@ -158,28 +184,44 @@ class OllamaAnswerer:
             notices.append(TRANSLATED)
         if result.unverified:
             notices.append(f"Not all statements could be checked: {result.unverified}")
-        self.notice = " ".join(notices)
+        return result.shown + len(excerpts)
+
+    def _is_stated(self, layout: Layout, sure: float) -> bool:
+        """Whether the evidence states the answer: the mean of the model's probability and the stand-in's.
+
+        sure: the stand-in's. A small model that is asked for an answer always gives one, so this is asked first. Where
+        the model's judgement is not known, the answer is asked for; a failure is reported by that.
+        """
+        self._widen(_tokens(layout.rules, layout.stated_prompt))
+        try:
+            token = self._model.first_token(
+                layout.rules, layout.stated_prompt, context=self._context, check_cancelled=self._check_cancelled
+            )
+        except OllamaError:
+            return True
+        if token.yes is None or not token.alternatives:
+            return True
+        return (token.yes + sure) / 2 >= LEAST_STATED
 
     def _sure(self, question: Question, evidence: Sequence[Evidence], style: Style) -> list[Sentence]:
         """The stand-in's answer, where it is sure that the papers answer what the model says they do not."""
         excerpts = list(self._stand_in.sentences(question, evidence, style))
         return excerpts if excerpts and excerpts[0].section != CLOSEST else []
 
-    def _attempt(
-        self, layout: Layout, prompt: str, spare: int, best_quote: Callable[[], Sentence | None]
-    ) -> Generator[Part | Thinking, None, ValidationResult]:
+    def _attempt(self, question: Question, layout: Layout) -> Generator[Part | Thinking, None, ValidationResult]:
         self._end = _End()
-        self._widen(_tokens(prompts.RULES, prompt), spare)
-        start = PromptStart(prompts.RULES, layout.start, self._context)
+        self._widen(_tokens(layout.rules, layout.prompt))
+        start = PromptStart(layout.rules, layout.start, self._context)
+        asked = content_words(question.standing) if layout.format == "quote" else frozenset[str]()
         validator = Validator(
-            Grounder(layout.evidence),
+            Grounder(layout.evidence, asked),
             self._verifier.for_answer(start) if self._verifier else None,
             layout.style,
             self._strict,
-            best_quote,
+            partial(self._stand_in.best_quote, question, layout.evidence),
         )
         longest = LONGEST_TOKEN * self._answer_tokens
-        pieces = self._stream(prompts.RULES, prompt, shape=layout.shape, tolerant=True)
+        pieces = self._stream(layout.rules, layout.prompt, shape=layout.shape, tolerant=True)
         first, has_reported = "", False
         for first in pieces:
             if first:
@@ -201,7 +243,7 @@ class OllamaAnswerer:
         prompt = prompts.STANDALONE.format(chat_history="\n".join(turns), question=question)
         known = set(tokenize(" ".join([*turns, question])))
         self._end = _End()
-        self._widen(_tokens("", prompt), 0)
+        self._widen(_tokens("", prompt))
         try:
             output = without_thoughts("".join(self._stream("", prompt)))
         except ThoughtAlone:
@@ -250,15 +292,15 @@ class OllamaAnswerer:
                 raise
             self._end.failure = f"{error.happened} {error.remedy}"
 
-    def _fits(self, system: str, prompt: str) -> bool:
-        return _tokens(system, prompt) + self._answer_tokens + self._model.room <= self._largest
+    def _fits(self, layout: Layout) -> bool:
+        return _tokens(layout.rules, layout.prompt) + self._answer_tokens + self._model.room <= self._largest
 
-    def _widen(self, prompt_tokens: int, spare: int) -> None:
+    def _widen(self, prompt_tokens: int) -> None:
         """Choose the context size for a prompt. Raises ContextTooSmall if the model's largest is too small."""
         needed = prompt_tokens + self._answer_tokens
         if needed + self._model.room > self._largest:
             raise self._too_small(prompt_tokens)
-        self._context = self._model.context_for(needed + spare)
+        self._context = self._model.context_for(needed)
 
     def _too_small(self, prompt_tokens: int) -> ContextTooSmall:
         return ContextTooSmall(
@@ -278,20 +320,6 @@ def _nothing_shown(rejected: Sequence[RejectedSentence]) -> str:
 
 def _tokens(system: str, prompt: str) -> int:
     return estimate_tokens(system) + estimate_tokens(prompt) + TEMPLATE_TOKENS
-
-
-def _faults(rejected: Sequence[RejectedSentence]) -> str:
-    """The rejected sentences with the reasons, as many lines as fit into RETRY_TOKENS."""
-    lines: list[str] = []
-    left = RETRY_TOKENS - estimate_tokens(prompts.RETRY)
-    for fault in rejected:
-        sentence = defused(shorten(fault.text, 200))
-        line = prompts.FAULT.format(sentence=sentence, reason=shorten(fault.reason, 200))
-        left -= estimate_tokens(line) + 1
-        if left < 0:
-            break
-        lines.append(line)
-    return "\n".join(lines) or prompts.NO_SENTENCE
 
 
 def _answer_text(turn: Answer) -> str:

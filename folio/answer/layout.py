@@ -1,4 +1,4 @@
-"""The prompt for a question and its evidence, and the parser for the output: JSON or prose. Pure."""
+"""The prompt for a question and its evidence, and the parser for the output: a quote, JSON or prose. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from folio.answer import prompts
-from folio.answer.fencing import evidence_block, note_line, numbered_block, selection_block
+from folio.answer.fencing import evidence_block, excerpt_block, note_line, numbered_block, selection_block
 from folio.answer.parser import OutputParser, StatementParser, schema
+from folio.answer.quote_reply import QuoteParser
 from folio.answer.validation import Parser
 from folio.answer_types import Evidence, Style
 from folio.grounding.sentences import EvidenceSentence, number_sentences
@@ -19,10 +20,12 @@ from folio.text import estimate_tokens
 
 NOTES_TOKENS = 1200  # maximum for the notes on the evidence; those on the best passages come first
 
-# statements: JSON with the sentence numbers before each statement. prose: text with [n] markers.
-AnswerFormat = Literal["statements", "prose"]
+# quote: a quote, then a short answer. statements: JSON with the sentence numbers before each statement. prose: text
+# with [n] markers.
+AnswerFormat = Literal["quote", "statements", "prose"]
 
 _TASKS = {
+    ("quote", "plain"): prompts.QUOTE,
     ("statements", "plain"): prompts.STATEMENTS,
     ("statements", "report"): prompts.STATEMENTS_REPORT,
     ("prose", "plain"): prompts.PROSE,
@@ -44,7 +47,9 @@ class Layout:
     @cached_property
     def start(self) -> str:
         """The evidence, which every prompt about this answer begins with."""
-        if self.format == "prose":
+        if self.format == "quote":
+            blocks = [excerpt_block(e.paper, _place(e), e.text) for e in self.evidence]
+        elif self.format == "prose":
             blocks = [evidence_block(e.number, e.paper, _place(e), e.text) for e in self.evidence]
         else:
             blocks = [
@@ -54,10 +59,23 @@ class Layout:
         return "\n\n".join(blocks) + "\n\n"
 
     @property
+    def rules(self) -> str:
+        """The system message."""
+        return prompts.EXCERPT_RULES if self.format == "quote" else prompts.RULES
+
+    @property
     def prompt(self) -> str:
         """The user's message."""
+        return self._asking(_TASKS[self.format, self.style])
+
+    @property
+    def stated_prompt(self) -> str:
+        """The user's message that asks whether the evidence states the answer."""
+        return self._asking(prompts.STATED)
+
+    def _asking(self, task: str) -> str:
         selection = selection_block(self.about) if self.about else ""
-        return self.start + self.notes + selection + _TASKS[self.format, self.style].format(question=self.question)
+        return self.start + self.notes + selection + task.format(question=self.question)
 
     @cached_property
     def notes(self) -> str:
@@ -73,7 +91,7 @@ class Layout:
 
     def _marks(self, piece: Evidence) -> str:
         """The numbers of a piece of evidence in the prompt: its own, or those of its sentences."""
-        if self.format == "prose":
+        if self.format != "statements":
             return f"[{piece.number}]"
         numbers = [sentence.number for sentence in self._sentences if sentence.evidence is piece]
         return f"[{numbers[0]}] to [{numbers[-1]}]"
@@ -85,6 +103,8 @@ class Layout:
 
     def parser(self) -> Parser:
         """A parser for one output."""
+        if self.format == "quote":
+            return QuoteParser(len(self._sentences))
         is_prose = self.format == "prose"
         return OutputParser(len(self.evidence)) if is_prose else StatementParser(len(self._sentences), self.style)
 

@@ -75,6 +75,8 @@ class ParsedSentence:
     markers: tuple[int, ...] = ()  # of pieces of evidence
     cells: tuple[str, ...] = ()  # of a table row, whose values belong together
     support: tuple[int, ...] = ()  # of sentences of the evidence
+    quote: str = ""  # what the model copied for it, as it wrote it
+    is_copy: bool = False  # it is a whole answer, whose quote is to be shown if none of its sentences is
 
 
 @dataclass(frozen=True, slots=True)

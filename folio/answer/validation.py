@@ -84,6 +84,7 @@ class _Statement:
     section: Section
     marked: bool  # the model named its evidence
     translated: bool = False
+    is_copy: bool = False
 
 
 @dataclass
@@ -158,7 +159,14 @@ class Validator:
                 continue
             if says_nothing(part.text):
                 continue
-            finding = self.grounder.find(part.text, part.support, part.markers, leads_in=part.text.endswith(":"))
+            copied = self.grounder.copied(part.quote) if part.quote else None
+            if part.is_copy:
+                if copied and self.grounder.bears_out(copied, part.text):
+                    yield _Statement(copied, section, True, is_copy=True)
+                continue
+            support = [sentence.number for sentence in copied.quoted] if copied else part.support
+            leads_in = part.text.endswith(":")
+            finding = self.grounder.find(part.text, support, part.markers, leads_in=leads_in)
             translated = None if finding.fault is None else self._translation(part)
             marked = bool(part.markers or part.support)
             yield _Statement(translated or finding, section, marked, translated is not None)
@@ -206,6 +214,8 @@ class Validator:
 
     def _decide(self, statement: _Statement, verdict: Entailment | None) -> Iterator[Part]:
         finding = statement.finding
+        if statement.is_copy and (self._shown or self._refused):
+            return
         fault = self._fault_of(finding, verdict)
         text = finding.statement
         if fault is None and self._last_left_out and _POINTS_BACK.match(finding.text):

@@ -8,7 +8,6 @@ gets the form of request that it was trained on.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -18,14 +17,10 @@ from folio.answer.fencing import claim_question, minicheck_question
 from folio.answer.generative import TEMPLATE_TOKENS
 from folio.errors import ContextTooSmall
 from folio.models.ollama import OllamaServer
-from folio.models.ollama_chat import CONTEXT_SIZES, ChatModel, FirstToken
+from folio.models.ollama_chat import CONTEXT_SIZES, ChatModel
 from folio.protocols import Claim, Entailment, PromptStart
 from folio.text import estimate_tokens
 
-# Minimum probability of "yes" and "no" together. Below it the model was about to write something else, such as a
-# thought or a refusal, and the ratio of two such rare words means nothing.
-MIN_PROBABILITY = 0.01
-_NO_LETTER = re.compile(r"[\W_]+")
 _MINICHECK = re.compile(r"minicheck", re.I)
 
 
@@ -80,15 +75,4 @@ class LlmVerifier:
             token = self._model.first_token(rules, prompt, context=context, check_cancelled=self._check_cancelled)
         except ContextTooSmall:  # the estimate was too low
             return None
-        return _probability(token)
-
-
-def _probability(token: FirstToken) -> float | None:
-    """The probability of yes against no; None if the model said neither. Without alternatives, its word decides."""
-    sums = {"yes": 0.0, "no": 0.0}
-    for text, logprob in token.alternatives or ((token.text, 0.0),):
-        word = _NO_LETTER.sub("", text).casefold()
-        if word in sums:
-            sums[word] += math.exp(logprob)
-    total = sums["yes"] + sums["no"]
-    return sums["yes"] / total if total >= MIN_PROBABILITY else None
+        return token.yes

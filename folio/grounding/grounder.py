@@ -34,6 +34,7 @@ from folio.grounding.sentences import (
 from folio.text import one_line, tokenize
 
 MOST_SENTENCES = 4  # most sentences that a statement is attributed to
+MOST_QUOTES = 2  # the same for an answer to one question
 LEAST_GAIN = 0.2  # the share of the statement's words that each sentence must add, unless it adds a missing number
 
 
@@ -307,6 +308,9 @@ def _counts_others(number: Quantity, source_numbers: Sequence[Quantity]) -> bool
 # keeps to its evidence is accepted.
 LEAST_NAMED, LEAST_FOUND, BEFORE = 0.6, 0.71, 0.5
 ENOUGH = 0.95  # with this coverage a statement is shown, whatever that of the earlier statements
+# Of the words that an answer adds to its question, the share that its sentences must have; and the quote that is shown
+# in its place if it is left out
+LEAST_ADDED, LEAST_BORNE_OUT = 0.75, 0.5
 MUCH_BETTER = 0.1  # a named source is replaced only by one whose coverage is this much higher
 # A statement is near a sentence that has this share of its words in the same order; or this share of its content words
 # in any order, if it has the same share of the sentence's.
@@ -329,22 +333,22 @@ class Finding:
     source: Attribution
     outcome: Literal["quoted", "reworded", "left out"]
     fault: Fault | None = None  # why it is left out
-    quoted: EvidenceSentence | None = None  # the sentence that is shown in place of a quoted statement
-    lead: EvidenceSentence | None = None  # what introduces that sentence: a list's introduction, a table's header
+    quoted: tuple[EvidenceSentence, ...] = ()  # the sentences that are shown in place of a quoted statement, in order
+    lead: EvidenceSentence | None = None  # what introduces the first one: a list's introduction, a table's header
 
     @property
     def text(self) -> str:
         """What is shown: the page's words if the outcome is "quoted", else the statement."""
-        if self.quoted is None:
+        if not self.quoted:
             return self.statement
-        return "\n".join(_shown(sentence) for sentence in (self.lead, self.quoted) if sentence)
+        return "\n".join([*([_shown(self.lead)] if self.lead else ()), _shown(*self.quoted)])
 
     @property
     def marks(self) -> tuple[tuple[int, int], ...]:
         """The span of a quoted text with what the statement says; () if it is all of the text."""
-        if self.quoted is None:
+        if len(self.quoted) != 1:
             return ()
-        quote = _shown(self.quoted)
+        quote = _shown(*self.quoted)
         before = len(self.text) - len(quote)
         start, end = _stretch(content_words(self.statement), quote)
         is_all = not before and tokens_of(quote) == tokens_of(quote[start:end])
@@ -353,9 +357,14 @@ class Finding:
 
 @dataclass
 class Grounder:
-    """Judges the statements of one answer, in order."""
+    """Judges the statements of one answer, in order.
+
+    asked: the content words of the question, if each statement is an answer to it and nothing else. Such a statement
+    repeats them, and what it adds must be in the sentences that it rests on.
+    """
 
     evidence: Sequence[Evidence]
+    asked: frozenset[str] = frozenset()
     sentences: tuple[EvidenceSentence, ...] = field(init=False)
     _known: str = field(init=False)
     _coverages: list[float] = field(default_factory=list, init=False)
@@ -373,7 +382,11 @@ class Grounder:
         its writer named. If they are wrong, all evidence is searched. leads_in: it only introduces other statements, so
         its coverage does not count for them.
         """
-        source, is_named = self._source(statement, support, pieces)
+        added = self._added(statement)
+        if self.asked:
+            source, is_named = self._source_of(statement, added, support)
+        else:
+            source, is_named = self._source(statement, support, pieces)
         before = fmean(self._coverages or [source.coverage])
         self._coverages += [] if leads_in else [source.coverage]
         if not source.sentences:
@@ -388,16 +401,72 @@ class Grounder:
         coverage = (1 - BEFORE) * source.coverage + BEFORE * before
         if source.coverage < ENOUGH and coverage < (LEAST_NAMED if is_named else LEAST_FOUND):
             return Finding(statement, source, "left out", Fault("not found", "it does not say this"))
+        if self.asked and share(added, tokens_of(source.text)) < LEAST_ADDED:
+            return Finding(statement, source, "left out", Fault("not found", "it does not say what this adds"))
         return Finding(statement, source, "reworded")
 
-    def _quote(self, statement: str, source: Attribution, sentence: EvidenceSentence) -> Finding:
-        return Finding(statement, source, "quoted", quoted=sentence, lead=_lead(sentence, self.sentences))
+    def copied(self, text: str) -> Finding | None:
+        """The consecutive sentences of the evidence that a text copies, more or less; None if it copies none.
+
+        Of several such places, that with the most words. A text that copies a part of a sentence gives the sentence.
+        """
+        words = words_of(text)
+        inside, around = list[EvidenceSentence](), list[EvidenceSentence]()
+        for sentence in self.sentences:
+            own = words_of(sentence.text)
+            common = in_order(own, words)
+            if len(own) >= LEAST_NEAR and common >= NEAR * len(own):
+                inside.append(sentence)
+            elif len(words) >= LEAST_NEAR and common >= NEAR * len(words):
+                around.append(sentence)
+        runs = _runs_of(inside) or [(sentence,) for sentence in around]
+        whole = [run for run in runs if all(_is_whole(sentence, self.sentences) for sentence in run)]
+        if not whole:
+            return None
+        best = max(whole, key=lambda run: in_order(words, words_of(" ".join(sentence.text for sentence in run))))
+        return self._quote(text, of_sentences(text, best, self.sentences), *best)
+
+    def bears_out(self, quote: Finding, answer: str) -> bool:
+        """Whether a quote has half of what an answer adds to its question."""
+        return share(self._added(answer), tokens_of(quote.text)) >= LEAST_BORNE_OUT
+
+    def _quote(self, statement: str, source: Attribution, *quoted: EvidenceSentence) -> Finding:
+        return Finding(statement, source, "quoted", quoted=quoted, lead=_lead(quoted[0], self.sentences))
 
     def mentions(self, heading: str) -> bool:
         """Whether the evidence has all words, numbers and names of a heading."""
         all_evidence = of_sentences(heading, self.sentences, self.sentences)
         there = tokens_of(self._known) | tokens_of(all_evidence.context)
         return share(content_words(heading), there) == 1 and not any(faults(heading, all_evidence, self._known))
+
+    def _added(self, statement: str) -> frozenset[str]:
+        """The content words that an answer adds to its question; all of them if it adds none."""
+        words = content_words(statement)
+        return (words - matching_words(words, self.asked)) or words
+
+    def _source_of(self, statement: str, added: frozenset[str], support: Sequence[int]) -> tuple[Attribution, bool]:
+        """The source of an answer, and whether its writer named it: the sentences that have what it adds, at most two.
+
+        Those that the writer copied, if they have it all.
+        """
+        words, numbers = content_words(statement), quantities(statement)
+
+        def gain(sentence: EvidenceSentence) -> tuple[float, float]:
+            there = tokens_of(sentence.text)
+            of_numbers = sum(number.is_among(quantities(sentence.text)) for number in missing)
+            common = 2 * len(matching_words(words, there)) / (len(words) + len(there) or 1)
+            return len(matching_words(uncovered, there)) + of_numbers, common
+
+        for among in ([self.sentences[number - 1] for number in support], self.sentences):
+            chosen, uncovered, missing = list[EvidenceSentence](), added, list(numbers)
+            while len(chosen) < MOST_QUOTES and (best := max(among, key=gain, default=None)) and gain(best)[0] >= 1:
+                chosen.append(best)
+                uncovered -= matching_words(uncovered, tokens_of(best.text))
+                missing = [number for number in missing if not number.is_among(quantities(best.text))]
+            source = of_sentences(statement, chosen, self.sentences)
+            if among is self.sentences or not (uncovered or any(faults(statement, source, self._known))):
+                return source, among is not self.sentences
+        raise AssertionError("all sentences are tried last")
 
     def _source(self, statement: str, support: Sequence[int], pieces: Sequence[int]) -> tuple[Attribution, bool]:
         """The source of a statement, and whether its writer named it."""
@@ -425,13 +494,30 @@ class Grounder:
 def citations_of(finding: Finding) -> tuple[Citation, ...]:
     """The quotes of a statement that is shown. Their support is 1 if they are what is shown."""
     support = 1.0 if finding.quoted else min(0.99, max(0.01, finding.source.coverage))
-    sentences = [s for s in (finding.lead, finding.quoted) if s] or finding.source.sentences
+    sentences = [*([finding.lead] if finding.lead else ()), *finding.quoted] or finding.source.sentences
     return tuple(quote for s in sentences for quote in citations(s.evidence, s.start, s.end, support))
 
 
-def _shown(sentence: EvidenceSentence) -> str:
-    """A sentence in one line. The cells of a row stay apart."""
-    return sentence.text.strip() if is_row(sentence.text) else one_line(sentence.text)
+def _shown(*sentences: EvidenceSentence) -> str:
+    """Sentences in one line, the rows of a table and the items of a list in a line each. Cells stay apart."""
+    text = ""
+    for sentence in sentences:
+        is_line = is_row(sentence.text) or bool(_ITEM.match(sentence.text))
+        text += ("\n" if is_line else " ") if text else ""
+        text += sentence.text.strip() if is_row(sentence.text) else one_line(sentence.text)
+    return text
+
+
+def _runs_of(sentences: Sequence[EvidenceSentence]) -> list[tuple[EvidenceSentence, ...]]:
+    """Sentences in groups of consecutive ones of one piece of evidence."""
+    runs: list[list[EvidenceSentence]] = []
+    for each in sentences:
+        last = runs[-1][-1] if runs else None
+        if last and each.number == last.number + 1 and each.evidence is last.evidence:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return [tuple(run) for run in runs]
 
 
 def _is_whole(sentence: EvidenceSentence, among: Sequence[EvidenceSentence]) -> bool:

@@ -5,6 +5,8 @@ thinking.py has the rules for models that think.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -40,6 +42,10 @@ VERDICT_TOKENS = 16  # for a reply of one word
 THOUGHT = "reasoning_content"
 # After this many consecutive replies with only a thought, the model is not asked again
 MOST_THOUGHTS = 3
+# Minimum probability of "yes" and "no" together. Below it the model was about to write something else, such as a
+# thought or a refusal, and the ratio of two such rare words means nothing.
+MIN_PROBABILITY = 0.01
+_NO_LETTER = re.compile(r"[\W_]+")
 _POLL_S = 0.1  # between two calls of check_cancelled while waiting for the next try
 
 
@@ -51,6 +57,17 @@ class FirstToken:
     # The possible first tokens: (token, natural logarithm of its probability), most likely first, at most TOP_LOGPROBS.
     # Empty after a thought, and from servers before version 0.12.11.
     alternatives: tuple[tuple[str, float], ...]
+
+    @property
+    def yes(self) -> float | None:
+        """The probability of yes against no; None if the model said neither. Without alternatives, its word decides."""
+        sums = {"yes": 0.0, "no": 0.0}
+        for text, logprob in self.alternatives or ((self.text, 0.0),):
+            word = _NO_LETTER.sub("", text).casefold()
+            if word in sums:
+                sums[word] += math.exp(logprob)
+        total = sums["yes"] + sums["no"]
+        return sums["yes"] / total if total >= MIN_PROBABILITY else None
 
 
 @dataclass(slots=True)
