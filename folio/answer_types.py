@@ -112,6 +112,8 @@ class Citation(Quote):
     evidence: int  # number of the evidence that contains it
     support: float  # in (0, 1]: how well the quotes support the sentence; 1 means verbatim
     number: int = field(default=0, compare=False)  # its page's number among the sources, from 1: SourceNumbers
+    # [start, end) in the quote of the words that a reworded sentence rests on
+    marks: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         Quote.__post_init__(self)

@@ -65,7 +65,6 @@ _OUR_HEADINGS = frozenset(
         *(LEFT_OUT.lower(), *map(str.lower, PROFILE_HEADINGS)),
     }
 )
-_LONGEST_QUOTE = 240  # characters of the quote beneath a reworded statement; the sources have it whole
 
 
 class Marks:
@@ -132,9 +131,10 @@ def show_sentence(
         _hanging(console, signs, text.append(" ").append_text(marks))
     else:
         console.print(text.append(" ").append_text(marks))
-    for quote in dict.fromkeys(citation.quote for citation in sentence.citations) if reworded else ():
-        beneath = short_line(citation_marks.clear(quote), _LONGEST_QUOTE)
-        _hanging(console, " " * len(signs), Text(f"“{beneath}”", style="italic dim"))
+    for quote, spans in {each.quote: each.marks for each in sentence.citations}.items() if reworded else ():
+        parts = marked_parts(plain_line(citation_marks.clear(quote)), quote, spans)
+        words = Text.assemble("“", *((part, "bold" if is_marked else "") for part, is_marked in parts), "”")
+        _hanging(console, " " * len(signs), Text.assemble(words, style="italic dim"))
     for other in sentence.against:
         quote = plain_line(citation_marks.clear(other.quote))
         console.print(Text(f"But {citation_marks.of(other)} says otherwise: “{quote}”", style="yellow"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from statistics import fmean
@@ -316,6 +316,7 @@ MUCH_BETTER = 0.1  # a named source is replaced only by one whose coverage is th
 # in any order, if it has the same share of the sentence's.
 NEAR = 0.8
 LEAST_NEAR = 4  # words; a shorter statement is near no sentence
+MOST_MARKED = 0.8  # of a quote; more is no mark
 LONGEST_QUOTED = 110  # words; a longer sentence is not shown in place of a statement
 _ITEM = re.compile(r"(?:[•▪‣*–-]|\(?\w{1,3}[.)])\s")  # a list's
 # A sentence that refers to one before it
@@ -335,6 +336,7 @@ class Finding:
     fault: Fault | None = None  # why it is left out
     quoted: tuple[EvidenceSentence, ...] = ()  # the sentences that are shown in place of a quoted statement, in order
     lead: EvidenceSentence | None = None  # what introduces the first one: a list's introduction, a table's header
+    deciding: frozenset[str] = frozenset()  # the words that are marked in the quotes of a reworded statement
 
     @property
     def text(self) -> str:
@@ -403,7 +405,7 @@ class Grounder:
             return Finding(statement, source, "left out", Fault("not found", "it does not say this"))
         if self.asked and share(added, tokens_of(source.text)) < LEAST_ADDED:
             return Finding(statement, source, "left out", Fault("not found", "it does not say what this adds"))
-        return Finding(statement, source, "reworded")
+        return Finding(statement, source, "reworded", deciding=added)
 
     def copied(self, text: str) -> Finding | None:
         """The consecutive sentences of the evidence that a text copies, more or less; None if it copies none.
@@ -493,9 +495,20 @@ class Grounder:
 
 def citations_of(finding: Finding) -> tuple[Citation, ...]:
     """The quotes of a statement that is shown. Their support is 1 if they are what is shown."""
-    support = 1.0 if finding.quoted else min(0.99, max(0.01, finding.source.coverage))
-    sentences = [*([finding.lead] if finding.lead else ()), *finding.quoted] or finding.source.sentences
-    return tuple(quote for s in sentences for quote in citations(s.evidence, s.start, s.end, support))
+    if not finding.quoted:
+        support = min(0.99, max(0.01, finding.source.coverage))
+        found = (quote for s in finding.source.sentences for quote in citations(s.evidence, s.start, s.end, support))
+        return tuple(replace(quote, marks=_marked(finding.deciding, quote.quote)) for quote in found)
+    sentences = [*([finding.lead] if finding.lead else ()), *finding.quoted]
+    return tuple(quote for s in sentences for quote in citations(s.evidence, s.start, s.end, 1.0))
+
+
+def _marked(words: frozenset[str], quote: str) -> tuple[tuple[int, int], ...]:
+    """The span of a quote with these words; () if it has none, or they are spread over most of it."""
+    if not words & tokens_of(quote):
+        return ()
+    start, end = _stretch(words, quote)
+    return ((start, end),) if end - start < MOST_MARKED * len(quote) else ()
 
 
 def _shown(*sentences: EvidenceSentence) -> str:

@@ -19,6 +19,7 @@ _TECHNICAL = re.compile(r"_|[a-z][A-Z]|[A-Z]{2}[a-z]{2}|[^\W\d_]{2}\.[^\W\d_]{2}
 # The text before the first word of a sentence, a quotation or brackets, where a capital need not mean a name
 _BEGINS = re.compile(r"(?:^|[.!?:;•]\s|[“\"«‘(\[]|\n)[\s\W]*$")
 _LABEL = re.compile(r"\W*+(?:[\w'’/()-]+\s+){0,5}[\w'’/()-]+:(?=\s)")  # "Tax Benefits: ..."
+_POSSESSIVE = re.compile(r"(?<=\w)['’]s(?!\w)")
 _NOT = re.compile(r"(?<=\w)n['’]t\b")
 _WRITTEN_OUT = {f"q{n}": f" {nth} quarter " for n, nth in enumerate("first second third fourth".split(), 1)}
 _PIECE = re.compile(r"[^\W\d_]+|\d+")
@@ -41,7 +42,7 @@ def key(text: str) -> str:
 @lru_cache(maxsize=4096)
 def identifiers(text: str) -> frozenset[str]:
     """Words that mix letters with digits, dots, underscores or inner capitals; also addresses."""
-    text = typed(text)
+    text = _POSSESSIVE.sub("", typed(text))
     addresses = {match.group().rstrip(".,;:)]}'/") for match in _ADDRESS.finditer(text)}
     return frozenset(addresses | {word for word in _WORD.findall(_ADDRESS.sub(" ", text)) if _is_identifier(word)})
 

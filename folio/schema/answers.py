@@ -132,6 +132,8 @@ class CitationJson(QuoteJson):
     number: Count = 0
     """Number of its page in the list of sources, from 1: "[3]" with CITATION_STYLE=numbered; 0 in answers of older
     versions."""
+    marks: list[Span] = Field(default_factory=list)
+    """The words of the quote that a reworded sentence rests on."""
 
 
 class SentenceJson(Strict):

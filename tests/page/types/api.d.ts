@@ -135,6 +135,7 @@ declare namespace Api {
     evidence: number;
     support: number;
     number: number;
+    marks: ([number, number])[];
   }
 
   interface CitationsEvent {

@@ -3,13 +3,12 @@
 import { el, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
-import { formatMark, joinLines, joinSentence, REWORDED_SIGN, shortenAtWord, splitMark } from "../base/text.js";
+import { formatMark, joinLines, joinSentence, REWORDED_SIGN, splitMark } from "../base/text.js";
 import { splitMarked, splitStatement, withoutCitations } from "../base/text.js";
 import { moveOpener, openAt, openHit as openPassage, prefetch } from "../reader/reader.js";
 import { attachCard } from "./card.js";
 import { setOrigin } from "./origin.js";
 
-const LONGEST_QUOTE = 240; // characters of the quote beneath a reworded statement; the sources have it whole
 // Lines that are columns or code, and need letters of one width
 const ALIGNED = /^(?: {2,}|\t|\||```)|\S {3,}\S/m;
 
@@ -168,14 +167,17 @@ const renderInPlace = (text, tag) =>
  * @param {Answered} answered
  */
 function renderReworded(sentence, text, tag, answered) {
-  const shown = new Map(sentence.citations.map((cited) => [shortenAtWord(cited.quote, LONGEST_QUOTE), cited]));
-  const quotes = [...shown].map(([quote, cited]) => renderQuote(quote, { statement: "", quotes: [cited], answered }));
+  const shown = new Map(sentence.citations.map((cited) => [cited.quote, cited]));
+  const quotes = [...shown.values()].map((cited) => renderQuote(cited, { statement: "", quotes: [cited], answered }));
   return el(tag, { class: "sentence reworded" }, el("p", {}, renderRewordedSign(), text), quotes);
 }
 
-/** Words of a paper as a block. @param {string} quote @param {import("./origin.js").Origin} origin */
-function renderQuote(quote, origin) {
-  return setOrigin(el("blockquote", {}, el("p", {}, "“", isolate(quote), "”")), origin);
+/** Words of a paper as a block, those that decide marked. */
+/** @param {Api.CitationJson} cited @param {import("./origin.js").Origin} origin */
+function renderQuote({ quote, marks = [] }, origin) {
+  const words = isolate("");
+  words.append(...splitMarked(joinLines(quote), quote, marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part)));
+  return setOrigin(el("blockquote", {}, el("p", {}, "“", words, "”")), origin);
 }
 
 /** The text of a statement with its answering words marked, line by line. */
@@ -269,7 +271,7 @@ export function formatStatement(sentence) {
   return [
     ...(sentence.instead_of ? [t("ask.in_place")] : []),
     ...indented,
-    ...quotes.map((quote) => `${" ".repeat(sign.length)}“${shortenAtWord(quote, LONGEST_QUOTE)}”`),
+    ...quotes.map((quote) => `${" ".repeat(sign.length)}“${joinLines(quote)}”`),
     ...sentence.against.map((other) =>
       t("ask.against", { chip: formatMark(other), words: `“${joinLines(other.quote)}”` }),
     ),
