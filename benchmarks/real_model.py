@@ -218,8 +218,9 @@ def print_table(asked: Sequence[Asked], grades: Mapping[str, str]) -> None:
         for name, group in (("answerable", answerable), ("unanswerable", others)):
             count = Counter(grades[each.id] for each in group if each.id in grades)
             rows[f"grades, {name}"] = ", ".join(f"{count[grade]} {grade}" for grade in GRADES)
+    console = output()
     for name, value in rows.items():
-        output(f"{name:30}{value}")
+        console.print(f"{name:30}{value}", highlight=False)
 
 
 def _read(path: Path) -> list[Asked]:
