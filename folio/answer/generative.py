@@ -127,7 +127,7 @@ class OllamaAnswerer:
         If nothing that the model wrote can be shown, or the server fails before a statement is shown, the stand-in
         answers from the same evidence. Raises ModelError for what only a person can fix.
         """
-        self.notice, self.failed = "", False
+        self.notice, self.failed, self._end = "", False, _End()
         if not evidence:
             return
         question = Question.of(question)
@@ -147,19 +147,19 @@ class OllamaAnswerer:
         layout = Layout(question.text, evidence, form, style, about=question.about)
         return layout if not layout.notes or self._fits(layout) else replace(layout, guided=False)
 
-    def _answer(
-        self, question: Question, layout: Layout, notices: list[str]
-    ) -> Generator[Part | Thinking, None, int]:
+    def _answer(self, question: Question, layout: Layout, notices: list[str]) -> Generator[Part | Thinking, None, int]:
         """The answer to one question; returns the number of statements shown. notices: gets what to say of it."""
         evidence, style = layout.evidence, layout.style
-        self._end = _End()
-        sure = self._stand_in.confidence(question, evidence) if layout.format == "quote" else None
+        self._end = _End(failure=self._end.failure)  # a server that failed is not asked the next question either
+        asks_first = layout.format == "quote" and not self._end.failure
+        sure = self._stand_in.confidence(question, evidence) if asks_first else 0.0
         excerpts: list[Sentence] = []
-        if sure is not None and not self._is_stated(layout, sure):
+        if asks_first and not self._is_stated(layout, sure):
             result = ValidationResult(0, (), refused=True, partly_refused=False)
             excerpts = list(self._stand_in.sentences(question, evidence, style)) if sure >= VERY_SURE else []
         else:
-            result = yield from self._attempt(question, layout)
+            nothing = ValidationResult(0, (), refused=False, partly_refused=False)
+            result = nothing if self._end.failure else (yield from self._attempt(question, layout))
             if result.failed:
                 stand_in = self._stand_in.closest if self._end.failure else self._stand_in.sentences
                 excerpts = list(stand_in(question, evidence, style))
@@ -190,14 +190,18 @@ class OllamaAnswerer:
         """Whether the evidence states the answer: the mean of the model's probability and the stand-in's.
 
         sure: the stand-in's. A small model that is asked for an answer always gives one, so this is asked first. Where
-        the model's judgement is not known, the answer is asked for; a failure is reported by that.
+        the model's judgement is not known, the answer is asked for. A model that thinks gives no probabilities, so it
+        is not asked. `_end` says if the server failed.
         """
-        self._widen(_tokens(layout.rules, layout.stated_prompt))
+        if self._model.room:
+            return True
+        self._widen(_tokens(layout.rules, layout.prompt))  # for the answer, so that the server does not reload
         try:
             token = self._model.first_token(
                 layout.rules, layout.stated_prompt, context=self._context, check_cancelled=self._check_cancelled
             )
-        except OllamaError:
+        except OllamaError as error:
+            self._end.failure = f"{error.happened} {error.remedy}"
             return True
         if token.yes is None or not token.alternatives:
             return True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from folio.answer_types import REFUSAL
 
-# The system message of every request about an answer: the answer, a second attempt, a verifier's questions. They go on
-# with the same evidence, so that the server reads both only once.
+# The system message of every request about an answer: the answer, a verifier's questions. They go on with the same
+# evidence, so that the server reads both only once.
 RULES = """You work with numbered evidence from scientific papers, and with nothing else.
 
 Rules:

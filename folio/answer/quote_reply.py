@@ -20,8 +20,11 @@ from folio.models.thinking import without_thoughts
 from folio.text import one_line
 
 _QUOTE, _ANSWER = "quote", "answer"
-# "Quote:", "**Answer:**", "- Table row:" at the beginning of a line
-_LABEL = re.compile(r"^[ \t>*_#-]*(quote|answer|sentence|table row|list)s?[ \t*_]*:[ \t*_]*", re.I | re.M)
+# "Quote:", "**Answer:**", "Quote 2:", "Answer – ", "- Table row:" at the beginning of a line
+_LABEL = re.compile(
+    r"^[ \t>*_#-]*(quote|answer|sentence|table row|list)s?(?:[ \t]\d+)?(?:[ \t*_]*[:：]|[ \t*_]+[-–—](?=\s))[ \t*_]*",
+    re.I | re.M,
+)
 _JSON = re.compile(r"\s*(?:```(?:json)?\s*)?[\[{]", re.I)
 _QUOTATION_MARKS = "\"'“”„‘’«»` \t\n"
 
@@ -79,6 +82,13 @@ def _in_json(text: str) -> tuple[str, str] | None:
     reader.feed(text[text.find("{") :] if "{" in text else text)
     reader.end()
     for root in reader.roots:
-        if isinstance(root, dict) and {_QUOTE, _ANSWER} & root.keys():
-            return str(root.get(_QUOTE, "")), str(root.get(_ANSWER, ""))
+        named = {str(name).casefold(): value for name, value in root.items()} if isinstance(root, dict) else {}
+        if {_QUOTE, _ANSWER} & named.keys():
+            return _text_of(named.get(_QUOTE)), _text_of(named.get(_ANSWER))
     return None
+
+
+def _text_of(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(_text_of, value))
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""

@@ -146,6 +146,11 @@ class Validator:
                     in_references = bool(_REFERENCES.match(_bare(part.text)))
                     section = ANALYSIS if in_references else _section(part.text, section, self.grounder)
                 continue
+            if part.is_copy:  # its text is the answer, which may be one statement that was read before
+                copied = self.grounder.copied(part.quote)
+                if copied and self.grounder.bears_out(copied, part.text):
+                    yield _Statement(copied, section, True, is_copy=True)
+                continue
             key = section.heading, part.text.casefold()
             if in_references or key in seen:
                 repeats += not in_references
@@ -160,10 +165,6 @@ class Validator:
             if says_nothing(part.text):
                 continue
             copied = self.grounder.copied(part.quote) if part.quote else None
-            if part.is_copy:
-                if copied and self.grounder.bears_out(copied, part.text):
-                    yield _Statement(copied, section, True, is_copy=True)
-                continue
             support = [sentence.number for sentence in copied.quoted] if copied else part.support
             leads_in = part.text.endswith(":")
             finding = self.grounder.find(part.text, support, part.markers, leads_in=leads_in)
@@ -223,7 +224,8 @@ class Validator:
         elif fault is None:
             by = self.verifier.name if self.verifier and verdict and verdict.entails is not None else ""
             self._translated = self._translated or statement.translated
-            yield from self._show(self._sentence(finding, statement.section, by))
+            sentence = self._sentence(finding, statement.section, by)
+            yield from self._show(replace(sentence, instead_of=self._lost_first) if statement.is_copy else sentence)
             self._last_left_out = False
         elif is_weak_refusal(text, marked=statement.marked):
             self._refused, self._partly_refused = not self._shown, bool(self._shown)

@@ -442,9 +442,13 @@ class Grounder:
         return share(content_words(heading), there) == 1 and not any(faults(heading, all_evidence, self._known))
 
     def _added(self, statement: str) -> frozenset[str]:
-        """The content words that an answer adds to its question; all of them if it adds none."""
+        """The content words that an answer adds to its question; all of them if it adds none.
+
+        Without the units of its numbers: "23 km" and "23 kilometres" are compared as numbers.
+        """
         words = content_words(statement)
-        return (words - matching_words(words, self.asked)) or words
+        units = [number.with_unit.replace(number.written, "", 1) for number in quantities(statement) if number.unit]
+        return (words - matching_words(words, self.asked) - tokens_of(" ".join(units))) or words
 
     def _source_of(self, statement: str, added: frozenset[str], support: Sequence[int]) -> tuple[Attribution, bool]:
         """The source of an answer, and whether its writer named it: the sentences that have what it adds, at most two.

@@ -20,7 +20,7 @@ from tests.helpers.scripted_model import ScriptedModel
 
 @pytest.fixture(params=["statements", "prose"])
 def answer_format(request: pytest.FixtureRequest) -> AnswerFormat:
-    """Both forms of an answer, one after the other."""
+    """The forms of an answer with many statements, one after the other; `every_form` adds that with a quote."""
     form: AnswerFormat = request.param
     return form
 

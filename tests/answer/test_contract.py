@@ -68,11 +68,17 @@ STATEMENTS = st.lists(
     max_size=5,
 )
 # What a model writes, and the form that it was asked for: prose, statements, or prose where statements were asked for
-FORMATS: tuple[AnswerFormat, ...] = ("prose", "statements")
+FORMATS: tuple[AnswerFormat, ...] = ("prose", "statements", "quote")
 ANSWERS = st.tuples(STATEMENTS, st.booleans(), st.booleans()).map(
     lambda made: json.dumps({"statements": made[0], "answered": made[1]}, ensure_ascii=made[2])
 )
-OUTPUTS = st.tuples(st.sampled_from(FORMATS), WRITTEN) | st.tuples(st.just(FORMATS[1]), ANSWERS)
+OUTPUTS = st.tuples(st.sampled_from(FORMATS[:2]), WRITTEN) | st.tuples(st.just(FORMATS[1]), ANSWERS)
+# The form of a quote shows nothing before its end, so what is told of a beginning holds for the others
+QUOTED = st.lists(st.tuples(st.sampled_from(["Quote: ", "**Answer:** ", "Quote: \"", "\n"]), WRITTEN), max_size=4).map(
+    lambda parts: "\n".join(label + text for label, text in parts)
+)
+IN_JSON = st.fixed_dictionaries({}, optional={"quote": WRITTEN, "answer": WRITTEN}).map(json.dumps)
+ALL_OUTPUTS = OUTPUTS | st.tuples(st.just(FORMATS[2]), WRITTEN | ANSWERS | QUOTED | IN_JSON)
 EXAMPLES = 2000 if EXHAUSTIVE else 100
 STYLES = st.sampled_from(["plain", "report"])
 # A marker outside code and formulas; what is joined to a name is an index, what counts from 0 an interval.
@@ -103,7 +109,7 @@ def is_clean(text: str) -> bool:
     return all(char.isprintable() or char in "\u200c\u200d" for char in text)
 
 
-@given(OUTPUTS, STYLES)
+@given(ALL_OUTPUTS, STYLES)
 @settings(max_examples=EXAMPLES)
 def test_every_printed_sentence_cites_words_of_a_page(output: tuple[AnswerFormat, str], style: Style) -> None:
     found, result = validated([output[1]], style, answer_format=output[0])
@@ -122,7 +128,7 @@ def test_every_printed_sentence_cites_words_of_a_page(output: tuple[AnswerFormat
     assert answer.refused == (result.shown == 0)
 
 
-@given(OUTPUTS, STYLES)
+@given(ALL_OUTPUTS, STYLES)
 @settings(max_examples=EXAMPLES)
 def test_nothing_printed_steers_a_terminal_or_imitates_a_marker(output: tuple[AnswerFormat, str], style: Style) -> None:
     found, _ = validated([output[1]], style, answer_format=output[0])
@@ -138,7 +144,7 @@ def test_nothing_printed_steers_a_terminal_or_imitates_a_marker(output: tuple[An
     assert len(set(said)) == len(said)  # a report's analysis may say again what its summary says
 
 
-@given(OUTPUTS, STYLES, st.data())
+@given(ALL_OUTPUTS, STYLES, st.data())
 @settings(max_examples=EXAMPLES)
 def test_the_pieces_of_a_text_do_not_matter(
     output: tuple[AnswerFormat, str], style: Style, data: st.DataObject

@@ -1,24 +1,22 @@
-"""Answers by a chat model over an Ollama server on the loopback, in both forms: statements in JSON, and prose."""
+"""Answers by a chat model over an Ollama server on the loopback, as statements in JSON and as prose.
+
+What holds for every form is tested of an answer with a quote too; test_quote_reply.py has the rest.
+"""
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from folio.answer import prompts
-from folio.answer.generative import RETRY_TOKENS, TEMPLATE_TOKENS, TRANSLATED
-from folio.answer.layout import AnswerFormat, Layout
+from folio.answer.generative import TRANSLATED
+from folio.answer.layout import Layout
 from folio.answer_types import REFUSAL, RejectedSentence, Sentence, Style
-from folio.errors import ContextTooSmall
-from folio.models.ollama_chat import TRIES
-from folio.text import estimate_tokens
 from tests.helpers.factories import answer_of, evidence_on
-from tests.helpers.ollama_models import Model
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.replies import CHAT, Make, asked, options, told, written
+from tests.helpers.replies import CHAT, Make, asked, every_form, told, written
 from tests.helpers.scripted_model import BOTH, EAT, FLOAT, LONG, ScriptedModel
 
 PARIS, ROME = "Paris is in France.", "Rome was built by 7 wolves."
@@ -42,21 +40,24 @@ def test_sentences_cite_their_support(model: ScriptedModel) -> None:
     assert len(model.calls) == 1  # where something was shown, the model is not asked again
 
 
+@every_form
 def test_a_model_may_not_cut_and_gets_no_tools(model: ScriptedModel) -> None:
-    model.server.reply = ["Paris is in France [1].", "Rome too [1].", "And they?"]
-    asked(model.answerer, FLOAT)
+    model.server.reply = ["Paris is in France [1].", "And they?"]
+    asked(model.answerer, FLOAT, question="Do otters float in rafts?")
     model.answerer.standalone("And they?", [answer_of("What?", FLOAT)])
-    assert [(body["truncate"], body["shift"]) for body in model.calls] == [(False, False)] * 3
-    assert [body.get("tools") for body in model.calls] in ([None] * 3, [[]] * 3)
-    assert [bool(body.get("format")) for body in model.calls] == [model.form == "statements"] * 2 + [False]
+    bodies = model.server.bodies(CHAT)
+    assert len(bodies) == (3 if model.form == "quote" else 2)
+    assert {(body["truncate"], body["shift"]) for body in bodies} == {(False, False)}
+    assert [body.get("tools") or None for body in bodies] == [None] * len(bodies)
+    assert [bool(body.get("format")) for body in model.calls] == [model.form == "statements", False]
 
 
+@every_form
 def test_braces_in_a_question_or_a_paper_are_text(model: ScriptedModel) -> None:
-    model.answer(evidence_on("A set {y} of {0}."), ["Trees {z} of {1}. [1]"], [REFUSAL], question="What is {x}?")
-    for call in range(2):
-        assert "Question: What is {x}?" in model.prompt(call)
-        assert "A set {y} of {0}." in model.prompt(call)
-    assert "“Trees {z} of {1}.”" in model.prompt(1)
+    model.answer(evidence_on("A set {y} of {0}."), ["Trees {z} of {1}. [1]"], question="What is {x}?")
+    for body in model.server.bodies(CHAT):  # whether the evidence states the answer is asked too
+        assert "Question: What is {x}?" in body["messages"][-1]["content"]
+        assert "A set {y} of {0}." in body["messages"][-1]["content"]
 
 
 def test_a_sentence_is_shown_before_the_model_ends(model: ScriptedModel) -> None:
@@ -86,9 +87,7 @@ def test_a_cancellation_ends_an_endless_answer(make: Make, ollama_server: Ollama
 @pytest.mark.parametrize(
     ("said", "answered"), [((), False), (("The evidence provided does not mention what otters weigh.",), True)]
 )
-def test_a_refusal_has_no_sentence_and_no_second_try(
-    model: ScriptedModel, said: tuple[str, ...], answered: bool
-) -> None:
+def test_a_refusal_has_no_sentence(model: ScriptedModel, said: tuple[str, ...], answered: bool) -> None:
     evidence = evidence_on(FLOAT)
     model.write(evidence, said, answered=answered)
     assert list(model.answerer.sentences("Who?", evidence)) == []
@@ -108,6 +107,7 @@ def test_a_refusal_after_sentences_is_partial(model: ScriptedModel, said: tuple[
     assert model.answerer.notice == ""  # that of the answer before is gone
 
 
+@every_form
 def test_a_rejected_first_statement_is_replaced_by_the_best_quote(model: ScriptedModel) -> None:
     sleep, wrong = "Sea otters sleep on their backs.", "Otters float in rafts of 12 ships."
     said = [f"{wrong} [1]", f"{PARIS} [1]", f"{sleep} [1]"]
@@ -138,24 +138,6 @@ def test_a_statement_about_a_rejected_one_becomes_its_quote(
     assert [(part.text, part.instead_of == it) for part in sentences] == [(FLOAT, False), *shown]
 
 
-def test_without_anything_to_show_the_model_is_asked_again(model: ScriptedModel) -> None:
-    wrong = ("Paris is in France. [1]", "They eat 26 urchins. [1]", "Otters fly.", "Otters fly.")
-    found = model.told(BOTH, wrong, [f"{EAT} [1]"])
-    assert found == [(PARIS, []), ("They eat 26 urchins.", []), ("Otters fly.", []), (EAT, [(1, EAT)])]
-    assert model.answerer.notice == ""
-    first, second = model.calls
-    faults = (
-        "- “Paris is in France.”: no evidence says this.\n"
-        "- “They eat 26 urchins.”: the number 26 cannot be found in it.\n"
-        "- “Otters fly.”: it does not say this."
-    )
-    retry = {"role": "user", "content": prompts.RETRY.format(prompt=model.prompt(), faults=faults)}
-    assert second["messages"] == [first["messages"][0], retry]
-    assert [chosen["num_ctx"] for chosen in options(model.server)] == [4096, 4096]
-    assert first.get("format") == second.get("format")
-    assert model.prompt(1).startswith(model.prompt())  # the server has read all of that
-
-
 @pytest.mark.parametrize(
     ("question", "style", "quote", "notice"),
     [
@@ -164,25 +146,18 @@ def test_without_anything_to_show_the_model_is_asked_again(model: ScriptedModel)
         ("Who painted the ceiling of the Sistine chapel?", "plain", [], ""),  # the papers do not answer either
     ],
 )
-def test_after_two_useless_tries_the_papers_are_quoted(
+def test_after_a_useless_answer_the_papers_are_quoted(
     model: ScriptedModel, question: str, style: Style, quote: list[tuple[str, str]], notice: str
 ) -> None:
     head = ["# Summary"] if style == "report" else []
-    tries = [[*head, f"{wrong} [1]"] for wrong in (PARIS, ROME)]
-    found = model.answer(evidence_on(f"{FLOAT} {EAT}", LONG), *tries, question=question, style=style)
+    said = [*head, f"{PARIS} [1]", f"{ROME} [1]"]
+    found = model.answer(evidence_on(f"{FLOAT} {EAT}", LONG), said, question=question, style=style)
     assert [part.text for part in found if isinstance(part, RejectedSentence)] == [PARIS, ROME]
     assert [(part.text, str(part.section)) for part in found if isinstance(part, Sentence)] == quote
-    assert (model.answerer.notice, model.answerer.failed, len(model.calls)) == (notice, False, 2)
+    assert (model.answerer.notice, model.answerer.failed, len(model.calls)) == (notice, False, 1)
 
 
-@pytest.mark.parametrize("said", [(), ("The evidence does not mention this.",), (ROME,)])
-def test_a_second_try_that_refuses_is_a_refusal(model: ScriptedModel, said: tuple[str, ...]) -> None:
-    model.server.reply = [written(model.form, BOTH, f"{PARIS} [1]"), written(model.form, BOTH, *said, answered=False)]
-    found = list(model.answerer.sentences("Do otters float in rafts?", BOTH))
-    assert [part for part in found if isinstance(part, Sentence)] == []
-    assert (model.answerer.notice, len(model.calls)) == ("", 2)
-
-
+@every_form
 @pytest.mark.parametrize(
     ("said", "notice"),
     [
@@ -195,7 +170,7 @@ def test_a_second_try_that_refuses_is_a_refusal(model: ScriptedModel, said: tupl
 )  # fmt: skip
 def test_the_papers_answer_where_the_model_says_nothing(model: ScriptedModel, said: str, notice: str) -> None:
     model.server.ignores_format = True
-    model.server.reply = [said] * 2
+    model.server.reply = [said]
     found = asked(model.answerer, f"{FLOAT} {EAT}", question="Do otters float in rafts?")
     both = f"{FLOAT} {EAT}"
     assert [told(part) for part in found if isinstance(part, Sentence)] == [(both, [(1, both)])]
@@ -204,10 +179,10 @@ def test_the_papers_answer_where_the_model_says_nothing(model: ScriptedModel, sa
 
 def test_a_strict_answer_does_not_say_that_the_papers_support_nothing(ollama_server: OllamaStandIn, make: Make) -> None:
     reworded = "25 urchins are eaten by otters that float in kelp rafts."
-    ollama_server.reply = [written("statements", BOTH, f"{reworded} [1]")] * 2
+    ollama_server.reply = [written("statements", BOTH, f"{reworded} [1]")]
     answerer = make(answer_format="statements", strict=True)
     found = list(answerer.sentences("Do otters float in rafts?", BOTH))
-    assert [part.rule for part in found if isinstance(part, RejectedSentence)] == ["strict", "strict"]
+    assert [part.rule for part in found if isinstance(part, RejectedSentence)] == ["strict"]
     assert answerer.notice.startswith("The model did not keep to the papers' own words. ")
 
 
@@ -224,80 +199,14 @@ def test_an_answer_in_another_language_is_shown_and_marked(ollama_server: Ollama
     assert answerer.notice == TRANSLATED
 
 
+@every_form
 @pytest.mark.parametrize("said", ["", " \n", "[1]", "...", "## Otters", "```\n```", "{", "{}", '{"statements":[]'])
-def test_an_empty_answer_gets_a_second_try(model: ScriptedModel, said: str) -> None:
+def test_after_an_empty_answer_the_papers_are_quoted(model: ScriptedModel, said: str) -> None:
     model.server.ignores_format = True
-    model.server.reply = [said, written(model.form, evidence_on(FLOAT), f"{FLOAT} [1]")]
-    assert [told(part) for part in asked(model.answerer, FLOAT)] == [(FLOAT, [(1, FLOAT)])]
-    assert prompts.NO_SENTENCE in model.prompt(1)
-
-
-def test_the_second_try_names_as_many_faults_as_fit(model: ScriptedModel) -> None:
-    wrong = [f"Claim {number} is that {'so and so ' * 30}." for number in range(40)]
-    model.write(evidence_on(FLOAT), wrong, [REFUSAL])
-    asked(model.make(answer_tokens=3000, answer_format=model.form), FLOAT)
-    faults = [line for line in model.prompt(1).splitlines() if line.startswith("- “")]
-    assert 1 < len(faults) < 40
-    assert [line[: len("- “Claim 0")] for line in faults[:2]] == ["- “Claim 0", "- “Claim 1"]
-    assert all(len(line) < 450 for line in faults)
-    assert "…”: " in faults[0]
-    assert estimate_tokens(model.prompt(1)) - estimate_tokens(model.prompt()) <= RETRY_TOKENS
-
-
-def words(count: int, seed: str) -> str:
-    return " ".join(f"{seed}{number:04d}" for number in range(count))
-
-
-@pytest.mark.parametrize("count", [1, 640, 700, 900, 1500, 3100])
-@pytest.mark.parametrize("warm", [True, False])
-def test_the_second_try_needs_no_other_context(count: int, warm: bool, make: Make, answer_format: AnswerFormat) -> None:
-    wrong = written(answer_format, evidence_on(FLOAT), *(f"Claim {number} is wrong." for number in range(100)))
-    with OllamaStandIn(count_tokens=estimate_tokens, reply=[REFUSAL] * warm + [wrong, REFUSAL]) as server:
-        answerer = make(url=server.url, evidence_tokens=100_000, answer_format=answer_format)
-        if warm:  # the model is loaded with a context that has room for the first try alone
-            asked(answerer, FLOAT)
-        asked(answerer, words(count, "w"))
-        first, second = [chosen["num_ctx"] for chosen in options(server)][-2:]
-    assert first == second
-    assert server.cut == []
-
-
-def test_there_is_no_second_try_without_room(ollama_server: OllamaStandIn, make: Make) -> None:
-    """A long question leaves a small model room for one try: the papers' own sentences take the second one's place."""
-    ollama_server.models["mid:latest"] = Model("mid:latest", "llama", 4096, 64, ("completion",))
-    ollama_server.count_tokens = estimate_tokens
-    ollama_server.reply = [f"{PARIS} [1]"]
-    answerer = make("mid")
-    fenced = prompts.EVIDENCE.format(number=1, paper="A Paper", pages="p. 1", text=FLOAT)
-    room = 4096 - 768 - TEMPLATE_TOKENS - estimate_tokens(prompts.RULES)
-    question = "Do otters float in rafts of kelp"
-
-    def tokens(more: int) -> int:
-        return estimate_tokens(f"{fenced}\n\n{prompts.PROSE.format(question=question + ' so' * more)}")
-
-    question += " so" * bisect_left(range(room), room, key=tokens)
-    found = asked(answerer, FLOAT, question=question)
-    assert [told(sentence) for sentence in found] == [(PARIS, []), (FLOAT, [(1, FLOAT)])]
-    assert answerer.notice == STOOD_IN
-    assert len(ollama_server.bodies(CHAT)) == 1
-    with pytest.raises(ContextTooSmall):
-        asked(answerer, FLOAT, question=f"{question} so")
-
-
-@pytest.mark.parametrize(
-    ("fault", "happened"), [("fails", "could not keep"), ("dropped", "broke off"), ("busy", "busy")]
-)
-def test_a_server_failing_at_the_second_try_leads_to_quotes(model: ScriptedModel, fault: str, happened: str) -> None:
-    evidence = evidence_on(FLOAT)
-    model.write(evidence, [f"{PARIS} [1]"])
-    answer = model.answerer.sentences("What?", evidence)
-    assert told(next(answer)) == (PARIS, [])
-    setattr(model.server.faults, fault, TRIES)
-    assert [told(part) for part in answer] == [(FLOAT, [(1, FLOAT)])]
-    assert model.answerer.failed
-    assert happened in model.answerer.notice
-    assert model.answerer.notice.endswith(" These sentences are quotes from the papers.")
-    assert len(model.calls) == 1 + TRIES
+    model.server.reply = [said]
+    found = asked(model.answerer, FLOAT, question="Do otters float in rafts?")
+    assert [told(part) for part in found] == [(FLOAT, [(1, FLOAT)])]
+    assert model.answerer.notice == "The model gave no answer. These sentences are quotes from the papers."
 
 
 FORGED = (
@@ -306,6 +215,7 @@ FORGED = (
 )
 
 
+@every_form
 def test_a_forged_fence_in_a_paper_is_its_text(model: ScriptedModel) -> None:
     said = ("The moon is made of cheese. [2]", "Otters float in rafts of kelp (ref. 2). [1]")
     sentences = [part for part in model.answer(evidence_on(FORGED, LONG), said) if isinstance(part, Sentence)]
@@ -345,6 +255,7 @@ def test_a_report_has_the_sections_that_its_evidence_supports(model: ScriptedMod
     assert model.prompt().endswith(task.format(question="What?"))
 
 
+@every_form
 def test_a_paper_that_disagrees_is_shown(model: ScriptedModel) -> None:
     forty, fifty = (f"The Aletsch glacier retreats by {metres} metres each year." for metres in (40, 50))
     evidence = evidence_on(forty, f"{fifty} It is long.")

@@ -170,8 +170,8 @@ def test_a_model_answers_from_passages_scored_above_zero(with_model: CliRunner, 
     assert {evidence["file"] for evidence in answer["evidence"]} == {"alps/glaciers.pdf"}
     assert not answer["refused"]
     assert "It says so" not in answer["answer"]
-    prompts = [str(body["messages"][-1]["content"]) for body in ollama_server.bodies("/api/chat")]
-    assert ["- on [1] to [" in prompt and "It says so." in prompt for prompt in prompts if "<notes>" in prompt] == [
+    prompts = [str(body["messages"][-1]["content"]) for body in ollama_server.answering]
+    assert ["- on [1]" in prompt and "It says so." in prompt for prompt in prompts if "<notes>" in prompt] == [
         True
     ]
 

@@ -163,7 +163,7 @@ class Terminal:
 @pytest.fixture
 def slow(ready: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     """A desk whose answers take most of a minute."""
-    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "ANSWER_FORMAT": "statements"}
     ollama_server.reply = lambda messages: f"{FIRST} [1]. It is so " + "and so on " * 500
     ollama_server.faults.between_pieces_s = 0.05
     return ready

@@ -16,7 +16,7 @@ from folio.evaluate.runner import load
 from folio.models.ollama_chat import TRIES
 from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import GLACIERS, OTTERS, write_pdf
-from tests.helpers.ollama_models import Json, RefusedError
+from tests.helpers.ollama_models import Json, RefusedError, Scripted
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 from tests.helpers.paths import ROOT, SAMPLE
 
@@ -242,6 +242,7 @@ def test_a_question_that_the_model_fails_on_is_named(asked: tuple[CliRunner, Pat
 def test_a_server_that_is_down_is_an_error(asked: tuple[CliRunner, Path]) -> None:
     desk, path = asked
     with OllamaStandIn(dimension=64, reply=failing_on("?")) as server:
+        server.stated = Scripted(refused=500, error="model runner has unexpectedly stopped")
         desk.settings |= {"OLLAMA_HOST": server.url, "LLM": "ollama"}
         ran = evaluated(asked)
         assert len(server.bodies("/api/chat")) == 3 * TRIES

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from tests.helpers.ollama_models import Json, answer_from_evidence
+from tests.helpers.ollama_models import REFUSAL, Json, answer_from_evidence
 
 LENGTH = "How long is the Aletsch glacier?"
 STATEMENT = "The length of the Aletsch glacier is 23 kilometres."
@@ -47,4 +47,8 @@ def loose_reply(messages: list[Json]) -> str:
         found = re.search(r"\[(\d+)\] [^\n]*Aletsch glacier has a length", prompt)
         statements = [{"support": [int(found[1])], "statement": STATEMENT}] if found else []
         return f"Here is the answer in JSON:\n\n{fenced({'statements': statements, 'answered': bool(found)})}"
+    if "Quote: " in prompt:
+        found = re.search(r"The Aletsch\s+glacier\s+has\s+a\s+length[^.]*\.", prompt)
+        quote = " ".join(found[0].split()) if found else ""
+        return f"**Quote:** “{quote}”\n\n**Answer:** {STATEMENT}\n" if found else f"Answer: {REFUSAL}"
     return answer_from_evidence(messages)

@@ -170,6 +170,11 @@ def answer_from_evidence(messages: list[Json]) -> str:
     return f"{words} [1]{sentence[len(words) :]}"
 
 
+def asks_whether_stated(messages: list[Json]) -> bool:
+    """Whether a chat only asks if the evidence states the answer."""
+    return bool(messages) and "Does the evidence state the answer to this question?" in str(messages[-1]["content"])
+
+
 def _last_question(prompt: str) -> str:
     unlabelled = (re.sub(r"^[\w -]{1,30}:\s*", "", line.strip()) for line in prompt.splitlines())
     lines = [line for line in unlabelled if line]
@@ -179,7 +184,8 @@ def _last_question(prompt: str) -> str:
 class OllamaModels:
     """The models of a server. dimension is nomic-embed-text's; count_tokens is the tokenizer of all of them.
 
-    A reply that is a list is said in order, one for each chat.
+    A reply that is a list is said in order, one for each chat. `stated` is what the model replies if it is only asked
+    whether the evidence states the answer, which takes none of the replies.
     """
 
     def __init__(self, dimension: int, reply: Reply, count_tokens: Callable[[str], int]) -> None:
@@ -194,6 +200,7 @@ class OllamaModels:
         self.count_tokens = count_tokens
         self.split: Callable[[str], list[str]] = split_words  # the tokenizer of what the models write
         self.version = VERSION  # an older one says less
+        self.stated = Scripted("yes", (("yes", -0.05), ("no", -3.0)))  # whether the evidence states the answer
         self.ignores_format = False  # it writes prose although a schema was given
         self.no_vector = ""  # a word; a batch with a text that has it gets the 500 of a vector that is no number
         self.cut: list[str] = []  # texts and messages that the models did not see whole
@@ -390,6 +397,8 @@ class OllamaModels:
     def _say(self, messages: list[Json]) -> Scripted:
         with self.lock:
             self.read.append(messages)
+            if asks_whether_stated(messages):
+                return self.stated
             at, self._said = self._said, self._said + 1
         if callable(self.reply):
             said = self.reply(messages)

@@ -31,6 +31,7 @@ from tests.helpers.ollama_models import (
     RefusedError,
     Reply,
     answer_from_evidence,
+    asks_whether_stated,
     words_of,
 )
 
@@ -113,6 +114,11 @@ class OllamaStandIn(OllamaModels):
 
     def bodies(self, path: str) -> list[Json]:
         return [request.body for request in self.requests if request.path == path]
+
+    @property
+    def answering(self) -> list[Json]:
+        """The chats that do more than ask whether the evidence states the answer."""
+        return [body for body in self.bodies("/api/chat") if not asks_whether_stated(body.get("messages") or [])]
 
     def embedded(self) -> list[str]:
         """Every text that was sent to be embedded, in order, failed requests included."""

@@ -1,4 +1,4 @@
-"""What a scripted model writes, in either form of an answer, and a verifier that says what a test tells it."""
+"""What a scripted model writes, in each form of an answer, and a verifier that says what a test tells it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+import pytest
 
 from folio.answer.generative import OllamaAnswerer
 from folio.answer.layout import AnswerFormat
@@ -19,6 +21,7 @@ from tests.helpers.ollama_server import OllamaStandIn
 Make = Callable[..., OllamaAnswerer]
 
 CHAT = "/api/chat"
+every_form = pytest.mark.parametrize("answer_format", ["quote", "statements", "prose"], indirect=True)
 _MARKER = re.compile(r"\s*\[(\d+)\]")
 _PARTS = {"Summary": "summary", "Analysis": "analysis"}
 
@@ -28,9 +31,13 @@ def written(
 ) -> str:
     """A reply in this form. said: statements, each with the [numbers] of the evidence that it names behind it.
 
-    In JSON these numbers become those of the sentence that is nearest, as a model would choose them. A line "# Summary"
-    or "# Analysis", or "## " and a subheading, begins a part of a report.
+    The form of a quote has none, and its report is in JSON. In JSON these numbers become those of the sentence that is
+    nearest, as a model would choose them. A line "# Summary" or "# Analysis", or "## " and a subheading, begins a part
+    of a report.
     """
+    if answer_format == "quote" and style == "plain":
+        said = tuple(_MARKER.sub("", line) for line in said)
+        return "\n".join(("Answer: " + "\n".join(said), *([] if answered else [REFUSAL])))
     if answer_format == "prose":
         return "\n".join((*said, *([] if answered else [REFUSAL])))
     statements: list[dict[str, object]] = []
@@ -72,13 +79,13 @@ def asked(
 
 
 def options(server: OllamaStandIn) -> list[dict[str, Any]]:
-    """The options of each chat that was asked for."""
-    return [body["options"] for body in server.bodies(CHAT)]
+    """The options of each request for an answer."""
+    return [body["options"] for body in server.answering]
 
 
 def prompt_of(server: OllamaStandIn, call: int = 0) -> str:
-    """The user's message of a chat."""
-    return str(server.bodies(CHAT)[call]["messages"][-1]["content"])
+    """The user's message of a request for an answer."""
+    return str(server.answering[call]["messages"][-1]["content"])
 
 
 class ScriptedVerifier:

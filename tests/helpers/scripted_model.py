@@ -1,4 +1,4 @@
-"""A chat model on a scripted server that writes answers in one of both forms, and the answerer that asks it."""
+"""A chat model on a scripted server that writes answers in one of the forms, and the answerer that asks it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from folio.answer.layout import AnswerFormat
 from folio.answer_types import Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
 from tests.helpers.factories import evidence_on
 from tests.helpers.ollama_server import OllamaStandIn
-from tests.helpers.replies import CHAT, Make, prompt_of, told, written
+from tests.helpers.replies import Make, prompt_of, told, written
 
 FLOAT, EAT, LONG = "Otters float in rafts of kelp.", "They eat 25 urchins.", "The glacier is 23 kilometres long."
 BOTH = evidence_on(f"{FLOAT} {EAT}")
@@ -48,7 +48,8 @@ class ScriptedModel:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        return self.server.bodies(CHAT)
+        """The requests for an answer."""
+        return self.server.answering
 
     def prompt(self, call: int = 0) -> str:
         return prompt_of(self.server, call)

@@ -16,7 +16,7 @@ from scripts.make_schema import SCHEMA
 from tests.helpers.answers import ANSWER, HITS, MODELS, OUTCOMES, QUESTION, REFUSED, REPORT, TIMINGS
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.golden import assert_golden
-from tests.helpers.ollama_models import Json
+from tests.helpers.ollama_models import Scripted
 from tests.helpers.ollama_server import OllamaStandIn
 
 pytestmark = pytest.mark.fast
@@ -128,11 +128,8 @@ def test_what_query_prints_holds_to_the_schema(
     ollama_server.faults.fails = 9
     failed = ready.query("--json", "--no-log", "--batch", str(questions)).objects
 
-    def removed(messages: list[Json]) -> str:
-        ollama_server.models.clear()
-        return ""
-
-    ollama_server.reply = removed
+    # The model is removed after the command has found it
+    ollama_server.stated = Scripted(refused=404, error="model 'llama3.1:8b' not found")
     ollama_server.faults.fails = 0
     errors = ready.query("--json", "--no-log", "--batch", str(questions))
     assert [found.keys() for found in errors.objects] == [ErrorJson.model_fields.keys()] * 2

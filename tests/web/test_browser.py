@@ -72,7 +72,7 @@ def app(browser: Browser, ollama: OllamaStandIn, tmp_path_factory: pytest.TempPa
     papers = small_papers(folder / "papers")
     (papers / SAMPLE.name).write_bytes(COPY)
     hostile_paper(papers)
-    return builtin_app(folder, papers, OLLAMA_HOST=ollama.url)
+    return builtin_app(folder, papers, OLLAMA_HOST=ollama.url, ANSWER_FORMAT="statements")
 
 
 @pytest.fixture(scope="module")

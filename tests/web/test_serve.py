@@ -250,7 +250,7 @@ def test_the_token_is_in_no_record_of_the_settings() -> None:
 @pytest.fixture
 def slow(ready: CliRunner, ollama_server: OllamaStandIn) -> CliRunner:
     """A CLI runner whose answers take longer than any test waits."""
-    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    ready.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url, "ANSWER_FORMAT": "statements"}
     ollama_server.reply = lambda messages: f"{FIRST} [1]. It is so " + "and so on " * 500
     ollama_server.faults.between_pieces_s = 0.2
     return ready
