@@ -38,14 +38,15 @@ class LlmVerifier:
         server: OllamaServer,
         model: str,
         *,
-        kept: Path,
+        kept: Path | None = None,
         shares_prompt: bool = True,
         check_cancelled: Callable[[], None] = lambda: None,
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Asks the server about the model. Raises as OllamaServer.require_local does.
 
-        kept: a JSON file with what came of each model's trial, by digest. notice: gets a sentence before a trial.
+        kept: a JSON file with the outcome of each model's trial, by digest; without one, the model is not tried.
+        notice: gets a sentence before a trial.
 
         shares_prompt: whether this model also writes the answers; another model gets only the sentences of the claim.
         check_cancelled: called often while waiting for the model; an exception ends the check.
@@ -62,6 +63,8 @@ class LlmVerifier:
 
     def is_judge(self) -> bool:
         """See protocols.Verifier. The outcome of the trial is kept with the model's digest."""
+        if self._kept is None:
+            return True
         known = _read(self._kept)
         if self._digest not in known:
             self._notice(f"Trying once how well {self._model.name} judges statements: 40 short ones.")
