@@ -197,6 +197,8 @@ class OllamaAnswerer:
         sure: the stand-in's. A small model that is asked for an answer always gives one, so this is asked first. Where
         the model's judgement is not known, the answer is asked for; a failure is reported by that.
         """
+        if self._model.room:  # after a thought there are no probabilities
+            return True
         self._widen(_tokens(layout.rules, layout.stated_prompt))
         try:
             token = self._model.first_token(

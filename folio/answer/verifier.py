@@ -47,7 +47,6 @@ class LlmVerifier:
 
         kept: a JSON file with the outcome of each model's trial, by digest; without one, the model is not tried.
         notice: gets a sentence before a trial.
-
         shares_prompt: whether this model also writes the answers; another model gets only the sentences of the claim.
         check_cancelled: called often while waiting for the model; an exception ends the check.
         """
