@@ -393,7 +393,14 @@ class ModelChoice:
         from folio.answer.verifier import LlmVerifier
 
         judge = settings.VERIFIER_MODEL or writer
-        return LlmVerifier(self.server, judge, shares_prompt=judge == writer, check_cancelled=check_cancelled)
+        return LlmVerifier(
+            self.server,
+            judge,
+            kept=settings.CACHE_DIR / "judges.json",
+            shares_prompt=judge == writer,
+            check_cancelled=check_cancelled,
+            notice=self.notice,
+        )
 
     def _ollama_answers(self, model: str | None) -> bool:
         """Whether `answerer` would use a model on Ollama that is ready."""

@@ -203,7 +203,7 @@ class ExtractiveAnswerer:
         excerpts: list[tuple[Question, Excerpt]] = []
         sure: list[float] = []
         for part in question.parts:
-            own = [piece for piece in evidence if _is_found_for(part, piece)]
+            own = [piece for piece in evidence if is_found_for(part, piece)]
             scored = self._score(part, own or evidence)
             thing = "" if question.questions else question.thing_of(part)
             weights = self._term_weights(Question(thing)) if thing else {}
@@ -279,7 +279,7 @@ class ExtractiveAnswerer:
 
         The additional evidence of a deep search made a plain answer worse more often than better (LOG.md).
         """
-        own = [piece for piece in evidence if _is_found_for(question, piece)] if style == "plain" else []
+        own = [piece for piece in evidence if is_found_for(question, piece)] if style == "plain" else []
         scored = self._score(question, own) if own else Scored([], 0.0)
         is_answered = scored.excerpts and scored.is_enough
         return scored if is_answered or len(own) == len(evidence) else self._score(question, evidence, style)
@@ -311,7 +311,8 @@ def _conflicting(statements: str, evidence: Sequence[Evidence]) -> list[Sentence
     return sentences[:MOST_AGAINST]
 
 
-def _is_found_for(question: Question, evidence: Evidence) -> bool:
+def is_found_for(question: Question, evidence: Evidence) -> bool:
+    """Whether a piece of evidence was found for this part of a question."""
     return any(question.text in hit.found_for for hit in evidence.hits)
 
 

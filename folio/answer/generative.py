@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from folio.answer import prompts
-from folio.answer.extractive import ExtractiveAnswerer
+from folio.answer.extractive import ExtractiveAnswerer, is_found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
@@ -44,6 +44,7 @@ _NOT_SHOWN = {
     "dangling": "What the model wrote could not be matched with the papers.",
     "too long": "What the model wrote could not be matched with the papers.",
 }
+NO_JUDGE = "Not checked: {name} does not tell true statements from false ones."
 NO_ANSWER = "The model gave no answer."
 REFUSED_ALONE = "The model found no answer."
 TRANSLATED = "Statements in another language than the papers were compared by their numbers and names alone."
@@ -110,6 +111,7 @@ class OllamaAnswerer:
         self._answer_tokens = answer_tokens
         self._stand_in = stand_in
         self._verifier = verifier
+        self._judge: Verifier | None = None  # the verifier of the current answer
         self._format = answer_format
         self._strict = strict
         self._check_cancelled = check_cancelled
@@ -131,11 +133,13 @@ class OllamaAnswerer:
         if not evidence:
             return
         question = Question.of(question)
+        self._judge = self._verifier if self._verifier and not self._strict and self._verifier.is_judge() else None
         layout = self._layout(question, evidence, style)
         asked = [*map(Question, question.questions)] if layout.format == "quote" and question.questions else [question]
         notices: list[str] = []
         for part in asked:
-            shown = yield from self._answer(part, replace(layout, question=part.text), notices)
+            own = [piece for piece in evidence if is_found_for(part, piece)] if len(asked) > 1 else ()
+            shown = yield from self._answer(part, replace(layout, question=part.text, evidence=own or evidence), notices)
             if len(asked) > 1 and not shown:
                 notices.append(f"Nothing was found about “{name_line(part.text)}”.")
         self.notice = " ".join(dict.fromkeys(notices))
@@ -182,6 +186,8 @@ class OllamaAnswerer:
             notices.append("The model found no evidence for part of the question.")
         if result.translated:
             notices.append(TRANSLATED)
+        if result.reworded and self._verifier and not (self._judge or self._strict):
+            notices.append(NO_JUDGE.format(name=self._verifier.name))
         if result.unverified:
             notices.append(f"Not all statements could be checked: {result.unverified}")
         return result.shown + len(excerpts)
@@ -219,7 +225,7 @@ class OllamaAnswerer:
         asked = content_words(question.standing) if layout.format == "quote" else frozenset[str]()
         validator = Validator(
             Grounder(layout.evidence, asked),
-            self._verifier.for_answer(start) if self._verifier else None,
+            self._judge.for_answer(start) if self._judge else None,
             layout.style,
             self._strict,
             partial(self._stand_in.best_quote, question, layout.evidence),

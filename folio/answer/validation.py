@@ -69,6 +69,7 @@ class ValidationResult:
     unverified: str = ""  # why the verifier could not check all statements
     translated: bool = False  # a shown statement is in another language than the evidence
     in_own_words: bool = False  # the refusal is the model's own, not the sentence that the prompt gives
+    reworded: bool = False  # a shown statement is in the model's words
 
     @property
     def failed(self) -> bool:
@@ -111,6 +112,7 @@ class Validator:
     _partly_refused: bool = field(default=False, init=False)
     _in_own_words: bool = field(default=False, init=False)
     _translated: bool = field(default=False, init=False)
+    _reworded: bool = field(default=False, init=False)
 
     def check(self, parts: Iterable[ParsedSentence | Heading]) -> Generator[Part, None, ValidationResult]:
         """Yield each statement, shown or left out, in order and as soon as it is decided.
@@ -130,7 +132,14 @@ class Validator:
         refused = self._refused and not self._shown
         partly = bool(self._shown) and (self._refused or self._partly_refused)
         return ValidationResult(
-            self._shown, rejected, refused, partly, unverified, self._translated, refused and self._in_own_words
+            self._shown,
+            rejected,
+            refused,
+            partly,
+            unverified,
+            self._translated,
+            refused and self._in_own_words,
+            self._reworded,
         )
 
     def _found_statements(self, parts: Iterable[ParsedSentence | Heading]) -> Iterator[_Statement]:
@@ -224,6 +233,7 @@ class Validator:
         elif fault is None:
             by = self.verifier.name if self.verifier and verdict and verdict.entails is not None else ""
             self._translated = self._translated or statement.translated
+            self._reworded = self._reworded or finding.outcome == "reworded"
             sentence = self._sentence(finding, statement.section, by)
             yield from self._show(replace(sentence, instead_of=self._lost_first) if statement.is_copy else sentence)
             self._last_left_out = False

@@ -8,17 +8,23 @@ gets the form of request that it was trained on.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
+from pathlib import Path
 
 from folio.answer import prompts
 from folio.answer.fencing import claim_question, minicheck_question
 from folio.answer.generative import TEMPLATE_TOKENS
-from folio.errors import ContextTooSmall
+from folio.answer.trials import LEAST_RIGHT, trials
+from folio.answer.validation import LEAST_ENTAILED
+from folio.errors import ContextTooSmall, ModelError
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import CONTEXT_SIZES, ChatModel
 from folio.protocols import Claim, Entailment, PromptStart
+from folio.system.files import write_json
 from folio.text import estimate_tokens
 
 _MINICHECK = re.compile(r"minicheck", re.I)
@@ -32,21 +38,53 @@ class LlmVerifier:
         server: OllamaServer,
         model: str,
         *,
+        kept: Path | None = None,
         shares_prompt: bool = True,
         check_cancelled: Callable[[], None] = lambda: None,
+        notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Asks the server about the model. Raises as OllamaServer.require_local does.
 
+        kept: a JSON file with the outcome of each model's trial, by digest; without one, the model is not tried.
+        notice: gets a sentence before a trial.
         shares_prompt: whether this model also writes the answers; another model gets only the sentences of the claim.
         check_cancelled: called often while waiting for the model; an exception ends the check.
         """
         self._model = ChatModel.open(server, model)
+        self._digest = server.require_local(model, "completion").digest
+        self._kept, self._notice = kept, notice
         self._is_minicheck = bool(_MINICHECK.search(self._model.name))
         self._shares_prompt = shares_prompt and not self._is_minicheck
         self._check_cancelled = check_cancelled
         self._room = self._model.room  # for a thought, in the context of the start
         self._start = PromptStart("" if self._is_minicheck else prompts.VERIFIER, "", 0)
         self.name = f"{self._model.name} (Ollama)"
+
+    def is_judge(self) -> bool:
+        """See protocols.Verifier. The outcome of the trial is kept with the model's digest."""
+        if self._kept is None:
+            return True
+        known = _read(self._kept)
+        if self._digest not in known:
+            self._notice(f"Trying once how well {self._model.name} judges statements: 40 short ones.")
+            try:
+                known |= {self._digest: self._tried()}
+            except ModelError:  # a failure is met by the answer, and the trial made again
+                return False
+            with suppress(OSError):  # it is tried again next time
+                write_json(self._kept, known)
+        return known[self._digest]
+
+    def _tried(self) -> bool:
+        """Whether the model is right on enough of the trials; stops when that is known."""
+        claims = list(trials())
+        right = wrong = 0
+        for is_true, verdict in zip((true for _, true in claims), self.entails([c for c, _ in claims]), strict=True):
+            is_right = verdict.entails is not None and (verdict.entails >= LEAST_ENTAILED) == is_true
+            right, wrong = right + is_right, wrong + (not is_right)
+            if right == LEAST_RIGHT or wrong > len(claims) - LEAST_RIGHT:
+                break
+        return right >= LEAST_RIGHT
 
     def for_answer(self, start: PromptStart) -> LlmVerifier:
         """See protocols.Verifier. Returns itself if another model writes the answers."""
@@ -76,3 +114,12 @@ class LlmVerifier:
         except ContextTooSmall:  # the estimate was too low
             return None
         return token.yes
+
+
+def _read(kept: Path) -> dict[str, bool]:
+    """What came of the trials; {} for a missing or damaged file."""
+    try:
+        known = json.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {name: one for name, one in known.items() if isinstance(one, bool)} if isinstance(known, dict) else {}

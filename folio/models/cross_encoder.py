@@ -417,6 +417,10 @@ class NliVerifier:
         self._labels()
         self._encoder.load()
 
+    def is_judge(self) -> bool:
+        """See protocols.Verifier. This one was made for it."""
+        return True
+
     def for_answer(self, start: PromptStart) -> NliVerifier:
         """See protocols.Verifier. This verifier has no prompt."""
         return self
