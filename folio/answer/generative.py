@@ -138,8 +138,9 @@ class OllamaAnswerer:
         asked = [*map(Question, question.questions)] if layout.format == "quote" and question.questions else [question]
         notices: list[str] = []
         for part in asked:
-            own = [piece for piece in evidence if is_found_for(part, piece)] if len(asked) > 1 else ()
-            shown = yield from self._answer(part, replace(layout, question=part.text, evidence=own or evidence), notices)
+            own = [piece for piece in evidence if is_found_for(part, piece)] if len(asked) > 1 else evidence
+            of_part = replace(layout, question=part.text, evidence=own or evidence)
+            shown = yield from self._answer(part, of_part, notices)
             if len(asked) > 1 and not shown:
                 notices.append(f"Nothing was found about “{name_line(part.text)}”.")
         self.notice = " ".join(dict.fromkeys(notices))

@@ -108,6 +108,9 @@ class ScriptedVerifier:
         self.asked: list[Claim] = []
         self.starts: list[PromptStart] = []
 
+    def is_judge(self) -> bool:
+        return True
+
     def for_answer(self, start: PromptStart) -> ScriptedVerifier:
         self.starts.append(start)
         return self
