@@ -1,8 +1,8 @@
 """What a real model wrote, and what becomes of it.
 
-`tests/data/real_replies.jsonl` has replies of Qwen2.5-Coder-1.5B-Instruct (Apache 2.0) to questions on papers of ReScience
-C, the Journal of Open Source Education (both CC BY 4.0) and NIST SP 800-207 (public domain), with the passages that it
-read. "answer" is what the papers say, empty where they do not; "shown" was read against it by hand: the outcome and the
+`tests/data/real_replies.jsonl` has replies of Qwen2.5-Coder-1.5B-Instruct (Apache 2.0) to questions on papers of
+ReScience C, the Journal of Open Source Education (both CC BY 4.0) and NIST SP 800-207 (public domain), with the
+passages that it read. "answer" is what the papers say, empty where they do not; "shown" was read against it by hand: the outcome and the
 text of each statement. The first question that a model is asked, whether the passages state the answer, is not in it.
 """
 
@@ -28,8 +28,8 @@ CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitline
 
 
 def evidence_in(case: dict[str, Any]) -> list[Evidence]:
-    pieces = case["evidence"]
-    return evidence_of([hit for each in pieces for hit in hits_on(each["text"], file=each["file"], title=each["title"])])
+    hits = [hits_on(each["text"], file=each["file"], title=each["title"])[0] for each in case["evidence"]]
+    return evidence_of(hits)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
