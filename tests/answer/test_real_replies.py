@@ -2,8 +2,9 @@
 
 `tests/data/real_replies.jsonl` has replies of Qwen2.5-Coder-1.5B-Instruct (Apache 2.0) to questions on papers of
 ReScience C, the Journal of Open Source Education (both CC BY 4.0) and NIST SP 800-207 (public domain), with the
-passages that it read. "answer" is what the papers say, empty where they do not; "shown" was read against it by hand: the outcome and the
-text of each statement. The first question that a model is asked, whether the passages state the answer, is not in it.
+passages that it read. "answer" is what the papers say, empty where they do not; "shown" was read against it by hand:
+the outcome and the text of each statement. The first question that a model is asked, whether the passages state the
+answer, is not in it.
 """
 
 from __future__ import annotations
