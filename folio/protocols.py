@@ -185,7 +185,7 @@ class Verifier(Protocol):
     name: str
 
     def is_judge(self) -> bool:
-        """Whether it tells true statements from false. A chat model is tried once, which takes some time."""
+        """Whether it tells true statements from false. A chat model is tried once. Raises ModelError."""
 
     def for_answer(self, start: PromptStart) -> Verifier:
         """A verifier whose prompts begin like the answer's; a verifier without prompts returns itself."""

@@ -133,7 +133,7 @@ class OllamaAnswerer:
         if not evidence:
             return
         question = Question.of(question)
-        self._judge = self._verifier if self._verifier and not self._strict and self._verifier.is_judge() else None
+        self._judge = self._judge_of_statements()
         layout = self._layout(question, evidence, style)
         asked = [*map(Question, question.questions)] if layout.format == "quote" and question.questions else [question]
         notices: list[str] = []
@@ -144,6 +144,14 @@ class OllamaAnswerer:
             if len(asked) > 1 and not shown:
                 notices.append(f"Nothing was found about “{name_line(part.text)}”.")
         self.notice = " ".join(dict.fromkeys(notices))
+
+    def _judge_of_statements(self) -> Verifier | None:
+        """The verifier, if it is needed and can judge. `_end` says if the server failed."""
+        try:
+            return self._verifier if self._verifier and not self._strict and self._verifier.is_judge() else None
+        except OllamaError as error:
+            self._end.failure = f"{error.happened} {error.remedy}"
+            return None
 
     def _layout(self, question: Question, evidence: Sequence[Evidence], style: Style) -> Layout:
         """How to ask. A report, a list of papers and a summary of one need more than a quote and an answer."""

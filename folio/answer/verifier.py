@@ -20,7 +20,7 @@ from folio.answer.fencing import claim_question, minicheck_question
 from folio.answer.generative import TEMPLATE_TOKENS
 from folio.answer.trials import LEAST_RIGHT, trials
 from folio.answer.validation import LEAST_ENTAILED
-from folio.errors import ContextTooSmall, ModelError
+from folio.errors import ContextTooSmall
 from folio.models.ollama import OllamaServer
 from folio.models.ollama_chat import CONTEXT_SIZES, ChatModel
 from folio.protocols import Claim, Entailment, PromptStart
@@ -67,10 +67,7 @@ class LlmVerifier:
         known = _read(self._kept)
         if self._digest not in known:
             self._notice(f"Trying once how well {self._model.name} judges statements: 40 short ones.")
-            try:
-                known |= {self._digest: self._tried()}
-            except ModelError:  # a failure is met by the answer, and the trial made again
-                return False
+            known |= {self._digest: self._tried()}
             with suppress(OSError):  # it is tried again next time
                 write_json(self._kept, known)
         return known[self._digest]

@@ -46,7 +46,8 @@ def test_unsupported_sentences_are_rejected_with_a_reason() -> None:
     # A marker is never shown and never believed: the glacier is in the second text
     assert cited == [[(1, 1, "Otters float in rafts of kelp.")], [(2, 1, "The glacier is 23 kilometres long.")]]
     assert [part.text for part in found] == [cited[0][0][2], rejected.text, cited[1][0][2]]
-    assert (found[1], result) == (rejected, ValidationResult(2, (rejected,), refused=False, partly_refused=False))
+    told = ValidationResult(2, (rejected,), refused=False, partly_refused=False)
+    assert (found[1], result) == (rejected, told)
 
 
 def test_check_reads_lazily() -> None:
@@ -178,7 +179,7 @@ def test_a_heading_that_the_evidence_lacks_is_dropped() -> None:
         ("The glacier is 23 kilometres long.", "Analysis/The glacier"),
         ("It melts.", "Analysis"),
     ]
-    assert result == ValidationResult(4, (), refused=False, partly_refused=False)
+    assert result == ValidationResult(4, (), refused=False, partly_refused=False, reworded=True)
 
 
 def test_an_analysis_may_repeat_the_summary() -> None:

@@ -76,7 +76,7 @@ def test_statements_that_the_verifier_refuses_are_left_out(answer_format: Answer
     assert shown(found) == [*kept, (URCHINS, "left out", NO), (MASSA, "reworded", "")]
     assert [claim.statement for claim in verifier.asked] == [RAFTS, URCHINS, MASSA]  # a quote needs none
     rejected = RejectedSentence(URCHINS, NO, "verifier")
-    assert result == ValidationResult(3, (rejected,), refused=False, partly_refused=False)
+    assert result == ValidationResult(3, (rejected,), refused=False, partly_refused=False, reworded=True)
 
 
 def test_a_claim_has_neighbouring_sentences_and_the_title() -> None:
