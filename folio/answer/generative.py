@@ -238,6 +238,7 @@ class OllamaAnswerer:
             layout.style,
             self._strict,
             partial(self._stand_in.best_quote, question, layout.evidence),
+            own_words=layout.format != "quote" or not (self._strict or (self._verifier and not self._judge)),
         )
         longest = LONGEST_TOKEN * self._answer_tokens
         pieces = self._stream(layout.rules, layout.prompt, shape=layout.shape, tolerant=True)

@@ -93,7 +93,8 @@ class Validator:
     """Decides which statements of one answer are shown, in order.
 
     verifier: checks reworded statements; None to show them unchecked. strict: show only quotes. best_quote: the
-    sentence of the evidence that answers best, to replace a first statement that is left out.
+    sentence of the evidence that answers best, to replace a first statement that is left out. own_words: whether a
+    statement in the model's own words is shown; otherwise the sentences that it rests on are.
     """
 
     grounder: Grounder
@@ -101,6 +102,7 @@ class Validator:
     style: Style = "plain"
     strict: bool = False
     best_quote: Callable[[], Sentence | None] = lambda: None
+    own_words: bool = True
     _queue: deque[_Statement] = field(default_factory=deque, init=False)
     _rejected: dict[str, RejectedSentence] = field(default_factory=dict, init=False)
     _shown: int = field(default=0, init=False)
@@ -179,6 +181,10 @@ class Validator:
             finding = self.grounder.find(part.text, support, part.markers, leads_in=leads_in)
             translated = None if finding.fault is None else self._translation(part)
             marked = bool(part.markers or part.support)
+            if finding.outcome == "reworded" and not self.own_words:
+                for quoted in self.grounder.in_the_papers_words(finding):
+                    yield _Statement(quoted, section, marked)
+                continue
             yield _Statement(translated or finding, section, marked, translated is not None)
 
     def _translation(self, part: ParsedSentence) -> Finding | None:

@@ -352,7 +352,7 @@ class Finding:
             return ()
         quote = _shown(*self.quoted)
         before = len(self.text) - len(quote)
-        start, end = _stretch(content_words(self.statement), quote)
+        start, end = _stretch(self.deciding or content_words(self.statement), quote)
         is_all = not before and tokens_of(quote) == tokens_of(quote[start:end])
         return () if is_all else ((before + start, before + end),)
 
@@ -427,6 +427,14 @@ class Grounder:
             return None
         best = max(whole, key=lambda run: in_order(words, words_of(" ".join(sentence.text for sentence in run))))
         return self._quote(text, of_sentences(text, best, self.sentences), *best)
+
+    def in_the_papers_words(self, finding: Finding) -> list[Finding]:
+        """The sentences that a reworded statement rests on, in its place: the best first, and alone if it is enough."""
+        whole = [each for each in finding.source.sentences if _is_whole(each, self.sentences)]
+        whole.sort(key=lambda each: -share(finding.deciding, tokens_of(each.text)))
+        enough = whole[:1] if whole and share(finding.deciding, tokens_of(whole[0].text)) >= LEAST_ADDED else whole
+        quotes = (self._quote(finding.statement, finding.source, each) for each in enough)
+        return [replace(quote, deciding=finding.deciding) for quote in quotes]
 
     def bears_out(self, quote: Finding, answer: str) -> bool:
         """Whether a quote has half of what an answer adds to its question."""
