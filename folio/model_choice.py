@@ -400,6 +400,7 @@ class ModelChoice:
             shares_prompt=judge == writer,
             check_cancelled=check_cancelled,
             notice=self.notice,
+            usual_tokens=self._usual_tokens if judge == writer else 0,
         )
 
     def _ollama_answers(self, model: str | None) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
+from time import monotonic
 
 from folio.answer import prompts
 from folio.answer.fencing import claim_question, minicheck_question
@@ -27,6 +28,7 @@ from folio.protocols import Claim, Entailment, PromptStart
 from folio.system.files import write_json
 from folio.text import estimate_tokens
 
+SLOW_S = 0.5  # seconds for one trial from which a person is told of them
 _MINICHECK = re.compile(r"minicheck", re.I)
 
 
@@ -42,15 +44,16 @@ class LlmVerifier:
         shares_prompt: bool = True,
         check_cancelled: Callable[[], None] = lambda: None,
         notice: Callable[[str], None] = lambda text: None,
+        usual_tokens: int = 0,
     ) -> None:
         """Asks the server about the model. Raises as OllamaServer.require_local does.
 
         kept: a JSON file with the outcome of each model's trial, by digest; without one, the model is not tried.
-        notice: gets a sentence before a trial.
+        notice: gets a sentence if a trial takes its time. usual_tokens: as for ChatModel.
         shares_prompt: whether this model also writes the answers; another model gets only the sentences of the claim.
         check_cancelled: called often while waiting for the model; an exception ends the check.
         """
-        self._model = ChatModel.open(server, model)
+        self._model = ChatModel.open(server, model, usual_tokens)
         self._digest = server.require_local(model, "completion").digest
         self._kept, self._notice = kept, notice
         self._is_minicheck = bool(_MINICHECK.search(self._model.name))
@@ -66,7 +69,6 @@ class LlmVerifier:
             return True
         known = _read(self._kept)
         if self._digest not in known:
-            self._notice(f"Trying once how well {self._model.name} judges statements: 40 short ones.")
             known |= {self._digest: self._tried()}
             with suppress(OSError):  # it is tried again next time
                 write_json(self._kept, known)
@@ -76,9 +78,13 @@ class LlmVerifier:
         """Whether the model is right on enough of the trials; stops when that is known."""
         claims = list(trials())
         right = wrong = 0
+        begun = monotonic()
         for is_true, verdict in zip((true for _, true in claims), self.entails([c for c, _ in claims]), strict=True):
             is_right = verdict.entails is not None and (verdict.entails >= LEAST_ENTAILED) == is_true
             right, wrong = right + is_right, wrong + (not is_right)
+            if right + wrong == 1 and (seconds := monotonic() - begun) > SLOW_S:
+                left = f"up to {seconds * len(claims):.0f} seconds"
+                self._notice(f"Trying once whether {self._model.name} tells true statements from false: {left}.")
             if right == LEAST_RIGHT or wrong > len(claims) - LEAST_RIGHT:
                 break
         return right >= LEAST_RIGHT

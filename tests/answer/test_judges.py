@@ -49,6 +49,7 @@ def test_there_are_forty_trials_half_of_them_true() -> None:
 @pytest.mark.parametrize(("right", "is_judge"), [(40, True), (LEAST_RIGHT, True), (LEAST_RIGHT - 1, False), (0, False)])
 def test_a_model_is_tried_once(ollama_server: OllamaStandIn, tmp_path: Path, right: int, is_judge: bool) -> None:
     kept = tmp_path / "judges.json"
+    ollama_server.judges_badly = True
     ollama_server.reply = says(right)
     assert judge(ollama_server, kept).is_judge() is is_judge
     asked = len(ollama_server.bodies(CHAT))
@@ -62,6 +63,7 @@ def test_a_model_is_tried_once(ollama_server: OllamaStandIn, tmp_path: Path, rig
 def test_a_damaged_file_of_trials_is_made_again(ollama_server: OllamaStandIn, tmp_path: Path, damage: str) -> None:
     kept = tmp_path / "judges.json"
     kept.write_text(damage)
+    ollama_server.judges_badly = True
     ollama_server.reply = says(40)
     assert judge(ollama_server, kept).is_judge()
     assert list(json.loads(kept.read_text()).values()) == [True]
@@ -84,6 +86,7 @@ def test_a_trial_that_the_server_ends_is_not_kept(ollama_server: OllamaStandIn, 
 def test_words_that_nobody_can_judge_are_replaced_by_the_papers(
     ollama_server: OllamaStandIn, make: Make, tmp_path: Path, right: int, shown: tuple[str, str, str]
 ) -> None:
+    ollama_server.judges_badly = True
     ollama_server.reply = says(right)
     verifier = judge(ollama_server, tmp_path / "judges.json")
     answerer = make(answer_format="quote", verifier=verifier)

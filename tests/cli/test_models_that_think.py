@@ -85,8 +85,8 @@ def test_a_model_found_to_think_is_loaded_once_more(ready: CliRunner, ollama_ser
     found = asked.query("--json", LENGTH).object
     assert found["answer"].startswith(STATEMENT)
     assert found["sentences"][0]["verified_by"] == "stubborn:8b (Ollama)"
-    # Whether the evidence states the answer, once more with room for a thought; the answer; the verifier
-    assert [body["think"] for body in ollama_server.bodies("/api/chat")] == [False, "low", "low", "low"]
+    # That it thinks was found when it was tried as a judge; the answer; the verifier
+    assert [body["think"] for body in ollama_server.bodies("/api/chat")] == ["low", "low"]
     assert len(ollama_server.loads) <= 2
 
 

@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
 
+from folio.answer.trials import trials
+
 Json = dict[str, Any]
 
 VERSION = "0.14.0"
@@ -170,6 +172,15 @@ def answer_from_evidence(messages: list[Json]) -> str:
     return f"{words} [1]{sentence[len(words) :]}"
 
 
+_TRIALS = {f"<statement>\n{claim.statement}\n": is_true for claim, is_true in trials()}
+
+
+def tried(messages: list[Json]) -> bool | None:
+    """Whether the statement is true that a model is tried on; None for another request."""
+    asked = str(messages[-1]["content"]) if messages else ""
+    return next((is_true for trial, is_true in _TRIALS.items() if trial in asked), None)
+
+
 def asks_whether_stated(messages: list[Json]) -> bool:
     """Whether a chat only asks if the evidence states the answer."""
     return bool(messages) and "Does the evidence state the answer to this question?" in str(messages[-1]["content"])
@@ -200,6 +211,7 @@ class OllamaModels:
         self.count_tokens = count_tokens
         self.split: Callable[[str], list[str]] = split_words  # the tokenizer of what the models write
         self.version = VERSION  # an older one says less
+        self.judges_badly = False  # `reply` answers the trials of a judge, too; otherwise they are answered rightly
         self.stated = Scripted("yes", (("yes", -0.05), ("no", -3.0)))  # whether the evidence states the answer
         self.ignores_format = False  # it writes prose although a schema was given
         self.no_vector = ""  # a word; a batch with a text that has it gets the 500 of a vector that is no number
@@ -396,6 +408,8 @@ class OllamaModels:
 
     def _say(self, messages: list[Json]) -> Scripted:
         with self.lock:
+            if (is_true := tried(messages)) is not None and not self.judges_badly:
+                return Scripted("yes" if is_true else "no")
             self.read.append(messages)
             if asks_whether_stated(messages):
                 return self.stated

@@ -32,6 +32,7 @@ from tests.helpers.ollama_models import (
     Reply,
     answer_from_evidence,
     asks_whether_stated,
+    tried,
     words_of,
 )
 
@@ -113,7 +114,11 @@ class OllamaStandIn(OllamaModels):
             return list(self._requests)
 
     def bodies(self, path: str) -> list[Json]:
-        return [request.body for request in self.requests if request.path == path]
+        """What was asked at a path, but for the trials of a judge."""
+        return [each.body for each in self.requests if each.path == path and self._counts(each.body)]
+
+    def _counts(self, body: Json) -> bool:
+        return self.judges_badly or tried(body.get("messages") or []) is None
 
     @property
     def answering(self) -> list[Json]:
