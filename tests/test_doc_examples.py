@@ -37,7 +37,6 @@ NOT_RUN = {  # how an example begins -> why it does not run here
     "folio evaluate --make": "a chat model writes the set; tests/evaluate/test_command.py has one",
     "folio evaluate --judge ": "a chat model grades; tests/evaluate/test_command.py has one",
     "PARSER=layout": "takes half a minute; tests/pdf has it",
-    "python benchmarks/": "takes minutes; tests/benchmarks runs them on less",
     "python -m benchmarks.grounding": "tests/benchmarks runs it",
 }
 # The script of a checkout, and the command that has its options

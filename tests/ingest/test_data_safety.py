@@ -151,6 +151,7 @@ def test_verify_and_repair_take_no_other_arguments(filled: CliRunner) -> None:
 
 def test_a_batch_continues_after_a_question_that_failed(filled: CliRunner, ollama_server: OllamaStandIn) -> None:
     filled.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    filled.settings |= {"ANSWER_FORMAT": "statements", "VERIFIER": "none"}  # one request a question
 
     def reply(messages: list[dict[str, object]]) -> str:
         ollama_server.faults.error_after = None if "otters" in str(messages[-1]["content"]).split("Question:")[1] else 0

@@ -176,7 +176,9 @@ function renderReworded(sentence, text, tag, answered) {
 /** @param {Api.CitationJson} cited @param {import("./origin.js").Origin} origin */
 function renderQuote({ quote, marks = [] }, origin) {
   const words = isolate("");
-  words.append(...splitMarked(joinLines(quote), quote, marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part)));
+  words.append(
+    ...splitMarked(joinLines(quote), quote, marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part)),
+  );
   return setOrigin(el("blockquote", {}, el("p", {}, "“", words, "”")), origin);
 }
 
