@@ -120,6 +120,7 @@ def shelf(folder: Path, **chosen: str) -> HashingApp:
     settings = Settings(
         _env_file=None,  # type: ignore[call-arg]
         VECTORSTORE_DIR=folder / "vectorstore",
+        CACHE_DIR=folder / "cache",
         MODELS_DIR=models_folder(),
         CHUNK_SIZE=300,
         CHUNK_OVERLAP=50,

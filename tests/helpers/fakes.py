@@ -227,6 +227,7 @@ def hashing_app(folder: Path, hashing: HashingEmbedder | None = None, **settings
         "_env_file": None,
         "PAPERS_DIR": folder / "papers",
         "VECTORSTORE_DIR": folder / "store",
+        "CACHE_DIR": folder / "cache",
         "INGESTED_JSON": folder / "ingested.json",
         "EMBEDDER": "auto",
         "LEXICAL": "tantivy",

@@ -97,7 +97,8 @@ def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
         MODELS_DIR=models_folder(),
         CROSS_ENCODER="nobody/has-this",
         NLI_MODEL="nobody/has-that",
-        **{"EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin", **chosen},  # type: ignore[arg-type]
+        **{"CACHE_DIR": str(folder / "cache"), "EMBEDDER": "builtin", "LLM": "builtin", "RERANKER": "builtin"}
+        | chosen,  # type: ignore[arg-type]
     )
     app = App(settings, lambda text: None)
     assert all(status == "added" for status in ingest(app))
