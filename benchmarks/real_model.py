@@ -42,6 +42,7 @@ from folio.console import output, progress_bar, say
 from folio.errors import ModelError
 from folio.evaluate import dataset, runner
 from folio.evaluate.dataset import EvalSet, Gold, Question
+from folio.evaluate.relevance import fold_quote, holds
 from folio.text import one_line
 
 ANSWERS = "answers.jsonl"
@@ -183,17 +184,10 @@ def _asked(question: Question, reply: Reply | None, seconds: float, error: str) 
 
 
 def _has(texts: Sequence[tuple[str, str]], golds: Sequence[Gold]) -> bool:
-    """Whether the first or the last three fifths of a gold quote stand in a text of its paper."""
-    for gold in golds:
-        quote = _folded(gold.quote)
-        parts = quote[: 3 * len(quote) // 5], quote[2 * len(quote) // 5 :]
-        if any(file == gold.paper and any(part in _folded(text) for part in parts) for file, text in texts):
-            return True
-    return False
-
-
-def _folded(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
+    """Whether a gold quote, or most of it, stands in a text of its paper."""
+    return any(
+        file == gold.paper and holds(fold_quote(text), fold_quote(gold.quote)) for gold in golds for file, text in texts
+    )
 
 
 def print_table(asked: Sequence[Asked], grades: Mapping[str, str]) -> None:

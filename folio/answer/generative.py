@@ -62,6 +62,9 @@ class _End:
     failure: str = ""
     has_thought: bool = False  # the model thought before it wrote
 
+    def fail(self, error: OllamaError) -> None:
+        self.failure = f"{error.happened} {error.remedy}"
+
     @property
     def is_early(self) -> bool:
         return bool(self.failure) or self.reason in ("length", STOPPED)
@@ -150,7 +153,7 @@ class OllamaAnswerer:
         try:
             return self._verifier if self._verifier and not self._strict and self._verifier.is_judge() else None
         except OllamaError as error:
-            self._end.failure = f"{error.happened} {error.remedy}"
+            self._end.fail(error)
             return None
 
     def _layout(self, question: Question, evidence: Sequence[Evidence], style: Style) -> Layout:
@@ -216,7 +219,7 @@ class OllamaAnswerer:
                 layout.rules, layout.stated_prompt, context=self._context, check_cancelled=self._check_cancelled
             )
         except OllamaError as error:
-            self._end.failure = f"{error.happened} {error.remedy}"
+            self._end.fail(error)
             return True
         if token.yes is None or not token.alternatives:
             return True
@@ -310,7 +313,7 @@ class OllamaAnswerer:
         except OllamaError as error:
             if not tolerant:
                 raise
-            self._end.failure = f"{error.happened} {error.remedy}"
+            self._end.fail(error)
 
     def _fits(self, layout: Layout) -> bool:
         return _tokens(layout.rules, layout.prompt) + self._answer_tokens + self._model.room <= self._largest

@@ -54,7 +54,6 @@ class LlmVerifier:
         check_cancelled: called often while waiting for the model; an exception ends the check.
         """
         self._model = ChatModel.open(server, model, usual_tokens)
-        self._digest = server.require_local(model, "completion").digest
         self._kept, self._notice = kept, notice
         self._is_minicheck = bool(_MINICHECK.search(self._model.name))
         self._shares_prompt = shares_prompt and not self._is_minicheck
@@ -68,11 +67,11 @@ class LlmVerifier:
         if self._kept is None:
             return True
         known = _read(self._kept)
-        if self._digest not in known:
-            known |= {self._digest: self._tried()}
+        if self._model.digest not in known:
+            known |= {self._model.digest: self._tried()}
             with suppress(OSError):  # it is tried again next time
                 write_json(self._kept, known)
-        return known[self._digest]
+        return known[self._model.digest]
 
     def _tried(self) -> bool:
         """Whether the model is right on enough of the trials; stops when that is known."""

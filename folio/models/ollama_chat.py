@@ -105,7 +105,7 @@ class ChatModel:
 
     name: with the tag. first_wait_s: before the second try; doubled before the third. initial: how to ask the model to
     think or not, until the server refuses that or the model ignores it. largest: tokens of its context. usual: tokens
-    of the longest expected prompt with its reply.
+    of the longest expected prompt with its reply. digest: of its manifest, as the server gives it.
     """
 
     server: OllamaServer
@@ -114,6 +114,7 @@ class ChatModel:
     initial: Thinking = NO_THINKING
     largest: int = CONTEXT_SIZES[0]
     usual: int = 0
+    digest: str = ""
     _only_thoughts: int = 0  # consecutive replies with only a thought
 
     @classmethod
@@ -121,7 +122,7 @@ class ChatModel:
         """Asks the server about the model. Raises as OllamaServer.require_local does."""
         info = server.require_local(model, "completion")
         largest = info.context_length or CONTEXT_SIZES[0]
-        return cls(server, info.name, initial=info.thinking, largest=largest, usual=usual)
+        return cls(server, info.name, initial=info.thinking, largest=largest, usual=usual, digest=info.digest)
 
     @property
     def thinking(self) -> Thinking:

@@ -176,9 +176,7 @@ function renderReworded(sentence, text, tag, answered) {
 /** @param {Api.CitationJson} cited @param {import("./origin.js").Origin} origin */
 function renderQuote({ quote, marks = [] }, origin) {
   const words = isolate("");
-  words.append(
-    ...splitMarked(joinLines(quote), quote, marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part)),
-  );
+  words.append(...renderMarked(joinLines(quote), quote, marks));
   return setOrigin(el("blockquote", {}, el("p", {}, "“", words, "”")), origin);
 }
 
@@ -189,9 +187,13 @@ function renderText(text, marks = []) {
   const written = lines.length === 1 ? withoutCitations(text) : lines.join("\n");
   const node = isolate("");
   if (lines.length > 1) node.className = ALIGNED.test(written) ? "lines aligned" : "lines";
-  node.append(...splitMarked(written, text, marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part)));
+  node.append(...renderMarked(written, text, marks));
   return node;
 }
+
+/** A shown text in parts, the marked ones in marks. @param {string} shown @param {string} text @param {number[][]} marks */
+const renderMarked = (shown, text, marks) =>
+  splitMarked(shown, text, marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part));
 
 /** Whether a statement is a block of its own in a text: a list, code, a table, or a quote in place of a statement. */
 /** @param {Api.SentenceJson} sentence */
