@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 import uvicorn
+from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from config import Settings
@@ -69,6 +70,7 @@ class Live:
         return socket.create_server(("127.0.0.1", port))
 
     def __enter__(self) -> Live:
+        assert not AppStatus.should_exit, "uvicorn was told to exit in this process: all its streams end at once"
         self._thread.start()
         return self
 

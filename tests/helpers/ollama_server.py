@@ -115,9 +115,10 @@ class OllamaStandIn(OllamaModels):
 
     def bodies(self, path: str) -> list[Json]:
         """What was asked at a path, but for the trials of a judge."""
-        return [each.body for each in self.requests if each.path == path and self._counts(each.body)]
+        return [each.body for each in self.requests if each.path == path and self.counts(each.body)]
 
-    def _counts(self, body: Json) -> bool:
+    def counts(self, body: Json) -> bool:
+        """Whether a test has to do with a request: with the trials of a judge only if the server judges badly."""
         return self.judges_badly or tried(body.get("messages") or []) is None
 
     @property
@@ -185,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self, body: Json) -> None:
         stand_in, faults = self.server.stand_in, self.server.stand_in.faults
         stand_in.record(Request(self.path, body, {name.lower(): value for name, value in self.headers.items()}))
-        if self.path in faults.paths:
+        if self._has_faults(body):
             stand_in.wait(faults.first_byte_s)
             if stand_in.take("dropped"):
                 self.close_connection = True
@@ -200,6 +201,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(refused)
         except CutError:
             self.close_connection = True
+
+    def _has_faults(self, body: Json) -> bool:
+        """Whether the faults concern a request: a judge's trials, which no test counts, are answered without."""
+        return self.path in self.server.stand_in.faults.paths and self.server.stand_in.counts(body)
 
     def _refuse(self, refused: RefusedError) -> None:
         self._send(refused.status, {"error": str(refused)})
@@ -250,7 +255,7 @@ class _Handler(BaseHTTPRequestHandler):
         parts = itertools.chain([first] if first else [], parts)
         # Loading a model is answered with one object, whether a stream was asked for or not.
         if body.get("stream") is not False and not (first and first.get("done_reason") in ("load", "unload")):
-            self._stream(parts)
+            self._stream(parts, body)
             return
         every = list(parts)
         last = every[-1]
@@ -265,11 +270,11 @@ class _Handler(BaseHTTPRequestHandler):
             last = {**last, "logprobs": logprobs}
         self._send(200, last)
 
-    def _stream(self, parts: Iterator[Json]) -> None:
+    def _stream(self, parts: Iterator[Json], body: Json) -> None:
         """Send the parts as they come. Raises CutError to close the connection."""
         stand_in = self.server.stand_in
         # One copy: a test may set the faults of the next request while this one is still going.
-        faults = replace(stand_in.faults) if self.path in stand_in.faults.paths else Faults()
+        faults = replace(stand_in.faults) if self._has_faults(body) else Faults()
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")

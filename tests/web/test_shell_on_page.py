@@ -104,6 +104,16 @@ def test_two_tabs_and_a_terminal_stay_in_step(opened: Open, tmp_path: Path) -> N
         expect(other.locator("#view-library")).to_contain_text("Another Name")
 
 
+def test_a_load_that_fails_once_is_tried_again(opened: Open, live: Live) -> None:
+    """What shows that Folio is not responding would stay, though the server tells its changes."""
+    tab = opened(live, WIDE, "#library")
+    expect(tab.find("#foot-line")).to_contain_text("3 papers")
+    tab.page.route("**/health", lambda route: route.abort("aborted"), times=2)
+    tab.page.reload()
+    expect(tab.find("#foot-line")).to_contain_text("not responding")
+    expect(tab.find("#foot-line")).to_contain_text("3 papers")
+
+
 def test_without_locks_each_tab_has_its_own_connection(opened: Open, live: Live) -> None:
     tab = opened(live)
     without = (

@@ -3,6 +3,7 @@
 import { askAboutSelection, getConversationPlace, getCurrentId, newConversation } from "./ask/chat.js";
 import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
 import { loadConversations, setUpSide } from "./ask/conversations.js";
+import { isPermanent, toApiError } from "./base/api.js";
 import { byId, fillTexts } from "./base/dom.js";
 import { followEvents, onEvent } from "./base/events.js";
 import { atMostEvery } from "./base/pace.js";
@@ -26,6 +27,7 @@ import { setUpTheme, toggleTheme } from "./shell/theme.js";
 import { focusField, focusTyped, listLinked, registerView, renderNav, showView } from "./shell/views.js";
 
 const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in a second
+const AGAIN_MS = 5000; // after a load that failed, though the server tells its changes
 
 const nav = byId("views");
 
@@ -131,7 +133,7 @@ function setUpShortcuts() {
 function followChanges() {
   const load = atMostEvery(LOAD_MS, () => {
     refreshLibrary({ ifChanged: true });
-    loadHealth().catch(() => {});
+    loadHealth().catch((thrown) => isPermanent(toApiError(thrown)) || setTimeout(load, AGAIN_MS));
   });
   for (const kind of /** @type {const} */ (["hello", "papers", "failures"])) onEvent(kind, load);
   for (const kind of /** @type {const} */ (["hello", "notes"])) onEvent(kind, () => refreshNotes());
