@@ -70,6 +70,7 @@ def test_a_damaged_file_of_trials_is_made_again(ollama_server: OllamaStandIn, tm
 
 
 def test_a_trial_that_the_server_ends_is_not_kept(ollama_server: OllamaStandIn, tmp_path: Path) -> None:
+    ollama_server.judges_badly = True  # so that faults concern its trials
     ollama_server.faults.fails = 3
     with pytest.raises(OllamaError):
         judge(ollama_server, tmp_path / "judges.json").is_judge()
