@@ -69,6 +69,7 @@ LEAST_OF_PAPER, PAPER_WEIGHT, LEAST_WITH_SCORE = 0.5, 0.5, 0.86
 SAME_WORDS = 0.6
 LEAST_OF_NAME = 0.5  # share of a name's words, by IDF, in a text about it
 MOST_OF_ONE_PAPER = 2  # excerpts for each part of a question if one paper answers all of it
+MOST_CHOICES = 5  # excerpts that a model chooses from
 WITHOUT_MODEL = (
     f"These passages are quoted from the papers. With a chat model on Ollama (`{command('doctor')}` shows"
     " how), Folio answers in sentences and cites these."
@@ -185,6 +186,27 @@ class ExtractiveAnswerer:
         best = scored.excerpts[0]
         headless = replace(best, block=replace(best.block, head=None))
         return replace(excerpt_sentence(alone(headless), question, number_sentences(evidence), Section()), marks=())
+
+    def candidates(self, question: Question, evidence: Sequence[Evidence]) -> Scored:
+        """The excerpts that a model may choose from, likeliest first; of a comparison, those about each thing too."""
+        question = question.worded
+        scored = self._score_plain_first(question, evidence, "plain")
+        best = scored.excerpts[:MOST_CHOICES]
+        for side in question.parts if question.things else ():
+            own = [piece for piece in evidence if is_found_for(side, piece)]
+            of_side = self._score(side, own or evidence).excerpts[:MOST_OF_ONE_PAPER]
+            best += distinct_excerpts(of_side, best)
+        return replace(scored, excerpts=best)
+
+    def chosen(self, question: Question, ranked: Sequence[Excerpt], evidence: Sequence[Evidence]) -> list[Sentence]:
+        """The first of these excerpts, and for each compared thing that it is not about, the first that is."""
+        question, shown = question.worded, list(ranked[:1])
+        for thing in question.things:
+            weights = self._term_weights(Question(thing))
+            about = [one for one in ranked if is_about(weights, f"{one.block.evidence.paper.title}\n{one.text}")]
+            if about and not any(one in shown for one in about):
+                shown += distinct_excerpts(about, shown)[:1]
+        return list(_each([(question, one) for one in shown], evidence, FROM_PAPERS))
 
     def named_algorithm(self, question: Question, evidence: Sequence[Evidence]) -> Sentence | None:
         """The algorithm that a question names, if it is in the first piece of evidence; else None."""

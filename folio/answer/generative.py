@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from folio.answer.extractive import ExtractiveAnswerer, is_found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
+from folio.answer.ranking import Excerpt
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import CLOSEST, Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
@@ -35,6 +37,10 @@ NUMBERED = 1.2  # maximum factor by which sentence numbers lengthen the evidence
 # The evidence states the answer from the first probability on, the mean of the model's and the stand-in's. Otherwise
 # quotes are shown from the second one on, that of the stand-in. Chosen on 28 questions of the development set (LOG.md).
 LEAST_STATED, VERY_SURE = 0.55, 0.8
+LONGEST_JUDGED = 900  # characters of an excerpt, for a model that chooses among the stand-in's
+# Weight of the model's log-odds that an excerpt states the answer, relative to 1 for `Excerpt.lead`; that of the
+# stand-in's confidence in whether any does, relative to 1 for the best of them; and from where on one does (LOG.md)
+ODDS_WEIGHT, SURE_WEIGHT, LEAST_ODDS = 0.3, 0.5, 0.0
 NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
 # The rule of a statement that was left out -> what is true of such a model in place of that
 _NOT_SHOWN = {
@@ -45,6 +51,7 @@ _NOT_SHOWN = {
     "too long": "What the model wrote could not be matched with the papers.",
 }
 NO_JUDGE = "Not checked: {name} does not tell true statements from false ones."
+CHOSEN = "Quoted, not written: {name} does not tell true statements from false ones, so it only chose."
 NO_ANSWER = "The model gave no answer."
 REFUSED_ALONE = "The model found no answer."
 TRANSLATED = "Statements in another language than the papers were compared by their numbers and names alone."
@@ -143,7 +150,10 @@ class OllamaAnswerer:
         for part in asked:
             own = [piece for piece in evidence if is_found_for(part, piece)] if len(asked) > 1 else evidence
             of_part = replace(layout, question=part.text, evidence=own or evidence)
-            shown = yield from self._answer(part, of_part, notices)
+            self._end = _End(failure=self._end.failure)  # a server that failed is not asked the next question either
+            shown = yield from self._choose(part, of_part, notices)
+            if shown is None:
+                shown = yield from self._answer(part, of_part, notices)
             if len(asked) > 1 and not shown:
                 notices.append(f"Nothing was found about “{name_line(part.text)}”.")
         self.notice = " ".join(dict.fromkeys(notices))
@@ -166,7 +176,6 @@ class OllamaAnswerer:
     def _answer(self, question: Question, layout: Layout, notices: list[str]) -> Generator[Part | Thinking, None, int]:
         """The answer to one question; returns the number of statements shown. notices: gets what to say of it."""
         evidence, style = layout.evidence, layout.style
-        self._end = _End(failure=self._end.failure)  # a server that failed is not asked the next question either
         asks_first = layout.format == "quote" and not self._end.failure
         sure = self._stand_in.confidence(question, evidence) if asks_first else 0.0
         excerpts: list[Sentence] = []
@@ -189,11 +198,9 @@ class OllamaAnswerer:
             notices += [*ended, REFUSED_ALONE, QUOTES_INSTEAD]
         else:
             notices += ended
+        if not excerpts and result.refused:
+            excerpts = self._named(question, evidence, notices)
         yield from excerpts
-        if not excerpts and result.refused and (named := self._stand_in.named_algorithm(question, evidence)):
-            notices.append(NAMED_INSTEAD)
-            excerpts = [named]
-            yield named
         if result.partly_refused:
             notices.append("The model found no evidence for part of the question.")
         if result.translated:
@@ -203,6 +210,54 @@ class OllamaAnswerer:
         if result.unverified:
             notices.append(f"Not all statements could be checked: {result.unverified}")
         return result.shown + len(excerpts)
+
+    def _choose(
+        self, question: Question, layout: Layout, notices: list[str]
+    ) -> Generator[Part | Thinking, None, int | None]:
+        """The answer by a model of which nothing that it writes would be shown, so that it need not write.
+
+        Returns the number of statements shown; None if the answer has to be asked for. Such as of a selection: what it
+        means is not said by the sentence that is most like it. A model that thinks would think of each excerpt.
+        """
+        may_write = bool(self._model.room) or not (self._strict or (self._verifier and not self._judge))
+        if may_write or layout.format != "quote" or question.about or self._end.failure:
+            return None
+        scored = self._stand_in.candidates(question, layout.evidence)
+        try:
+            judged = self._judged(scored.excerpts, layout)
+        except OllamaError as error:
+            self._end.fail(error)
+            return None
+        if not judged:
+            return None
+        best = max(odds for odds, _ in judged)
+        if SURE_WEIGHT * _log_odds(scored.confidence) + best < LEAST_ODDS:
+            shown = self._named(question, layout.evidence, notices)
+        else:
+            ranked = sorted(judged, key=lambda one: -(one[1].lead + ODDS_WEIGHT * one[0]))
+            shown = self._stand_in.chosen(question, [excerpt for _, excerpt in ranked], layout.evidence)
+            notices += [] if self._strict else [CHOSEN.format(name=self.name)]
+        yield from shown
+        return len(shown)
+
+    def _judged(self, excerpts: Sequence[Excerpt], layout: Layout) -> list[tuple[float, Excerpt]]:
+        """Excerpts with the model's log-odds that each states the answer, 0 if not known. Raises as `_widen` does."""
+        judged = list[tuple[float, Excerpt]]()
+        self._widen(_tokens(layout.rules, layout.prompt))  # so that no other question makes the server reload
+        for excerpt in excerpts:
+            prompt = layout.choice_prompt(excerpt.block.evidence, excerpt.text[:LONGEST_JUDGED])
+            token = self._model.first_token(
+                prompts.CHOICE_RULES, prompt, context=self._context, check_cancelled=self._check_cancelled
+            )
+            judged.append((_log_odds(token.yes if token.alternatives else None), excerpt))
+        return judged
+
+    def _named(self, question: Question, evidence: Sequence[Evidence], notices: list[str]) -> list[Sentence]:
+        """The algorithm that the question names, where the model found no answer. notices: gets what to say of it."""
+        named = self._stand_in.named_algorithm(question, evidence)
+        if named:
+            notices.append(NAMED_INSTEAD)
+        return [named] if named else []
 
     def _is_stated(self, layout: Layout, sure: float) -> bool:
         """Whether the evidence states the answer: the mean of the model's probability and the stand-in's.
@@ -339,6 +394,12 @@ def _nothing_shown(rejected: Sequence[RejectedSentence]) -> str:
     if rejected and not others:
         return NOTHING_HELD
     return f"{others[0] if others else NO_ANSWER} {QUOTES_INSTEAD}"
+
+
+def _log_odds(probability: float | None) -> float:
+    """The log-odds of a probability, at most 4 either way; 0 if it is not known."""
+    share = min(0.982, max(0.018, 0.5 if probability is None else probability))
+    return math.log(share / (1 - share))
 
 
 def _tokens(system: str, prompt: str) -> int:

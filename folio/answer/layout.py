@@ -73,9 +73,16 @@ class Layout:
         """The user's message that asks whether the evidence states the answer."""
         return self._asking(prompts.STATED)
 
+    def choice_prompt(self, evidence: Evidence, text: str) -> str:
+        """The user's message that asks whether an excerpt of this evidence states the answer."""
+        return f"{excerpt_block(evidence.paper, _place(evidence), text)}\n\n{self._task(prompts.CHOICE)}"
+
     def _asking(self, task: str) -> str:
+        return self.start + self.notes + self._task(task)
+
+    def _task(self, task: str) -> str:
         selection = selection_block(self.about) if self.about else ""
-        return self.start + self.notes + selection + task.format(question=self.question)
+        return selection + task.format(question=self.question)
 
     @cached_property
     def notes(self) -> str:

@@ -15,6 +15,9 @@ from folio.papers.model import Chunk, Hit
 from folio.papers.sections import PaperSection, SectionMap
 from tests.helpers.factories import evidence_of, hit_on
 from tests.helpers.known_papers import extractive
+from tests.helpers.ollama_models import Scripted
+from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.replies import Make
 from tests.helpers.scripted_model import ScriptedModel
 
 SIGN = (
@@ -79,6 +82,14 @@ def test_a_refusal_does_not_stand_where_the_named_algorithm_is_first(model: Scri
     found = model.answer(evidence_of(hits()), [REFUSAL], question="What are the steps of Algorithm 2 (Raft.Sign)?")
     assert [part.text for part in found if isinstance(part, Sentence)] == [SHOWN]
     assert model.answerer.notice == "The model found no answer. This is what your question names, as printed."
+
+
+def test_a_model_that_only_chooses_does_not_refuse_it_either(ollama_server: OllamaStandIn, make: Make) -> None:
+    ollama_server.stated = Scripted("no", (("yes", -3.0), ("no", -0.05)))
+    answerer = make(answer_format="quote", strict=True)
+    found = answerer.sentences("What are the steps of Algorithm 2 (Raft.Sign)?", evidence_of(hits()))
+    assert [part.text for part in found if isinstance(part, Sentence)] == [SHOWN]
+    assert answerer.notice == "The model found no answer. This is what your question names, as printed."
 
 
 def test_a_refusal_stands_where_another_one_is_asked(model: ScriptedModel) -> None:

@@ -91,7 +91,7 @@ def test_words_that_nobody_can_judge_are_replaced_by_the_papers(
     ollama_server.reply = says(right)
     verifier = judge(ollama_server, tmp_path / "judges.json")
     answerer = make(answer_format="quote", verifier=verifier)
-    evidence = evidence_on(f"{QUOTE} The water was equally warm everywhere.")
+    evidence = evidence_on(QUOTE)
     found = list(answerer.sentences("Which mussels on the pilings grew faster?", evidence))
     sentences = [part for part in found if isinstance(part, Sentence)]
     assert [(part.outcome, part.text, part.verified_by) for part in sentences] == [shown]

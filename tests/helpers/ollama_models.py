@@ -181,9 +181,12 @@ def tried(messages: list[Json]) -> bool | None:
     return next((is_true for trial, is_true in _TRIALS.items() if trial in asked), None)
 
 
+_ASKS_WHETHER_STATED = re.compile(r"Does (?:the evidence|this excerpt) state the answer to th(?:is|e) question\?")
+
+
 def asks_whether_stated(messages: list[Json]) -> bool:
-    """Whether a chat only asks if the evidence states the answer."""
-    return bool(messages) and "Does the evidence state the answer to this question?" in str(messages[-1]["content"])
+    """Whether a chat only asks if the evidence, or an excerpt of it, states the answer."""
+    return bool(messages) and bool(_ASKS_WHETHER_STATED.search(str(messages[-1]["content"])))
 
 
 def _last_question(prompt: str) -> str:
@@ -212,7 +215,8 @@ class OllamaModels:
         self.split: Callable[[str], list[str]] = split_words  # the tokenizer of what the models write
         self.version = VERSION  # an older one says less
         self.judges_badly = False  # `reply` answers the trials of a judge, too; otherwise they are answered rightly
-        self.stated = Scripted("yes", (("yes", -0.05), ("no", -3.0)))  # whether the evidence states the answer
+        # Whether the evidence, or an excerpt, states the answer; or what makes this of the message
+        self.stated: Scripted | Callable[[str], Scripted] = Scripted("yes", (("yes", -0.05), ("no", -3.0)))
         self.ignores_format = False  # it writes prose although a schema was given
         self.no_vector = ""  # a word; a batch with a text that has it gets the 500 of a vector that is no number
         self.cut: list[str] = []  # texts and messages that the models did not see whole
@@ -412,7 +416,7 @@ class OllamaModels:
                 return Scripted("yes" if is_true else "no")
             self.read.append(messages)
             if asks_whether_stated(messages):
-                return self.stated
+                return self.stated if isinstance(self.stated, Scripted) else self.stated(messages[-1]["content"])
             at, self._said = self._said, self._said + 1
         if callable(self.reply):
             said = self.reply(messages)
