@@ -198,15 +198,21 @@ class ExtractiveAnswerer:
             best += distinct_excerpts(of_side, best)
         return replace(scored, excerpts=best)
 
-    def chosen(self, question: Question, ranked: Sequence[Excerpt], evidence: Sequence[Evidence]) -> list[Sentence]:
-        """The first of these excerpts, and for each compared thing that it is not about, the first that is."""
-        question, shown = question.worded, list(ranked[:1])
-        for thing in question.things:
+    def sides(self, question: Question, ranked: Sequence[Excerpt]) -> list[Excerpt]:
+        """For each compared thing that the first excerpt is not about, the first that is, in brief."""
+        shown = list(ranked[:1])
+        for thing in question.worded.things:
             weights = self._term_weights(Question(thing))
             about = [one for one in ranked if is_about(weights, f"{one.block.evidence.paper.title}\n{one.text}")]
             if about and not any(one in shown for one in about):
                 shown += distinct_excerpts(about, shown)[:1]
-        return list(_each([(question, one) for one in shown], evidence, FROM_PAPERS))
+        return [brief(one) for one in shown[1:]]
+
+    def shown(
+        self, question: Question, excerpts: Sequence[Excerpt], evidence: Sequence[Evidence]
+    ) -> Iterator[Sentence]:
+        """Excerpts that were chosen as the answer."""
+        return _each([(question.worded, one) for one in excerpts], evidence, FROM_PAPERS)
 
     def named_algorithm(self, question: Question, evidence: Sequence[Evidence]) -> Sentence | None:
         """The algorithm that a question names, if it is in the first piece of evidence; else None."""

@@ -15,7 +15,7 @@ from folio.answer.extractive import ExtractiveAnswerer, is_found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
-from folio.answer.ranking import Excerpt
+from folio.answer.ranking import Excerpt, narrowed
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import CLOSEST, Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
@@ -40,7 +40,7 @@ LEAST_STATED, VERY_SURE = 0.55, 0.8
 LONGEST_JUDGED = 900  # characters of an excerpt, for a model that chooses among the stand-in's
 # Weight of the model's log-odds that an excerpt states the answer, relative to 1 for `Excerpt.lead`; that of the
 # stand-in's confidence in whether any does, relative to 1 for the best of them; and from where on one does (LOG.md)
-ODDS_WEIGHT, SURE_WEIGHT, LEAST_ODDS = 0.3, 0.5, 0.0
+ODDS_WEIGHT, SURE_WEIGHT, LEAST_ODDS = 0.3, 0.5, -0.2
 NOTHING_HELD = "The model wrote nothing that the papers support. These sentences are quotes from them."
 # The rule of a statement that was left out -> what is true of such a model in place of that
 _NOT_SHOWN = {
@@ -223,34 +223,43 @@ class OllamaAnswerer:
         if may_write or layout.format != "quote" or question.about or self._end.failure:
             return None
         scored = self._stand_in.candidates(question, layout.evidence)
+        if not scored.excerpts:
+            return None
         try:
-            judged = self._judged(scored.excerpts, layout)
+            odds = self._odds_of([(one.block.evidence, one.text) for one in scored.excerpts], layout)
+            if SURE_WEIGHT * _log_odds(scored.confidence) + max(odds) < LEAST_ODDS:
+                shown = self._named(question, layout.evidence, notices)
+            else:
+                pairs = sorted(zip(odds, scored.excerpts, strict=True), key=lambda one: -_score(*one))
+                ranked = [excerpt for _, excerpt in pairs]
+                chosen = [self._narrowed(ranked[0], layout), *self._stand_in.sides(question, ranked)]
+                shown = list(self._stand_in.shown(question, chosen, layout.evidence))
+                notices += [] if self._strict else [CHOSEN.format(name=self.name)]
         except OllamaError as error:
             self._end.fail(error)
             return None
-        if not judged:
-            return None
-        best = max(odds for odds, _ in judged)
-        if SURE_WEIGHT * _log_odds(scored.confidence) + best < LEAST_ODDS:
-            shown = self._named(question, layout.evidence, notices)
-        else:
-            ranked = sorted(judged, key=lambda one: -(one[1].lead + ODDS_WEIGHT * one[0]))
-            shown = self._stand_in.chosen(question, [excerpt for _, excerpt in ranked], layout.evidence)
-            notices += [] if self._strict else [CHOSEN.format(name=self.name)]
         yield from shown
         return len(shown)
 
-    def _judged(self, excerpts: Sequence[Excerpt], layout: Layout) -> list[tuple[float, Excerpt]]:
-        """Excerpts with the model's log-odds that each states the answer, 0 if not known. Raises as `_widen` does."""
-        judged = list[tuple[float, Excerpt]]()
+    def _narrowed(self, excerpt: Excerpt, layout: Layout) -> Excerpt:
+        """The sentences of an excerpt that answer, by the model. Lists, tables and algorithms stay whole."""
+        block = excerpt.block
+        if block.kind != "prose" or excerpt.first == excerpt.last:
+            return excerpt
+        parts = range(excerpt.first, excerpt.last + 1)
+        return narrowed(excerpt, self._odds_of([(block.evidence, block.text_of(part)) for part in parts], layout))
+
+    def _odds_of(self, texts: Sequence[tuple[Evidence, str]], layout: Layout) -> list[float]:
+        """The model's log-odds that each of these texts of the evidence states the answer; 0 where it does not say."""
         self._widen(_tokens(layout.rules, layout.prompt))  # so that no other question makes the server reload
-        for excerpt in excerpts:
-            prompt = layout.choice_prompt(excerpt.block.evidence, excerpt.text[:LONGEST_JUDGED])
+        odds = list[float]()
+        for evidence, text in texts:
+            prompt = layout.choice_prompt(evidence, text[:LONGEST_JUDGED])
             token = self._model.first_token(
                 prompts.CHOICE_RULES, prompt, context=self._context, check_cancelled=self._check_cancelled
             )
-            judged.append((_log_odds(token.yes if token.alternatives else None), excerpt))
-        return judged
+            odds.append(_log_odds(token.yes if token.alternatives else None))
+        return odds
 
     def _named(self, question: Question, evidence: Sequence[Evidence], notices: list[str]) -> list[Sentence]:
         """The algorithm that the question names, where the model found no answer. notices: gets what to say of it."""
@@ -400,6 +409,11 @@ def _log_odds(probability: float | None) -> float:
     """The log-odds of a probability, at most 4 either way; 0 if it is not known."""
     share = min(0.982, max(0.018, 0.5 if probability is None else probability))
     return math.log(share / (1 - share))
+
+
+def _score(odds: float, excerpt: Excerpt) -> float:
+    """The score of an excerpt with the model's log-odds that it states the answer."""
+    return excerpt.lead + ODDS_WEIGHT * odds
 
 
 def _tokens(system: str, prompt: str) -> int:

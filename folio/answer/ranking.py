@@ -54,6 +54,7 @@ WEIGHTS = ExcerptWeights()
 
 # Maximum sentences embedded one by one, for an answer and for a report. Each takes a third of the time of a passage.
 MOST_READ, MOST_OF_REPORT = 6, 16
+NEARLY = 0.5  # log-odds by which a part may answer worse than the best one and be shown with it (LOG.md)
 LEAD_WEIGHT = 0.5  # of the match of the whole passage, in the choice of the first excerpt
 
 _FIGURE = re.compile(r"\b(?:fig(?:ure|s|ures)?|tables?|captions?|diagrams?|plots?|charts?|graphs?|pictures?)\b", re.I)
@@ -409,6 +410,23 @@ def abstract(evidence: Sequence[Evidence]) -> Excerpt | None:
     ends = list(accumulate(block.words))
     last = max((place for place, words in enumerate(ends) if words <= LONGEST_ABSTRACT), default=0)
     return Excerpt(block, 0, last, 0, 1.0, 1.0)
+
+
+def narrowed(excerpt: Excerpt, odds: Sequence[float]) -> Excerpt:
+    """The part of an excerpt that answers best, the parts around it that answer nearly as well, and what these lean on.
+
+    odds: for each of its parts, the log-odds that it answers by itself.
+    """
+    first = last = max(range(len(odds)), key=lambda part: (odds[part], part == excerpt.core - excerpt.first))
+    least = odds[first] - NEARLY
+    core = excerpt.first + first
+    while first > 0 and odds[first - 1] >= least:
+        first -= 1
+    while last + 1 < len(odds) and odds[last + 1] >= least:
+        last += 1
+    while first > 0 and excerpt.block.parts[excerpt.first + first].leans:
+        first -= 1
+    return replace(excerpt, first=excerpt.first + first, last=excerpt.first + last, core=core)
 
 
 def alone(excerpt: Excerpt) -> Excerpt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from folio.text import one_line, plain_words, tokenize
 
@@ -20,11 +20,17 @@ _LISTED_QUESTION = re.compile(
     rf",\s+(?=(?:{_PREPOSITION}\s+)?(?:(?:how|what|why)\b|(?:which|whose)\s+[\w-]+)(?:\s+[\w-]+){{0,3}}?\s+{_AUXILIARY}\b)",
     re.I,
 )
-_PRONOUN = re.compile(r"\b(?:which ones?|it|its|they|them|their|he|him|his|she|her|this|these|those)\b", re.I)
+_PRONOUN = re.compile(
+    rf"\b(?:which ones?|it|its|they|them|their|he|him|his|she|her|this|these|those|{_PREPOSITION} that)\b", re.I
+)
 # "which simulator was", and "which one" in a later question
 _ASKED_THING = re.compile(
     rf"\b(?:which|what)\s+(?P<thing>(?!one)[\w-]+(?:(?:\s+[\w-]+){{0,2}}?(?=\s+{_AUXILIARY}\b))?)", re.I
 )
+# A question without a verb, and the next one with it: "How many courses and how many professors does it comprise"
+_FOR_NOUN = r"(?P<asked>how(?=\s+m)|which|what)(?:\s+(?:many|much))?"
+_NOUN_ALONE = re.compile(rf"{_FOR_NOUN}(?:\s+(?!{_AUXILIARY}\b)[\w-]+){{1,2}}", re.I)
+_ITS_VERB = re.compile(rf"{_FOR_NOUN}(?:\s+[\w-]+){{1,3}}?\s+(?P<verb>{_AUXILIARY}(?:\s+\S+){{2,}})$", re.I)
 _WHICH_ONE = re.compile(r"\b(?P<which>which|what) ones?\b", re.I)
 
 # A repeated preposition: "of otters and of seals", "with ThermoState, and how with ParFlow"
@@ -124,7 +130,7 @@ def _several(parts: list[str]) -> tuple[str, ...]:
 
 
 def _questions(question: str) -> list[str]:
-    """The questions in one; [] if one of them has fewer than two search tokens."""
+    """The questions in one, the first with the verb of the next if it has none; [] if one has fewer than two tokens."""
     if not _NEXT_QUESTION.search(question):
         return []
     split = chain.from_iterable(_LISTED_QUESTION.split(part) for part in _NEXT_QUESTION.split(question))
@@ -132,6 +138,10 @@ def _questions(question: str) -> list[str]:
     if thing := _ASKED_THING.search(first):
         others = [_WHICH_ONE.sub(lambda one: f"{one['which']} {thing['thing']}", part) for part in others]
     parts = [first, *others]
+    for at, (part, following) in enumerate(pairwise(parts)):
+        alone, verb = _NOUN_ALONE.fullmatch(part), _ITS_VERB.match(following)
+        if alone and verb and alone["asked"].casefold() == verb["asked"].casefold():
+            parts[at] = f"{part} {verb['verb']}"
     return parts if all(len(tokenize(part)) > 1 for part in parts) else []
 
 

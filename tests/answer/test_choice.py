@@ -65,6 +65,17 @@ def test_the_model_chooses_and_writes_nothing(
     assert ollama_server.answering == []
 
 
+def test_only_the_sentences_that_answer_are_shown(choose: Choose) -> None:
+    """With one that a sentence leans on."""
+    before, after = "The ice is old.", "Its tongue is watched from a hut. Tourists come in summer."
+    (sentence,) = choose(f"{before} {LENGTH} {after}", stated=yes_to("23 kilometres"))
+    assert sentence.text == LENGTH
+    (sentence,) = choose(f"{before} {LENGTH} {after}", stated=yes_to("watched"))
+    assert sentence.text.startswith(LENGTH)
+    assert "watched" in sentence.text
+    assert "Tourists" not in sentence.text
+
+
 def test_without_an_excerpt_that_states_it_nothing_is_shown(choose: Choose, strict: OllamaAnswerer) -> None:
     assert choose(stated=probability(0.05)) == []
     assert (strict.notice, strict.failed) == ("", False)

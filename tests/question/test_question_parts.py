@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.question.parts import MOST_PARTS, question_parts
+from folio.question.parts import MOST_PARTS, question_parts, questions_in
 
 pytestmark = pytest.mark.fast
 
@@ -38,12 +38,23 @@ pytestmark = pytest.mark.fast
         ("How does Raft differ from Paxos in leader election?",
          ("Raft in leader election", "Paxos in leader election")),
         ("Which logs do Raft and Paxos keep?", ("Which logs do Raft keep", "Which logs do Paxos keep")),
+        ("How many nets and how much rope did the crew of the raft use?",
+         ("How many nets did the crew of the raft use", "how much rope did the crew of the raft use")),
+        ("What rate and what depth were chosen for the otters?",
+         ("What rate were chosen for the otters", "what depth were chosen for the otters")),
+        ("How many otters were seen and how many eat urchins?", ("How many otters were seen", "how many eat urchins")),
+        ("Which otters sleep and which do not?", ()),
         ("Which land and sea animals use tools?", ()),
         ("", ()),
     ],
 )  # fmt: skip
 def test_a_question_has_parts_if_it_compares_or_joins(question: str, parts: tuple[str, ...]) -> None:
     assert question_parts(question) == parts
+
+
+@pytest.mark.parametrize("second", ["what is gained by that choice", "what do they eat", "who tested it in winter"])
+def test_questions_of_which_one_needs_the_other_are_one(second: str) -> None:
+    assert questions_in(f"Which order does the raft keep, and {second}?") == ()
 
 
 def test_a_question_has_no_more_than_a_few_parts() -> None:
