@@ -154,9 +154,9 @@ class Settings(BaseSettings):
     and contradiction, or one that says whether a text supports a sentence."""
 
     ANSWER_FORMAT: Literal["quote", "statements", "prose"] = "quote"
-    """How a model on Ollama writes an answer. `quote`: it copies the sentence that answers, then answers shortly; each
-    question in a question is asked by itself. `statements`: as JSON, each statement after the numbers of the sentences
-    that support it; reports and lists of papers always are. `prose`: as text with citation markers."""
+    """How a model on Ollama answers. `quote`: it copies the sentence that answers, then answers shortly; a model that is
+    no judge, or under STRICT, only chooses sentences. `statements`: as JSON, each statement after the numbers of the
+    sentences that support it; reports and lists of papers always are. `prose`: as text with citation markers."""
 
     # Reading, splitting and searching
     PARSER: Literal["fast", "layout"] = "fast"
