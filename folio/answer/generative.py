@@ -217,8 +217,9 @@ class OllamaAnswerer:
     ) -> Generator[Part | Thinking, None, int | None]:
         """The answer by a model of which nothing that it writes would be shown, so that it need not write.
 
-        Returns the number of statements shown; None if the answer has to be asked for. Such as of a selection: what it
-        means is not said by the sentence that is most like it. A model that thinks would think of each excerpt.
+        Returns the number of statements shown; None if the answer has to be asked for: the model's probabilities are
+        not known (one that thinks would also think of each excerpt), or the question is about a selection, whose
+        meaning is not said by the sentence that is most like it.
         """
         may_write = bool(self._model.room) or not (self._strict or (self._verifier and not self._judge))
         if may_write or layout.format != "quote" or question.about or self._end.failure:
@@ -228,6 +229,8 @@ class OllamaAnswerer:
             return None
         try:
             odds = self._odds_of([(one.block, one.text) for one in scored.excerpts], layout)
+            if not any(odds):
+                return None
             if SURE_WEIGHT * _log_odds(scored.confidence) + max(odds) < LEAST_ODDS:
                 shown = self._named(question, layout.evidence, notices)
             else:

@@ -82,12 +82,13 @@ def test_without_an_excerpt_that_states_it_nothing_is_shown(choose: Choose, stri
 
 
 @pytest.mark.parametrize("version", ["0.12.10", "0.14.0"])
-def test_without_log_probabilities_the_stand_in_chooses(
+def test_without_log_probabilities_the_answer_is_asked_for(
     ollama_server: OllamaStandIn, choose: Choose, version: str
 ) -> None:
     ollama_server.version = version
+    ollama_server.reply = [f"Quote: {LENGTH}\nAnswer: {LENGTH}"]
     said = Scripted("no", ((" no", -0.1),)) if version == "0.12.10" else Scripted("Perhaps", (("Perhaps", -0.1),))
-    assert len(choose(stated=said)) == 1
+    assert [sentence.text for sentence in choose(stated=said)] == [LENGTH]
 
 
 def test_of_a_comparison_each_side_is_shown(choose: Choose) -> None:

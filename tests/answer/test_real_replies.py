@@ -4,7 +4,7 @@
 ReScience C, the Journal of Open Source Education (both CC BY 4.0) and NIST SP 800-207 (public domain), with the
 passages that it read. "answer" is what the papers say, empty where they do not; "shown" was read against it by hand:
 the outcome and the text of each statement. The first question that a model is asked, whether the passages state the
-answer, is not in it.
+answer, is not in it. "verdicts" and "chosen": test_real_verdicts.py.
 """
 
 from __future__ import annotations
@@ -46,4 +46,3 @@ def test_a_real_reply_is_shown_as_read_by_hand(case: dict[str, Any]) -> None:
         quotes = part.citations if isinstance(part, Sentence) else ()
         assert all(any(quote.quote in piece.text for piece in evidence) for quote in quotes)
         assert len(quotes) <= 2 or (isinstance(part, Sentence) and part.outcome == "quoted")
-
