@@ -154,7 +154,7 @@ class Settings(BaseSettings):
     and contradiction, or one that says whether a text supports a sentence."""
 
     ANSWER_FORMAT: Literal["quote", "statements", "prose"] = "quote"
-    """How a model on Ollama answers. `quote`: it copies the sentence that answers, then answers shortly; a model that is
+    """How a model on Ollama answers. `quote`: it copies the sentence that answers, then answers shortly; one that is
     no judge, or under STRICT, only chooses sentences. `statements`: as JSON, each statement after the numbers of the
     sentences that support it; reports and lists of papers always are. `prose`: as text with citation markers."""
 

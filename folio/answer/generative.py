@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 from folio.answer import prompts
-from folio.answer.excerpts import Block
 from folio.answer.extractive import ExtractiveAnswerer, is_found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
@@ -29,7 +28,7 @@ from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
 from folio.question.question import Question
 from folio.shown_text import name_line
-from folio.text import estimate_tokens, one_line, tokenize
+from folio.text import estimate_tokens, tokenize
 
 TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
 QUESTION_TOKENS = 1024  # reserved for the question and the rules
@@ -228,7 +227,7 @@ class OllamaAnswerer:
         if not scored.excerpts:
             return None
         try:
-            odds = self._odds_of([(one.block, one.text) for one in scored.excerpts], layout)
+            odds = self._odds_of([(one.block.evidence, one.text) for one in scored.excerpts], layout)
             if not any(odds):
                 return None
             if SURE_WEIGHT * _log_odds(scored.confidence) + max(odds) < LEAST_ODDS:
@@ -251,18 +250,14 @@ class OllamaAnswerer:
         if block.kind != "prose" or excerpt.first == excerpt.last:
             return excerpt
         parts = range(excerpt.first, excerpt.last + 1)
-        return narrowed(excerpt, self._odds_of([(block, block.text_of(part)) for part in parts], layout))
+        return narrowed(excerpt, self._odds_of([(block.evidence, block.text_of(part)) for part in parts], layout))
 
-    def _odds_of(self, texts: Sequence[tuple[Block, str]], layout: Layout) -> list[float]:
-        """The model's log-odds that each of these texts of blocks states the answer; 0 where it does not say.
-
-        Prose is put on one line: a small model finds less in broken lines (LOG.md).
-        """
+    def _odds_of(self, texts: Sequence[tuple[Evidence, str]], layout: Layout) -> list[float]:
+        """The model's log-odds that each of these texts of the evidence states the answer; 0 where it does not say."""
         self._widen(_tokens(layout.rules, layout.prompt))  # so that no other question makes the server reload
         odds = list[float]()
-        for block, text in texts:
-            text = one_line(text) if block.kind == "prose" else text
-            prompt = layout.choice_prompt(block.evidence, text[:LONGEST_JUDGED])
+        for evidence, text in texts:
+            prompt = layout.choice_prompt(evidence, text[:LONGEST_JUDGED])
             token = self._model.first_token(
                 prompts.CHOICE_RULES, prompt, context=self._context, check_cancelled=self._check_cancelled
             )

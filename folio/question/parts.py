@@ -31,6 +31,8 @@ _ASKED_THING = re.compile(
 _FOR_NOUN = r"(?P<asked>how(?=\s+m)|which|what)(?:\s+(?:many|much))?"
 _NOUN_ALONE = re.compile(rf"{_FOR_NOUN}(?:\s+(?!{_AUXILIARY}\b)[\w-]+){{1,2}}", re.I)
 _ITS_VERB = re.compile(rf"{_FOR_NOUN}(?:\s+[\w-]+){{1,3}}?\s+(?P<verb>{_AUXILIARY}(?:\s+\S+){{2,}})$", re.I)
+_TELL = r"(?:compare|contrast|define|describe|discuss|explain|give|list|name|outline|show|state|summari[sz]e|tell)"
+_ASKS = re.compile(rf"\b{_WH}\b|^(?:{_AUXILIARY}|{_TELL})\b", re.I)
 _WHICH_ONE = re.compile(r"\b(?P<which>which|what) ones?\b", re.I)
 
 # A repeated preposition: "of otters and of seals", "with ThermoState, and how with ParFlow"
@@ -135,6 +137,8 @@ def _questions(question: str) -> list[str]:
         return []
     split = chain.from_iterable(_LISTED_QUESTION.split(part) for part in _NEXT_QUESTION.split(question))
     first, *others = (part.strip(" ,.;?!") for part in split)
+    if not _ASKS.search(first):  # what all the questions are about: "In the notes of Misra, which ..., and how ..."
+        first, *others = (f"{first}, {part}" for part in others)
     if thing := _ASKED_THING.search(first):
         others = [_WHICH_ONE.sub(lambda one: f"{one['which']} {thing['thing']}", part) for part in others]
     parts = [first, *others]
