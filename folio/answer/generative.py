@@ -125,6 +125,7 @@ class OllamaAnswerer:
         self._format = answer_format
         self._strict = strict
         self._check_cancelled = check_cancelled
+        self._quoted: set[str] = set()  # the chosen excerpts of the current answer
         self._context = 0  # tokens; the context size for the current prompt
         self._end = _End()
         self.notice = ""
@@ -147,6 +148,7 @@ class OllamaAnswerer:
         layout = self._layout(question, evidence, style)
         asked = [*map(Question, question.questions)] if layout.format == "quote" and question.questions else [question]
         notices: list[str] = []
+        self._quoted.clear()
         for part in asked:
             own = [piece for piece in evidence if is_found_for(part, piece)] if len(asked) > 1 else evidence
             of_part = replace(layout, question=part.text, evidence=own or evidence)
@@ -241,7 +243,8 @@ class OllamaAnswerer:
         except OllamaError as error:
             self._end.fail(error)
             return None
-        yield from shown
+        yield from (one for one in shown if one.text not in self._quoted)  # once, if it answers several questions
+        self._quoted.update(one.text for one in shown)
         return len(shown)
 
     def _narrowed(self, excerpt: Excerpt, layout: Layout) -> Excerpt:

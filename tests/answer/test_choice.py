@@ -107,6 +107,12 @@ def test_several_questions_are_answered_one_by_one(choose: Choose, strict: Ollam
     assert "Nothing was found about “what do badgers eat" in strict.notice
 
 
+def test_an_excerpt_that_answers_two_questions_is_shown_once(choose: Choose) -> None:
+    both = "The Aletsch glacier is 23 kilometres long and 900 metres thick."
+    question = "How long is the Aletsch glacier, and how thick is the Aletsch glacier?"
+    assert [sentence.text for sentence in choose(both, stated=yes_to("23"), question=question)] == [both]
+
+
 def test_a_server_that_fails_leaves_the_closest_passages(
     ollama_server: OllamaStandIn, choose: Choose, strict: OllamaAnswerer
 ) -> None:
