@@ -170,7 +170,7 @@ class OllamaAnswerer:
 
     def _layout(self, question: Question, evidence: Sequence[Evidence], style: Style) -> Layout:
         """How to ask. A report, a list of papers and a summary of one need more than a quote and an answer."""
-        needs_more = style == "report" or question.topic or question.type.kind == "paper"
+        needs_more = style == "report" or question.topic or question.type.aspect == "summary"
         form: AnswerFormat = "statements" if self._format == "quote" and needs_more else self._format
         layout = Layout(question.text, evidence, form, style, about=question.about)
         return layout if not layout.notes or self._fits(layout) else replace(layout, guided=False)

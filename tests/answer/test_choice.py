@@ -65,6 +65,13 @@ def test_the_model_chooses_and_writes_nothing(
     assert ollama_server.answering == []
 
 
+def test_a_question_for_a_drawback_is_no_summary(ollama_server: OllamaStandIn, choose: Choose) -> None:
+    drawback = "The drawback of floating in kelp is that kelp is eaten by urchins."
+    (sentence,) = choose(drawback, stated=yes_to("urchins"), question="What is the drawback of floating in kelp?")
+    assert sentence.text == drawback
+    assert ollama_server.answering == []
+
+
 def test_only_the_sentences_that_answer_are_shown(choose: Choose) -> None:
     """With one that a sentence leans on."""
     before, after = "The ice is old.", "Its tongue is watched from a hut. Tourists come in summer."
