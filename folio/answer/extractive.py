@@ -193,8 +193,7 @@ class ExtractiveAnswerer:
         scored = self._score_plain_first(question, evidence, "plain")
         best = scored.excerpts[:MOST_CHOICES]
         for side in question.parts if question.things else ():
-            own = [piece for piece in evidence if is_found_for(side, piece)]
-            of_side = self._score(side, own or evidence).excerpts[:MOST_OF_ONE_PAPER]
+            of_side = self._score(side, found_for(side, evidence)).excerpts[:MOST_OF_ONE_PAPER]
             best += distinct_excerpts(of_side, best)
         return replace(scored, excerpts=best)
 
@@ -203,7 +202,7 @@ class ExtractiveAnswerer:
         shown = list(ranked[:1])
         for thing in question.worded.things:
             weights = self._term_weights(Question(thing))
-            about = [one for one in ranked if is_about(weights, f"{one.block.evidence.paper.title}\n{one.text}")]
+            about = [one for one in ranked if _names(weights, one)]
             if about and not any(one in shown for one in about):
                 shown += distinct_excerpts(about, shown)[:1]
         return [brief(one) for one in shown[1:]]
@@ -231,12 +230,10 @@ class ExtractiveAnswerer:
         excerpts: list[tuple[Question, Excerpt]] = []
         sure: list[float] = []
         for part in question.parts:
-            own = [piece for piece in evidence if is_found_for(part, piece)]
-            scored = self._score(part, own or evidence)
+            scored = self._score(part, found_for(part, evidence))
             thing = "" if question.questions else question.thing_of(part)
             weights = self._term_weights(Question(thing)) if thing else {}
-            texts = (f"{one.block.evidence.paper.title}\n{one.text}" for one in scored.excerpts)
-            if thing and not any(is_about(weights, text) for text in texts):
+            if thing and not any(_names(weights, one) for one in scored.excerpts):
                 continue
             if question.questions and not scored.is_enough:
                 return None
@@ -342,6 +339,16 @@ def _conflicting(statements: str, evidence: Sequence[Evidence]) -> list[Sentence
 def is_found_for(question: Question, evidence: Evidence) -> bool:
     """Whether a piece of evidence was found for this part of a question."""
     return any(question.text in hit.found_for for hit in evidence.hits)
+
+
+def found_for(question: Question, evidence: Sequence[Evidence]) -> Sequence[Evidence]:
+    """The evidence that was found for this part of a question; all of it if none was."""
+    return [piece for piece in evidence if is_found_for(question, piece)] or evidence
+
+
+def _names(weights: TermWeights, excerpt: Excerpt) -> bool:
+    """Whether an excerpt is about a name, by its text and its paper's title. weights: as for is_about."""
+    return is_about(weights, f"{excerpt.block.evidence.paper.title}\n{excerpt.text}")
 
 
 def is_about(weights: TermWeights, text: str) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from folio.answer import prompts
-from folio.answer.extractive import ExtractiveAnswerer, is_found_for
+from folio.answer.extractive import ExtractiveAnswerer, found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
@@ -150,8 +150,8 @@ class OllamaAnswerer:
         notices: list[str] = []
         self._quoted.clear()
         for part in asked:
-            own = [piece for piece in evidence if is_found_for(part, piece)] if len(asked) > 1 else evidence
-            of_part = replace(layout, question=part.text, evidence=own or evidence)
+            own = found_for(part, evidence) if len(asked) > 1 else evidence
+            of_part = replace(layout, question=part.text, evidence=own)
             self._end = _End(failure=self._end.failure)  # a server that failed is not asked the next question either
             shown = yield from self._choose(part, of_part, notices)
             if shown is None:
@@ -229,14 +229,15 @@ class OllamaAnswerer:
         if not scored.excerpts:
             return None
         try:
+            self._widen(_tokens(layout.rules, layout.prompt))  # so that no other question makes the server reload
             odds = self._odds_of([(one.block.evidence, one.text) for one in scored.excerpts], layout)
             if not any(odds):
                 return None
             if SURE_WEIGHT * _log_odds(scored.confidence) + max(odds) < LEAST_ODDS:
                 shown = self._named(question, layout.evidence, notices)
             else:
-                pairs = sorted(zip(odds, scored.excerpts, strict=True), key=lambda one: -_score(*one))
-                ranked = [excerpt for _, excerpt in pairs]
+                pairs = zip(odds, scored.excerpts, strict=True)
+                ranked = [one for _, one in sorted(pairs, key=lambda pair: -(pair[1].lead + ODDS_WEIGHT * pair[0]))]
                 chosen = [self._narrowed(ranked[0], layout), *self._stand_in.sides(question, ranked)]
                 shown = list(self._stand_in.shown(question, chosen, layout.evidence))
                 notices += [] if self._strict else [CHOSEN.format(name=self.name)]
@@ -253,18 +254,23 @@ class OllamaAnswerer:
         if block.kind != "prose" or excerpt.first == excerpt.last:
             return excerpt
         parts = range(excerpt.first, excerpt.last + 1)
-        return narrowed(excerpt, self._odds_of([(block.evidence, block.text_of(part)) for part in parts], layout))
+        odds = self._odds_of([(block.evidence, block.text_of(part)) for part in parts], layout)
+        return narrowed(excerpt, odds) if odds else excerpt
 
     def _odds_of(self, texts: Sequence[tuple[Evidence, str]], layout: Layout) -> list[float]:
-        """The model's log-odds that each of these texts of the evidence states the answer; 0 where it does not say."""
-        self._widen(_tokens(layout.rules, layout.prompt))  # so that no other question makes the server reload
+        """The model's log-odds that each of these texts of the evidence states the answer; 0 where it does not say.
+
+        [] from a server that tells no probabilities: it is asked once.
+        """
         odds = list[float]()
         for evidence, text in texts:
             prompt = layout.choice_prompt(evidence, text[:LONGEST_JUDGED])
             token = self._model.first_token(
                 prompts.CHOICE_RULES, prompt, context=self._context, check_cancelled=self._check_cancelled
             )
-            odds.append(_log_odds(token.yes if token.alternatives else None))
+            if not token.alternatives:
+                return []
+            odds.append(_log_odds(token.yes))
         return odds
 
     def _named(self, question: Question, evidence: Sequence[Evidence], notices: list[str]) -> list[Sentence]:
@@ -415,11 +421,6 @@ def _log_odds(probability: float | None) -> float:
     """The log-odds of a probability, at most 4 either way; 0 if it is not known."""
     share = min(0.982, max(0.018, 0.5 if probability is None else probability))
     return math.log(share / (1 - share))
-
-
-def _score(odds: float, excerpt: Excerpt) -> float:
-    """The score of an excerpt with the model's log-odds that it states the answer."""
-    return excerpt.lead + ODDS_WEIGHT * odds
 
 
 def _tokens(system: str, prompt: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from folio.answer.verifier import LlmVerifier
 from folio.answer_types import CLOSEST, FROM_PAPERS, Sentence
 from folio.models.ollama import OllamaServer
 from tests.helpers.factories import evidence_on
-from tests.helpers.ollama_models import QWEN3, Scripted
+from tests.helpers.ollama_models import QWEN3, Scripted, probability, yes_to
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import Make
 
@@ -23,15 +22,6 @@ LENGTH = "The Aletsch glacier has a length of 23 kilometres."
 OTHER = "How long the Aletsch glacier is was long a matter of dispute."
 PAGES = (f"{OTHER} Several maps disagreed.", f"It was measured again. {LENGTH}")
 Choose = Callable[..., list[Sentence]]
-
-
-def probability(yes: float) -> Scripted:
-    return Scripted("yes" if yes > 0.5 else "no", (("yes", math.log(yes)), ("no", math.log(1 - yes))))
-
-
-def yes_to(*words: str) -> Callable[[str], Scripted]:
-    """A model that finds the answer in the excerpts with one of these words."""
-    return lambda asked: probability(0.9 if any(word in asked.partition("Question:")[0] for word in words) else 0.1)
 
 
 def text_of(sentences: Sequence[Sentence]) -> str:
@@ -96,6 +86,8 @@ def test_without_log_probabilities_the_answer_is_asked_for(
     ollama_server.reply = [f"Quote: {LENGTH}\nAnswer: {LENGTH}"]
     said = Scripted("no", ((" no", -0.1),)) if version == "0.12.10" else Scripted("Perhaps", (("Perhaps", -0.1),))
     assert [sentence.text for sentence in choose(stated=said)] == [LENGTH]
+    judged = [messages for messages in ollama_server.read if "this excerpt" in str(messages[-1]["content"])]
+    assert len(judged) == (1 if version == "0.12.10" else 2)  # a server that tells none is asked once
 
 
 def test_of_a_comparison_each_side_is_shown(choose: Choose) -> None:

@@ -15,6 +15,7 @@ from folio.answer_types import Sentence
 from folio.errors import OllamaError
 from folio.models.ollama import OllamaServer
 from tests.helpers.factories import evidence_on
+from tests.helpers.ollama_models import yes_to
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.replies import CHAT, Make
 
@@ -91,7 +92,8 @@ def test_words_that_nobody_can_judge_are_replaced_by_the_papers(
     ollama_server.reply = says(right)
     verifier = judge(ollama_server, tmp_path / "judges.json")
     answerer = make(answer_format="quote", verifier=verifier)
-    evidence = evidence_on(QUOTE)
+    ollama_server.stated = yes_to("Mussels")
+    evidence = evidence_on(f"{QUOTE} The water was equally warm everywhere.")
     found = list(answerer.sentences("Which mussels on the pilings grew faster?", evidence))
     sentences = [part for part in found if isinstance(part, Sentence)]
     assert [(part.outcome, part.text, part.verified_by) for part in sentences] == [shown]

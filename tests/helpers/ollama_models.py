@@ -181,6 +181,15 @@ def tried(messages: list[Json]) -> bool | None:
     return next((is_true for trial, is_true in _TRIALS.items() if trial in asked), None)
 
 
+def probability(yes: float) -> Scripted:
+    return Scripted("yes" if yes > 0.5 else "no", (("yes", math.log(yes)), ("no", math.log(1 - yes))))
+
+
+def yes_to(*words: str) -> Callable[[str], Scripted]:
+    """A model that finds the answer in the excerpts with one of these words."""
+    return lambda asked: probability(0.9 if any(word in asked.partition("Question:")[0] for word in words) else 0.1)
+
+
 _ASKS_WHETHER_STATED = re.compile(r"Does (?:the evidence|this excerpt) state the answer to th(?:is|e) question\?")
 
 
