@@ -299,8 +299,7 @@ class PostgresDatabase(Database):
             self._again(self._begin_reading)
 
     def _end_snapshot(self) -> None:
-        with suppress(psycopg.Error):  # what was read was read
-            self._own.execute("COMMIT")
+        self._end("COMMIT")  # what was read was read
 
     def _begin_reading(self) -> None:
         find = "" if self._fixed else f"; {_FIND}; {_HOLD}"
@@ -348,8 +347,18 @@ class PostgresDatabase(Database):
             raise
 
     def _roll_back(self) -> None:
-        with suppress(psycopg.Error):
-            self._own.execute("ROLLBACK")
+        self._end("ROLLBACK")
+
+    def _end(self, statement: Literal["COMMIT", "ROLLBACK"]) -> None:
+        """End a transaction whose outcome does not matter any more.
+
+        A connection on which that fails is given up: when it was lost while rows were sent together (execute_many),
+        psycopg may leave it open, in pipeline mode, where every later statement fails.
+        """
+        try:
+            self._own.execute(statement)
+        except psycopg.Error:
+            self._close()
 
     def _commit(self, xid: str) -> None:
         try:

@@ -13,6 +13,9 @@ from folio.shared.store import SharedLibrary
 from folio.store.library import Library
 from tests.helpers.engines import TEXT, add, paper
 
+# More in one run than any kill explains: it would go on for ever
+_MOST_ERRORS = 1000
+
 
 def number_of(paper_id: str) -> int:
     return int(paper_id[:8])
@@ -50,6 +53,7 @@ class Adder:
         """Until so many more were acknowledged."""
         wanted = len(self.acknowledged) + more
         while len(self.acknowledged) < wanted and self.failure is None:
+            assert len(self.errors) < _MOST_ERRORS, self.errors[-1].happened[:200]
             time.sleep(0.005)
 
     def _run(self) -> None:
@@ -61,6 +65,8 @@ class Adder:
                         add_numbered(library, number)
                     except StoreError as error:
                         self.errors.append(error)
+                        if len(self.errors) >= _MOST_ERRORS:  # it never ends: wait_for says so
+                            return
                         continue
                     self.acknowledged.append(number)
                     number += 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -218,6 +218,26 @@ def test_a_transaction_that_is_cut_off_leaves_nothing(far: Library, proxy: TcpPr
     assert_plain(refused.value)
     assert rows_of(far.database) == before
     add_numbered(far, 1)
+
+
+def test_a_connection_that_cannot_be_rolled_back_is_given_up(far: Library) -> None:
+    """As when it was lost while rows were sent together: psycopg may leave it open, and of no more use."""
+    database = far.database
+    assert isinstance(database, PostgresDatabase)
+
+    def use_it_up(begin: Callable[[], AbstractContextManager[object]]) -> None:
+        with begin():
+            database._own.pgconn.enter_pipeline_mode()
+            database._own.pgconn.send_query_params(b"SELECT 1", None)
+            far.files()
+
+    for begin in (lambda: database.transaction("library"), database.snapshot, database.deriving):
+        before = database._own
+        with pytest.raises(StoreError):
+            use_it_up(begin)
+        add_numbered(far, 1)
+        assert database._own is not before
+    assert far.check() == []
 
 
 def test_a_question_over_a_slow_network(
