@@ -15,7 +15,7 @@ from folio.answer.extractive import ExtractiveAnswerer, found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
-from folio.answer.ranking import Excerpt, narrowed
+from folio.answer.ranking import Excerpt, brief, narrowed
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
 from folio.answer_types import CLOSEST, Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
@@ -249,8 +249,10 @@ class OllamaAnswerer:
         return len(shown)
 
     def _narrowed(self, excerpt: Excerpt, layout: Layout) -> Excerpt:
-        """The sentences of an excerpt that answer, by the model. Lists, tables and algorithms stay whole."""
+        """The sentences of an excerpt that answer, by the model; of a table the best row and those around it."""
         block = excerpt.block
+        if block.kind == "table":
+            return brief(excerpt)
         if block.kind != "prose" or excerpt.first == excerpt.last:
             return excerpt
         parts = range(excerpt.first, excerpt.last + 1)

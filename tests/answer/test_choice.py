@@ -155,3 +155,13 @@ def test_only_a_judge_writes(ollama_server: OllamaStandIn, make: Make, tmp_path:
     written = [body for body in ollama_server.answering if "word for word" in body["messages"][-1]["content"]]
     assert len(written) == (right == 40)
     assert LENGTH in text_of([part for part in found if isinstance(part, Sentence)])
+
+
+def test_of_a_long_table_the_row_that_answers_is_shown_below_its_header(choose: Choose) -> None:
+    names = ("Gorner", "Fiescher", "Unteraar", "Aletsch", "Rhone", "Trift", "Oberaar", "Gries", "Corbassiere", "Otemma")
+    rows = [f"{name} glacier    {20 + at}.4 km    {90 + at} square kilometres" for at, name in enumerate(names)]
+    table = "\n".join(["Table 2: Sizes of the glaciers of the Alps.", "Name    Length    Area", *rows])
+    (sentence,) = choose(table, stated=yes_to("Aletsch"), question="How long is the Aletsch glacier in the table?")
+    assert "Name    Length    Area" in sentence.text
+    assert rows[3] in sentence.text
+    assert rows[-1] not in sentence.text
