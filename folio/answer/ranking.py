@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from folio.protocols import PassageReader, TokenEmbedder
 from folio.question.kind import Aspect, QuestionType
 from folio.question.question import Question
 from folio.search.builtin_reranker import MOST_ODDS, Matches, above, odds, passage_of, read_alone
-from folio.search.definitions import LEAST_LIKE
+from folio.search.definitions import LEAST_LIKE, Term
 from folio.text import STOP_WORDS, tokenize
 
 LEAST_WORDS, MOST_WORDS = 40, 120  # of an excerpt; shorter paragraphs are extended, longer ones cut
@@ -47,6 +48,8 @@ class ExcerptWeights:
     type: float = 0.08  # it has what the question asks for: a number, a date, a person, a place
     section: float = 0.2  # it is in a section that answers such questions
     rank: float = 0.06  # it is in the best piece of evidence
+    defines: float = 0.6  # it defines the term that the question asks about, by its form
+    first: float = 0.15  # it is the first sentence of its paper, of the evidence, that may define the term
     named: float = 1.0  # it is in the algorithm or table that the question names by its number or name
 
 
@@ -192,7 +195,7 @@ def scored_excerpts(
     their tokens also reflect their neighbours. The other sentences can only be part of an excerpt around these.
     """
     named = _LABEL.search(question.text)
-    scores = _Scores(question, f"{named[1]} {named[2]}".casefold() if named else "")
+    scores = _Scores.of(question, f"{named[1]} {named[2]}".casefold() if named else "", [one.block for one in read])
     # The matches of the question's tokens in the text above each part: the title, the block's head
     heads = [one.match.inside(*one.block.head) if one.block.head else one.match.titles for one in read]
     candidates: list[_Candidate] = []
@@ -258,6 +261,22 @@ class _Scores:
 
     question: Question
     label: str  # "algorithm 1" or "table 2" if the question names one; else ""
+    defined: Mapping[tuple[str, int], float]  # paper and place of what may define the question's term -> its score
+
+    @classmethod
+    def of(cls, question: Question, label: str, blocks: Sequence[Block]) -> _Scores:
+        """blocks: all that are scored."""
+        term = Term(question.term)
+        sure = {
+            (block.evidence.paper.id, block.evidence.start + part.start): term.defined_in(block.text_of(place))
+            for block in blocks
+            for place, part in enumerate(block.parts)
+            if question.term
+        }
+        sure = {place: own for place, own in sure.items() if own}
+        first = {min(places) for _, places in groupby(sorted(sure), key=itemgetter(0))}
+        scores = {place: WEIGHTS.defines * own + WEIGHTS.first * (place in first) for place, own in sure.items()}
+        return cls(question, label, scores)
 
     def of_parts(self, block: Block) -> Iterator[tuple[int, float]]:
         """The index of each part that can answer, and its score without the match of its tokens."""
@@ -275,7 +294,8 @@ class _Scores:
                 and (block.kind != "table" or _says_more(block.text_of(place), self.question.terms))
             ):
                 has = has_type(self.question, block.text_of(place))
-                yield place, of_block + WEIGHTS.type * has
+                defines = self.defined.get((block.evidence.paper.id, block.evidence.start + part.start), 0.0)
+                yield place, of_block + WEIGHTS.type * has + defines
 
     def _begins(self, block: Block) -> int:
         """The index of the first part that may answer: after a caption's title, except for questions about figures."""

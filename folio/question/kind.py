@@ -12,7 +12,7 @@ from typing import Literal
 
 from folio.grounding.quantities import quantities
 from folio.question.parts import compared_things
-from folio.text import one_line, tokenize
+from folio.text import STOP_WORDS, one_line, tokenize
 
 QuestionKind = Literal[
     "greeting", "thanks", "paper", "comparison", "number", "date", "person", "place", "definition", "why", "list",
@@ -124,10 +124,31 @@ _PLACE = re.compile(
     r"|\b(?:what|which) (?:city|cities|country|countries|place|region|town|village|continent)\b",
     re.I,
 )
-_DEFINITION = re.compile(
-    r"^\W*(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:meant by )?[\w./+-]+(?: [\w./+-]+){0,3}\W*$"
-    r"|\b(?:define|definition of|meaning of|what (?:does|do) .{1,60} (?:mean|stand for)|is meant by|explain what)\b"
-    r"|\bwhat (?:do|does) .{1,40} mean by\b",
+# A term whose definition is asked for, and what may follow it: "blowup" for a memory allocator
+_TERM = r"[\"'“‘]?(?P<term>[\w./+’'()-]+(?: (?!of\b|between\b)[\w./+’'()-]+){0,4}?)[\"'”’]?"
+_WHERE = r"(?:,? (?:here|(?:in|for|as|according to|within|under|on|when|from|of an?) [^?]+))?"
+_WHAT_IS = r"(?:^|[,;:] )\W*(?:what|who)(?:[’']?s| is| are| exactly is| is exactly)"
+_DEFINITIONS = tuple(
+    re.compile(rf"{form}\W*$", re.I)
+    for form in (
+        rf"\bmeant by (?:an? |the )?{_TERM}{_WHERE}",
+        rf"\bwhat (?:do|does|did) (?:an? |the )?{_TERM} (?:mean|stand for|refer to|denote){_WHERE}",
+        rf"\bwhat (?:do|does|did) .{{1,80}}? mean by (?:an? |the )?{_TERM}{_WHERE}",
+        rf"\bwhat (?:do|does|did) .{{1,120}}? say (?:an? |the )?{_TERM} (?:is|are|means?)",
+        rf"\b(?:define|definition of|meaning of|explain what) (?:an? |the )?{_TERM}(?: (?:is|are|means?))?{_WHERE}",
+        rf"{_WHAT_IS} (?:an? )?{_TERM}{_WHERE}",
+        rf"{_WHAT_IS} (?P<term>[\w-]+ of [\w-]+)",  # proof of work
+        rf"{_WHAT_IS} the {_TERM}",  # what follows would say of what it is a property
+        rf"\bhow (?:is|are) (?:an? |the )?{_TERM} defined{_WHERE}",
+        rf"^\W*{_TERM} (?:meaning|definition){_WHERE}",
+    )
+)
+# Words that no term has, because they ask for a property of something, and what no term is: "What is stored in ...?"
+_NO_TERM = re.compile(
+    r"^the\b|^(?:papers?|article|study|authors?|an?|\w+ed|shown|done|known|lacking|missing)(?: (?:by|off|out|up)\b|$)"
+    r"|\b(?:you|it|its|they|their|this|that|these|those|name|used|main|most|best|key|difference|reasons?|goals?|aims?"
+    r"|purpose|point|advantages?|disadvantages?|problems?|issues?|number|value|size|new|good|wrong|results?|effects?"
+    r"|role|about|still|to)\b|[’']s ",
     re.I,
 )
 _WHY = re.compile(r"\b(?:why|for what reasons?|what (?:is|was|are|were) the reasons?|what causes?)\b", re.I)
@@ -163,11 +184,22 @@ def question_type(question: str) -> QuestionType:
         ("person", bool(_PERSON.search(plain))),
         ("place", bool(_PLACE.search(plain))),
         ("why", bool(_WHY.search(plain))),
-        ("definition", bool(_DEFINITION.search(plain))),
+        ("definition", bool(asked_term(plain))),
         ("list", bool(_LIST.search(plain))),
         ("how", bool(_HOW.search(plain))),
     )
     return QuestionType(next((kind for kind, holds in rules if holds), "other"))
+
+
+def asked_term(question: str) -> str:
+    """The term whose definition a question asks for; "" for none.
+
+    >>> asked_term("what is a grace period in memory reclamation?"), asked_term("What is the aim of the paper?")
+    ('grace period', '')
+    """
+    plain = one_line(question)
+    terms = (match["term"].strip("\"'“‘”’().- ") for form in _DEFINITIONS if (match := form.search(plain)))
+    return next((term for term in terms if not (_NO_TERM.search(term) or STOP_WORDS.issuperset(tokenize(term)))), "")
 
 
 def asks_for_number(question: str) -> bool:

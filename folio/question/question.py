@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from folio.papers.sections import Kind
-from folio.question.kind import QuestionType, asked_measure, asks_for_number, question_type
+from folio.question.kind import QuestionType, asked_measure, asked_term, asks_for_number, question_type
 from folio.question.library import FactsQuestion, LibraryQuestion, library_question, wanted_papers
 from folio.question.named import NamedThing
 from folio.question.parts import compared_things, parts_alone, questions_in, thing_in
@@ -123,6 +123,11 @@ class Question:
         return asked_measure(self.text)
 
     @cached_property
+    def term(self) -> str:
+        """The term whose definition it asks for; "" for none."""
+        return asked_term(self.text) if self.type.kind == "definition" else ""
+
+    @cached_property
     def things(self) -> tuple[str, ...]:
         """The two things that it compares; () for none."""
         return compared_things(self.text)
@@ -184,6 +189,7 @@ class Statement(Question):
     type = QuestionType("other")
     asks_for_number = False
     measure = ""
+    term = ""
     things = ()
     questions = ()
     parts = ()

@@ -1,4 +1,5 @@
-"""Puts passages that define what a question names first: the algorithm that it asks for, or a bare identifier's.
+"""Puts passages that define what a question names first: the algorithm that it asks for, or a bare identifier's; and
+knows how sentences define a term.
 
 Rerankers compare meanings. "ML-KEM.KeyGen" alone has hardly any, and to a small model all identifiers look alike, so a
 question that is nothing but an identifier keeps the order of the fused scores, after what defines it.
@@ -8,20 +9,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 
 from folio.papers.model import Hit, Paper
 from folio.papers.sections import PaperSection
 from folio.question.named import NamedThing
-from folio.text import tokenize
+from folio.text import sentence_spans, tokenize
 
 LEAST_LIKE = 0.5  # likeness to an algorithm's name from which a question names it
 MOST_NAMED = 4  # algorithms that are added to the candidates
+DEFINES_WEIGHT = 0.1  # of the form of a definition, relative to 1 for a passage's score (LOG.md)
 # How surely a passage defines an identifier: it has the algorithm of this name; begins a section with it in its title;
 # begins a line with it and a sign or word that explains it
 _ALGORITHM, _HEADING, _EXPLAINED = 2.0, 1.0, 0.5
 _EXPLAINS = r"(?:[ ]{2,}|[ ]*[:=—–]|[ ]*\([^)\n]{3,80}\)?|[ ]+(?:is|are|denotes?|means|refers to|stands for|was)\b)"
+
+# How surely a sentence defines a term: it says what the term is, what is called by it, introduces it, begins with it
+_SAYS, _CALLS, _INTRODUCES, _BEGINS = 1.0, 0.9, 0.6, 0.3
+# What may stand before the term in a sentence that has it as its subject: "In this paper, the term", "Our"
+_LEAD = (
+    r"^\W{0,3}(?:(?:in (?:this|our) \w+|in short|(?:in)?formally|generally|briefly|here|recall that|note that)"
+    r"[^,]{0,40},\s*)?(?:(?:the|an?|our|this)\s+)?(?:(?:term|notion|concept|idea|word|phrase|acronym)\s+(?:of\s+)?)?"
+    r"[\"'“‘]?"
+)
+_ADVERBS = r"(?:(?:also|often|sometimes|usually|simply|essentially|basically|thus|then|typically|generally)\s+)*"
+_IS = (
+    r"(?:(?:is|are)\s+(?:(?:defined|simply|essentially|basically|just|also|thus)\s+(?:as\s+|to be\s+)?)?"
+    r"(?:an?|the|any|one|some|called|when|where|that|those)\b"
+    r"|(?:means?|denotes?|refers? to|stands? for|is defined|are defined|consists? of|describes?|represents?"
+    r"|can be (?:defined|seen|thought|viewed|described)|(?:occurs?|happens?|arises?) (?:when|if))\b)"
+)
+_CALL = (
+    r"\b(?:called|known as|termed|named|dubbed|referred to as|denoted(?: by)?|defines?|call|so-called|that is,)\s+"
+    r"(?:(?:this|it|them|these|such|that)\s+)?(?:(?:the|an?|as)\s+)*[\"'“‘]?(?:[\w-]+\s+){0,2}?"
+)
+_INTRODUCE = (
+    r"\b(?:introduces?|presents?|proposes?|describes?|developed|implements?|offers?)\s+"
+    r"(?:(?:the|an?|our|new|novel|here)\s+)*[\"'“‘]?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term whose definition is asked for."""
+
+    name: str
+
+    def defined_in(self, sentence: str) -> float:
+        """How surely a sentence defines it, by its form: 0 (it is not named) to 1 ("A grace period is a time ...")."""
+        return next((sure for sure, pattern in _definitions_of(self.name) if pattern.search(sentence)), 0.0)
+
+
+@lru_cache(maxsize=64)
+def _definitions_of(name: str) -> tuple[tuple[float, re.Pattern[str]], ...]:
+    """The forms of sentences that define a term, the surest first. The term may have a plural's ending and dashes."""
+    words = (word[:-1] if len(word) > 3 and re.search(r"[^s]s$", word) else word for word in re.findall(r"\w+", name))
+    term = r"(?<!\w)" + r"[\s–-]*".join(rf"{re.escape(word)}(?:e?s)?" for word in words) + r"(?!\w)"
+    subject = rf"{_LEAD}(?:[\w-]+\s+){{0,3}}?\(?{term}[\"'”’]?(?:\s*\([^)]{{1,60}}\))?\)?"
+    forms = (
+        (_SAYS, rf"{subject}(?:,[^,]{{1,50}},|,)?\s*{_ADVERBS}{_IS}"),
+        (_CALLS, rf"{_LEAD}{term}[\"'”’]?\s*(?:[:=—–]|,\s+(?:an?|the|which|i\.e\.)\s)"),
+        (_CALLS, rf"{_CALL}{term}"),
+        (_INTRODUCES, rf"{_INTRODUCE}{term}"),
+        (_BEGINS, rf"{_LEAD}{term}|{term}\s*\([A-Z]|\(\s*{term}\s*\)"),
+    )
+    return tuple((sure, re.compile(form, re.I)) for sure, form in forms)
 
 
 def algorithms_named(named: NamedThing, hits: Sequence[Hit]) -> list[tuple[str, int]]:
@@ -68,6 +122,20 @@ def first_where_defined(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:
     of_paper = [_of_paper(named, hit.paper) if like else 0 for like, hit in zip(likeness, hits, strict=True)]
     order = sorted(range(len(hits)), key=lambda place: (-likeness[place], -of_paper[place]))
     return [replace(hits[place], score=best) if likeness[place] else hits[place] for place in order]
+
+
+def raised_by_definition(term: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, best first, those raised that have a sentence in the form of a definition of the term; "" raises none.
+
+    Scores from 0 to 1 stay so.
+    """
+    if not term:
+        return list(hits)
+    asked = Term(term)
+    sure = [max((asked.defined_in(hit.text[a:b]) for a, b in sentence_spans(hit.text)), default=0.0) for hit in hits]
+    scores = [(hit.score + DEFINES_WEIGHT * own) / (1 + DEFINES_WEIGHT) for hit, own in zip(hits, sure, strict=True)]
+    raised = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(raised, key=lambda hit: -hit.score)
 
 
 def by_definition(named: NamedThing, hits: Sequence[Hit]) -> list[Hit]:

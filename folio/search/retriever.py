@@ -18,7 +18,7 @@ from folio.question import parts
 from folio.question.question import Question
 from folio.question.spelling import Respelling, respelled
 from folio.search.coarse_fine import DenseSearch, Highlights
-from folio.search.definitions import algorithms_named, by_definition, first_where_defined
+from folio.search.definitions import algorithms_named, by_definition, first_where_defined, raised_by_definition
 from folio.search.filters import (
     CandidateFilter,
     PaperFilter,
@@ -405,7 +405,7 @@ class Retriever:
         elif reranker is not None:
             hits = reranked(reranker, plan.request.question, hits, passages.weights)
         if plan.request.defined and not named.is_bare:
-            hits = first_where_defined(named, hits)
+            hits = first_where_defined(named, raised_by_definition(plan.request.question.term, hits))
         if reranker is not None:
             plan.clock.lap("rerank")
             plan.ranked["reranked"] = tuple(hit.chunk.id for hit in hits)

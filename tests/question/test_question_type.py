@@ -6,6 +6,7 @@ import pytest
 
 from folio.question.kind import asks_for_number, gives_number, question_type
 from folio.question.parts import compared_things
+from folio.question.question import Question
 
 pytestmark = pytest.mark.fast
 
@@ -118,3 +119,24 @@ def test_a_question_about_a_whole_paper_has_an_aspect(question: str, aspect: str
 def test_a_comparison_names_things(question: str, things: tuple[str, ...]) -> None:
     assert compared_things(question) == things
     assert (question_type(question).kind == "comparison") == bool(things)
+
+
+@pytest.mark.parametrize(
+    ("question", "term"),
+    [
+        ("what is a grace period in memory reclamation", "grace period"), ("whats coin age?", "coin age"),
+        ('what is "blowup" for a memory allocator', "blowup"), ("What is meant by proof of work?", ""),
+        ("What is proof of work?", "proof of work"), ("Hi, what is BERT?", "BERT"),
+        ("what do they mean by proxy data for satellites", "proxy data"),
+        ("accidental complexity meaning?", "accidental complexity"),
+        ("What does the paper on spacetime say a white hole is?", "white hole"),
+        ("Define lazy evaluation.", "lazy evaluation"), ("how are deques defined here", "deques"),
+        ("How is a stable property defined?", "stable property"),
+        ("What is a dominating set of a graph?", "dominating set"),
+        ("What is the chunk size?", ""), ("What is stored in femLibrary?", ""), ("What is the aim of the paper?", ""),
+        ("What is the tidal range at the two places?", ""), ("What was compared in the trial?", ""),
+        ("What is Raft's main advantage?", ""), ("What are they?", ""), ("Why is a grace period needed?", ""),
+    ],
+)  # fmt: skip
+def test_the_term_whose_definition_is_asked_for(question: str, term: str) -> None:
+    assert Question(question).term == term

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from folio.papers.model import Chunk, Hit
 from folio.papers.sections import PaperSection, SectionMap
 from folio.question.named import NamedThing
-from folio.search.definitions import algorithms_named, by_definition, first_where_defined
+from folio.search.definitions import (
+    Term,
+    algorithms_named,
+    by_definition,
+    first_where_defined,
+    raised_by_definition,
+)
 from tests.helpers.factories import hits_on, one_page_hits
 
 MENTIONS = "We call Raft.Count twice, as Algorithm 3 does."
@@ -74,3 +82,33 @@ def test_of_two_algorithms_with_one_number_that_of_the_paper_that_is_named_comes
     for number, place in (("203", 2), ("204", 1)):
         named = NamedThing.of(f"What are the steps of Algorithm 3 of FIPS {number}?")
         assert first_where_defined(named, hits)[0].text == hits[place].text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "sure"),
+    [
+        ("A grace period is a time in which each thread is seen once.", 1.0),
+        ("Informally, the term “grace period” refers to such a time.", 1.0),
+        ("Grace periods, also called epochs, are the times between them.", 1.0),
+        ("Such a time is called a grace period.", 0.9),
+        ("Grace period: the time until every reader has ended.", 0.9),
+        ("We introduce grace periods for lists.", 0.6),
+        ("Grace periods take up to 20 ms.", 0.3),
+        ("The list waits for a grace period before it frees memory.", 0.0),
+        ("The grace of the periodic signal is a matter of taste.", 0.0),
+    ],
+)
+def test_a_definition_is_known_by_its_form(sentence: str, sure: float) -> None:
+    assert Term("grace period").defined_in(sentence) == sure
+    assert Term("Grace periods").defined_in(sentence) == sure
+
+
+def test_a_passage_that_defines_the_asked_term_is_raised() -> None:
+    uses, defines = scored(*one_page_hits("We wait for a grace period.", "Pause. A grace period is a time."))
+    raised = raised_by_definition("grace period", [uses, defines])
+    assert [hit.text for hit in raised] == [uses.text, defines.text]  # a tenth apart: it is not raised above all
+    near = replace(defines, score=0.95)
+    raised = raised_by_definition("grace period", [uses, near])
+    assert [hit.text for hit in raised] == [defines.text, uses.text]
+    assert all(0 <= hit.score <= 1 for hit in raised)
+    assert raised_by_definition("", [uses, near]) == [uses, near]
