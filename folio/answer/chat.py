@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import PurePath
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from folio.answer import library_questions
 from folio.answer.evidence import gather, without
 from folio.answer.extractive import is_about
+from folio.answer.library_lists import Shelf
 from folio.answer.library_questions import papers_described
 from folio.answer.ranking import whole_paper_hits
 from folio.answer_types import (
@@ -246,8 +248,8 @@ class Chat:
         if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
             read = len({piece.paper.id for piece in answer.evidence})
-            papers = len(self._selected_papers())
-            return library_questions.listed_notice(listed, read, papers)
+            papers, notice = library_questions.narrowed(question, self._shelf())
+            return f"{notice} {library_questions.listed_notice(listed, read, len(papers))}".strip()
         if not question.things:
             return ""
         cited_text = " ".join(f"{quote.paper.title} {quote.quote}" for quote in answer.citations)
@@ -271,15 +273,28 @@ class Chat:
 
     def _answer_about_library(self, question: Question) -> Answer | None:
         """The answer to a question about the library itself, which needs no search; None for other questions."""
-        if question.about_library is None:
+        if question.about_library is None and not question.papers.without:
             return None
-        answer = library_questions.answer(
-            question, self._selected_papers(), self._retriever.paper_names, self._front_of
-        )
+        answer = library_questions.answer(question, self._shelf())
         if answer is None:
             return None
         numbers = SourceNumbers()
         return replace(answer, sentences=tuple(map(numbers.numbered, answer.sentences)), style=self._style)
+
+    def _shelf(self) -> Shelf:
+        """The papers that a question about the library is asked about."""
+        cited = self._turns[-1].citations if self._turns else ()
+        retriever = self._retriever
+        return Shelf(
+            self._selected_papers(),
+            retriever.paper_names,
+            self._front_of,
+            retriever.uses,
+            retriever.mentions,
+            retriever.cited_papers,
+            date.today(),
+            tuple(dict.fromkeys(quote.paper for quote in cited)),
+        )
 
     def _front_of(self, paper: Paper) -> Evidence | None:
         """The first pages of a paper; None if it has no passage."""
@@ -425,7 +440,8 @@ class Chat:
 
     def _search_by_type(self, question: Question) -> SearchResult:
         if question.topic:
-            return self._search_for_papers(Question(question.topic))
+            among, notice = library_questions.narrowed(question, self._shelf())
+            return self._search_for_papers(Question(question.topic), among if notice else self._papers)
         paper = None if self._sections else self._whole_paper(question)
         if paper:
             result = self._search_in(question, (paper,))
@@ -459,9 +475,9 @@ class Chat:
         others = [hit for hit in result.hits if not selected.overlaps(hit.paper, *hit.span)]
         return replace(result, hits=tuple(others[: self._top_k]))
 
-    def _search_for_papers(self, topic: Question) -> SearchResult:
-        """The best passage of each of the best papers on a topic, the best paper first."""
-        ranked = self._retriever.search_papers(topic.text, LISTED_PAPERS, papers=self._papers, sections=self._sections)
+    def _search_for_papers(self, topic: Question, papers: Sequence[Paper] | None) -> SearchResult:
+        """The best passage of each of the best of these papers on a topic, the best paper first."""
+        ranked = self._retriever.search_papers(topic.text, LISTED_PAPERS, papers=papers, sections=self._sections)
         result = self._search_in(topic, [hit.paper for hit in ranked], LISTED_PASSAGES)
         best = {hit.paper.id: hit for hit in (*(one.passage for one in ranked if one.passage), *reversed(result.hits))}
         hits = [replace(best[one.paper.id], score=one.score) for one in ranked if one.paper.id in best]

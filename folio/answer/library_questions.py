@@ -1,7 +1,7 @@
 """Answers questions about the library from metadata: who wrote a paper, when and where, which papers are by someone.
 
-Each answer has a quote from the paper's first pages. Questions such as "which papers use X" need a search instead
-(question/library.py, `wanted_papers`).
+A fact that is printed is quoted from the paper's first pages, and a listed paper by its title. Questions such as "which
+papers use X" need a search instead (question/library.py, `wanted_papers`); "which do not use X" are answered here.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from folio.answer.library_lists import NothingKnown, Shelf, chosen, ordered, understood, values_answer
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
 from folio.papers.metadata import ORIGIN_WORDS, Field
 from folio.papers.model import Paper
-from folio.question.library import OF_A_PAPER, Fact, FactsQuestion, LibraryQuestion
-from folio.search.filters import by_author
+from folio.question.library import DETAILS, OF_A_PAPER, Fact, FactsQuestion, LibraryQuestion
 from folio.search.names import PaperNames
-from folio.shown_text import name_line
-from folio.text import one_line, stripped, tokenize, without_accents
+from folio.shown_text import counted, name_line
+from folio.store.readings import Use
+from folio.text import find_words, one_line, sentence_spans, stripped, tokenize, without_accents
 
 if TYPE_CHECKING:
     from folio.question.question import Question
 
 Span = tuple[int, int]  # [start, end) in the text of the first pages
-# A paper -> its first pages, with its first passage
-FrontOf = Callable[[Paper], Evidence | None]
 
-MOST_PAPERS = 10  # listed in one answer
+MOST_PAPERS, MOST_LINES = 10, 100  # listed in one answer
 _LONGEST_TITLE = 100  # characters of a title in a remark
 
 # Words of a question about facts that do not identify a paper
@@ -47,6 +46,10 @@ _WHOLE_PAPER = frozenset(
         " idea message topic goal purpose say said tell explain describe about what"
     )
 )
+_DETAIL_WORDS = frozenset(
+    tokenize("many long page number count add import ingest read open look last ever already note take tag doi contain")
+)
+_IT = re.compile(r"\b(?:it|(?:this|that) (?:paper|article|one))\b", re.I)
 _PLACES = frozenset(tokenize("present journal conference venue workshop proceedings magazine"))
 _SEVERAL = re.compile(r"\b(?:papers|articles|studies|publications|books)\b", re.I)
 _MOST_DESCRIBED = 3  # papers; a description that fits more identifies none
@@ -64,37 +67,134 @@ def listed_notice(listed: int, read: int, papers: int) -> str:
     )
 
 
-def answer(
-    question: Question, papers: Sequence[Paper], names: Callable[[], PaperNames], front_of: FrontOf
-) -> Answer | None:
-    """The answer from the metadata of these papers; None if it needs a search."""
+def answer(question: Question, shelf: Shelf) -> Answer | None:
+    """The answer from the metadata of these papers, or what they do not mention; None if it needs a search."""
     wanted, text = question.about_library, question.text
     if isinstance(wanted, FactsQuestion):
-        about = papers_meant(wanted, papers, names())[:MOST_PAPERS]
-        return _facts(text, [(paper, fact) for paper in about for fact in wanted.facts], front_of)
-    if wanted is None:
+        among = chosen(wanted.which, shelf) if wanted.which else None
+        if wanted.which and among:
+            about = ordered(among[0], wanted.which, shelf)[:MOST_PAPERS]
+        else:
+            about = papers_meant(wanted, shelf.papers, shelf.names(), shelf.before)[:MOST_PAPERS]
+        return _facts(text, [(paper, fact) for paper in about for fact in wanted.facts], shelf)
+    if question.papers.without:
+        return None if question.topic else _without(question, shelf)
+    if wanted is None or wanted.is_searched:
         return None
-    matching = list(papers) if wanted.kind == "all" else _matching(wanted, papers)
-    if wanted.is_count and (matching or wanted.kind in ("all", "years")):
-        return Answer(text, text, (), remark=_count_remark(wanted, len(matching)))
-    fronts = [front for paper in matching[:MOST_PAPERS] if (front := front_of(paper))]
-    spans = [(front, title_span(front.paper, front.text)) for front in fronts]
+    try:
+        return _listed(text, wanted, shelf)
+    except NothingKnown as unknown:
+        return Answer(text, text, (), remark=str(unknown))
+
+
+def _listed(text: str, wanted: LibraryQuestion, shelf: Shelf) -> Answer | None:
+    """A count, or a list with the beginning of each paper; None if it needs a search. Raises NothingKnown."""
+    among = chosen(wanted, shelf)
+    if among is None:
+        return None
+    papers, said, option = among
+    if wanted.by:
+        return values_answer(text, papers, wanted.by, said)
+    by_words = any(condition.field == "about" for condition in wanted.conditions)
+    if by_words and not papers:
+        return None  # their texts may be about it
+    papers = ordered(papers, wanted, shelf)
+    count = f"{counted(len(papers), 'paper')}{' ' + said if said else ''}"
+    if wanted.asks == "count" or not papers:
+        return Answer(text, text, (), remark=f"The library has {count if papers else 'no ' + count[2:]}.")
+    is_lines = wanted.asks == "lines"
+    most = MOST_LINES if is_lines else MOST_PAPERS
+    meant = understood(wanted, said, option)
+    if is_lines:
+        meant = f"{meant} {_lines_notice(papers)}"
+    return _list(text, papers, shelf, meant, most, abstract_span if is_lines else title_span)
+
+
+def _list(
+    text: str, papers: Sequence[Paper], shelf: Shelf, meant: str, most: int, span_of: Callable[[Paper, str], Span]
+) -> Answer | None:
+    """A quote from the beginning of each paper, at most so many. meant: a notice to show below."""
+    fronts = [front for paper in papers[:most] if (front := shelf.front_of(paper))]
+    spans = [(front, span_of(front.paper, front.text)) for front in fronts]
     quoted = [_quoted(front, span, number) for number, (front, span) in enumerate(spans, 1) if span[0] < span[1]]
     if not quoted:
         return None
-    more = len(matching) - len(quoted)
-    notice = f"{more:,} more {'paper' if more == 1 else 'papers'} not shown." if more else ""
+    listed, more = counted(len(papers), "paper"), len(papers) - len(quoted)
+    total = f"{listed}, the first {len(quoted)} of which are shown." if more else f"{listed}."
     evidence, sentences = zip(*quoted, strict=True)
-    return Answer(text, text, sentences, evidence, notice=notice)
+    return Answer(text, text, sentences, evidence, notice=f"{meant} {total}".strip())
 
 
-def _facts(question: str, wanted: Sequence[tuple[Paper, Fact]], front_of: FrontOf) -> Answer | None:
-    """These facts, each quoted from the paper's first pages; a remark says which are not sure or not known."""
+def _lines_notice(papers: Sequence[Paper]) -> str:
+    without = sum(not paper.metadata.abstract.value for paper in papers)
+    of_title = f" No abstract is known of {without:,}: their titles are quoted instead." if without else ""
+    return f"Each line is the first sentence of a paper's abstract.{of_title}"
+
+
+def _without(question: Question, shelf: Shelf) -> Answer | None:
+    """The papers in which nothing about some topics was found."""
+    text, topics = question.text, question.papers.without
+    among, meant = _meeting_conditions(question, shelf)
+    out, said = _with(topics, shelf)
+    papers = [paper for paper in among if paper.id not in out]
+    of = f"{len(papers):,} of {counted(len(among), 'paper')}"
+    them = "one of them" if len(topics) > 1 else "it"
+    if not papers:
+        return Answer(text, text, (), remark=f"{meant} Each of the {of[5:]} mentions {said}.".strip())
+    others = len(among) - len(papers)
+    rest = f" The other {others:,} mention {them}, which need not mean more than a mention." if others else ""
+    looked = f"Nothing about {said} was found in these {of}: none of their passages has these words.{rest}"
+    return _list(text, papers, shelf, f"{meant} {looked}".strip(), MOST_PAPERS, title_span)
+
+
+def _with(topics: Sequence[str], shelf: Shelf) -> tuple[set[str], str]:
+    """The ids of the papers that mention one of these topics, or have it as their name; and the topics in words."""
+    named = {topic: {paper.id for paper in shelf.names().called(topic)} for topic in topics}
+    ids = {id for topic in topics for id in named[topic] or shelf.mentions(topic)}
+    return ids, " or ".join(f"“{name_line(topic)}”" for topic in topics)
+
+
+def _meeting_conditions(question: Question, shelf: Shelf) -> tuple[list[Paper], str]:
+    """The papers that meet the conditions of a question for papers, and these in words; "" for none."""
+    wanted = question.about_library
+    if not isinstance(wanted, LibraryQuestion):
+        return list(shelf.papers), ""
+    others = tuple(each for each in wanted.conditions if each.field != "about")
+    try:
+        among = chosen(LibraryQuestion(others), shelf) if others else None
+    except NothingKnown:
+        among = None
+    return (among[0], understood(LibraryQuestion(others), *among[1:])) if among else (list(shelf.papers), "")
+
+
+def narrowed(question: Question, shelf: Shelf) -> tuple[list[Paper], str]:
+    """The papers to search for a question's topic, and a notice about those that it excludes; "" for none."""
+    papers, notice = _meeting_conditions(question, shelf)
+    notices = [notice]
+    if question.papers.without:
+        out, said = _with(question.papers.without, shelf)
+        left = [paper for paper in papers if paper.id not in out]
+        of = f"{len(left):,} of {counted(len(papers), 'paper')}"
+        notices.append(f"Only papers in which nothing about {said} was found were searched: {of}.")
+        papers = left
+    if not question.papers.is_understood:
+        notices.append(
+            "Folio did not understand what is denied, and shows what the papers say about the rest, which may be the"
+            " opposite. Ask for papers that do not mention a word."
+        )
+    return papers, " ".join(filter(None, notices))
+
+
+def _facts(question: str, wanted: Sequence[tuple[Paper, Fact]], shelf: Shelf) -> Answer | None:
+    """These facts, each quoted from the paper's first pages; a remark says which are not sure, known or printed."""
     evidence: list[Evidence] = []
     sentences: list[Sentence] = []
     remarks: list[str] = []
     for paper, fact in wanted:
-        front = front_of(paper)
+        if fact in DETAILS:
+            remarks.append(_detail(paper, fact, shelf))
+            continue
+        front = shelf.front_of(paper)
         span = _SPANS[fact](paper, front.text) if front else None
         if front is not None and span is not None:
             part, sentence = _quoted(front, span, len(evidence) + 1, str(paper.year) if fact == "when" else "")
@@ -137,37 +237,37 @@ def _remark(paper: Paper, fact: Fact, *, is_quoted: bool) -> str:
     return f"{doubt}{value} for {title} ({ORIGIN_WORDS[field.origin]}{elsewhere})."
 
 
-def _matching(wanted: LibraryQuestion, papers: Sequence[Paper]) -> list[Paper]:
-    """The papers that a question asks for; only sure matches."""
-    if wanted.kind == "by":
-        return list(filter(by_author(wanted.words), papers))
-    if wanted.kind == "years":
-        first, last = wanted.years
-        return [paper for paper in papers if paper.year is not None and first <= paper.year <= last]
-    words = frozenset(tokenize(wanted.words))
-    topics = {p.id: tokenize(" ".join((p.title, p.metadata.abstract.value, *p.metadata.tags.value))) for p in papers}
-    return [paper for paper in papers if words and words.issubset(topics[paper.id])]
-
-
-def _count_remark(wanted: LibraryQuestion, number: int) -> str:
-    papers = "1 paper" if number == 1 else f"{number:,} papers"
-    if wanted.kind == "about":
-        return f"{papers} {'is' if number == 1 else 'are'} about this, by title, abstract or tags."
-    if wanted.kind == "by":
-        return f"The library has {papers} by this author."
-    return f"The library has {papers}{'' if wanted.kind == 'all' else ' from these years'}."
+def _detail(paper: Paper, fact: Fact, shelf: Shelf) -> str:
+    """A fact that no page states: the number of pages, when it was added."""
+    title = f"“{name_line(paper.title or paper.file, _LONGEST_TITLE)}”"
+    use = shelf.uses().get(paper.id, Use("", "", 0))
+    tags, doi = ", ".join(map(name_line, paper.metadata.tags.value)), paper.metadata.doi.value
+    said: dict[Fact, str] = {
+        "pages": f"{title} has {counted(paper.page_count, 'page')}.",
+        "added": f"{title} was added on {use.added[:10]}.",
+        "opened": f"You last opened {title} on {use.opened[:10]}." if use.opened else f"You never opened {title}.",
+        "notes": f"You have {counted(use.notes, 'note')} on {title}.",
+        "tags": f"The tags of {title}: {tags}." if tags else f"{title} has no tags.",
+        "doi": f"The DOI of {title} is {doi or 'not known'}.",
+        "authors": f"{title} has {counted(len(paper.authors), 'author')}, as far as its first pages say.",
+    }
+    return said[fact]
 
 
 # The papers that a question means
 
 
-def papers_meant(wanted: FactsQuestion, papers: Sequence[Paper], names: PaperNames) -> list[Paper]:
+def papers_meant(
+    wanted: FactsQuestion, papers: Sequence[Paper], names: PaperNames, before: Sequence[Paper] = ()
+) -> list[Paper]:
     """The papers that a question about facts means; none if it has words that belong to no paper.
 
     A question names a paper, or describes it by words of its title, file and authors. A name that other papers use for
     it (search/names.py) counts for "who wrote X" but not for "who invented X": X may be someone else's invention.
+    before: the papers of the last answer, for "who wrote it".
     """
     frame = _FRAME | _PLACES if "where" in wanted.facts else _FRAME
+    frame |= _DETAIL_WORDS if DETAILS.intersection(wanted.facts) else frozenset()
     words = [word for word in wanted.question.split() if not frame.issuperset(tokenize(word))]
     among = {paper.id for paper in papers}
     by_use = wanted.of_a_paper or "who" not in wanted.facts
@@ -183,7 +283,8 @@ def papers_meant(wanted: FactsQuestion, papers: Sequence[Paper], names: PaperNam
         return named
     tokens = frozenset(tokenize(" ".join(words)))
     if not tokens:
-        return list(papers) if wanted.of_a_paper and len(papers) == 1 else []
+        alone = before if len(papers) > 1 and _IT.search(wanted.question) else papers
+        return list(alone) if wanted.of_a_paper and len(alone) == 1 else []
     return _described(wanted, tokens, papers)
 
 
@@ -231,6 +332,18 @@ def title_span(paper: Paper, text: str) -> Span:
     line = text.lstrip().partition("\n")[0]
     start = text.find(line)
     return stripped(text, start, start + min(len(line), _LONGEST))
+
+
+def abstract_span(paper: Paper, text: str) -> Span:
+    """Where the first sentence of the abstract is printed; the title if it is not found."""
+    abstract = paper.metadata.abstract.value
+    for start, end in sentence_spans(abstract)[:1]:
+        for place in find_words(text, abstract[start:end]):
+            first, last = paper.pages.pages_of(*place)
+            if first == last and place[1] - place[0] <= _LONGEST:
+                end_of_sentence = place[1] + (text[place[1] : place[1] + 1] in (".", "?", "!"))
+                return stripped(text, place[0], end_of_sentence)
+    return title_span(paper, text)
 
 
 def authors_span(paper: Paper, text: str) -> Span | None:

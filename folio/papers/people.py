@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from folio.papers.metadata import AND_OTHERS, PersonName
-from folio.text import fold, plain_words
+from folio.text import fold, plain_words, without_accents
 
 # Words before a family name that belong to it
 PARTICLES = frozenset(
@@ -91,17 +91,39 @@ def is_same_family(first: str, second: str) -> bool:
     return fold(first) == fold(second) or fold(first.split()[-1]) == fold(second.split()[-1])
 
 
+# Short forms that do not begin like the given name
+_SHORT_FORMS = {
+    "andy": "andrew", "becky": "rebecca", "bill": "william", "bob": "robert", "dick": "richard", "geoff": "jeffrey",
+    "jim": "james", "kate": "catherine", "liz": "elizabeth", "mike": "michael", "peggy": "margaret", "rick": "richard",
+    "steve": "stephen", "ted": "edward", "tony": "anthony", "will": "william",
+}  # fmt: skip
+_UMLAUT = re.compile(r"(?<=[aou])e")  # "Mueller" for Müller
+
+
 def is_called(person: PersonName, wanted: Sequence[str]) -> bool:
     """Whether these words are a person's family name, or are all in the name: "ongaro", "d ongaro".
 
+    Given names may be short or written out, and umlauts spelled out: "Jeff" for Jeffrey, "Mueller" for Müller.
     wanted: from `plain_words`.
     """
-    family, given = plain_words(person.family), plain_words(person.given)
-    if family == list(wanted):
+    family, given, words = map(_name_words, (person.family, person.given, " ".join(wanted)))
+    if family == words:
         return True
-    full = {*given, *family}
-    initials = {word[0] for word in given}
-    return bool(set(family) & set(wanted)) and all(word in full | initials for word in wanted)
+    named = [word for word in words if word not in family]
+    return len(named) < len(words) and all(any(_is_given(word, own) for own in given) for word in named)
+
+
+def _name_words(name: str) -> list[str]:
+    return [_UMLAUT.sub("", word) for word in plain_words(without_accents(name))]
+
+
+def _is_given(word: str, own: str) -> bool:
+    """Whether a word stands for a given name: it, its initial, or a short form of either."""
+    pairs = ((word, own), (_SHORT_FORMS.get(word, word), _SHORT_FORMS.get(own, own)))
+    return any(
+        long == short or (long.startswith(short) and len(short) != 2)  # Ed is no Eduardo
+        for short, long in (sorted(pair, key=len) for pair in pairs)
+    )
 
 
 def short_list(names: Sequence[str], *, and_others: bool = False) -> str:

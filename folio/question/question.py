@@ -10,7 +10,7 @@ from functools import cached_property
 
 from folio.papers.sections import Kind
 from folio.question.kind import QuestionType, asked_measure, asked_term, asks_for_number, question_type
-from folio.question.library import FactsQuestion, LibraryQuestion, library_question, wanted_papers
+from folio.question.library import FactsQuestion, LibraryQuestion, WantedPapers, library_question, wanted_papers
 from folio.question.named import NamedThing
 from folio.question.parts import compared_things, parts_alone, questions_in, thing_in
 from folio.text import shorten, tokenize
@@ -152,9 +152,14 @@ class Question:
         return library_question(self.text)
 
     @cached_property
+    def papers(self) -> WantedPapers:
+        """The papers that it asks for; nothing for other questions."""
+        return wanted_papers(self.text)
+
+    @property
     def topic(self) -> str:
         """The topic of a question for papers; "" for others."""
-        return wanted_papers(self.text)
+        return self.papers.topic
 
     @cached_property
     def named(self) -> NamedThing:
@@ -194,5 +199,5 @@ class Statement(Question):
     questions = ()
     parts = ()
     about_library = None
-    topic = ""
+    papers = WantedPapers()
     kinds = frozenset()

@@ -316,7 +316,7 @@ class PaperFilter:
             "No paper in the index is by “{}”.", f"Give a family name, or a full name: {listed.format('author')}",
         )  # fmt: skip
         yield _NamedField(
-            "the venue", self.venues, _of_venue, lambda paper: [paper.metadata.venue.value],
+            "the venue", self.venues, of_venue, lambda paper: [paper.metadata.venue.value],
             "No paper in the index is of a venue called “{}”.", f"Give words of its name: {listed.format('venue')}",
         )  # fmt: skip
         yield _NamedField(
@@ -416,7 +416,7 @@ def by_author(name: str) -> Callable[[Paper], bool]:
     return lambda paper: any(is_called(person, wanted) for person in paper.metadata.authors.value)
 
 
-def _of_venue(name: str) -> Callable[[Paper], bool]:
+def of_venue(name: str) -> Callable[[Paper], bool]:
     """Whether the venue's name has all these words. A word with a full stop is an abbreviation."""
     pairs = _VENUE_WORD.findall(one_line(name))
     wanted = [(prefix, bool(stop)) for typed, stop in pairs for prefix in plain_words(typed)]

@@ -42,6 +42,7 @@ from folio.search.papers import (
 )
 from folio.store.indexes import SearchIndexes, Trust
 from folio.store.library import Library
+from folio.store.readings import Use, uses
 from folio.store.rows import Stamp
 from folio.store.works import cited_papers
 from folio.system.threads import Stopwatch
@@ -523,6 +524,24 @@ class Retriever:
     def _papers_with(self, word: str) -> Sequence[Paper]:
         return self._on_indexes(lambda indexes: papers_with(word, self._library, indexes.lexical))
 
+    def mentions(self, words: str) -> frozenset[str]:
+        """The ids of the papers with a passage that has all of these words, or the long form of an acronym.
+
+        A title or an abstract counts as a passage. Raises StoreDamaged.
+        """
+        wordings = [words, self.long_form(words.upper())] if words.isalpha() else [words]
+        wanted = [tokens for wording in wordings if (tokens := frozenset(tokenize(wording)))]
+        with self._library.reading() as stamp:
+            self._open_at(stamp)
+            ids = [id for tokens in wanted for id in self._on_indexes(partial(_with_all, tokens=tokens))]
+            found = {chunk.paper_id for chunk in self._library.chunks(ids).values()}
+            fronts = {paper.id: tokenize(f"{paper.title} {paper.metadata.abstract.value}") for paper in self.papers()}
+        return frozenset(found | {id for id, front in fronts.items() if any(tokens <= set(front) for tokens in wanted)})
+
+    def uses(self) -> dict[str, Use]:
+        """Paper id -> when it was added and opened, and its notes. Raises StoreDamaged."""
+        return uses(self._library.database)
+
     def unread_files(self) -> list[str]:
         """The names of the files that could not be read. Raises StoreDamaged."""
         return [failure.file.name for failure in self._library.failures()]
@@ -532,6 +551,12 @@ class Retriever:
         chunks = self._library.chunks(self._library.chunk_ids_of([paper.id])).values()
         ids = [chunk.id for chunk in sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))]
         return [Hit(*chunk_paper_text, 0.0) for chunk_paper_text in self._library.read_chunks(ids[:most])]
+
+
+def _with_all(indexes: SearchIndexes, tokens: Iterable[str]) -> set[int]:
+    """The ids of the passages with all of these tokens."""
+    lexical = indexes.lexical
+    return set.intersection(*(set(lexical.passages_of(token, lexical.passages_with(token))) for token in tokens))
 
 
 def _require_known(found: set[int], plan: _Plan) -> None:

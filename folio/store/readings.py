@@ -29,6 +29,15 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """What a person did with a paper."""
+
+    added: str  # ISO time in UTC
+    opened: str  # when it was last open in the reader, ISO time in UTC; "" for never
+    notes: int  # number of notes on it
+
+
+@dataclass(frozen=True, slots=True)
 class MovedFile:
     """A file of a removed paper."""
 
@@ -59,6 +68,18 @@ def readings(database: Database, papers: Iterable[str] | None = None) -> dict[st
     else:
         rows = database.read(reading, f"{sql} WHERE paper IN (SELECT value FROM json_each(:ids))", ids=list(papers))
     return {each.paper: each for each in rows}
+
+
+def uses(database: Database) -> dict[str, Use]:
+    """Paper -> what a person did with it, for all papers of the library. Raises StoreDamaged."""
+    sql = """SELECT p.id, p.added, COALESCE(r.opened, ''),
+            (SELECT count(DISTINCT q.note) FROM note_quotes q WHERE q.paper = p.id)
+        FROM papers p LEFT JOIN readings r ON r.paper = p.id"""
+
+    def use(paper: object, added: object, opened: object, notes: object) -> tuple[str, Use]:
+        return string(paper), Use(string(added), string(opened), number(notes))
+
+    return dict(database.read(use, sql))
 
 
 def record_reading(database: Database, paper: str, page: int) -> None:
