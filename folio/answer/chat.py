@@ -36,6 +36,7 @@ from folio.papers.versions import is_superseded
 from folio.protocols import Answerer
 from folio.question import followup
 from folio.question.kind import QuestionKind
+from folio.question.library import WantedPapers
 from folio.question.question import Question, asks_elsewhere
 from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
@@ -273,7 +274,7 @@ class Chat:
 
     def _answer_about_library(self, question: Question) -> Answer | None:
         """The answer to a question about the library itself, which needs no search; None for other questions."""
-        if question.about_library is None and not question.papers.without:
+        if question.about_library is None and question.papers in (WantedPapers(), WantedPapers(question.topic)):
             return None
         answer = library_questions.answer(question, self._shelf())
         if answer is None:
@@ -283,11 +284,12 @@ class Chat:
 
     def _shelf(self) -> Shelf:
         """The papers that a question about the library is asked about."""
-        cited = self._turns[-1].citations if self._turns else ()
-        retriever = self._retriever
+        cited = next((turn.citations for turn in reversed(self._turns) if turn.citations), ())
+        retriever, papers = self._retriever, self._selected_papers()
         return Shelf(
-            self._selected_papers(),
+            papers,
             retriever.paper_names,
+            lambda words: self._named_or_described(words, f"{words} paper", papers),
             self._front_of,
             retriever.uses,
             retriever.mentions,

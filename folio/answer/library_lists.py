@@ -38,6 +38,7 @@ class Shelf:
 
     papers: Sequence[Paper]
     names: Callable[[], PaperNames]
+    described: Callable[[str], Sequence[Paper]]  # words -> the papers that they name or describe
     front_of: Callable[[Paper], Evidence | None]  # a paper's first pages, with its first passage
     uses: Callable[[], Mapping[str, Use]]  # paper id -> its use
     mentions: Callable[[str], frozenset[str]]  # words -> the ids of the papers with a passage that has them all
@@ -143,7 +144,7 @@ def _choice(condition: Condition, shelf: Shelf) -> Chosen | None:
 
 def _named(field: FieldName, words: str, no: str, shelf: Shelf) -> Chosen | None:
     """The papers with these names of a field, joined by "and" or "or"; None if no paper has one of them."""
-    names = re.split(r"\s+(?:and|or)\s+|\s*,\s*", words)
+    names = re.split(r"\s+(?:and|n?or)\s+|\s*,\s*", words)
     test = _TESTS[field]
     found = [frozenset(paper.id for paper in shelf.papers if test(name)(paper)) for name in names]
     if not all(found):
@@ -195,7 +196,7 @@ def _span(first: str, last: str) -> str:
 
 def _of_papers(condition: Condition, shelf: Shelf) -> Chosen | None:
     """The papers that cite a named paper, that it cites, or that it is; None for a name without a paper."""
-    named = list(shelf.names().meant(condition.words))
+    named = shelf.described(condition.words)
     if not named or len(named) > MOST_NAMED:
         return None
     title = " or ".join(f"“{name_line(paper.title or paper.file, 80)}”" for paper in named)

@@ -16,7 +16,7 @@ from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
 from folio.papers.metadata import ORIGIN_WORDS, Field
 from folio.papers.model import Paper
-from folio.question.library import DETAILS, OF_A_PAPER, Fact, FactsQuestion, LibraryQuestion
+from folio.question.library import DETAILS, OF_A_PAPER, Fact, FactsQuestion, LibraryQuestion, WantedPapers
 from folio.search.names import PaperNames
 from folio.shown_text import counted, name_line
 from folio.store.readings import Use
@@ -47,7 +47,10 @@ _WHOLE_PAPER = frozenset(
     )
 )
 _DETAIL_WORDS = frozenset(
-    tokenize("many long page number count add import ingest read open look last ever already note take tag doi contain")
+    tokenize(
+        "many long language page number count add import ingest read open look last ever already note take tag doi"
+        " contain"
+    )
 )
 _IT = re.compile(r"\b(?:it|(?:this|that) (?:paper|article|one))\b", re.I)
 _PLACES = frozenset(tokenize("present journal conference venue workshop proceedings magazine"))
@@ -77,14 +80,15 @@ def answer(question: Question, shelf: Shelf) -> Answer | None:
         else:
             about = papers_meant(wanted, shelf.papers, shelf.names(), shelf.before)[:MOST_PAPERS]
         return _facts(text, [(paper, fact) for paper in about for fact in wanted.facts], shelf)
-    if question.papers.without:
-        return None if question.topic else _without(question, shelf)
-    if wanted is None or wanted.is_searched:
-        return None
     try:
-        return _listed(text, wanted, shelf)
+        if wanted and not wanted.is_searched and (listed := _listed(text, wanted, shelf)):
+            return listed
     except NothingKnown as unknown:
         return Answer(text, text, (), remark=str(unknown))
+    left, meant = _meeting_conditions(question, shelf)
+    if not left:
+        return Answer(text, text, (), remark=f"{meant} The library has no such papers.")
+    return None if question.topic else _without(question, left, meant, shelf)
 
 
 def _listed(text: str, wanted: LibraryQuestion, shelf: Shelf) -> Answer | None:
@@ -107,20 +111,30 @@ def _listed(text: str, wanted: LibraryQuestion, shelf: Shelf) -> Answer | None:
     meant = understood(wanted, said, option)
     if is_lines:
         meant = f"{meant} {_lines_notice(papers)}"
-    return _list(text, papers, shelf, meant, most, abstract_span if is_lines else title_span)
+    return _list(text, papers, shelf, meant, most, abstract_span if is_lines else None)
 
 
 def _list(
-    text: str, papers: Sequence[Paper], shelf: Shelf, meant: str, most: int, span_of: Callable[[Paper, str], Span]
+    text: str,
+    papers: Sequence[Paper],
+    shelf: Shelf,
+    meant: str,
+    most: int = MOST_PAPERS,
+    span_of: Callable[[Paper, str], Span] | None = None,
+    *,
+    is_counted: bool = True,
 ) -> Answer | None:
-    """A quote from the beginning of each paper, at most so many. meant: a notice to show below."""
+    """A quote from the beginning of each paper, at most so many. meant: a notice to show below, then their number.
+
+    span_of: what to quote (default: the title).
+    """
     fronts = [front for paper in papers[:most] if (front := shelf.front_of(paper))]
-    spans = [(front, span_of(front.paper, front.text)) for front in fronts]
+    spans = [(front, (span_of or title_span)(front.paper, front.text)) for front in fronts]
     quoted = [_quoted(front, span, number) for number, (front, span) in enumerate(spans, 1) if span[0] < span[1]]
     if not quoted:
         return None
     listed, more = counted(len(papers), "paper"), len(papers) - len(quoted)
-    total = f"{listed}, the first {len(quoted)} of which are shown." if more else f"{listed}."
+    total = f"{listed}, the first {len(quoted)} of which are shown." if more else f"{listed}." * is_counted
     evidence, sentences = zip(*quoted, strict=True)
     return Answer(text, text, sentences, evidence, notice=f"{meant} {total}".strip())
 
@@ -131,27 +145,30 @@ def _lines_notice(papers: Sequence[Paper]) -> str:
     return f"Each line is the first sentence of a paper's abstract.{of_title}"
 
 
-def _without(question: Question, shelf: Shelf) -> Answer | None:
-    """The papers in which nothing about some topics was found."""
-    text, topics = question.text, question.papers.without
-    among, meant = _meeting_conditions(question, shelf)
-    out, said = _with(topics, shelf)
+def _without(question: Question, among: Sequence[Paper], meant: str, shelf: Shelf) -> Answer | None:
+    """The papers in which nothing about some topics was found; None if the question denies no topic."""
+    text, wanted = question.text, question.papers
+    if not (wanted.without or wanted.other_than):
+        return None
+    out, said = _left_out(wanted, shelf)
     papers = [paper for paper in among if paper.id not in out]
     of = f"{len(papers):,} of {counted(len(among), 'paper')}"
-    them = "one of them" if len(topics) > 1 else "it"
     if not papers:
         return Answer(text, text, (), remark=f"{meant} Each of the {of[5:]} mentions {said}.".strip())
     others = len(among) - len(papers)
+    them = "one of them" if len(wanted.without) > 1 else "it"
     rest = f" The other {others:,} mention {them}, which need not mean more than a mention." if others else ""
-    looked = f"Nothing about {said} was found in these {of}: none of their passages has these words.{rest}"
-    return _list(text, papers, shelf, f"{meant} {looked}".strip(), MOST_PAPERS, title_span)
+    these = "these " if len(papers) > 1 else ""
+    looked = f"Nothing about {said} was found in {these}{of}: none of their passages has these words.{rest}"
+    return _list(text, papers, shelf, f"{meant} {looked}".strip(), is_counted=False)
 
 
-def _with(topics: Sequence[str], shelf: Shelf) -> tuple[set[str], str]:
-    """The ids of the papers that mention one of these topics, or have it as their name; and the topics in words."""
-    named = {topic: {paper.id for paper in shelf.names().called(topic)} for topic in topics}
-    ids = {id for topic in topics for id in named[topic] or shelf.mentions(topic)}
-    return ids, " or ".join(f"“{name_line(topic)}”" for topic in topics)
+def _left_out(wanted: WantedPapers, shelf: Shelf) -> tuple[set[str], str]:
+    """The ids of the papers that mention a topic, or are a paper, that is denied; and these in words."""
+    others = {name: {paper.id for paper in shelf.names().called(name)} for name in wanted.other_than}
+    ids = {id for name, named in others.items() for id in named or shelf.mentions(name)}
+    ids |= {id for topic in wanted.without for id in shelf.mentions(topic)}
+    return ids, " or ".join(f"“{name_line(topic)}”" for topic in (*wanted.without, *wanted.other_than))
 
 
 def _meeting_conditions(question: Question, shelf: Shelf) -> tuple[list[Paper], str]:
@@ -159,23 +176,27 @@ def _meeting_conditions(question: Question, shelf: Shelf) -> tuple[list[Paper], 
     wanted = question.about_library
     if not isinstance(wanted, LibraryQuestion):
         return list(shelf.papers), ""
-    others = tuple(each for each in wanted.conditions if each.field != "about")
+    others = tuple(each for each in wanted.conditions if each.field not in ("about", "paper"))
     try:
-        among = chosen(LibraryQuestion(others), shelf) if others else None
-    except NothingKnown:
-        among = None
-    return (among[0], understood(LibraryQuestion(others), *among[1:])) if among else (list(shelf.papers), "")
+        among = chosen(LibraryQuestion(others), shelf)
+    except NothingKnown as unknown:
+        return list(shelf.papers), f"{unknown} All papers were searched."
+    if among is None:
+        unclear = "Only the topic was understood. All papers were searched."
+        return list(shelf.papers), unclear if wanted.is_searched else ""
+    return among[0], understood(LibraryQuestion(others), *among[1:])
 
 
 def narrowed(question: Question, shelf: Shelf) -> tuple[list[Paper], str]:
     """The papers to search for a question's topic, and a notice about those that it excludes; "" for none."""
     papers, notice = _meeting_conditions(question, shelf)
     notices = [notice]
-    if question.papers.without:
-        out, said = _with(question.papers.without, shelf)
+    out, said = _left_out(question.papers, shelf)
+    if said:
         left = [paper for paper in papers if paper.id not in out]
         of = f"{len(left):,} of {counted(len(papers), 'paper')}"
-        notices.append(f"Only papers in which nothing about {said} was found were searched: {of}.")
+        meant = "other than" if question.papers.other_than else "in which nothing was found about"
+        notices.append(f"Only papers {meant} {said} were searched: {of}.")
         papers = left
     if not question.papers.is_understood:
         notices.append(
@@ -248,6 +269,7 @@ def _detail(paper: Paper, fact: Fact, shelf: Shelf) -> str:
         "opened": f"You last opened {title} on {use.opened[:10]}." if use.opened else f"You never opened {title}.",
         "notes": f"You have {counted(use.notes, 'note')} on {title}.",
         "tags": f"The tags of {title}: {tags}." if tags else f"{title} has no tags.",
+        "language": f"The language of {title} is not known: Folio does not store it.",
         "doi": f"The DOI of {title} is {doi or 'not known'}.",
         "authors": f"{title} has {counted(len(paper.authors), 'author')}, as far as its first pages say.",
     }

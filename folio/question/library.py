@@ -19,7 +19,7 @@ from typing import Literal
 
 from folio.text import one_line
 
-Fact = Literal["who", "when", "where", "pages", "added", "opened", "notes", "tags", "doi", "authors"]
+Fact = Literal["who", "when", "where", "pages", "added", "opened", "notes", "tags", "doi", "authors", "language"]
 # Fields of a paper by which papers are chosen, ordered and counted. "paper": a paper that is named; "mentions": a topic
 FieldName = Literal[
     "year", "author", "venue", "tag", "collection", "pages", "authors", "added", "opened", "notes", "doi", "abstract",
@@ -89,10 +89,11 @@ _ASKING_WORDS: dict[Fact, str] = {
     r" (?:(?:have|did|do) (?:i|we) (?:have|made?|take|taken|write|written) )?(?:on|about|for|in)",
     "tags": r"(?:what|which|how many)? ?tags (?:ha[sd]|of|on|for|does)|how is(?= .* tagged\W*$)",
     "doi": r"doi\b",
+    "language": r"(?:what|which) language (?:is|was|are)(?= .*\b(?:paper|article|pdf|document|thesis)\b)",
     "authors": r"(?:number of|how many) (?:people|(?:co-?)?authors) (?:ha[sd]|of|wrote|on|(?=do(?:es)? .* have\W*$))",
 }
 # Facts that no page of the paper states
-DETAILS: frozenset[Fact] = frozenset(("pages", "added", "opened", "notes", "tags", "doi", "authors"))
+DETAILS: frozenset[Fact] = frozenset(("pages", "added", "opened", "notes", "tags", "doi", "authors", "language"))
 # "Who wrote the Raft paper", its second fact "and when", "The Raft paper is by whom"
 _BEGINS = {fact: re.compile(rf"\W*{_POLITE}(?:{words})\b", re.I) for fact, words in _ASKING_WORDS.items()}
 _JOINED = {fact: re.compile(rf"\b(?:and|or)\s+{_POLITE}(?:{words})\b", re.I) for fact, words in _ASKING_WORDS.items()}
@@ -167,7 +168,8 @@ _ORDERS: dict[str, tuple[FieldName, bool]] = {
     "(?:most )?recently (?:read|opened)|last (?:read|opened)": ("opened", True),
     "first added": ("added", False), "oldest": ("year", False), "earliest": ("year", False), "newest": ("year", True),
     "latest": ("year", True), "(?:the )?most recent": ("year", True), "longest": ("pages", True),
-    "shortest": ("pages", False), "chronological(?:ly)?": ("year", False), "alphabetical(?:ly)?": ("title", False),
+    "shortest": ("pages", False), "first(?= paper| article| publication)": ("year", False),
+    "chronological(?:ly)?": ("year", False), "alphabetical(?:ly)?": ("title", False),
 }  # fmt: skip
 _PAST = rf"today|yesterday|(?:(?:this|last|past) |the )?(?:last |past )?(?:(?:{_NUMBER}) )?(?:day|week|month|year)s?"
 _WHEN = rf"(?:(?:in|since|during|over|within|on|from) )?(?:the )?(?:{_PAST}|(?:since |in )?{_YEAR})\b"
@@ -180,7 +182,7 @@ _ENDS = (
 _NAME = rf"(?P<value>\S.*?){_ENDS}"
 _TITLE = (
     rf"(?P<value>\S.*?)(?=(?:,? (?:and|but))? (?:(?:published )?(?:from|in|since|before|after|between) {_YEAR}"
-    r"|by|tagged|added|sorted|ordered|other than|except|without)\b|\W*$)"
+    r"|(?:not )?by|not (?:from|in)|tagged|added|sorted|ordered|other than|except|without)\b|\W*$)"
 )
 # What papers do with a topic
 _VERBS = frozenset(
@@ -193,24 +195,28 @@ _VERBS = frozenset(
     say says show shows study studying talk talking talks tell tells treat treats use uses used using
     """.split()
 )
-_SOMEONE = rf"(?!(?:of |my |the )*{_NOUN}|(?:i|we|you|is|are|was|were|do|did|has|have|not|been)\b)"
+_SOMEONE = (
+    rf"(?!(?:(?:of|my|our|your|the|these|those|all|any|an?) )*{_NOUN}"
+    r"|(?:i|we|you|is|are|was|were|do|did|has|have|not|been)\b)"
+)
 _MORE, _LESS = r"(?:more|longer|greater) than|over|above", r"(?:less|fewer|shorter) than|under|below"
 # Phrase -> what it means; the first that matches at a place is taken. A question is one about the library only if
 # phrases and fillers are all of it.
 _PHRASES: tuple[tuple[str, str], ...] = (
     ("count", r"how many(?: different| distinct)?\b|(?:total )?number of\b|count(?: of)?\b"),
-    ("lines", r"(?:summari[sz]e|describe|sum up|(?:a )?(?:summary|overview) of"
-     r"|what(?:'s|s| is) in(?= (?:this|my|the|our) \w+\W*$))\b"
+    ("lines", r"(?:summari[sz]e|describe|sum up|(?:a )?(?:summary|overview)(?: of)?)\b"
      r"|(?:(?:in )?(?:one|1)|in a)(?: single)? (?:sentence|line)(?: summary)?\b"),
     ("last", rf"(?P<last>last|latest|newest|first)(?: (?P<n>{_NUMBER}))? {_NOUN}(?: that)?(?: i| we)?"
-     r"(?: have| was| were)? added"),
+     r"(?: have| was| were)? (?P<verb>added|opened|read)\b"
+     rf"|(?P<verb2>add(?:ed)?|opened|read) (?P<last2>last|first)\b(?! (?:{_NUMBER}|day|week|month|year))"),
     ("group", rf"(?:per|for each|in each|from each|by each|of each|by) (?P<field>{_FIELD})"),
     ("every", r"every ?thing\b|(?:per|for|of|about)? ?(?:every|each|per)\b|all of (?:it|them)\b"),
     ("order", rf"(?:sort(?:ed)?|(?:in )?order(?:ed)?|arranged)(?: by| of)? (?P<field>{_FIELD})"),
     ("extreme", rf"(?:with |has |have )?(?:the )?(?P<most>most|fewest|least) (?P<field>{_FIELD})"),
     ("extreme_count", rf"(?:the )?(?P<most>most|fewest)(?: {_NOUN}| (?:common|frequent|prolific)\b)"),
     ("super", rf"(?:(?:top )?(?P<n>{_NUMBER}) )?(?:{'|'.join(_ORDERS)})(?: first)?\b"),
-    ("size", rf"(?:with |have |has |of )?(?:(?P<more>{_MORE}|at least)|(?P<less>{_LESS}|at most|up to))?"
+    ("size", r"(?:with |have |has |of )?(?:only |exactly )?"
+     rf"(?:(?P<more>{_MORE}|at least)|(?P<less>{_LESS}|at most|up to))?"
      rf" ?(?P<n>{_NUMBER}|single) (?P<field>(?:pages?|(?:co-?)?authors?|notes?|tags?)\b)"
      r"(?: long| or (?P<ormore>more))?"),
     ("unknown", r"(?:written )?in (?:english|german|french|spanish|italian|portuguese|chinese|japanese|russian|dutch)\b"
@@ -229,23 +235,26 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ("past_year", rf"(?:from|of|in) (?P<value>(?:this|last) year|the (?:last|past) (?:{_NUMBER}) years)\b"),
     ("tag", rf"(?:tagged|labell?ed|with (?:the |a )?tag)(?: as| with)? {_NAME}"),
     ("collection", rf"in (?:the |my )?collection {_NAME}|in (?:the |my )?(?P<value2>\S+) collection\b"),
-    ("cited_by", rf"cited (?:by|in) {_TITLE}|(?:does|do) (?P<value2>\S.*?) cite\b"),
+    ("cited_by", rf"cited (?:by|in) {_TITLE}|(?:does|do) (?P<value2>{_SOMEONE}\S.*?) cite\b"),
     ("cites", rf"(?:(?:that|which) )?(?:cit(?:e|es|ing)|refer(?:s|ring)? to) {_TITLE}"),
+    ("not", r"(?:other than|except(?: for)?|besides|apart from|excluding) (?:those|ones|the ones)\b"),
     ("paper", rf"(?:other than|except(?: for)?|besides|apart from|excluding) {_NAME}"),
     ("by", rf"(?:written |authored |co-?authored |made )?by {_NAME}(?: as (?:an? |the )?(?:co-?)?authors?)?"),
     ("author", rf"(?:did|has|have|that|which) (?P<value>{_SOMEONE}\S.{{1,40}}?)"
      r" (?:write|publish|written|wrote|published|authored)\b"
      r"|(?:have|has|with|list|name) (?P<value2>\S.*?) (?:as (?:an? |the )?(?:co-?)?|among (?:the |their )?)authors?"
-     rf"|(?P<value3>\S+(?: \S+)?)['’]s? (?={_NOUN})|published by (?P<value4>\S.*?){_ENDS}"),
+     rf"|(?P<value3>\S+(?: \S+)?)['’]s? (?={_NOUN})|published by (?P<value4>\S.*?){_ENDS}"
+     rf"|without (?P<value5>\S.*?){_ENDS}"),
     ("venue", r"(?:published |appeared |presented )?(?:in|at|from|of)"
      rf" (?!before|after|since|until|between|the (?:last|past)\b){_SOMEONE}{_NAME}"),
     ("about", rf"(?:about|on|dealing with|concerning) {_TITLE}"),
     ("uses", rf"(?:(?:that|which) (?:also )?(?:{'|'.join(sorted(_VERBS))})|use[sd]?|using"
      rf"|(?:mention|discuss|describ|evaluat|employ)(?:e?s?|e?d|ing)) {_TITLE}"),
-    ("not", r"(?:not|never)\b|(?:are|is|was|were|have|has|did|do|does)n['’]?t\b"),
-    ("noun", _NOUN), ("noun", r"(?:anything|something)\b"), ("values", rf"(?P<field>{_FIELD})"), ("who", r"who\b"),
+    ("not", r"(?:not|never|neither)\b|(?:are|is|was|were|have|has|did|do|does)n['’]?t\b"),
+    ("filler", r"titles? of\b|came out\b|together\b"), ("noun", _NOUN), ("noun", r"(?:anything|something)\b"),
+    ("values", rf"(?P<field>{_FIELD})"), ("who", r"who\b"),
     ("library", r"(?:this )?(?:library|collection|folder|index)\b"),
-    ("filler", r"(?:wh?ich|what|whats|what's|list|show|me|name|give|find|tell|the|an?|all|any|my|our|of|these|those|is"
+    ("filler", r"(?:wh?ich|what(?:'?s)?|list|show|me|name|give|find|tell|the|an?|all|any|my|our|of|these|those|is"
      r"|are|was|were|be|been|that|there|do|does|did|i|we|you|have|has|had|it|please|and|but|also|ones?|with|published|written|wrote"
      r"|appeared|from|in|yet|got|own|different)\b"),
 )  # fmt: skip
@@ -255,6 +264,7 @@ _HERE = re.compile(
     r"|folder|index)))\b",
     re.I,
 )
+_WHATS_HERE = re.compile(r"\W*what(?:'s|s| is) in (?:here|(?:my|our|this) \w+|the library)\W*", re.I)
 _PLURAL = re.compile(rf"\b(?={_NOUN})\w+s\b|\bstudies\b", re.I)
 # Phrases whose words name a value of a field
 _NAMED: dict[str, FieldName] = {
@@ -293,6 +303,8 @@ def _question_of(
 ) -> LibraryQuestion | None:
     """The question made of these phrases; None if they make no question about the library."""
     names = [name for name, _ in found]
+    if _WHATS_HERE.fullmatch(question):
+        return LibraryQuestion(asks="lines")
     conditions = _conditions(found)
     if conditions is None:
         return None
@@ -340,11 +352,13 @@ def _order(
     """The order that is asked for, whether it falls, and how many papers of it; None for no order, or all."""
     for name, match in found:
         if name == "super":
-            words = next(each for each in _ORDERS if re.search(rf"(?:{each})", match.group(), re.I))
-            is_list = is_plural or "first" in match.group()
+            starts = ((each, re.compile(each, re.I).search(match.string, match.start())) for each in _ORDERS)
+            words = next(each for each, start in starts if start and start.start() < match.end())
+            is_list = is_plural or match.group().casefold().endswith(" first")
             return *_ORDERS[words], _number(match["n"]) or (None if is_list else 1)
         if name == "last":
-            return "added", match["last"].casefold() != "first", _number(match["n"]) or 1
+            verb, place = match["verb"] or match["verb2"], match["last"] or match["last2"]
+            return ("added" if verb[0] in "aA" else "opened"), place.casefold() != "first", _number(match["n"]) or 1
         if name == "extreme" and _field(match) not in ("year", "venue", "doi", "abstract", "title", "collection"):
             return _field(match), match["most"].casefold() == "most", 1
         is_by = name == "group" and match.group().startswith("by") and "count" not in dict(found)
@@ -384,6 +398,7 @@ def _condition(name: str, match: re.Match[str]) -> Condition | None:
     """The condition that a phrase states; None if it states none."""
     groups = match.groupdict()
     words = next((value for key, value in groups.items() if key.startswith("value") and value), "").strip(" ?.!,\"'")
+    words = re.sub(r"(?:,?\s(?:and|or|but|are|is|from|that|which))+$", "", words)
     if name == "has":
         is_missing = re.match(r"(?:without|lack|miss|untagged)|\w+ no\b", match.group(), re.I) is not None
         return Condition(_field(match), is_denied=is_missing)
@@ -403,7 +418,8 @@ def _condition(name: str, match: re.Match[str]) -> Condition | None:
     if name == "past_year":
         return Condition("year", words)
     if name in ("author", "by"):
-        return Condition("author", words, is_sure=name == "by" or bool(groups.get("value2")))
+        is_sure = name == "by" or bool(groups.get("value2"))
+        return Condition("author", words, is_denied=bool(groups.get("value5")), is_sure=is_sure)
     if name == "venue":
         return Condition("venue", words, is_sure=False)
     if name == "paper":
@@ -436,15 +452,16 @@ class WantedPapers:
     """The papers that a question asks for: those on a topic, and without others."""
 
     topic: str = ""  # "" for any
-    without: tuple[str, ...] = ()  # topics that they have nothing about, or papers that they are not
+    without: tuple[str, ...] = ()  # topics that they have nothing about
+    other_than: tuple[str, ...] = ()  # papers that they are not, or topics if no papers are called so
     is_understood: bool = True  # False: it denies something that no search for words can deny
 
 
 _FOR_PAPERS = re.compile(
     # "Which of my recent papers ...", "Are there any studies ...", "Is there a paper ..."
     r"\W*(?:(?:please |in )?(?:which|what|list|name|show|find|give|are there|do (?:i|we|you) have)?"
-    r"\s*(?:(?:me|any|all|some|other|of|the|my|these|those)\s+)*(?P<kind>(?:[\w-]+ ){0,2}?)"
-    r"(?:papers|articles|publications|studies)"
+    r"\s*(?:(?:me|any|all|some|other|of|the|my|these|those)\s+)*"
+    r"(?P<kind>(?:(?!why |when |where |who |to )[\w-]+ ){0,2}?)(?:papers|articles|publications|studies)"
     r"|(?:is there|do (?:i|we|you) have) (?:an?|any|one) (?:paper|article|publication|study))\b(?P<rest>.*)"
     # "What do I have on ...", "Is there anything here about ..."
     r"|\W*(?:(?:what(?:['’]s)?|is there|are there|do (?:i|we|you) have|have (?:i|we)|got) )*"
@@ -457,7 +474,7 @@ _FILLER = _VERBS | frozenset(
     """
     a all also an and any anything are articles at be been by but can collection could did do does folder for from give
     gives got had has have here i in is it library looks look make makes making my of on or papers something studies
-    that the their there these they this to us was we were what which who with work works you
+    that the their there these they this those ones to us was we were what which who with work works you
     """.split()
 )
 _DENIES = re.compile(
@@ -474,14 +491,15 @@ def wanted_papers(question: str) -> WantedPapers:
     >>> wanted_papers("which papers deal with hazard pointers?").topic, wanted_papers("What does the paper say?").topic
     ('hazard pointers', '')
     >>> wanted_papers("which papers use Rust but not C?")
-    WantedPapers(topic='Rust', without=('C',), is_understood=True)
+    WantedPapers(topic='Rust', without=('C',), other_than=(), is_understood=True)
     """
     plain = one_line(question).strip(" ?.!")
     about = library_question(plain)
     if isinstance(about, LibraryQuestion) and about.is_searched:
         topics = [condition for condition in about.conditions if condition.field == "about"]
-        lacking = tuple(condition.words for condition in topics if condition.is_denied)
-        return WantedPapers(" ".join(each.words for each in topics if not each.is_denied), lacking)
+        lacking = tuple(each for one in topics if one.is_denied for each in re.split(r"\s+n?or\s+", one.words))
+        others = tuple(each.words for each in about.conditions if each.field == "paper")
+        return WantedPapers(" ".join(each.words for each in topics if not each.is_denied), lacking, others)
     match = _FOR_PAPERS.fullmatch(plain)
     if match is None or isinstance(about, FactsQuestion) or (about and all(each.is_sure for each in about.conditions)):
         return WantedPapers()
@@ -500,6 +518,8 @@ def wanted_papers(question: str) -> WantedPapers:
     topic = " ".join(filter(None, (kind.strip(), _topic(" ".join(said)), _topic(also))))
     if not without:  # "in which papers is Rust not used"
         topic, without = "", (topic,)
+    if denied["other"]:
+        return WantedPapers(topic, other_than=without)
     return WantedPapers(topic, without) if all(without) else WantedPapers(_topic(rest), is_understood=False)
 
 

@@ -32,7 +32,7 @@ from folio.search.names import (
 from folio.shown_text import name_line
 from folio.store.library import Library
 from folio.store.works import cited_papers
-from folio.text import one_line, plain_words
+from folio.text import STOP_WORDS, one_line, plain_words
 
 if TYPE_CHECKING:
     from folio.question.question import Question
@@ -417,13 +417,14 @@ def by_author(name: str) -> Callable[[Paper], bool]:
 
 
 def of_venue(name: str) -> Callable[[Paper], bool]:
-    """Whether the venue's name has all these words. A word with a full stop is an abbreviation."""
+    """Whether the venue's name has all these words, or these initials. A word with a full stop is an abbreviation."""
     pairs = _VENUE_WORD.findall(one_line(name))
     wanted = [(prefix, bool(stop)) for typed, stop in pairs for prefix in plain_words(typed)]
 
     def fits(paper: Paper) -> bool:
         words = plain_words(paper.metadata.venue.value)
-        return all(
+        initials = "".join(word[0] for word in words if word not in STOP_WORDS)
+        return (len(initials) > 2 and [initials] == plain_words(name)) or all(
             any(word == prefix or (is_short and word.startswith(prefix)) for word in words)
             for prefix, is_short in wanted
         )

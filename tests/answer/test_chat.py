@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -430,6 +431,24 @@ def test_questions_about_the_library_are_answered_by_papers(start: Start) -> Non
     assert [str(sentence.section) for sentence in answer.sentences] == ["From the papers/Ice of the Alps"]
     assert "1 paper is listed. All 2 were ranked" in answer.notice
     assert start().ask("Which papers deal with trains?").answer.refused
+
+
+def test_papers_are_listed_by_what_is_known_of_them_and_what_they_do_not_mention(start: Start) -> None:
+    chat = start()
+    without = chat.ask("Which papers do not mention glaciers?").answer
+    assert {quote.paper.file for quote in without.citations} == {"otters.pdf"}
+    assert "Nothing about “glaciers” was found in 1 of 2 papers" in without.notice
+    assert chat.ask("how many papers did I add today?").answer.text == "The library has 2 papers " + added_today()
+    assert chat.ask("which papers have I read").answer.text == "The library has no papers that you have opened."
+    lines = chat.ask("Summarise everything").answer
+    assert {quote.paper.file for quote in lines.citations} == {"glaciers.pdf", "otters.pdf"}
+    assert lines.notice.endswith("2 papers.")
+    assert chat.ask("papers that do not mention glaciers").answer.citations
+    assert chat.ask("how many pages does it have").answer.text.startswith("“On Sea Otters” has ")
+
+
+def added_today() -> str:
+    return f"added from {date.today()}."
 
 
 def test_questions_that_name_papers_or_things(start: Start) -> None:

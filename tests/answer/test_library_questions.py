@@ -109,12 +109,24 @@ def test_which_questions_are_about_the_library(question: str, expected: LibraryQ
         ("Which papers use neither R nor Python?", "", ("R", "Python")),
         ("papers on otters that never mention ice", "otters", ("ice",)),
         ("which papers use Rust but not C", "Rust", ("C",)), ("which papers from 2019 do not use Rust", "", ("Rust",)),
-        ("Which papers, other than Raft, discuss elections?", "elections", ("Raft",)),
-        ("papers about anything but otters", "", ("otters",)), ("papers not only on otters", "not only on otters", ()),
+        ("papers not only on otters", "not only on otters", ()),
     ],
 )  # fmt: skip
 def test_what_a_question_for_papers_denies(question: str, topic: str, without: tuple[str, ...]) -> None:
     assert wanted_papers(question) == WantedPapers(topic, without)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which papers, other than Raft, discuss elections?", WantedPapers("elections", other_than=("Raft",))),
+        ("papers on elections other than Raft", WantedPapers("elections", other_than=("Raft",))),
+        ("papers about anything but otters", WantedPapers(other_than=("otters",))),
+        ("papers excluding those about otters", WantedPapers(other_than=("otters",))),
+    ],
+)
+def test_papers_other_than_some(question: str, expected: WantedPapers) -> None:
+    assert wanted_papers(question) == expected
 
 
 def test_what_is_denied_may_not_be_understood() -> None:
@@ -210,8 +222,9 @@ def shelf_of(papers: Mapping[Paper, Evidence], **more: Any) -> Shelf:
     def mentions(words: str) -> frozenset[str]:
         return frozenset(paper.id for paper, front in papers.items() if words.casefold() in front.text.casefold())
 
+    names = PaperNames(list(papers))
     return Shelf(
-        list(papers), lambda: PaperNames(list(papers)), papers.__getitem__, uses, mentions, lambda paper: set(),
+        list(papers), lambda: names, names.meant, papers.__getitem__, uses, mentions, lambda paper: set(),
         date(2026, 11, 25), **more,
     )  # fmt: skip
 

@@ -11,8 +11,10 @@ import pytest
 from folio.errors import NotKnown, UsageError
 from folio.papers.metadata import Field, PersonName
 from folio.papers.model import Paper, SourceFile
+from folio.papers.people import is_called
 from folio.papers.sections import PaperSection, SectionMap
 from folio.search.filters import YEARS, PaperFilter, YearRange
+from folio.text import plain_words
 from tests.helpers.known_papers import known_paper
 
 pytestmark = pytest.mark.fast
@@ -124,13 +126,27 @@ def test_authors_without_regard_to_accents(authors: list[str], files: list[str])
     assert chosen(authors=authors) == files
 
 
+@pytest.mark.parametrize(
+    ("person", "typed", "expected"),
+    [
+        (PersonName("Dean", "Jeffrey"), "Jeff Dean", True), (PersonName("Dean", "Jeff"), "jeffrey dean", True),
+        (PersonName("Dean", "J."), "Jane Dean", True), (PersonName("Dean", "John"), "Jane Dean", False),
+        (PersonName("Seal", "Robert"), "Bob Seal", True), (PersonName("Seal", "Bob"), "Robert Seal", True),
+        (PersonName("Müller", "Meinard"), "Mueller", True), (PersonName("Altınbüken", "Deniz"), "d altinbuken", True),
+        (PersonName("Lee", "Eduardo"), "Ed Lee", False), (PersonName("Rose", "Scott"), "Scott", False),
+    ],
+)  # fmt: skip
+def test_given_names_may_be_short_or_written_out(person: PersonName, typed: str, expected: bool) -> None:
+    assert is_called(person, plain_words(typed)) is expected
+
+
 @pytest.mark.parametrize("name", ["Diego", "Onga", "X. Ongaro", "Diego Ousterhout", "Ousterhoutx"])
 def test_a_given_name_alone_is_no_author(name: str) -> None:
     with pytest.raises(NotKnown, match=f"No paper in the index is by “{name}”"):
         chosen(authors=[name])
 
 
-@pytest.mark.parametrize("venue", ["usenix conference", "USENIX", "Conf. Ann. Tech. USENIX", "annual technical"])
+@pytest.mark.parametrize("venue", ["usenix conference", "USENIX", "Conf. Ann. Tech. USENIX", "UATC"])
 def test_venues_by_words_and_by_abbreviations_with_a_full_stop(venue: str) -> None:
     assert chosen(venues=[venue]) == ["raft.pdf"]
 
