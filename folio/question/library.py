@@ -204,14 +204,14 @@ _MORE, _LESS = r"(?:more|longer|greater) than|over|above", r"(?:less|fewer|short
 # phrases and fillers are all of it.
 _PHRASES: tuple[tuple[str, str], ...] = (
     ("count", r"how many(?: different| distinct)?\b|(?:total )?number of\b|count(?: of)?\b"),
-    ("lines", r"(?:summari[sz]e|describe|sum up|(?:a )?(?:summary|overview)(?: of)?)\b"
-     r"|(?:(?:in )?(?:one|1)|in a)(?: single)? (?:sentence|line)(?: summary)?\b"),
+    ("lines", r"(?:summari[sz]e|describe|sum up|(?:(?:a|short|brief) )*(?:summary|overview|tl;?dr)(?: of)?)\b"
+     r"|about(?=\W*$)|(?:(?:in )?(?:one|1)|in a)(?: single)? (?:sentence|line)(?: summary)?\b"),
     ("last", rf"(?P<last>last|latest|newest|first)(?: (?P<n>{_NUMBER}))? {_NOUN}(?: that)?(?: i| we)?"
      r"(?: have| was| were)? (?P<verb>added|opened|read)\b"
      rf"|(?P<verb2>add(?:ed)?|opened|read) (?P<last2>last|first)\b(?! (?:{_NUMBER}|day|week|month|year))"),
-    ("group", rf"(?:per|for each|in each|from each|by each|of each|by) (?P<field>{_FIELD})"),
+    ("group", rf"(?:per|for each|in each|from each|by each|of each|by)(?: number of)? (?P<field>{_FIELD})"),
     ("every", r"every ?thing\b|(?:per|for|of|about)? ?(?:every|each|per)\b|all of (?:it|them)\b"),
-    ("order", rf"(?:sort(?:ed)?|(?:in )?order(?:ed)?|arranged)(?: by| of)? (?P<field>{_FIELD})"),
+    ("order", rf"(?:sort(?:ed)?|(?:in )?order(?:ed)?|arranged)(?: by| of)?(?: number of)? (?P<field>{_FIELD})"),
     ("extreme", rf"(?:with |has |have )?(?:the )?(?P<most>most|fewest|least) (?P<field>{_FIELD})"),
     ("extreme_count", rf"(?:the )?(?P<most>most|fewest)(?: {_NOUN}| (?:common|frequent|prolific)\b)"),
     ("super", rf"(?:(?:top )?(?P<n>{_NUMBER}) )?(?:{'|'.join(_ORDERS)})(?: first)?\b"),
@@ -221,6 +221,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
      r"(?: long| or (?P<ormore>more))?"),
     ("unknown", r"(?:written )?in (?:english|german|french|spanish|italian|portuguese|chinese|japanese|russian|dutch)\b"
      r"|(?:most|highly|best|often) cited\b|(?:favou?rite|starred|highest rated)\b"),
+    ("tag", rf"(?:tagged|labell?ed|with (?:the |a )?tag\b)(?: as| with)? {_NAME}"),
     ("has", r"(?:with|having|have|has|without|lacking|lack|missing|miss)(?: (?:any|a|an|no|known))* "
      r"(?P<field>(?:notes?|tags?|dois?|abstracts?|years?|venues?|journals?|authors?|titles?)\b)(?= (?!of\b)|\W*$)"
      r"|(?:took|taken?|made|wrote|written) (?P<field2>notes?\b)(?: on| about)?|(?P<field3>annotated|untagged)\b"),
@@ -232,8 +233,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
      rf"|between|(?P<until>until|up to)|in|from|of)?(?: the year| years?)? ?(?P<one>{_YEAR})\b"
      rf"(?: ?(?:and|to|-|–) ?(?P<two>{_YEAR})\b|(?P<on> on(?:wards?)?\b| or later\b)"
      r"|(?P<upto> or (?:earlier|before)\b))?"),
-    ("past_year", rf"(?:from|of|in) (?P<value>(?:this|last) year|the (?:last|past) (?:{_NUMBER}) years)\b"),
-    ("tag", rf"(?:tagged|labell?ed|with (?:the |a )?tag)(?: as| with)? {_NAME}"),
+    ("past_year", rf"(?:(?:from|of|in) )?(?P<value>(?:this|last) year|the (?:last|past) (?:{_NUMBER}) years)\b"),
     ("collection", rf"in (?:the |my )?collection {_NAME}|in (?:the |my )?(?P<value2>\S+) collection\b"),
     ("cited_by", rf"cited (?:by|in) {_TITLE}|(?:does|do) (?P<value2>{_SOMEONE}\S.*?) cite\b"),
     ("cites", rf"(?:(?:that|which) )?(?:cit(?:e|es|ing)|refer(?:s|ring)? to) {_TITLE}"),
@@ -244,7 +244,9 @@ _PHRASES: tuple[tuple[str, str], ...] = (
      r" (?:write|publish|written|wrote|published|authored)\b"
      r"|(?:have|has|with|list|name) (?P<value2>\S.*?) (?:as (?:an? |the )?(?:co-?)?|among (?:the |their )?)authors?"
      rf"|(?P<value3>\S+(?: \S+)?)['’]s? (?={_NOUN})|published by (?P<value4>\S.*?){_ENDS}"
-     rf"|without (?P<value5>\S.*?){_ENDS}"),
+     rf"|without (?P<value5>\S.*?){_ENDS}"
+     rf"|does (?P<value6>(?!the\b)(?:(?!{_NOUN})[\w.-]+ ?){{1,4}}?) have(?= .*\b{_NOUN})"
+     r"|where (?P<value7>\S.*?) is (?:an? |the )?(?:first |co-?)?author\b"),
     ("venue", r"(?:published |appeared |presented )?(?:in|at|from|of)"
      rf" (?!before|after|since|until|between|the (?:last|past)\b){_SOMEONE}{_NAME}"),
     ("about", rf"(?:about|on|dealing with|concerning) {_TITLE}"),
@@ -256,7 +258,8 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ("library", r"(?:this )?(?:library|collection|folder|index)\b"),
     ("filler", r"(?:wh?ich|what(?:'?s)?|list|show|me|name|give|find|tell|the|an?|all|any|my|our|of|these|those|is"
      r"|are|was|were|be|been|that|there|do|does|did|i|we|you|have|has|had|it|please|and|but|also|ones?|with|published|written|wrote"
-     r"|appeared|from|in|yet|got|own|different)\b"),
+     r"|appeared|come|from|in|here|yet|got|own|different)\b"),
+    ("author", r"(?P<value8>(?-i:[A-Z])\S+) (?=(?:papers|articles|publications)\b)"),
 )  # fmt: skip
 _SCANNED = tuple((name, re.compile(pattern, re.I)) for name, pattern in _PHRASES)
 _HERE = re.compile(
@@ -310,19 +313,19 @@ def _question_of(
         return None
     order, is_falling, most = _order(found, is_plural=_PLURAL.search(question) is not None)
     by = _group(found)
-    is_count, has_noun = "count" in names, not {"noun", "last"}.isdisjoint(names)
+    is_count, has_noun = "count" in names, not {"noun", "last", "every"}.isdisjoint(names)
     i_did = re.search(r"\b(?:i|we)\b", question, re.I) and any(c.field in ("added", "opened") for c in conditions)
     whole = LibraryQuestion(conditions, "count" if is_count else "list", order, is_falling, most)
-    if "lines" in names or ("every" in names and not by):
+    if "lines" in names:
         is_whole = "every" in names or "library" in names or names_library or _PLURAL.search(question)
-        return replace(whole, asks="lines") if "lines" in names and is_whole else None
+        return replace(whole, asks="lines") if is_whole else None
     if by:
         all_values = is_count or names_library or re.search(r"\b(?:there|all|do i have|have i)\b", question, re.I)
         is_clear = "extreme_count" in names or "group" in names or (all_values and not has_noun and "who" not in names)
         return replace(whole, by=by) if is_clear else None
     if "who" in names or "values" in names or "extreme_count" in names:
         return None
-    did_write = any(name == "author" and phrase["value"] for name, phrase in found)
+    did_write = any(name == "author" and phrase.groupdict().get("value") for name, phrase in found)
     if not (has_noun or i_did or did_write):
         return None
     if "uses" in names and not (whole.is_searched and any(condition.field != "about" for condition in conditions)):
@@ -398,7 +401,7 @@ def _condition(name: str, match: re.Match[str]) -> Condition | None:
     """The condition that a phrase states; None if it states none."""
     groups = match.groupdict()
     words = next((value for key, value in groups.items() if key.startswith("value") and value), "").strip(" ?.!,\"'")
-    words = re.sub(r"(?:,?\s(?:and|or|but|are|is|from|that|which))+$", "", words)
+    words = re.sub(r"^(?:both|either)\s|(?:,?\s(?:and|or|but|are|is|from|that|which))+$", "", words)
     if name == "has":
         is_missing = re.match(r"(?:without|lack|miss|untagged)|\w+ no\b", match.group(), re.I) is not None
         return Condition(_field(match), is_denied=is_missing)
@@ -459,9 +462,9 @@ class WantedPapers:
 
 _FOR_PAPERS = re.compile(
     # "Which of my recent papers ...", "Are there any studies ...", "Is there a paper ..."
-    r"\W*(?:(?:please |in )?(?:which|what|list|name|show|find|give|are there|do (?:i|we|you) have)?"
+    r"\W*(?:(?:please |in )?(?:which|what|how many|list|name|show|find|give|are there|do (?:i|we|you) have)?"
     r"\s*(?:(?:me|any|all|some|other|of|the|my|these|those)\s+)*"
-    r"(?P<kind>(?:(?!why |when |where |who |to )[\w-]+ ){0,2}?)(?:papers|articles|publications|studies)"
+    r"(?P<kind>(?:(?!(?:how|why|when|where|who|to) )[\w-]+ ){0,2}?)(?:papers|articles|publications|studies)"
     r"|(?:is there|do (?:i|we|you) have) (?:an?|any|one) (?:paper|article|publication|study))\b(?P<rest>.*)"
     # "What do I have on ...", "Is there anything here about ..."
     r"|\W*(?:(?:what(?:['’]s)?|is there|are there|do (?:i|we|you) have|have (?:i|we)|got) )*"
@@ -512,10 +515,7 @@ def wanted_papers(question: str) -> WantedPapers:
     if denied["verb"] and not joined and not (after and after[0].casefold() in _VERBS | {"have", "make", "any"}):
         return WantedPapers(f"{kind.strip()} {_topic(rest)}".strip(), is_understood=False)
     without, also = _split_denied(after, is_other=bool(denied["other"]))
-    said = before.split()
-    while said and said[-1].strip(",;:").casefold() in _FILLER:  # "otters that"
-        del said[-1]
-    topic = " ".join(filter(None, (kind.strip(), _topic(" ".join(said)), _topic(also))))
+    topic = " ".join(filter(None, (kind.strip(), _without_fillers(_topic(before)), _topic(also))))
     if not without:  # "in which papers is Rust not used"
         topic, without = "", (topic,)
     if denied["other"]:
@@ -531,7 +531,7 @@ def _split_denied(words: Sequence[str], *, is_other: bool) -> tuple[tuple[str, .
         end = next((place for place, word in enumerate(names) if word.casefold() in _VERBS), len(names))
         denied, also = " ".join(names[:end]), " ".join((*names[end:], also))
     parts = re.split(r",?\s+(?:n?or)\s+|,\s*", denied)
-    return tuple(filter(None, map(_topic, parts))), also
+    return tuple(filter(None, (_without_fillers(_topic(part)) for part in parts))), also
 
 
 def _topic(rest: str) -> str:
@@ -540,3 +540,11 @@ def _topic(rest: str) -> str:
     while words and words[0].strip(",;:").casefold() in _FILLER:
         del words[0]
     return " ".join(words).strip(" ,;:")
+
+
+def _without_fillers(topic: str) -> str:
+    """A topic without the fillers at its end: "otters that"."""
+    words = topic.split()
+    while words and words[-1].strip(",;:").casefold() in _FILLER:
+        del words[-1]
+    return " ".join(words)
