@@ -126,17 +126,17 @@ def _choice(condition: Condition, shelf: Shelf) -> Chosen | None:
         known = f"{'without' if is_denied else 'with'} {_FIELD_WORDS.get(field, field)}"
         said = {"opened": f"that you have {no}opened", "added": f"{no}added"}.get(field, known)
         return Chosen(frozenset(paper.id for paper in shelf.papers if has(paper)), said)
-    if field in ("cites", "cited_by", "paper"):
+    if field in ("cites", "cited_by") or (field == "paper" and shelf.names().called(words)):
         return _of_papers(condition, shelf)
     if field == "about":
         tokens = frozenset(tokenize(words))
         ids = (p.id for p in shelf.papers if tokens <= frozenset(tokenize(_front_words(p))))
         return Chosen(frozenset(ids), f"{no}about {name_line(words)}, by title, abstract or tags")
-    for name in (field,) if field != "venue" or condition.is_sure else ("venue", "author", "tag", "collection"):
+    for name in _ANY_NAME if field in ("venue", "paper") and not condition.is_sure else (field,):
         if choice := _named(name, words, no, shelf):
             return choice
     if not condition.is_sure:
-        return None
+        return _of_papers(condition, shelf) if field == "paper" else None
     values = {str(value) for paper in shelf.papers for value in _GROUPS[field](paper)}
     near = similar_names(words, values)
     raise NothingKnown(f"No paper in the library {_HAS_NO[field].format(name_line(words))}.{near}")
@@ -291,6 +291,8 @@ _TESTS: dict[FieldName, Callable[[str], Callable[[Paper], bool]]] = {
     "tag": lambda name: lambda paper: has_tag(paper.metadata, name),
     "collection": lambda name: lambda paper: is_in_collection(paper.metadata, name),
 }
+# Fields whose names may follow "in", "of" or "except"
+_ANY_NAME: tuple[FieldName, ...] = ("venue", "author", "tag", "collection")
 _HAS_NO = {
     "author": "is by “{}”", "venue": "is of a venue called “{}”", "tag": "has the tag “{}”",
     "collection": "is in a collection called “{}”",

@@ -195,7 +195,8 @@ def narrowed(question: Question, shelf: Shelf) -> tuple[list[Paper], str]:
     if said:
         left = [paper for paper in papers if paper.id not in out]
         of = f"{len(left):,} of {counted(len(papers), 'paper')}"
-        meant = "other than" if question.papers.other_than else "in which nothing was found about"
+        is_named = any(map(shelf.names().called, question.papers.other_than))
+        meant = "other than" if is_named else "in which nothing was found about"
         notices.append(f"Only papers {meant} {said} were searched: {of}.")
         papers = left
     if not question.papers.is_understood:

@@ -237,7 +237,8 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ("collection", rf"in (?:the |my )?collection {_NAME}|in (?:the |my )?(?P<value2>\S+) collection\b"),
     ("cited_by", rf"cited (?:by|in) {_TITLE}|(?:does|do) (?P<value2>{_SOMEONE}\S.*?) cite\b"),
     ("cites", rf"(?:(?:that|which) )?(?:cit(?:e|es|ing)|refer(?:s|ring)? to) {_TITLE}"),
-    ("not", r"(?:other than|except(?: for)?|besides|apart from|excluding) (?:those|ones|the ones)\b"),
+    ("not", r"(?:other than|except(?: for)?|besides|apart from|excluding)"
+     rf" (?:those\b|(?:the )?ones\b|(?=(?:the )?(?:from )?{_YEAR}))"),
     ("paper", rf"(?:other than|except(?: for)?|besides|apart from|excluding) {_NAME}"),
     ("by", rf"(?:written |authored |co-?authored |made )?by {_NAME}(?: as (?:an? |the )?(?:co-?)?authors?)?"),
     ("author", rf"(?:did|has|have|that|which) (?P<value>{_SOMEONE}\S.{{1,40}}?)"
@@ -477,7 +478,8 @@ _FILLER = _VERBS | frozenset(
     """
     a all also an and any anything are articles at be been by but can collection could did do does folder for from give
     gives got had has have here i in is it library looks look make makes making my of on or papers something studies
-    that the their there these they this those ones to us was we were what which who with work works you
+    that the their there these they this those ones to us was we were what which who with work works you word
+    words term both either
     """.split()
 )
 _DENIES = re.compile(
@@ -486,6 +488,7 @@ _DENIES = re.compile(
     r"|neither|without|no|nothing|none|lack(?:s|ing)?|omit(?:s|ting)?|avoid(?:s|ing)?|ignor(?:es?|ing))\b",
     re.I,
 )
+_ONE_PAPER = re.compile(r"(?:which|what|is there an?|any) (?:paper|article|publication)(?!s)\b", re.I)
 
 
 def wanted_papers(question: str) -> WantedPapers:
@@ -497,6 +500,9 @@ def wanted_papers(question: str) -> WantedPapers:
     WantedPapers(topic='Rust', without=('C',), other_than=(), is_understood=True)
     """
     plain = one_line(question).strip(" ?.!")
+    if _DENIES.search(plain) and (one := _ONE_PAPER.match(plain)):  # "which paper does not use Rust"
+        several = wanted_papers(f"{one.group()}s{plain[one.end() :]}")
+        return several if several.without or several.other_than else WantedPapers()
     about = library_question(plain)
     if isinstance(about, LibraryQuestion) and about.is_searched:
         topics = [condition for condition in about.conditions if condition.field == "about"]
@@ -530,7 +536,7 @@ def _split_denied(words: Sequence[str], *, is_other: bool) -> tuple[tuple[str, .
         names = denied.split()
         end = next((place for place, word in enumerate(names) if word.casefold() in _VERBS), len(names))
         denied, also = " ".join(names[:end]), " ".join((*names[end:], also))
-    parts = re.split(r",?\s+(?:n?or)\s+|,\s*", denied)
+    parts = re.split(r",?\s+(?:n?or|and (?:not|neither))\s+|,\s*", denied)
     return tuple(filter(None, (_without_fillers(_topic(part)) for part in parts))), also
 
 
