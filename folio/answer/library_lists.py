@@ -161,7 +161,8 @@ def _named(field: FieldName, words: str, no: str, shelf: Shelf) -> Chosen | None
         meant = (str(person) for person in people if any(is_called(person, one) for one in called))
         shown = list(dict.fromkeys(meant))[:4]
     said = f"{no}{_PREPOSITIONS[field]} {(' and ' if is_all else ' or ').join(map(name_line, shown))}"
-    return Chosen(ids, said, "" if is_all else " ".join(f"--{field} {shlex.quote(name)}" for name in names))
+    option = " ".join(f"--{field} {shlex.quote(name_line(name))}" for name in names)
+    return Chosen(ids, said, "" if is_all or "`" in option else option)
 
 
 def _within(condition: Condition, bounds: Bounds | None, shelf: Shelf) -> Chosen | None:
