@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from folio.answer import library_questions
 from folio.answer.evidence import gather, without
+from folio.answer.excerpts import shortest
 from folio.answer.extractive import is_about
 from folio.answer.library_lists import Shelf
 from folio.answer.library_questions import papers_described
@@ -24,6 +26,7 @@ from folio.answer_types import (
     Checking,
     Evidence,
     RejectedSentence,
+    Section,
     Selected,
     Sentence,
     SourceNumbers,
@@ -36,7 +39,9 @@ from folio.papers.versions import is_superseded
 from folio.protocols import Answerer
 from folio.question import followup
 from folio.question.kind import QuestionKind
-from folio.question.library import WantedPapers
+from folio.question.language import foreign_words
+from folio.question.library import LibraryQuestion, WantedPapers
+from folio.question.parts import last_question
 from folio.question.question import Question, asks_elsewhere
 from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
@@ -58,11 +63,17 @@ Written = Sentence | RejectedSentence | Checking | Thinking
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Replies to a greeting and to thanks
+# Replies to a greeting, to thanks and to other remarks
 REMARKS: dict[QuestionKind, str] = {
     "greeting": "Hello. Ask a question about your papers, such as: What is this paper about?",
     "thanks": "You are welcome. Ask another question about your papers whenever you like.",
+    "ok": "Good. Ask another question about your papers whenever you like.",
+    "wrong": "Sorry. Ask again in other words, or name the paper that has the answer.",
+    "translated": "Folio shows the papers in their own words, and does not translate them.",
 }
+NOT_SHORTER = "The last answer is as short as its source allows."
+IN_ENGLISH = "The papers are in English; ask in English, or use a model."
+ONLY_THERE = "Only “{}” was searched, which the last answer is about. Name another paper, or ask a whole question."
 WHOLE_PAPER_PASSAGES = 6  # minimum for a question about a paper as a whole
 PASSAGES_PER_PART = 4  # for each part of a question
 # For a question such as "which papers use X": papers to read, and passages searched for the best one of each
@@ -85,6 +96,8 @@ class Reply:
     timings_ms: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None  # the answerer's, 0 to 1; None without a search or from an answerer that gives none
     stopped: bool = False  # ended by AnswerStopped: the answer has the sentences that were shown before
+    question: Question | None = None  # as it was searched; None without a search
+    papers: tuple[Paper, ...] = ()  # the papers that were searched, if the question stayed on them
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +112,9 @@ class Turn:
     find: Find | None  # used instead of the chat's own search
     clock: Stopwatch
     selected: Selected | None = None  # the words that the question is about
+    papers: tuple[Paper, ...] = ()  # the paper of the last answer, if the question stays on it, and others it names
+    is_clear: bool = False  # it needs no earlier question
+    heading: Section | None = None  # of all excerpts, instead of their own
     hits: Sequence[Hit] | None = None  # its passages, if the search ran before the chain was imported
 
 
@@ -207,16 +223,31 @@ class Chat:
         if not text:
             raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))
         about = _about(selected) if selected else ""
-        original = Question(text, about=about)
+        original = Question(last_question(text), about=about)
         turn = Turn(original, original, on_sentence, on_hits, on_progress, find, Stopwatch(), selected)
-        if remark := REMARKS.get(turn.question.type.kind):
+        kind = original.type.kind
+        if remark := REMARKS.get(kind):
             return self._add_turn(turn, Reply(Answer(text, text, (), remark=remark, style=self._style)))
+        last = next((answer for answer in reversed(self._turns) if answer.sentences), None)
+        if last and kind in ("again", "shorter"):
+            return self._add_turn(turn, self._repeated(last, turn, is_shorter=kind == "shorter"))
+        note = ""
         with self._retriever.reading():
-            respelling = self._retriever.respelled(text)
-            if respelling.typed:
-                original = Question(respelling.question, text, about=about)
-                turn = replace(turn, question=original, original=original)
-            direct = self._answer_about_library(turn.question)
+            if last and kind == "more":
+                turn = replace(
+                    turn,
+                    question=Question(last.standalone_question),
+                    is_clear=True,
+                    find=partial(self._others, last),
+                )
+            elif self._is_foreign(turn):
+                turn, note = self._by_names(turn), IN_ENGLISH
+                if not turn.question.text:
+                    return self._add_turn(turn, Reply(Answer(text, text, (), remark=IN_ENGLISH, style=self._style)))
+            else:
+                turn, note = self._respelled(turn)
+                turn = self._placed(turn)
+            direct = self._answer_about_library(turn)
             if direct is None and not self._turns:  # without waiting for the import of LangChain
                 turn = replace(turn, hits=self._retrieve(turn))
         if direct is not None:
@@ -225,8 +256,81 @@ class Chat:
             reply = Reply(direct)
         else:
             reply = self._answer_from_papers(turn)
-        notice = " ".join(filter(None, [respelling.note, reply.answer.notice]))
-        return self._add_turn(turn, replace(reply, answer=replace(reply.answer, question=text, notice=notice)))
+        notice = " ".join(filter(None, [note, reply.answer.notice]))
+        meant = reply.answer.standalone_question
+        if turn.question.typed and meant == turn.question.text:  # a correction is one more reading
+            meant = turn.question.typed
+        answer = replace(reply.answer, question=text, standalone_question=meant, notice=notice)
+        return self._add_turn(turn, replace(reply, answer=answer))
+
+    def _repeated(self, last: Answer, turn: Turn, *, is_shorter: bool) -> Reply:
+        """The last answer again, or the best sentence of it."""
+        text, sentences = turn.question.text, last.sentences
+        if is_shorter:
+            sentences = (shortest(sentences[0]),)
+            if sentences == last.sentences:
+                return Reply(Answer(text, text, (), remark=NOT_SHORTER, style=self._style))
+        for sentence in sentences:
+            turn.on_sentence(sentence)
+        return Reply(Answer(text, last.standalone_question, sentences, last.evidence, style=last.style))
+
+    def _others(self, last: Answer, question: Question) -> SearchResult:
+        """The passages for a question without those that its last answer quotes."""
+        shown, chat = last.citations, copy(self)
+        chat._top_k += len(shown)
+        result = chat.search(question)
+
+        def is_new(hit: Hit) -> bool:
+            start, end = hit.span
+            return not any(hit.paper.id == q.paper.id and start < q.end and q.start < end for q in shown)
+
+        return replace(result, hits=tuple(filter(is_new, result.hits))[: self._top_k])
+
+    def _is_foreign(self, turn: Turn) -> bool:
+        """Whether a question is in another language than the papers, and no model can read it."""
+        words = foreign_words(turn.question.text) if self._answerer.quotes_only and not turn.selected else ()
+        return bool(words) and not self._retriever.uses(words)
+
+    def _by_names(self, turn: Turn) -> Turn:
+        """The turn with only the names in its question, in the papers that they name."""
+        names = self._retriever.paper_names()
+        words = [word.strip(".,;:¿?¡!«»“”„\"'") for word in turn.question.text.split()]
+        question = Question(" ".join(word for word in words if names.meant(word)))
+        papers = names.meant(question.text)
+        return replace(turn, question=question, original=question, papers=papers, is_clear=True, heading=CLOSEST)
+
+    def _respelled(self, turn: Turn) -> tuple[Turn, str]:
+        """The turn with its spelling corrected, and a note on that."""
+        typed = turn.question
+        respelling = self._retriever.respelled(typed.text)
+        if not respelling.typed:
+            return turn, ""
+        if not self._answerer.quotes_only:  # a model reads what was typed
+            readings = respelling.question, typed.text
+            return replace(turn, question=replace(typed, readings=readings), is_clear=not self._turns), respelling.note
+        question = Question(respelling.question, typed.text, about=typed.about)
+        return replace(turn, question=question, original=question), respelling.note
+
+    def _placed(self, turn: Turn) -> Turn:
+        """The turn with the paper that its question stays on; `is_clear` if it stands alone."""
+        question, paper = turn.question, followup.paper_of(self._turns)
+        if turn.selected:  # "this" is the selection, not something before
+            return replace(turn, is_clear=True)
+        if paper is None:
+            return turn
+        names = self._retriever.paper_names()
+        if other := followup.with_other_name(question.text, self._turns, lambda words: bool(names.called(words))):
+            return replace(turn, question=Question(other), is_clear=True)
+        named = names.meant(question.text)
+        has_new_topic = self._retriever.has_new_topic(question, paper)
+        is_described = not followup.is_followup(question.text) and papers_described(
+            question.text, self._current_papers()
+        )
+        is_named = bool(named or is_described)
+        is_about_library = bool(question.topic) or isinstance(question.about_library, LibraryQuestion)
+        if is_about_library or not followup.stays(question.text, names_a_paper=is_named, has_new_topic=has_new_topic):
+            return replace(turn, is_clear=True)
+        return replace(turn, papers=tuple({each.id: each for each in (paper, *named)}.values()))
 
     def _answer_from_papers(self, turn: Turn) -> Reply:
         """The chain's answer to a question."""
@@ -272,20 +376,29 @@ class Chat:
         names = self._retriever.unread_files()
         return unread_notice(self._retriever.term_weights(turn.question), names) if names else ""
 
-    def _answer_about_library(self, question: Question) -> Answer | None:
+    def _scope_notice(self, turn: Turn, answer: Answer) -> str:
+        """That only the paper of the last answer was searched, where that was not enough."""
+        if not turn.papers or turn.find or not answer.refused:
+            return ""
+        return ONLY_THERE.format(name_line(followup.short_name(turn.papers[0])))
+
+    def _answer_about_library(self, turn: Turn) -> Answer | None:
         """The answer to a question about the library itself, which needs no search; None for other questions."""
+        question = turn.question
+        if turn.papers and not turn.is_clear:  # "Who wrote it?"
+            question = Question(followup.about(question.text, turn.papers[0]))
         if question.about_library is None and question.papers in (WantedPapers(), WantedPapers(question.topic)):
             return None
-        answer = library_questions.answer(question, self._shelf())
+        answer = library_questions.answer(question, self._shelf(turn.papers))
         if answer is None:
             return None
         numbers = SourceNumbers()
         return replace(answer, sentences=tuple(map(numbers.numbered, answer.sentences)), style=self._style)
 
-    def _shelf(self) -> Shelf:
-        """The papers that a question about the library is asked about."""
+    def _shelf(self, papers: Sequence[Paper] = ()) -> Shelf:
+        """What a question about the library is asked about: these papers, by default all selected ones."""
         cited = next((turn.citations for turn in reversed(self._turns) if turn.citations), ())
-        retriever, papers = self._retriever, self._selected_papers()
+        retriever, papers = self._retriever, papers or self._selected_papers()
         return Shelf(
             papers,
             retriever.paper_names,
@@ -332,10 +445,12 @@ class Chat:
 
     def _rewrite(self, turn: Turn) -> Turn:
         """The turn with its follow-up rewritten as a standalone question."""
-        if turn.selected:  # "this" is the selection, not something before
+        if turn.is_clear:
             return turn
         question, history = turn.question, [answer.question for answer in self._turns]
         meant = self._answerer.standalone(question.text, self._turns)
+        if turn.papers and self._answerer.quotes_only and meant == question.text:
+            meant = followup.about(question.text, turn.papers[0])
         readings = followup.readings(question.text, meant, history)
         senses = followup.senses(question.text, meant, history) if self._answerer.quotes_only else ()
         typed = question.typed if meant == question.text else ""
@@ -349,7 +464,7 @@ class Chat:
         if turn.selected and turn.find is None:
             result = self._search_about(turn.question, turn.selected)
         else:
-            result = (turn.find or self.search)(turn.question.worded)
+            result = (turn.find or self._within(turn.papers).search)(turn.question.worded)
         turn.clock.inside |= result.timings_ms
         turn.clock.lap("retrieve")
         turn.on_hits(result.hits)
@@ -384,11 +499,13 @@ class Chat:
             answerer.notice if shows_notice else "",
             self._gaps_notice(question, answer),
             self._unread_notice(turn, answer),
+            self._scope_notice(turn, answer),
         )
         if is_stopped:
             return stopped(Reply(answer, tuple(hits)))
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
-        return Reply(answer, tuple(hits), confidence=parts.returned if answer.evidence else None)
+        confidence = parts.returned if answer.evidence else None
+        return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers)
 
     def _shown(self, parts: Iterable[Written], turn: Turn) -> tuple[list[Sentence], list[RejectedSentence], bool]:
         """The sentences that were shown, those that were left out, and whether the answer was stopped.
@@ -405,7 +522,7 @@ class Chat:
                 elif not isinstance(part, Sentence):
                     turn.on_progress(part)
                 elif not self._is_repeat(part, turn):
-                    numbered = numbers.numbered(part)
+                    numbered = numbers.numbered(replace(part, section=turn.heading or part.section))
                     turn.on_sentence(numbered)
                     sentences.append(numbered)
         except AnswerStopped:
@@ -419,7 +536,7 @@ class Chat:
 
         Only for answers of quotes: an excerpt that is the best for two questions answers only one of them.
         """
-        if not self._turns or not self._answerer.quotes_only:
+        if not self._turns or not self._answerer.quotes_only or turn.is_clear:
             return False
         last = self._turns[-1]
         before = frozenset(tokenize(last.question))
@@ -430,6 +547,12 @@ class Chat:
         return shown and not is_same_question and words.isdisjoint(tokenize(sentence.text))
 
     # The search
+
+    def _within(self, papers: Sequence[Paper]) -> Chat:
+        """This conversation over these papers; over all of its own if there are none."""
+        chat = copy(self)
+        chat._papers = papers or self._papers
+        return chat
 
     def search(self, question: Question) -> SearchResult:
         """The passages for a standalone question.
@@ -459,7 +582,7 @@ class Chat:
             self._top_k,
             self._papers,
             self._sections,
-            also=remembered(self._turns),
+            also=remembered(self._turns) if question.readings else (),
             readings=others,
             rerank=self._rerank,
         )

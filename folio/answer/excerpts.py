@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
 
 from folio.answer.structure import Structure, algorithm, structures
-from folio.answer_types import Evidence
+from folio.answer_types import Evidence, Sentence
 from folio.papers.sections import Kind
-from folio.text import sentence_spans, stripped
+from folio.text import one_line, sentence_spans, stripped, tokenize
 
 Span = tuple[int, int]
 
@@ -282,3 +282,19 @@ def _after_heading(evidence: Evidence, start: int, end: int) -> int:
             if match := re.compile(rf"{title}[\s.:—–-]*", re.I).match(evidence.text, begins, end):
                 start = match.end() if match.end() < end else start
     return start
+
+
+def shortest(sentence: Sentence) -> Sentence:
+    """The one sentence of an excerpt that has most of its marked words; the excerpt itself if it is one sentence."""
+    if sentence.outcome != "quoted" or not sentence.citations:
+        return sentence
+    marked = {token for start, end in sentence.marks for token in tokenize(sentence.text[start:end])}
+    spans = [(quote, *span) for quote in sentence.citations for span in sentence_spans(quote.quote)]
+    if len(spans) < 2:
+        return sentence
+    quote, start, end = max(spans, key=lambda each: len(marked.intersection(tokenize(each[0].quote[slice(*each[1:])]))))
+    start, end = stripped(quote.quote, start, end)
+    part = replace(
+        quote, start=quote.start + start, end=quote.start + end, quote=quote.quote[start:end], number=1, marks=()
+    )
+    return Sentence(one_line(part.quote), (part,), section=sentence.section)

@@ -139,6 +139,9 @@ class ExtractiveAnswerer:
                 yield from _each(of_parts.excerpts, evidence, FROM_PAPERS if of_parts.confidence >= SURE else CLOSEST)
             return of_parts.confidence
         scored = self._score_plain_first(question, evidence, style)
+        if question.typed:  # the correction may be wrong: "quits" for "qubits"
+            as_typed = self._score_plain_first(Question(question.typed), evidence, style)
+            scored = max(scored, as_typed, key=lambda each: each.confidence)
         if len(question.senses) > 1:
             scored = replace(scored, confidence=self._confidence_of_followup(question, evidence, scored.read))
         if scored.is_enough:

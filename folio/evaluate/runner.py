@@ -217,16 +217,15 @@ class Runner:
         """
         if self._set.relevance is not None and question.history and self._answerer:
             return followups.search(self._retriever, question, DEPTH, self._answerer.standalone)
-        if len(replies) < 2:
+        understood = replies[-1].question if replies else None
+        if len(replies) < 2 or understood is None:
             return self._retriever.search(question.text, DEPTH)
         from folio.answer.chat import remembered
-        from folio.question.followup import readings
 
-        also = remembered([reply.answer for reply in replies[:-1]])
-        meant = replies[-1].answer.standalone_question
-        first, *further_readings = readings(question.text, meant, question.history)
-        request = SearchRequest(AskedQuestion(first), DEPTH, also=also, readings=further_readings)
-        return self._retriever.find(request)
+        first, *others = understood.readings or (understood.text,)
+        also = remembered([reply.answer for reply in replies[:-1]]) if others else ()
+        papers = replies[-1].papers or None
+        return self._retriever.find(SearchRequest(AskedQuestion(first), DEPTH, papers, also=also, readings=others))
 
     def _judge_answer(self, reply: Reply, targets: Targets, question: Question) -> AnswerResult:
         answer = reply.answer

@@ -6,11 +6,10 @@ Rules resolve the references; search (folio/search/retriever.py) does not rely o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 
 from folio.answer_types import Answer
-from folio.question.kind import asks_for_number
+from folio.papers.model import Paper
 from folio.text import STOP_WORDS, one_line, tokenize
 
 
@@ -22,9 +21,10 @@ def standalone(question: str, history: Sequence[Answer]) -> str:
     """A follow-up with its references filled in; a question without references is returned unchanged.
 
     "Explain the second one" is about the second item or sentence of the last answer. "And for GPT-2?" repeats the last
-    question with another name. Other follow-ups get the subject of the conversation, in place of "it" or "they" or at
-    the end: "Why, for Mikrokosmos?" They get nothing more, because the rest of the earlier question would find its old
-    answer again. Raises NotUnderstoodError.
+    question with another name. Other follow-ups get the paper of the last shown answer, in place of "it" or "the
+    authors" or at the end: "Why, for Mikrokosmos?" Before any answer they get the names of the earlier questions. They
+    get nothing more, because the rest of the earlier question would find its old answer again. Raises
+    NotUnderstoodError.
     """
     if not history:
         return question
@@ -33,11 +33,68 @@ def standalone(question: str, history: Sequence[Answer]) -> str:
     if not any(map(str.isalnum, question)):  # "???"
         shown = one_line(question)
         raise NotUnderstoodError(f"It is not clear what “{shown}” asks. Please ask it as a whole question.")
-    if swapped := _swap_name(question, history[-1].standalone_question):
+    if swapped := with_other_name(question, history):
         return swapped
-    if phrases := _phrases(history[-1]) if is_followup(question) else []:
-        return _refer(question, phrases)
-    return filled_in(question, [turn.question for turn in history])
+    paper = paper_of(history) if is_followup(question) else None
+    return about(question, paper) if paper else filled_in(question, [turn.question for turn in history])
+
+
+def paper_of(history: Sequence[Answer]) -> Paper | None:
+    """The paper that "it" and "the authors" mean: that of the last shown answer; None before any.
+
+    Of several papers it is the first that the question named, or else the first that is cited.
+    """
+    last = next((turn for turn in reversed(history) if turn.citations), None)
+    if last is None:
+        return None
+    papers = list(dict.fromkeys(quote.paper for quote in last.citations))
+    asked = last.standalone_question.casefold()
+
+    def is_named(paper: Paper) -> bool:
+        names = (short_name(paper), *(author.family for author in paper.metadata.authors.value))
+        return any(re.search(rf"\b{re.escape(name.casefold())}\b", asked) for name in names if name)
+
+    return next(filter(is_named, papers), papers[0])
+
+
+def short_name(paper: Paper) -> str:
+    """What a question calls a paper: "Zab" for "Zab: High-performance broadcast", else its title or its file."""
+    title = one_line(paper.title)
+    lead = re.split(r":\s|\s[-–—]\s|\?\s", title, maxsplit=1)[0]
+    return (lead if len(lead.split()) <= _LONGEST_PHRASE else title) or paper.key
+
+
+def about(question: str, paper: Paper) -> str:
+    """A question that refers back, about this paper: "Who wrote it?" becomes "Who wrote Zab?"."""
+    return _fill_in(question, [short_name(paper)])
+
+
+def stays(question: str, *, names_a_paper: bool, has_new_topic: bool) -> bool:
+    """Whether a question after an answer is about the paper of that answer; else it says itself what it is about.
+
+    names_a_paper: whether it names or describes a paper of the library. has_new_topic: whether it has a word that the
+    last paper does not use, and few others do.
+    """
+    if _ordinal_reference(question) is not None:
+        return True
+    content = _content(question) - {"s"}
+    is_long, is_short = len(content) >= _LONG, len(content) < _FEW_WORDS
+    if reference := _reference(question):
+        word = reference.group().lower()
+        # "When did they write the little manual of API design", but not "How does it differ from Pastry"
+        is_person = word in _PERSONS | _PLURALS | {"their", "theirs"} or _WRITERS.search(word) is not None
+        return not (names_a_paper and (is_long or is_person)) and not (has_new_topic and is_long and is_person)
+    leans = _HINT.search(question) is not None
+    if names_a_paper or (is_long and not leans):
+        return False
+    if is_short and content <= _OF_ANY_PAPER:
+        return True
+    if _DEFINES.match(question) and not _names(question):
+        return False
+    is_definite = _DEFINITE.search(question) is not None
+    if has_new_topic and (is_long or not (leans or (is_short and is_definite))):
+        return is_short and not _ASKS.search(question)  # "Ablations?"
+    return is_short or is_definite or leans
 
 
 def filled_in(question: str, before: Sequence[str]) -> str:
@@ -119,6 +176,10 @@ def subject(question: str) -> str:
 # References to something before. "It" in "is it safer to buy" and "that" in "the loss that falls" are none.
 _BACK = re.compile(
     r"\b(?:it|its|itself|they|them|theirs?|he|she|his|hers?|him)\b"
+    r"|\b(?:the|these|those) (?:authors?|researchers|writers?)(?! (?:of|who|that)\b)(?P<owned>['’]s?)?(?![\w'’])"
+    r"|\b(?:this|that|the) (?:paper|study|article|document|report|publication|manuscript|preprint)\b"
+    r"(?! (?:of|on|by|about|that|which) \w)"
+    r"|\bthis work\b(?=\W*$)"
     r"|\b(?:this|that|these|those)\b(?=\s*(?:[?.!,]|$"
     r"|(?:is|are|was|were|do|does|did|can|could|will|would|has|have|mean|work|happen|affect|apply|in|for|on|too|further"
     r"|more|again)\b))",
@@ -145,8 +206,23 @@ _EARLIER_QUESTION = re.compile(
     re.I,
 )
 _BEFORE_REFERENCE = 1  # content words; after more, a reference is to one of them, except in _ASKED_OF
+_BEFORE_ASKED = 4  # the same for _ASKED_OF
 _LONGEST_PHRASE = 4  # words; `subject` could not split a longer one
 _FEW_WORDS = 3  # a question with fewer content words needs an earlier question
+_LONG = 5  # content words; a question with as many says by itself what it is about
+# "What is coin age?": it asks for a thing by its own name
+_DEFINES = re.compile(
+    _JOINED + r"(?:(?:what|who)(?:['’]?s|\s+(?:is|are))|define|explain what)\s+(?!(?:the|your|its|this|that|these)\b)",
+    re.I,
+)
+# What is there, or happened, in one paper: "how many students took part"
+_DEFINITE = re.compile(r"\b(?:the|how (?:many|much|long|often|large|big|old|fast)|did|was|were)\b", re.I)
+_OF_ANY_PAPER = frozenset(
+    "abstract aim aims approach author authors background baseline baselines code conclusion conclusions contribution"
+    " contributions data dataset datasets evaluation experiment experiments finding findings funding future goal goals"
+    " idea implementation limitation limitations limits main method methodology methods motivation new novelty problem"
+    " references related result results sample setup size summary used weaknesses work year".split()
+)
 
 
 def is_followup(question: str) -> bool:
@@ -199,9 +275,12 @@ def _names(question: str) -> list[str]:
 def _reference(question: str) -> re.Match[str] | None:
     """The first word that refers to something before the question, which its own words before it may be instead."""
     for match in _BACK.finditer(question):
+        if " " in match.group():  # "the authors", "this study"
+            return match
         before = question[: match.start()]
         earlier = _EARLIER_QUESTION.search(before)
-        is_within = len(_content(before)) > _BEFORE_REFERENCE and not _ASKED_OF.match(before)
+        words = len(_content(before))
+        is_within = words > _BEFORE_REFERENCE and (words > _BEFORE_ASKED or not _ASKED_OF.match(before))
         is_within |= earlier is not None and bool(_content(earlier["subject"]))
         if is_within or _EMPTY_IT.match(question, match.start()):
             continue
@@ -227,51 +306,12 @@ def _anchor(questions: Sequence[str]) -> str:
 _POSSESSIVES = frozenset({"its", "their", "theirs", "his", "her", "hers"})
 _PLURALS = frozenset({"they", "them", "these", "those"})
 _PERSONS = frozenset({"he", "she", "him", "his", "her", "hers"})
+_WRITERS = re.compile(r"authors?|researchers|writers?")
+# "They" are the authors in "what do they propose" and "who are they", the paper's things in "how are they verified"
+_ACTS = re.compile(r"\b(?:do|did|have|had|could|can|would|will|should|who are|who were)\s+$", re.I)
 _MORE = re.compile(
     r"^(?:please\s+)?(?:tell me|say|explain|give me|i want|show me)\b.*\b(?:more|details?|further)$", re.I
 )
-
-
-def _phrases(last: Answer) -> list[NounPhrase]:
-    """The noun phrases of the last question; the one that it asks for gets the answer's name for it.
-
-    A number is not asked for, because follow-ups are not about it: "its ice" is not the ice of a length.
-    """
-    question = last.standalone_question
-    if not last.evidence:
-        return []
-    phrases = noun_phrases(question, [piece.text for piece in last.evidence])
-    phrases += [NounPhrase(name) for name in _names(question) if not any(name in phrase.text for phrase in phrases)]
-    if asks_for_number(question):
-        return [replace(phrase, is_asked_for=False) for phrase in phrases]
-    text = last.sentences[0].text if last.sentences else ""
-    return [
-        replace(phrase, text=name) if phrase.is_asked_for and (name := answered(phrase, text, question)) else phrase
-        for phrase in phrases
-    ]
-
-
-def _refer(question: str, phrases: Sequence[NounPhrase]) -> str:
-    """A question with a phrase in place of its reference, and the phrase's owner at the end: "..., for the X dataset?"
-
-    The phrase is the one that the last question asked for, or the first with a name, or the first: a subject comes
-    before its objects. The owner is the first phrase with a name, or the last phrase.
-    """
-    rest = _AND.sub("", question.strip()) or question.strip()
-    match = _reference(rest)
-    word = match.group().lower() if match else ""
-    is_plural = word in _PLURALS or word.startswith("their")
-    fitting = [phrase for phrase in phrases if not match or phrase.is_plural == is_plural]
-    named = [phrase for phrase in phrases if _names(f"- {phrase.text}")]
-    owner = (named or phrases)[0 if named else -1]
-    if match and (word in _PERSONS or not fitting):
-        return _fill_in(question, [owner.as_subject]) if owner in named else _append(rest, owner.as_subject)
-    meant = min(fitting, key=lambda phrase: (not phrase.is_asked_for, phrase not in named))
-    both = list(dict.fromkeys([meant.as_subject, owner.as_subject]))
-    if not match:
-        return _append(rest, " and ".join(both))
-    filled = _fill_in(question, both[:1])
-    return filled if meant in named or len(both) == 1 else _append(filled, both[1])
 
 
 def _fill_in(question: str, names: Sequence[str]) -> str:
@@ -283,7 +323,10 @@ def _fill_in(question: str, names: Sequence[str]) -> str:
     if match and (len(names) == 1 or word in _PLURALS):
         is_possessive = word in _POSSESSIVES and (word != "her" or re.match(r"\s+\w", rest[match.end() :]))
         ending = "’" if subjects.endswith("s") and not subjects.endswith("ss") else "’s"
-        whole = f"{rest[: match.start()]}{subjects}{ending if is_possessive else ''}{rest[match.end() :]}"
+        shown = f"{subjects}{ending if is_possessive else ''}"
+        if _WRITERS.search(word) or (word == "they" and _ACTS.search(rest[: match.start()])):
+            shown = f"{subjects}{ending} authors{match['owned']}" if match["owned"] else f"the authors of {subjects}"
+        whole = f"{rest[: match.start()]}{shown}{rest[match.end() :]}"
         return whole[:1].upper() + whole[1:]
     return _append(rest, subjects)
 
@@ -302,12 +345,21 @@ _ELLIPSIS = re.compile(
 )
 
 
-def _swap_name(question: str, last: str) -> str:
-    """The last question with its only name replaced by the follow-up's ("And for GPT-2?"); "" if that is impossible."""
+def with_other_name(question: str, history: Sequence[Answer], is_name: Callable[[str], bool] | None = None) -> str:
+    """The last question with its only name replaced by the follow-up's ("And for GPT-2?"); "" if that is impossible.
+
+    is_name: whether words are the name of a paper, whatever their case.
+    """
     match = _ELLIPSIS.match(question)
-    if not match or match.start("name") == 0 or _NAME.fullmatch(match["name"]) is None:
+    if not match or match.start("name") == 0:
         return ""
+    if _NAME.fullmatch(match["name"]) is None and not (is_name and is_name(match["name"])):
+        return ""
+    last, paper = history[-1].standalone_question, paper_of(history[-1:])
     names = _names(last)
+    if paper and not names:  # "how does zab order messages"
+        known = re.search(rf"\b{re.escape(short_name(paper))}\b", last, re.I)
+        names = [known.group()] if known else []
     return last.replace(names[0], match["name"]) if len(names) == 1 and names[0] != match["name"] else ""
 
 
@@ -370,111 +422,3 @@ def _items(answer: Answer) -> tuple[list[str], bool]:
         if len(items) > 1 and all(len(item.split()) <= _LONGEST_ITEM for item in items):
             return items, True
     return texts, False
-
-
-# Noun phrases without a tagger. A phrase begins after "the", "of" or "how many" in the question. It ends with the last
-# word that the evidence also has after such a word and before no content word: "interactive students followed" ends
-# after "students". The words between "which" and "did" are a phrase, too.
-
-LONGEST = 6  # words of a phrase
-MOST_TEXT = 60_000  # characters of evidence to search
-
-_COUNTS = r"many|several|two|three|four|five|six|seven|eight|nine|ten|\d[\d,.]*"
-_PREPOSITIONS = "of|in|for|with|on|by|from|into|between|through|at|about|using|called"
-_BEFORE = (
-    "(?:the|an?|this|these|those|our|your|their|its|his|her|each|every|any|all|some|no|both"
-    rf"|{_PREPOSITIONS}|{_COUNTS})"
-)
-_PREPOSITION = re.compile(rf"(?:{_PREPOSITIONS})$", re.I)
-_AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might)"
-_WORD = re.compile(r"\w[\w+/'’.-]*\w|\w")
-_STARTS = re.compile(
-    rf"(?<![\w-])(?P<asked>(?:which|what)(?!\s+{_AUXILIARY}\b))?(?(asked)|{_BEFORE})(?=\s+(?P<first>\w))", re.I
-)
-_ENDS = re.compile(rf"\s{_AUXILIARY}(?!\w)", re.I)
-# What follows a phrase in the evidence where it is whole
-_AFTER = rf"(?=\s?[^\w\s]|\s(?:{'|'.join(sorted(STOP_WORDS))})(?!\w)|$)"
-
-
-@dataclass(frozen=True, slots=True)
-class NounPhrase:
-    """A noun phrase of a question."""
-
-    text: str
-    article: str = ""  # "the", or "" for a phrase without an article
-    is_asked_for: bool = False  # "Which ... did"
-
-    @property
-    def is_plural(self) -> bool:
-        return _is_plural(self.text.split()[-1])
-
-    @property
-    def as_subject(self) -> str:
-        return f"{self.article} {self.text}".lstrip()
-
-
-def noun_phrases(question: str, texts: Sequence[str]) -> list[NounPhrase]:
-    """The noun phrases of a question after a word such as "the", in order. texts: evidence on its subject."""
-    text = one_line(" ".join(texts)[:MOST_TEXT])
-    return list(_noun_phrases(question, text)) if text else []
-
-
-def _noun_phrases(question: str, text: str) -> Iterator[NounPhrase]:
-    at = 0
-    while start := _STARTS.search(question, at):
-        is_count = re.match(_COUNTS, start.group(), re.I) is not None
-        words = list(_run(question, start.start("first"), is_count=is_count))
-        at = start.end()
-        if not words:
-            continue
-        is_asked_for = start["asked"] is not None
-        if is_asked_for and _ENDS.match(question, words[-1].end()):
-            last = len(words)
-        else:
-            last = max((place + 1 for place in range(len(words)) if _is_head(words[: place + 1], text)), default=0)
-        if last:
-            at = words[last - 1].end()
-            article = "" if _PREPOSITION.match(start.group()) else "the"
-            yield NounPhrase(question[words[0].start() : at], article, is_asked_for)
-
-
-def _run(question: str, start: int, *, is_count: bool) -> Iterator[re.Match[str]]:
-    """The content words from here on, up to the first other word or sign.
-
-    is_count: a counted noun ends with a plural, or before a name: "many students took part", "many people followed
-    Neuromatch".
-    """
-    end, ends_plural = start, False
-    for count, word in enumerate(_WORD.finditer(question, start)):
-        if count == LONGEST or word.group().casefold() in STOP_WORDS or question[end : word.start()].strip():
-            return
-        is_over = ends_plural and not _is_plural(word.group())
-        if is_count and count and (is_over or word.group()[0].isupper()):
-            return
-        yield word
-        end, ends_plural = word.end(), _is_plural(word.group())
-
-
-def _is_plural(word: str) -> bool:
-    return word.endswith("s") and word[:1].islower() and not word.endswith(("ss", "us", "is", "ics"))
-
-
-def answered(phrase: NounPhrase, answer: str, question: str) -> str:
-    """The answer's name for the thing asked for: "epinion dataset" for "small dataset"; "" if it has none."""
-    head = phrase.text.split()[-1]
-    known = {word.group().casefold() for word in _WORD.finditer(question)} | STOP_WORDS
-    for match in re.finditer(rf"(?:(?<![\w-])[\w-]+\s){{1,3}}{re.escape(head)}(?![\w-])", one_line(answer), re.I):
-        words = match.group().split()
-        words = words[max((at + 1 for at, word in enumerate(words) if word.casefold() in STOP_WORDS), default=0) :]
-        if len(words) > 1 and not known & {word.casefold() for word in words[:-1]}:
-            return " ".join(words)
-    return ""
-
-
-def _is_head(words: Sequence[re.Match[str]], text: str) -> bool:
-    """Whether the last of these words ends a noun phrase in the text, by itself or with words before it."""
-    for first in range(len(words)):
-        phrase = r"\s".join(re.escape(word.group()) for word in words[first:])
-        if re.search(rf"(?<![\w-]){_BEFORE}\s(?:[\w-]+\s)?{phrase}{_AFTER}", text, re.I):
-            return True
-    return False

@@ -15,7 +15,8 @@ from folio.question.parts import compared_things
 from folio.text import STOP_WORDS, one_line, tokenize
 
 QuestionKind = Literal[
-    "greeting", "thanks", "paper", "comparison", "number", "date", "person", "place", "definition", "why", "list",
+    "greeting", "thanks", "ok", "wrong", "again", "shorter", "translated", "more",
+    "paper", "comparison", "number", "date", "person", "place", "definition", "why", "list",
     "how", "other",
 ]  # fmt: skip
 # The subject of a question about a paper as a whole
@@ -81,6 +82,30 @@ _THANKS = re.compile(
     r"|[\s,!]+(?:thanks|thank you|bye|goodbye))*",
     re.I,
 )
+
+# Remarks on the last answer and requests about it. One word is of the first list, the others of any list of the row.
+_REMARK_WORDS: tuple[tuple[QuestionKind, str, str], ...] = (
+    ("translated", "arabic chinese czech danish dutch english finnish french german greek hebrew hindi italian japanese"
+     " korean norwegian persian polish portuguese russian spanish swedish turkish ukrainian deutsch français francais"
+     " español espanol italiano português nederlands translate translation traduce traduis übersetze",
+     "al au auf bitte en por favor wohl"),
+    ("wrong", "wrong incorrect false mistaken nonsense useless bad isn't doesn't didn't not",
+     "asked don't helpful make no question right sense true correct wanted"),
+    ("shorter", "short shorter brief briefer briefly concise concisely shorten condense fewer",
+     "bit keep make summarise summarize words"),
+    ("more", "sources source passages papers references citations evidence quotes places",
+     "additional another any else find further more other others"),
+    ("again", "again repeat pardon once", "more same sorry"),
+    ("ok", "ok okay k fine good great nice cool perfect interesting understood got hm hmm ah aha oh yes yeah yep no"
+     " sure alright right true correct agreed wow makes see", "now sense know thanks well"),
+)  # fmt: skip
+_SMALL_WORDS = frozenset(
+    "a all am an and answer are be can could do for from get give have i in it just let let's me much my of one only"
+    " please put say sentence sentences show so tell text that that's the there these this those to very was we with"
+    " you your is".split()
+)
+_REMARKS = tuple((kind, frozenset(own.split()), frozenset(others.split())) for kind, own, others in _REMARK_WORDS)
+_LONGEST_REMARK = 8  # words
 
 _WORK = r"(?:paper|article|study|work|authors?|researchers|report|thesis|publication)"
 _BEST = r"(?:main|key|major|central|principal|most important|primary|core|overall)"
@@ -173,6 +198,8 @@ def question_type(question: str) -> QuestionType:
         return QuestionType("greeting")
     if _THANKS.fullmatch(bare):
         return QuestionType("thanks")
+    if remark := _remark(bare, is_question="?" in plain):
+        return QuestionType(remark)
     plain = _GREETED.sub("", plain)
     if compared_things(plain):
         return QuestionType("comparison")
@@ -200,6 +227,17 @@ def asked_term(question: str) -> str:
     plain = one_line(question)
     terms = (match["term"].strip("\"'“‘”’().- ") for form in _DEFINITIONS if (match := form.search(plain)))
     return next((term for term in terms if not (_NO_TERM.search(term) or STOP_WORDS.issuperset(tokenize(term)))), "")
+
+
+def _remark(text: str, *, is_question: bool) -> QuestionKind | None:
+    """The kind of a remark on the last answer or of a request about it: "ok", "in German, please"; None for others."""
+    plain = re.sub(r"\bone sentence\b", "short", text.casefold().replace("’", "'"))
+    words = frozenset(re.findall(r"[\w']+", plain))
+    if len(plain.split()) > _LONGEST_REMARK:
+        return None
+    kinds = (kind for kind, own, others in _REMARKS if own & words and words <= own | others | _SMALL_WORDS)
+    kind = next(kinds, None)
+    return None if is_question and kind in ("ok", "wrong") else kind  # "Is that true?"
 
 
 def asks_for_number(question: str) -> bool:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
-from folio.text import one_line, plain_words, tokenize
+from folio.text import one_line, plain_words, sentence_spans, tokenize
 
 MOST_PARTS = 4
+LONGEST_QUESTION = 80  # words; a longer text is a question with what comes before it
 _PREPOSITION = r"(?:about|at|by|during|for|from|in|into|of|on|through|to|under|with)"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)"
 _WH = r"(?:how|what|when|where|which|who|whom|whose|why)"
@@ -33,6 +34,7 @@ _NOUN_ALONE = re.compile(rf"{_FOR_NOUN}(?:\s+(?!{_AUXILIARY}\b)[\w-]+){{1,2}}", 
 _ITS_VERB = re.compile(rf"{_FOR_NOUN}(?:\s+[\w-]+){{1,3}}?\s+(?P<verb>{_AUXILIARY}(?:\s+\S+){{2,}})$", re.I)
 _TELL = r"(?:compare|contrast|define|describe|discuss|explain|give|list|name|outline|show|state|summari[sz]e|tell)"
 _ASKS = re.compile(rf"\b{_WH}\b|^(?:{_AUXILIARY}|{_TELL})\b", re.I)
+_BEGINS_QUESTION = re.compile(rf"(?:{_PREPOSITION}\s+)?(?:{_WH}|{_AUXILIARY})\b", re.I)
 _WHICH_ONE = re.compile(r"\b(?P<which>which|what) ones?\b", re.I)
 
 # A repeated preposition: "of otters and of seals", "with ThermoState, and how with ParFlow"
@@ -97,6 +99,15 @@ def question_parts(question: str) -> tuple[str, ...]:
     plain = one_line(question).strip(" ?")
     rules = (_repeated, _questions, _compared, _compared_to, _joined)
     return next((parts for rule in rules if (parts := _several(rule(plain)))), ())
+
+
+def last_question(text: str) -> str:
+    """The last question of a long text, such as a pasted abstract; a shorter text, or one without any, unchanged."""
+    if len(text.split()) <= LONGEST_QUESTION:
+        return text
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    asked = [one for one in sentences if one.endswith("?") or _BEGINS_QUESTION.match(one)]
+    return next((one for one in reversed(asked) if len(one.split()) <= LONGEST_QUESTION), text)
 
 
 def questions_in(question: str) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class Respelling:
     @property
     def note(self) -> str:
         """A sentence about the correction; "" for none."""
-        return f"Searched for “{self.meant}” instead of “{self.typed}”." if self.typed else ""
+        return f"Searched for “{self.meant}” as well as “{self.typed}”." if self.typed else ""
 
 
 def respelled(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,9 @@ T = TypeVar("T")
 
 # Passages to read for the spelling of a stem, or for the words of an acronym
 SURFACE_PASSAGES = 10
+# The topic of a paper is in this many of TOPIC_PASSAGES passages of one paper, and in this many papers at most
+TOPIC_PASSAGES, OFTEN, FEW_PAPERS = 64, 3, 6
+FREQUENT = 0.1  # share of the passages that use a function word of their language
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ class Retriever:
         self._papers: PaperIndex | None = None
         self._names: tuple[tuple[Stamp, int], PaperNames] | None = None
         self._sample: tuple[tuple[Stamp, int], bool] | None = None  # whether the sample paper is among others
+        self._words: dict[str, frozenset[str]] = {}  # the tokens of a paper, by its id
         self.embedder = embedder
         self._reranker = reranker
         self._fusion = fusion
@@ -265,6 +270,34 @@ class Retriever:
 
     def _is_english(self, word: str) -> bool:
         return not word.isascii() or self._is_word(word)
+
+    def uses(self, words: Collection[str]) -> bool:
+        """Whether most of these function words are frequent in the papers. Raises StoreDamaged."""
+        tokens = [token for word in words for token in tokenize(word)]
+        with self._library.reading() as stamp:
+            self._open_at(stamp)
+            least = FREQUENT * self._library.chunk_count()
+            counts = self._on_indexes(lambda indexes: [indexes.lexical.passages_with(token) for token in tokens])
+        return 2 * sum(count > least for count in counts) > len(tokens)
+
+    def has_new_topic(self, question: Question, paper: Paper) -> bool:
+        """Whether a question has a word that this paper does not use, and another paper does more than most.
+
+        A word that no paper uses is one, too. Raises StoreDamaged.
+        """
+        with self._library.reading() as stamp:
+            self._open_at(stamp)
+            if paper.id not in self._words:
+                text = f"{paper.title}\n{self._library.text(paper.id, 0, paper.length)}"
+                self._words = {paper.id: frozenset(tokenize(text))}  # of one paper: that of the last answer
+            strange = [token for token in question.terms - self._words[paper.id] if not token.isdigit()]
+            return any(self._on_indexes(partial(self._is_topic, token=token)) for token in strange)
+
+    def _is_topic(self, indexes: SearchIndexes, token: str) -> bool:
+        """Whether few papers use a word, and one of them does often; or none does."""
+        chunks = self._library.chunks(indexes.lexical.passages_of(token, TOPIC_PASSAGES)).values()
+        counts = Counter(chunk.paper_id for chunk in chunks)
+        return not counts or (max(counts.values()) >= OFTEN and len(counts) <= FEW_PAPERS)
 
     def long_form(self, acronym: str) -> str:
         """The words that an acronym stands for; "" if the papers do not say. Raises StoreDamaged."""

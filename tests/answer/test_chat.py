@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from config import Settings
-from folio.answer.chat import REMEMBERED_EVIDENCE, Chat, Reply, log_entry
+from folio.answer.chat import IN_ENGLISH, NOT_SHORTER, REMARKS, REMEMBERED_EVIDENCE, Chat, Reply, log_entry
 from folio.answer.extractive import LEAST_CONFIDENCE, WITHOUT_MODEL
-from folio.answer_types import REFUSAL, Evidence, Sentence, Style
+from folio.answer_types import CLOSEST, REFUSAL, Evidence, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
 from folio.models.ollama_chat import TRIES
+from folio.question.question import Question
 from folio.search.filters import PaperFilter
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.system import workers
@@ -94,7 +95,7 @@ def test_a_follow_up_is_searched_in_all_its_readings(start: Start) -> None:
     chat = start()
     chat.ask(LENGTH)
     answer = chat.ask(ITS_ICE).answer
-    meant = "What thickness has the Aletsch glacier’s ice at the Konkordiaplatz?"
+    meant = "What thickness has Ice of the Alps’ ice at the Konkordiaplatz?"
     assert searched(chat) == [LENGTH, meant, f"Aletsch {ITS_ICE}", ITS_ICE, f"{LENGTH} {ITS_ICE}"]
     assert (answer.question, answer.standalone_question) == (ITS_ICE, meant)
     assert any(page == 2 and IS_THICK in quote for _, page, quote in quoted(answer.sentences))
@@ -482,3 +483,65 @@ def test_each_compared_paper_has_an_excerpt_under_its_name(start: Start, questio
     answer = start(top_k=1).ask(question).answer
     places = {(said.section.subheading, quote.paper.file) for said in answer.sentences for quote in said.citations}
     assert places == {("On Sea Otters", "otters.pdf"), ("Ice of the Alps", "glaciers.pdf")}
+
+
+def test_it_and_the_authors_are_the_paper_of_the_last_answer(start: Start) -> None:
+    chat = start()
+    chat.ask(LENGTH)
+    for question in (ITS_ICE, "What do the authors say about the gauge?", "limitations?"):
+        reply = chat.ask(question)
+        assert "Ice of the Alps" in reply.answer.standalone_question
+        assert {hit.paper.file for hit in reply.hits} == {"glaciers.pdf"}
+        assert [paper.file for paper in reply.papers] == ["glaciers.pdf"]
+    assert chat.ask("What diet does it have?").answer.notice.startswith("Only “Ice of the Alps” was searched")
+
+
+@pytest.mark.parametrize("question", ["what do sea otters eat", "how does a sea otter open shells?"])
+def test_a_question_that_stands_alone_is_answered_as_without_a_history(start: Start, question: str) -> None:
+    chat, fresh = start(), start()
+    chat.ask(LENGTH)
+    now, alone = chat.ask(question), fresh.ask(question)
+    assert now.answer.standalone_question == question
+    assert (now.hits, now.answer.sentences) == (alone.hits, alone.answer.sentences)
+
+
+def test_requests_about_the_last_answer_and_remarks_are_not_searched(start: Start) -> None:
+    chat = start()
+    assert chat.ask("shorter").answer.remark == ""  # there is no answer yet
+    first = chat.ask(LONG_AND_LARGE).answer
+    told: list[Sentence] = []
+    count = len(searched(chat))
+    again = chat.ask("say that again", told.append).answer
+    assert (again.sentences, tuple(told), again.standalone_question) == (first.sentences, again.sentences, LONG_AND_LARGE)
+    shorter = chat.ask("make it shorter, please").answer
+    assert (shorter.text, shorter.citations[0].quote.split()) == (IS_LONG, IS_LONG.split())
+    assert chat.ask("in one sentence").answer.remark == NOT_SHORTER
+    for said in ("ok", "that's wrong", "in German, please"):
+        assert chat.ask(said).answer.remark == REMARKS[Question(said).type.kind]
+    assert len(searched(chat)) == count
+    assert "Ice of the Alps" in chat.ask(ITS_ICE).answer.standalone_question  # the conversation goes on
+
+
+def test_more_sources_are_other_passages_for_the_last_question(start: Start) -> None:
+    chat = start()
+    first = chat.ask(LENGTH).answer
+    more = chat.ask("more sources").answer
+    assert more.standalone_question == LENGTH
+    assert {quote.span for quote in first.citations}.isdisjoint(quote.span for quote in more.citations)
+
+
+def test_a_question_in_another_language_says_so_and_finds_names(start: Start) -> None:
+    reply = start().ask("Was sagt glaciers.pdf über die Zunge?")
+    assert reply.answer.notice.startswith(IN_ENGLISH)
+    assert {hit.paper.file for hit in reply.hits} == {"glaciers.pdf"}
+    assert {sentence.section for sentence in reply.answer.sentences} <= {CLOSEST}
+    assert start().ask("Wie lang ist der Gletscher?").answer.remark == IN_ENGLISH
+    assert start().ask("氷河の長さは何ですか？").answer.remark == IN_ENGLISH
+
+
+def test_a_long_text_is_understood_by_its_last_question(start: Start) -> None:
+    chat = start()
+    answer = chat.ask(f"{' '.join(['We studied the ice of many valleys and their rivers.'] * 100)} {LENGTH}").answer
+    assert searched(chat) == [LENGTH]
+    assert answer.standalone_question == LENGTH
+    assert IS_LONG in answer.text

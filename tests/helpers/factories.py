@@ -91,11 +91,11 @@ def evidence_on(*texts: str) -> list[Evidence]:
     return evidence_of(one_page_hits(*texts))
 
 
-def answer_of(question: str, *sentences: str, standalone: str = "") -> Answer:
+def answer_of(question: str, *sentences: str, standalone: str = "", title: str = "A Paper") -> Answer:
     """An answer of these sentences, each quoted from a paper that consists of them; a refusal without any."""
     if not sentences:
         return Answer(question, standalone or question, ())
-    (evidence,) = evidence_of([hit_on(" ".join(sentences))])
+    (evidence,) = evidence_of(hits_on(" ".join(sentences), title=title))
     spans = [(evidence.text.index(sentence), len(sentence)) for sentence in sentences]
     said = [
         Sentence(sentence, (citation(evidence, start, start + length, 1.0),))

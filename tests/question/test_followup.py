@@ -7,13 +7,23 @@ import re
 import pytest
 
 from folio.answer_types import Answer
-from folio.question.followup import NotUnderstoodError, is_followup, readings, standalone, subject
+from folio.question.followup import (
+    NotUnderstoodError,
+    is_followup,
+    paper_of,
+    readings,
+    short_name,
+    standalone,
+    stays,
+    subject,
+    with_other_name,
+)
 from tests.helpers.factories import answer_of
 
 pytestmark = pytest.mark.fast
 
 LENGTH, LONG = "How long is the Aletsch glacier?", "The glacier is 23 kilometres long."
-ALETSCH = answer_of(LENGTH, LONG)
+ALETSCH = answer_of(LENGTH, LONG, title="Aletsch: a glacier of the Alps")
 
 
 @pytest.mark.parametrize(
@@ -79,18 +89,27 @@ def test_the_subject_of_a_question(question: str, expected: str) -> None:
     ("question", "expected"),
     [
         # In place of a reference
-        ("How thick is it?", "How thick is the Aletsch glacier?"),
-        ("And how thick is it?", "How thick is the Aletsch glacier?"),
-        ("And in which canton is its tongue?", "In which canton is the Aletsch glacier’s tongue?"),
-        ("Explain that further.", "Explain the Aletsch glacier further."),
+        ("How thick is it?", "How thick is Aletsch?"),
+        ("And how thick is it?", "How thick is Aletsch?"),
+        ("And in which canton is its tongue?", "In which canton is Aletsch’s tongue?"),
+        ("Explain that further.", "Explain Aletsch further."),
+        # People and documents are the paper's, too
+        ("what do the authors conclude?", "What do the authors of Aletsch conclude?"),
+        ("What are the authors' names?", "What are Aletsch’s authors' names?"),
+        ("What do they propose?", "What do the authors of Aletsch propose?"),
+        ("Who are they?", "Who are the authors of Aletsch?"),
+        ("How are they measured?", "How are Aletsch measured?"),
+        ("Which data did this study use?", "Which data did Aletsch use?"),
+        ("what is the paper about?", "What is Aletsch about?"),
+        ("Who funded this work?", "Who funded Aletsch?"),
         # Behind a question that hardly says anything
-        ("What about the ice there?", "What about the ice there, for the Aletsch glacier?"),
-        ("Why?", "Why, for the Aletsch glacier?"),
-        ("and?", "And, for the Aletsch glacier?"),
-        ("Tell me more", "Tell me more about the Aletsch glacier"),
+        ("What about the ice there?", "What about the ice there, for Aletsch?"),
+        ("Why?", "Why, for Aletsch?"),
+        ("and?", "And, for Aletsch?"),
+        ("Tell me more", "Tell me more about Aletsch"),
         # The question before, about something else
-        ("And on Rhone ice?", "On Rhone ice, for the Aletsch glacier?"),
-        ("How many samples were drawn for it?", "How many samples were drawn for the Aletsch glacier?"),
+        ("And on Rhone ice?", "On Rhone ice, for Aletsch?"),
+        ("How many samples were drawn for it?", "How many samples were drawn for Aletsch?"),
         ("And for Rhone?", "How long is the Rhone glacier?"),
         ("What about the Rhone?", "How long is the Rhone glacier?"),
         ("how about Gorner", "How long is the Gorner glacier?"),
@@ -103,43 +122,66 @@ def test_a_follow_up_is_completed_to_a_sentence(question: str, expected: str) ->
     assert standalone(question, [ALETSCH]) == expected
 
 
-ASKED = "Which small dataset did the Gorder graph ordering replication add to the benchmark?"
-ADDED = answer_of(
-    ASKED, "We add the epinion dataset to those of the graph ordering paper.", "The replication is in C++."
-)
-CAME = answer_of(
-    "How many interactive students followed Neuromatch Academy in 2021?",
-    "There were 1873 interactive students, in pods.",
-)
+def test_it_is_the_paper_of_the_last_shown_answer() -> None:
+    refused = answer_of("And its colour?", standalone="And Aletsch’s colour?")
+    assert standalone("Who wrote it?", [ALETSCH, refused]) == "Who wrote Aletsch?"
+    assert paper_of([refused]) is None
 
 
 @pytest.mark.parametrize(
-    ("last", "question", "expected"),
+    ("title", "expected"),
     [
-        # What was asked for, as the answer calls it, and what it is of
-        (ADDED, "How many edges does it have?",
-         "How many edges does the epinion dataset have, for the Gorder graph ordering replication?"),
-        (ADDED, "Who wrote it?", "Who wrote the epinion dataset, for the Gorder graph ordering replication?"),
-        # What was not asked for: the one with a name
-        (answer_of("What is the length of the Aletsch glacier?", "The length of the glacier is 23 kilometres."),
-         "How thick is its ice?", "How thick is the Aletsch glacier’s ice?"),
-        # Several: the phrase that is plural; a verb divides it from the name
-        (CAME, "And from how many countries did they come?",
-         "From how many countries did the interactive students come, for Neuromatch Academy in 2021?"),
-        # No phrase is of this number: what it is about, behind the question or in place of a name's reference
-        (CAME, "How was it taught?", "How was Neuromatch Academy in 2021 taught?"),
-        (ADDED, "Which of them is slow?", "Which of the Gorder graph ordering replication is slow?"),
+        ("Zab: High-performance broadcast", "Zab"),
+        ("Out of the Tar Pit", "Out of the Tar Pit"),
+        ("A course of very many words: on ice", "A course of very many words: on ice"),
+        ("", "paper"),
+    ],
+)
+def test_the_short_name_of_a_paper(title: str, expected: str) -> None:
+    paper = paper_of([answer_of(LENGTH, LONG, title=title)])
+    assert paper is not None
+    assert short_name(paper) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "names_a_paper", "has_new_topic", "expected"),
+    [
+        # References, but not to an earlier question where it names what they are about itself
+        ("Who wrote it?", False, False, True), ("what did the authors measure", False, True, True),
+        ("how does it differ from pastry", True, False, True),
+        ("when did they write the little manual of api design", True, False, False),
+        ("why did they run only one process on each node in the ocamlp3l test", False, True, False),
+        ("what botnet does nist name as an example of attacks in its discussion of threats", True, True, False),
+        # Fragments, and what any paper has
+        ("why?", False, False, True), ("and the limitations?", False, True, True), ("ablations?", False, True, True),
+        ("what are the main results?", False, False, True), ("what's new?", False, False, True),
+        # What is in one paper only
+        ("how many students took part?", False, False, True),
+        ("what happens when the leader fails?", False, False, True),
+        # What says itself what it is about
+        ("what is a dangling pointer?", False, True, False), ("what is coin age", False, False, False),
+        ("how does pastry route messages", True, False, False), ("do neural networks forget", False, True, False),
+        ("what keeps a website from putting a duplicate of everything in every building", False, False, False),
     ],
 )  # fmt: skip
-def test_a_reference_is_filled_in_with_a_noun_phrase(last: Answer, question: str, expected: str) -> None:
-    assert standalone(question, [last]) == expected
+def test_a_question_stays_on_the_last_paper_or_stands_alone(
+    question: str, names_a_paper: bool, has_new_topic: bool, expected: bool
+) -> None:
+    assert stays(question, names_a_paper=names_a_paper, has_new_topic=has_new_topic) is expected
+
+
+def test_the_name_of_a_paper_is_swapped_whatever_its_case() -> None:
+    last = answer_of("how long is aletsch?", LONG, title="Aletsch: a glacier of the Alps")
+    assert with_other_name("what about gorner?", [last], lambda words: words == "gorner") == "how long is gorner?"
+    assert with_other_name("what about ice?", [last], lambda words: words == "gorner") == ""
 
 
 def test_the_subject_comes_from_the_last_standalone_question() -> None:
     between = answer_of("And its tongue?", "It retreats.")
     assert standalone("How thick is it?", []) == "How thick is it?"
-    assert standalone("How thick is it?", [ALETSCH, between]) == "How thick is Aletsch?"
-    assert standalone("Why?", [between]) == "Why, for its tongue?"
+    assert standalone("How thick is it?", [answer_of(LENGTH), between]) == "How thick is A Paper?"
+    assert standalone("How thick is it?", [answer_of(LENGTH), answer_of("And its tongue?")]) == "How thick is Aletsch?"
+    assert standalone("Why?", [answer_of("And its tongue?")]) == "Why, for its tongue?"
     assert standalone("How come?", [answer_of("Why?")]) == "How come?"
     alone = "What do sea otters eat each day?"
     assert standalone(alone, [ALETSCH]) == alone
@@ -171,10 +213,10 @@ THREE = answer_of(
         ("Explain sentence 3", THREE, "Explain “The ice is thick.”"),
         ("Tell me more about the last point", THREE, "Tell me more about “The ice is thick.”"),
         # What is not there: behind the subject
-        ("Explain the fifth one.", LISTS, "Explain the fifth one, for Aletsch."),
-        ("Explain number 0", THREE, "Explain number 0, for Alps"),
-        ("Explain item 12", THREE, "Explain item 12, for Alps"),
-        ("Explain the second one.", REFUSED, "Explain the second one, for Alps."),
+        ("Explain the fifth one.", LISTS, "Explain the fifth one, for A Paper."),
+        ("Explain number 0", THREE, "Explain number 0, for A Paper"),
+        ("Explain item 12", THREE, "Explain item 12, for A Paper"),
+        ("Explain the second one.", REFUSED, "Explain the second one, for Aletsch."),
         # What counts something else
         ("What is the second step of key generation in a lattice scheme?", THREE,
          "What is the second step of key generation in a lattice scheme?"),

@@ -1,0 +1,47 @@
+"""Recognises a question in another language than English by its most frequent words. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from folio.text import STOP_WORDS, without_accents
+
+# German, French, Spanish, Italian, Portuguese, Dutch: words of questions, without accents
+_LANGUAGES = tuple(
+    frozenset(words.split())
+    for words in (
+        "aber als auf aus bei das dem den der des die ein eine einem einen einer fur gibt haben hat ich im ist"
+        " kann mit nach nicht oder sich sie sind uber und vom von war warum was welche welchem welchen welcher"
+        " welches wer werden wie wird wo worum wurde wurden zu zum zur",
+        "a au aux avec c ce cette comment d dans de des du elle en est et il l la le les leur ou par pas pour"
+        " pourquoi qu quand que quel quelle quelles quels qui quoi son sont sur un une",
+        "como con cual cuales cuando cuanto cuantos de del donde el en es esta este la las los para por porque que"
+        " quien quienes se son su un una y",
+        "che chi come con cos cosa da dei del della delle di dove e gli ha i il in la le lo nel per perche quale"
+        " quali quando quanti sono un una",
+        "a ao as com como da das de do dos e em foi na no o onde os para pela pelo por porque quais qual quando"
+        " quantos que quem sao um uma",
+        "dat de deze die een en er heeft het hoe in is met naar niet of op te van voor waar waarom wat welke wie"
+        " wordt zijn",
+    )
+)
+_LEAST = 2  # words of a language that show it; the first word of a question without an English one is enough
+
+
+def foreign_words(question: str) -> frozenset[str]:
+    """The words that show that a question is in another language; empty for English, and for keywords.
+
+    For another script than Latin these are all words.
+
+    >>> sorted(foreign_words("Wer hat Zab geschrieben?"))
+    ['hat', 'wer']
+    """
+    plain = re.sub(r"\bet al\b", "", without_accents(question).casefold())
+    words = re.findall(r"[^\W\d_]+", plain)
+    letters = "".join(words)
+    if 2 * len(re.findall(r"[^a-z]", letters)) > len(letters):
+        return frozenset(words)
+    most = max((language.intersection(words) for language in _LANGUAGES), key=len)
+    own, english = most - STOP_WORDS, STOP_WORDS.intersection(words) - most
+    is_foreign = bool(own) and (len(most) >= _LEAST or words[0] in own) and len(most) > len(english)
+    return most if is_foreign else frozenset()
