@@ -113,7 +113,7 @@ class Settings(BaseSettings):
     """Whether answers show only quotes: `true` leaves out statements in a model's own words, even if the papers support
     them."""
     SHOW_UNDERSTOOD: bool = True
-    """Whether the answer to a follow-up says how it was understood ("Understood as: ...")."""
+    """Whether an answer says how a follow-up was understood ("Understood as: ...")."""
     LEXICAL: Literal["tantivy", "rank_bm25"] = "tantivy"
     """The BM25 engine. `tantivy` opens its index at once; `rank_bm25` builds one in memory at every start."""
     OLLAMA_HOST: str = "127.0.0.1:11434"

@@ -84,7 +84,7 @@ def stays(question: str, *, names_a_paper: bool, has_new_topic: bool) -> bool:
         # "When did they write the little manual of API design", but not "How does it differ from Pastry"
         is_person = word in _PERSONS | _PLURALS | {"their", "theirs"} or _WRITERS.search(word) is not None
         return not (names_a_paper and (is_long or is_person)) and not (has_new_topic and is_long and is_person)
-    leans = _HINT.search(question) is not None
+    leans = _HINT.search(question) is not None or (not is_long and _BACK.search(question) is not None)
     if names_a_paper or (is_long and not leans):
         return False
     if is_short and content <= _OF_ANY_PAPER:
@@ -307,6 +307,7 @@ _POSSESSIVES = frozenset({"its", "their", "theirs", "his", "her", "hers"})
 _PLURALS = frozenset({"they", "them", "these", "those"})
 _PERSONS = frozenset({"he", "she", "him", "his", "her", "hers"})
 _WRITERS = re.compile(r"authors?|researchers|writers?")
+_ACTORS = frozenset({"they", "he", "she"})
 # "They" are the authors in "what do they propose" and "who are they", the paper's things in "how are they verified"
 _ACTS = re.compile(r"\b(?:do|did|have|had|could|can|would|will|should|who are|who were)\s+$", re.I)
 _MORE = re.compile(
@@ -324,7 +325,7 @@ def _fill_in(question: str, names: Sequence[str]) -> str:
         is_possessive = word in _POSSESSIVES and (word != "her" or re.match(r"\s+\w", rest[match.end() :]))
         ending = "’" if subjects.endswith("s") and not subjects.endswith("ss") else "’s"
         shown = f"{subjects}{ending if is_possessive else ''}"
-        if _WRITERS.search(word) or (word == "they" and _ACTS.search(rest[: match.start()])):
+        if _WRITERS.search(word) or (word in _ACTORS and _ACTS.search(rest[: match.start()])):
             shown = f"{subjects}{ending} authors{match['owned']}" if match["owned"] else f"the authors of {subjects}"
         whole = f"{rest[: match.start()]}{shown}{rest[match.end() :]}"
         return whole[:1].upper() + whole[1:]

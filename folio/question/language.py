@@ -43,5 +43,5 @@ def foreign_words(question: str) -> frozenset[str]:
         return frozenset(words)
     most = max((language.intersection(words) for language in _LANGUAGES), key=len)
     own, english = most - STOP_WORDS, STOP_WORDS.intersection(words) - most
-    is_foreign = bool(own) and (len(most) >= _LEAST or words[0] in own) and len(most) > len(english)
+    is_foreign = bool(own) and (len(most) >= _LEAST or words[0] in own) and len(own) > len(english)
     return most if is_foreign else frozenset()

@@ -512,7 +512,8 @@ def test_requests_about_the_last_answer_and_remarks_are_not_searched(start: Star
     told: list[Sentence] = []
     count = len(searched(chat))
     again = chat.ask("say that again", told.append).answer
-    assert (again.sentences, tuple(told), again.standalone_question) == (first.sentences, again.sentences, LONG_AND_LARGE)
+    assert again.sentences == first.sentences == tuple(told)
+    assert again.standalone_question == LONG_AND_LARGE
     shorter = chat.ask("make it shorter, please").answer
     assert (shorter.text, shorter.citations[0].quote.split()) == (IS_LONG, IS_LONG.split())
     assert chat.ask("in one sentence").answer.remark == NOT_SHORTER

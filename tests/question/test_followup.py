@@ -98,6 +98,7 @@ def test_the_subject_of_a_question(question: str, expected: str) -> None:
         ("What are the authors' names?", "What are Aletsch’s authors' names?"),
         ("What do they propose?", "What do the authors of Aletsch propose?"),
         ("Who are they?", "Who are the authors of Aletsch?"),
+        ("When did he publish it?", "When did the authors of Aletsch publish it?"),
         ("How are they measured?", "How are Aletsch measured?"),
         ("Which data did this study use?", "Which data did Aletsch use?"),
         ("what is the paper about?", "What is Aletsch about?"),
@@ -158,6 +159,7 @@ def test_the_short_name_of_a_paper(title: str, expected: str) -> None:
         # What is in one paper only
         ("how many students took part?", False, False, True),
         ("what happens when the leader fails?", False, False, True),
+        ("is there an installation-free way to try it?", False, False, True),
         # What says itself what it is about
         ("what is a dangling pointer?", False, True, False), ("what is coin age", False, False, False),
         ("how does pastry route messages", True, False, False), ("do neural networks forget", False, True, False),

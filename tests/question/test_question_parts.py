@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.question.parts import MOST_PARTS, question_parts, questions_in
+from folio.question.parts import MOST_PARTS, last_question, question_parts, questions_in
 
 pytestmark = pytest.mark.fast
 
@@ -66,3 +66,19 @@ def test_questions_of_which_one_needs_the_other_are_one(second: str) -> None:
 
 def test_a_question_has_no_more_than_a_few_parts() -> None:
     assert len(question_parts(" and ".join(f"what does method{n} do" for n in range(50)))) == MOST_PARTS
+
+
+ABSTRACT = "We study how glaciers move. " * 30
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{ABSTRACT}How fast do they move? We do not know.", "How fast do they move?"),
+        (f"{ABSTRACT}Does it say where. Which river is it", "Which river is it"),
+        (ABSTRACT.strip(), ABSTRACT.strip()),  # no question
+        ("We know that. How fast?", "We know that. How fast?"),  # not long
+    ],
+)
+def test_a_long_text_has_a_last_question(text: str, expected: str) -> None:
+    assert last_question(text) == expected

@@ -140,3 +140,20 @@ def test_a_comparison_names_things(question: str, things: tuple[str, ...]) -> No
 )  # fmt: skip
 def test_the_term_whose_definition_is_asked_for(question: str, term: str) -> None:
     assert Question(question).term == term
+
+
+    ("said", "kind"),
+    [
+        ("ok", "ok"), ("Hm, I see.", "ok"), ("great, got it", "ok"), ("that makes sense", "ok"),
+        ("wrong", "wrong"), ("That’s not right!", "wrong"), ("that doesn't answer my question", "wrong"),
+        ("in German", "translated"), ("auf Deutsch bitte", "translated"), ("can you say that in French?", "translated"),
+        ("shorter", "shorter"), ("make it short please", "shorter"), ("in one sentence", "shorter"),
+        ("more sources", "more"), ("are there other papers for this?", "more"), ("any more evidence?", "more"),
+        ("say that again", "again"), ("can you repeat that?", "again"), ("once more", "again"),
+        # Questions
+        ("Is that true?", "other"), ("Tell me more", "other"), ("Why not?", "why"), ("What is wrong?", "definition"),
+        ("more sources on glaciers", "other"), ("What is German about it?", "definition"), ("summarize it", "paper"),
+    ],
+)  # fmt: skip
+def test_remarks_and_requests_about_the_last_answer_are_no_questions(said: str, kind: str) -> None:
+    assert question_type(said).kind == kind

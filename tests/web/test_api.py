@@ -208,7 +208,7 @@ def test_a_follow_up_uses_its_own_conversation(shared: TestClient) -> None:
     first, other = ask(shared, LENGTH), ask(shared, SLEEP)
     assert first["conversation"] != other["conversation"]
     follow_up = ask(shared, THICK, conversation=first["conversation"])
-    assert follow_up["standalone_question"] == "What thickness has the Aletsch glacier’s ice at the Konkordiaplatz?"
+    assert follow_up["standalone_question"] == "What thickness has The Aletsch Glacier’s ice at the Konkordiaplatz?"
     assert ("thickness of 800 metres" in follow_up["answer"], follow_up["turn"]) == (True, 2)
     assert ask(shared, THICK)["standalone_question"] == THICK
 
