@@ -67,10 +67,12 @@ R = TypeVar("R")
 REMARKS: dict[QuestionKind, str] = {
     "greeting": "Hello. Ask a question about your papers, such as: What is this paper about?",
     "thanks": "You are welcome. Ask another question about your papers whenever you like.",
-    "ok": "Good. Ask another question about your papers whenever you like.",
+    "ok": "All right. Ask another question about your papers whenever you like.",
     "wrong": "Sorry. Ask again in other words, or name the paper that has the answer.",
     "translated": "Folio shows the papers in their own words, and does not translate them.",
 }
+REQUESTS: frozenset[QuestionKind] = frozenset({"again", "shorter", "more"})  # about the last answer
+NO_ANSWER = "There is no answer yet. Ask a question about your papers, such as: What is this paper about?"
 NOT_SHORTER = "The last answer is as short as its source allows."
 IN_ENGLISH = "The papers are in English; ask in English, or use a model."
 ONLY_THERE = "Only “{}” was searched, which the last answer is about. Name another paper, or ask a whole question."
@@ -113,6 +115,7 @@ class Turn:
     clock: Stopwatch
     selected: Selected | None = None  # the words that the question is about
     papers: tuple[Paper, ...] = ()  # the paper of the last answer, if the question stays on it, and others it names
+    meant: int = 1  # how many of them "it" or "they" mean
     is_clear: bool = False  # it needs no earlier question
     heading: Section | None = None  # of all excerpts, instead of their own
     hits: Sequence[Hit] | None = None  # its passages, if the search ran before the chain was imported
@@ -229,6 +232,8 @@ class Chat:
         if remark := REMARKS.get(kind):
             return self._add_turn(turn, Reply(Answer(text, text, (), remark=remark, style=self._style)))
         last = next((answer for answer in reversed(self._turns) if answer.sentences), None)
+        if last is None and kind in REQUESTS:
+            return self._add_turn(turn, Reply(Answer(text, text, (), remark=NO_ANSWER, style=self._style)))
         if last and kind in ("again", "shorter"):
             return self._add_turn(turn, self._repeated(last, turn, is_shorter=kind == "shorter"))
         note = ""
@@ -289,7 +294,7 @@ class Chat:
     def _is_foreign(self, turn: Turn) -> bool:
         """Whether a question is in another language than the papers, and no model can read it."""
         words = foreign_words(turn.question.text) if self._answerer.quotes_only and not turn.selected else ()
-        return bool(words) and not self._retriever.uses(words)
+        return bool(words) and not self._retriever.has_language(words)
 
     def _by_names(self, turn: Turn) -> Turn:
         """The turn with only the names in its question, in the papers that they name."""
@@ -313,16 +318,17 @@ class Chat:
 
     def _placed(self, turn: Turn) -> Turn:
         """The turn with the paper that its question stays on; `is_clear` if it stands alone."""
-        question, paper = turn.question, followup.paper_of(self._turns)
+        question = turn.question
+        papers = followup.papers_of(question.text, self._answers)
         if turn.selected:  # "this" is the selection, not something before
             return replace(turn, is_clear=True)
-        if paper is None:
+        if not papers:
             return turn
         names = self._retriever.paper_names()
-        if other := followup.with_other_name(question.text, self._turns, lambda words: bool(names.called(words))):
+        if other := followup.with_other_name(question.text, self._answers, lambda words: bool(names.called(words))):
             return replace(turn, question=Question(other), is_clear=True)
         named = names.meant(question.text)
-        has_new_topic = self._retriever.has_new_topic(question, paper)
+        has_new_topic = self._retriever.has_new_topic(question, papers[0])
         is_described = not followup.is_followup(question.text) and papers_described(
             question.text, self._current_papers()
         )
@@ -330,7 +336,7 @@ class Chat:
         is_about_library = bool(question.topic) or isinstance(question.about_library, LibraryQuestion)
         if is_about_library or not followup.stays(question.text, names_a_paper=is_named, has_new_topic=has_new_topic):
             return replace(turn, is_clear=True)
-        return replace(turn, papers=tuple({each.id: each for each in (paper, *named)}.values()))
+        return replace(turn, papers=tuple({p.id: p for p in (*papers, *named)}.values()), meant=len(papers))
 
     def _answer_from_papers(self, turn: Turn) -> Reply:
         """The chain's answer to a question."""
@@ -386,7 +392,7 @@ class Chat:
         """The answer to a question about the library itself, which needs no search; None for other questions."""
         question = turn.question
         if turn.papers and not turn.is_clear:  # "Who wrote it?"
-            question = Question(followup.about(question.text, turn.papers[0]))
+            question = Question(followup.about(question.text, turn.papers[: turn.meant]))
         if question.about_library is None and question.papers in (WantedPapers(), WantedPapers(question.topic)):
             return None
         answer = library_questions.answer(question, self._shelf(turn.papers))
@@ -443,15 +449,25 @@ class Chat:
         """The chain; waits until LangChain is imported (see warm_up)."""
         return _make_chain.get()(self._rewrite, self._retrieve, self._answer)
 
+    @property
+    def _answers(self) -> list[Answer]:
+        """The turns before, without remarks; a request such as "more sources" is the question that it is about."""
+        return [
+            replace(turn, question=turn.standalone_question) if Question(turn.question).type.kind in REQUESTS else turn
+            for turn in self._turns
+            if not turn.remark
+        ]
+
     def _rewrite(self, turn: Turn) -> Turn:
         """The turn with its follow-up rewritten as a standalone question."""
         if turn.is_clear:
             return turn
-        question, history = turn.question, [answer.question for answer in self._turns]
-        meant = self._answerer.standalone(question.text, self._turns)
-        if turn.papers and self._answerer.quotes_only and meant == question.text:
-            meant = followup.about(question.text, turn.papers[0])
-        readings = followup.readings(question.text, meant, history)
+        question, history = turn.question, [answer.question for answer in self._answers]
+        meant = self._answerer.standalone(question.text, self._answers)
+        named = followup.about(question.text, turn.papers[: turn.meant]) if turn.papers else ""
+        if named and self._answerer.quotes_only and meant == question.text:
+            meant = named
+        readings = followup.readings(question.text, meant, history, in_paper=meant == named)
         senses = followup.senses(question.text, meant, history) if self._answerer.quotes_only else ()
         typed = question.typed if meant == question.text else ""
         turn.clock.lap("rewrite")

@@ -35,18 +35,19 @@ def standalone(question: str, history: Sequence[Answer]) -> str:
         raise NotUnderstoodError(f"It is not clear what “{shown}” asks. Please ask it as a whole question.")
     if swapped := with_other_name(question, history):
         return swapped
-    paper = paper_of(history) if is_followup(question) else None
-    return about(question, paper) if paper else filled_in(question, [turn.question for turn in history])
+    papers = papers_of(question, history) if is_followup(question) else []
+    return about(question, papers) if papers else filled_in(question, [turn.question for turn in history])
 
 
-def paper_of(history: Sequence[Answer]) -> Paper | None:
-    """The paper that "it" and "the authors" mean: that of the last shown answer; None before any.
+def papers_of(question: str, history: Sequence[Answer]) -> list[Paper]:
+    """The paper that "it" and "the authors" mean: that of the last shown answer; none before any.
 
-    Of several papers it is the first that the question named, or else the first that is cited.
+    Of several papers it is the first that the last question named, or else the first that is cited; "them" are all
+    that it named.
     """
     last = next((turn for turn in reversed(history) if turn.citations), None)
     if last is None:
-        return None
+        return []
     papers = list(dict.fromkeys(quote.paper for quote in last.citations))
     asked = last.standalone_question.casefold()
 
@@ -54,7 +55,9 @@ def paper_of(history: Sequence[Answer]) -> Paper | None:
         names = (short_name(paper), *(author.family for author in paper.metadata.authors.value))
         return any(re.search(rf"\b{re.escape(name.casefold())}\b", asked) for name in names if name)
 
-    return next(filter(is_named, papers), papers[0])
+    reference = _reference(question)
+    is_plural = reference is not None and reference.group().lower() in _PLURALS
+    return list(filter(is_named, papers))[: None if is_plural else 1] or papers[:1]
 
 
 def short_name(paper: Paper) -> str:
@@ -64,9 +67,9 @@ def short_name(paper: Paper) -> str:
     return (lead if len(lead.split()) <= _LONGEST_PHRASE else title) or paper.key
 
 
-def about(question: str, paper: Paper) -> str:
-    """A question that refers back, about this paper: "Who wrote it?" becomes "Who wrote Zab?"."""
-    return _fill_in(question, [short_name(paper)])
+def about(question: str, papers: Sequence[Paper]) -> str:
+    """A question that refers back, about these papers: "Who wrote it?" becomes "Who wrote Zab?"."""
+    return _fill_in(question, list(map(short_name, papers)))
 
 
 def stays(question: str, *, names_a_paper: bool, has_new_topic: bool) -> bool:
@@ -103,22 +106,23 @@ def filled_in(question: str, before: Sequence[str]) -> str:
     return _fill_in(question, topic) if topic else question
 
 
-def readings(question: str, meant: str, history: Sequence[str]) -> list[str]:
+def readings(question: str, meant: str, history: Sequence[str], *, in_paper: bool = False) -> list[str]:
     """The readings of a question to search with; the first is the most explicit, for the reranker.
 
     meant: the question with its references filled in. history: the earlier questions. The readings are `meant`, the
     question as typed, and the question after the subject of the last standalone question, after the last question, and
     after the last two. The first is `meant`, or the one with the subject if nothing was filled in. A question that
     names its own subject may have left the earlier one: its only readings are `meant` and the question after the last
-    one, so that an earlier subject never outweighs its own.
+    one, so that an earlier subject never outweighs its own. in_paper: only the paper of the last answer is searched, in
+    which its name, as in `meant`, says nothing: the reading with the subject is the first.
     """
     if not history:
         return [meant]
     in_context = [" ".join([*history[-count:], question]) for count in (1, 2)]
-    if names_its_subject(question):
+    if names_its_subject(question) and not in_paper:
         return list(dict.fromkeys([meant, in_context[0]]))
     with_subject = f"{subject(_anchor(history)).replace(',', '')} {question}".strip()
-    first = [with_subject, meant] if meant == question else [meant, with_subject]
+    first = [with_subject, meant] if in_paper or meant == question else [meant, with_subject]
     return list(dict.fromkeys([*first, question, *in_context]))
 
 
@@ -356,10 +360,10 @@ def with_other_name(question: str, history: Sequence[Answer], is_name: Callable[
         return ""
     if _NAME.fullmatch(match["name"]) is None and not (is_name and is_name(match["name"])):
         return ""
-    last, paper = history[-1].standalone_question, paper_of(history[-1:])
+    last, papers = history[-1].standalone_question, papers_of(question, history[-1:])
     names = _names(last)
-    if paper and not names:  # "how does zab order messages"
-        known = re.search(rf"\b{re.escape(short_name(paper))}\b", last, re.I)
+    if papers and not names:  # "how does zab order messages"
+        known = re.search(rf"\b{re.escape(short_name(papers[0]))}\b", last, re.I)
         names = [known.group()] if known else []
     return last.replace(names[0], match["name"]) if len(names) == 1 and names[0] != match["name"] else ""
 

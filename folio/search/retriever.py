@@ -271,7 +271,7 @@ class Retriever:
     def _is_english(self, word: str) -> bool:
         return not word.isascii() or self._is_word(word)
 
-    def uses(self, words: Collection[str]) -> bool:
+    def has_language(self, words: Collection[str]) -> bool:
         """Whether most of these function words are frequent in the papers. Raises StoreDamaged."""
         tokens = [token for word in words for token in tokenize(word)]
         with self._library.reading() as stamp:

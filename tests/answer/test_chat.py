@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 
 from config import Settings
-from folio.answer.chat import IN_ENGLISH, NOT_SHORTER, REMARKS, REMEMBERED_EVIDENCE, Chat, Reply, log_entry
+from folio.answer.chat import (
+    IN_ENGLISH,
+    NO_ANSWER,
+    NOT_SHORTER,
+    REMARKS,
+    REMEMBERED_EVIDENCE,
+    Chat,
+    Reply,
+    log_entry,
+)
 from folio.answer.extractive import LEAST_CONFIDENCE, WITHOUT_MODEL
 from folio.answer_types import CLOSEST, REFUSAL, Evidence, Sentence, Style
 from folio.errors import ModelError, UsageError
@@ -96,7 +105,7 @@ def test_a_follow_up_is_searched_in_all_its_readings(start: Start) -> None:
     chat.ask(LENGTH)
     answer = chat.ask(ITS_ICE).answer
     meant = "What thickness has Ice of the Alps’ ice at the Konkordiaplatz?"
-    assert searched(chat) == [LENGTH, meant, f"Aletsch {ITS_ICE}", ITS_ICE, f"{LENGTH} {ITS_ICE}"]
+    assert searched(chat) == [LENGTH, f"Aletsch {ITS_ICE}", meant, ITS_ICE, f"{LENGTH} {ITS_ICE}"]
     assert (answer.question, answer.standalone_question) == (ITS_ICE, meant)
     assert any(page == 2 and IS_THICK in quote for _, page, quote in quoted(answer.sentences))
     assert LENGTH not in answer.text
@@ -507,7 +516,7 @@ def test_a_question_that_stands_alone_is_answered_as_without_a_history(start: St
 
 def test_requests_about_the_last_answer_and_remarks_are_not_searched(start: Start) -> None:
     chat = start()
-    assert chat.ask("shorter").answer.remark == ""  # there is no answer yet
+    assert chat.ask("shorter").answer.remark == NO_ANSWER
     first = chat.ask(LONG_AND_LARGE).answer
     told: list[Sentence] = []
     count = len(searched(chat))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from folio.answer_types import Answer
 from folio.question.followup import (
     NotUnderstoodError,
     is_followup,
-    paper_of,
+    papers_of,
     readings,
     short_name,
     standalone,
@@ -126,7 +127,20 @@ def test_a_follow_up_is_completed_to_a_sentence(question: str, expected: str) ->
 def test_it_is_the_paper_of_the_last_shown_answer() -> None:
     refused = answer_of("And its colour?", standalone="And Aletsch’s colour?")
     assert standalone("Who wrote it?", [ALETSCH, refused]) == "Who wrote Aletsch?"
-    assert paper_of([refused]) is None
+    assert papers_of("Who wrote it?", [refused]) == []
+
+
+def test_of_several_papers_they_are_those_that_the_question_named() -> None:
+    parts = [answer_of("", text, title=text[:-1]) for text in ("Ice.", "Rhone.", "Gorner.")]
+    evidence = tuple(replace(part.evidence[0], number=place) for place, part in enumerate(parts, 1))
+    sentences = tuple(
+        replace(part.sentences[0], citations=(replace(part.citations[0], evidence=place),))
+        for place, part in enumerate(parts, 1)
+    )
+    both = Answer("How do they differ?", "How do Rhone and Gorner differ?", sentences, evidence)
+    assert standalone("Who wrote them?", [both]) == "Who wrote Rhone and Gorner?"
+    assert standalone("Who wrote it?", [both]) == "Who wrote Rhone?"
+    assert standalone("Who wrote it?", [replace(both, standalone_question="What differs?")]) == "Who wrote Ice?"
 
 
 @pytest.mark.parametrize(
@@ -139,8 +153,7 @@ def test_it_is_the_paper_of_the_last_shown_answer() -> None:
     ],
 )
 def test_the_short_name_of_a_paper(title: str, expected: str) -> None:
-    paper = paper_of([answer_of(LENGTH, LONG, title=title)])
-    assert paper is not None
+    (paper,) = papers_of("Who wrote it?", [answer_of(LENGTH, LONG, title=title)])
     assert short_name(paper) == expected
 
 
@@ -253,3 +266,8 @@ def test_an_unclear_question_is_asked_back(question: str) -> None:
 def test_readings(question: str, meant: str, expected: list[str]) -> None:
     assert readings(question, meant, [LENGTH, "Who measured it?"]) == expected
     assert readings(question, meant, []) == [meant]
+
+
+def test_in_one_paper_its_name_is_no_first_reading() -> None:
+    in_paper = readings("Why?", "Why, for Ice of the Alps?", [LENGTH], in_paper=True)
+    assert in_paper[:2] == ["Aletsch Why?", "Why, for Ice of the Alps?"]

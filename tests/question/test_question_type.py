@@ -142,6 +142,7 @@ def test_the_term_whose_definition_is_asked_for(question: str, term: str) -> Non
     assert Question(question).term == term
 
 
+@pytest.mark.parametrize(
     ("said", "kind"),
     [
         ("ok", "ok"), ("Hm, I see.", "ok"), ("great, got it", "ok"), ("that makes sense", "ok"),
@@ -151,8 +152,8 @@ def test_the_term_whose_definition_is_asked_for(question: str, term: str) -> Non
         ("more sources", "more"), ("are there other papers for this?", "more"), ("any more evidence?", "more"),
         ("say that again", "again"), ("can you repeat that?", "again"), ("once more", "again"),
         # Questions
-        ("Is that true?", "other"), ("Tell me more", "other"), ("Why not?", "why"), ("What is wrong?", "definition"),
-        ("more sources on glaciers", "other"), ("What is German about it?", "definition"), ("summarize it", "paper"),
+        ("Is that true?", "other"), ("Tell me more", "other"), ("Why not?", "why"), ("What is wrong?", "other"),
+        ("more sources on glaciers", "other"), ("What is German about it?", "other"), ("summarize it", "paper"),
     ],
 )  # fmt: skip
 def test_remarks_and_requests_about_the_last_answer_are_no_questions(said: str, kind: str) -> None:
