@@ -403,7 +403,6 @@ class Chat:
 
     def _shelf(self, papers: Sequence[Paper] = ()) -> Shelf:
         """What a question about the library is asked about: these papers, by default all selected ones."""
-        cited = next((turn.citations for turn in reversed(self._turns) if turn.citations), ())
         retriever, papers = self._retriever, papers or self._selected_papers()
         return Shelf(
             papers,
@@ -414,7 +413,6 @@ class Chat:
             retriever.mentions,
             retriever.cited_papers,
             date.today(),
-            tuple(dict.fromkeys(quote.paper for quote in cited)),
         )
 
     def _front_of(self, paper: Paper) -> Evidence | None:

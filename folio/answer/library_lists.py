@@ -44,7 +44,6 @@ class Shelf:
     mentions: Callable[[str], frozenset[str]]  # words -> the ids of the papers with a passage that has them all
     cited: Callable[[str], set[str]]  # paper id -> the ids of the papers that it cites, as far as known
     today: date
-    before: Sequence[Paper] = ()  # the papers cited by the last answer
 
 
 class Chosen(NamedTuple):
@@ -90,10 +89,20 @@ def ordered(papers: Sequence[Paper], wanted: LibraryQuestion, shelf: Shelf) -> l
 
 
 def values_answer(question: str, papers: Sequence[Paper], by: FieldName, said: str) -> Answer:
-    """The values of a field, each with its number of papers, the most frequent first; years in order."""
+    """The values of a field, each with its number of papers, the most frequent first; years in order.
+
+    If the question asks for the one with most, only that.
+    """
     counts = Counter(value for paper in papers for value in set(_GROUPS[by](paper)))
     pairs = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
-    if by == "year" and "most" not in question.casefold():
+    among = f"{counted(len(papers), 'paper')}{' ' + said if said else ''}"
+    if pairs and re.search(r"\bmost\b", question, re.I):
+        best = [name_line(str(value), 100) for value, number in pairs if number == pairs[0][1]]
+        more = f" and {len(best) - MOST_VALUES:,} more" if len(best) > MOST_VALUES else ""
+        each = f"{counted(pairs[0][1], 'paper')}{' each' if len(best) > 1 else ''}"
+        remark = f"{'; '.join(best[:MOST_VALUES])}{more}: {each}, the most of {counted(len(pairs), by)} among {among}."
+        return Answer(question, question, (), remark=remark)
+    if by == "year":
         pairs.sort()
     most = MOST_YEARS if by == "year" else MOST_VALUES
     listed = "; ".join(f"{name_line(str(value), 100)}: {number}" for value, number in pairs[:most])
@@ -101,7 +110,6 @@ def values_answer(question: str, papers: Sequence[Paper], by: FieldName, said: s
     without = sum(not any(_GROUPS[by](paper)) for paper in papers)
     unknown = f" {counted(without, 'paper')} without a known {by}." if without else ""
     shown = f" {listed}{more}." if pairs else ""
-    among = f"{counted(len(papers), 'paper')}{' ' + said if said else ''}"
     remark = f"{counted(len(pairs), by)} among {among}, with the number of papers of each:{shown}{unknown}"
     return Answer(question, question, (), remark=remark)
 

@@ -52,7 +52,6 @@ _DETAIL_WORDS = frozenset(
         " contain"
     )
 )
-_IT = re.compile(r"\b(?:it|(?:this|that) (?:paper|article|one))\b", re.I)
 _PLACES = frozenset(tokenize("present journal conference venue workshop proceedings magazine"))
 _SEVERAL = re.compile(r"\b(?:papers|articles|studies|publications|books)\b", re.I)
 _MOST_DESCRIBED = 3  # papers; a description that fits more identifies none
@@ -78,7 +77,7 @@ def answer(question: Question, shelf: Shelf) -> Answer | None:
         if wanted.which and among:
             about = ordered(among[0], wanted.which, shelf)[:MOST_PAPERS]
         else:
-            about = papers_meant(wanted, shelf.papers, shelf.names(), shelf.before)[:MOST_PAPERS]
+            about = papers_meant(wanted, shelf.papers, shelf.names())[:MOST_PAPERS]
         return _facts(text, [(paper, fact) for paper in about for fact in wanted.facts], shelf)
     try:
         if wanted and not wanted.is_searched and (listed := _listed(text, wanted, shelf)):
@@ -280,14 +279,11 @@ def _detail(paper: Paper, fact: Fact, shelf: Shelf) -> str:
 # The papers that a question means
 
 
-def papers_meant(
-    wanted: FactsQuestion, papers: Sequence[Paper], names: PaperNames, before: Sequence[Paper] = ()
-) -> list[Paper]:
+def papers_meant(wanted: FactsQuestion, papers: Sequence[Paper], names: PaperNames) -> list[Paper]:
     """The papers that a question about facts means; none if it has words that belong to no paper.
 
     A question names a paper, or describes it by words of its title, file and authors. A name that other papers use for
     it (search/names.py) counts for "who wrote X" but not for "who invented X": X may be someone else's invention.
-    before: the papers of the last answer, for "who wrote it".
     """
     frame = _FRAME | _PLACES if "where" in wanted.facts else _FRAME
     frame |= _DETAIL_WORDS if DETAILS.intersection(wanted.facts) else frozenset()
@@ -306,8 +302,7 @@ def papers_meant(
         return named
     tokens = frozenset(tokenize(" ".join(words)))
     if not tokens:
-        alone = before if len(papers) > 1 and _IT.search(wanted.question) else papers
-        return list(alone) if wanted.of_a_paper and len(alone) == 1 else []
+        return list(papers) if wanted.of_a_paper and len(papers) == 1 else []
     return _described(wanted, tokens, papers)
 
 

@@ -304,8 +304,8 @@ def test_the_year_is_the_short_answer() -> None:
         ("papers by Zimmer", "No paper in the library is by “Zimmer”."),
         ("papers by Seall", "No paper in the library is by “Seall”. Similar names: Bob Seal."),
         ("papers tagged ice", "No paper in the library has the tag “ice”."), ("papers in German", NOT_STORED),
-        ("which author has the most papers?", "3 authors among 2 papers, with the number of papers of each:"
-         " Ada Otter: 1; Bob Seal: 1; José Nutria: 1."),
+        ("which author has the most papers?", "Ada Otter; Bob Seal; José Nutria: 1 paper each, the most of 3"
+         " authors among 2 papers."),
         ("papers per year", "2 years among 2 papers, with the number of papers of each: 2014: 1; 2019: 1."),
         ("how many pages has raft", "“Raft: A Log” has 1 page."),
         ("when did I add the raft paper?", "“Raft: A Log” was added on 2026-11-24."),
