@@ -42,10 +42,10 @@ SPREAD = 0.1  # score difference at which one sentence is e times as likely to a
 class ExcerptWeights:
     """Weights in the score of a sentence, list item or table row. LOG.md has the effect of each."""
 
-    read: float = 0.06  # the reader's log-odds that it answers
+    read: float = 0.045  # the reader's log-odds that it answers
     match: float = 0.85  # its tokens match the question's (late interaction)
     meaning: float = 0.2  # cosine of the sentence and the question
-    type: float = 0.08  # it has what the question asks for: a number, a date, a person, a place
+    type: float = 0.15  # it has what the question asks for: a number, a date, a person, a place
     section: float = 0.2  # it is in a section that answers such questions
     rank: float = 0.06  # it is in the best piece of evidence
     defines: float = 0.6  # it defines the term that the question asks about, by its form
@@ -56,9 +56,9 @@ class ExcerptWeights:
 WEIGHTS = ExcerptWeights()
 
 # Maximum sentences embedded one by one, for an answer and for a report. Each takes a third of the time of a passage.
-MOST_READ, MOST_OF_REPORT = 6, 16
+MOST_READ, MOST_OF_REPORT = 8, 16
 NEARLY = 0.5  # log-odds by which a part may answer worse than the best one and be shown with it (LOG.md)
-LEAD_WEIGHT = 0.5  # of the match of the whole passage, in the choice of the first excerpt
+LEAD_WEIGHT = 0.8  # of the match of the whole passage, in the choice of the first excerpt
 
 _FIGURE = re.compile(r"\b(?:fig(?:ure|s|ures)?|tables?|captions?|diagrams?|plots?|charts?|graphs?|pictures?)\b", re.I)
 _LABEL = re.compile(r"\b(algorithm|listing|procedure|table)\s+(\d+|[IVX]+)\b", re.I)
