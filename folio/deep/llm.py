@@ -23,14 +23,13 @@ from folio.errors import ModelError
 from folio.grounding.sentences import number_sentences
 from folio.models.ollama import OllamaServer
 from folio.papers.model import Hit
-from folio.question.parts import MOST_PARTS
 from folio.text import one_line, tokenize
 
 MOST_CLAIMS, MOST_SENTENCES = 6, 6  # in a comparison, and on each side of a claim
 LONGEST_CLAIM = 400  # characters
 CLAIMS_REPLY_TOKENS = 768
 LONGEST_SUMMARY, LONGEST_QUERY = 600, 200  # characters
-MOST_QUERIES = 3
+MOST_QUERIES, MOST_PARTS = 3, 4
 REPLY_TOKENS = 256
 T = TypeVar("T")
 _POLL_S = 0.1  # between two calls of check_cancelled while waiting for the threads

@@ -32,9 +32,8 @@ from folio.deep.types import (
 from folio.papers.model import Hit, Paper
 from folio.papers.versions import is_superseded
 from folio.protocols import TermWeights, TokenEmbedder
-from folio.question.followup import filled_in
 from folio.question.kind import ASKING
-from folio.question.parts import question_parts, shortened, spelled_out
+from folio.question.parts import shortened, spelled_out
 from folio.question.question import Question
 from folio.search.builtin_reranker import matches
 from folio.search.filters import Selection
@@ -137,9 +136,8 @@ def plan(state: DeepState, tools: Tools) -> Update:
     """Split the question into parts, by a model or by rules; search each part and the whole question."""
     tools.check_cancelled()
     named = tools.assessor.parts(state.question, tools.budget)
-    if named is None:  # by rules; references to earlier parts are filled in
-        split = question_parts(state.question)
-        named = [filled_in(part, split[:place]) for place, part in enumerate(split)]
+    if named is None:
+        named = [part.text for part in Question(state.question).parts]
     parts = (state.question, *named)
     places = (*range(1, len(parts)), 0)  # the whole question last: a passage that both find counts for the part
     return _next_round(state, [Query(parts[place], place) for place in places]) | {"parts": parts}

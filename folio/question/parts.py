@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 
 from folio.text import one_line, plain_words, sentence_spans, tokenize
 
-MOST_PARTS = 4
+MOST_PARTS = 6
 LONGEST_QUESTION = 80  # words; a longer text is a question with what comes before it
 _PREPOSITION = r"(?:about|at|by|during|for|from|in|into|of|on|through|to|under|with)"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)"
 _WH = r"(?:how|what|when|where|which|who|whom|whose|why)"
 
-# The start of a second question: "... and how ...", "...; in which ..."
-_NEXT_QUESTION = re.compile(rf"(?:\s*[;?]\s*(?:and\s+)?|\s*,?\s+(?:and|but)\s+)(?=(?:{_PREPOSITION}\s+)?{_WH}\b)", re.I)
+# The start of a second question: "... and how ...", "...; in which ...", "..., and does it ..."
+_NEXT_QUESTION = re.compile(
+    rf"(?:\s*[;?]\s*(?:and\s+)?|\s*,?\s+(?:and|but)\s+)(?=(?:{_PREPOSITION}\s+)?{_WH}\b)"
+    rf"|\s*\?\s*(?:and\s+)?(?={_AUXILIARY}\b)"
+    rf"|\s*[,;]\s+(?:and|but)\s+(?=(?:do|does|did|can|could|{_AUXILIARY}\s+(?:it|they|there))\s)",
+    re.I,
+)
 # A question after a comma, by its word order, and no relative clause: ", in which language is ..."
 _LISTED_QUESTION = re.compile(
     rf",\s+(?=(?:{_PREPOSITION}\s+)?(?:(?:how|what|why)\b|(?:which|whose)\s+[\w-]+)(?:\s+[\w-]+){{0,3}}?\s+{_AUXILIARY}\b)",
     re.I,
 )
+# What several questions are about: "The notes of Misra: which ..."
+_LEAD = re.compile(rf"(?P<about>[^:;?]+):\s+(?=(?:{_PREPOSITION}\s+)?{_WH}\b)", re.I)
 _PRONOUN = re.compile(
     rf"\b(?:which ones?|it|its|they|them|their|he|him|his|she|her|this|these|those|{_PREPOSITION} that)\b", re.I
 )
@@ -35,6 +42,17 @@ _ITS_VERB = re.compile(rf"{_FOR_NOUN}(?:\s+[\w-]+){{1,3}}?\s+(?P<verb>{_AUXILIAR
 _TELL = r"(?:compare|contrast|define|describe|discuss|explain|give|list|name|outline|show|state|summari[sz]e|tell)"
 _ASKS = re.compile(rf"\b{_WH}\b|^(?:{_AUXILIARY}|{_TELL})\b", re.I)
 _BEGINS_QUESTION = re.compile(rf"(?:{_PREPOSITION}\s+)?(?:{_WH}|{_AUXILIARY})\b", re.I)
+# Pronouns of a later question that mean the thing of the first; what a possessive may be of in its own question
+_REFERENCE = re.compile(r"\b(?:(?P<whose>its|their|his|her)(?=\s\w)|it|they|them|he|she|him)\b", re.I)
+_OWN_THING = re.compile(r"\b(?:do|does|did|can|could|will|would)\s+(?:(?:the|an?)\s+\w|\w+s\b|(?-i:[A-Z]))", re.I)
+_SUBJECT = re.compile(
+    rf"\b(?:(?P<verb>do|does|did|can|could|will|would)|{_AUXILIARY})\s+(?:(?:the|an?)\s+)?"
+    rf"(?P<thing>(?!{_PREPOSITION}\b)[^\s,;:?()]+"
+    rf"(?:\s+(?!(?:{_PREPOSITION}|{_AUXILIARY}|its?|their|the|an?|and|or|that|than)\b)[^\s,;:?()]+)*)",
+    re.I,
+)
+# A question of one word that asks for something by itself: "what is Paxos"
+_DEFINITION = re.compile(r"\b(?:what|who)\s+(?:is|are|was|were)\b", re.I)
 _WHICH_ONE = re.compile(r"\b(?P<which>which|what) ones?\b", re.I)
 
 # A repeated preposition: "of otters and of seals", "with ThermoState, and how with ParFlow"
@@ -47,25 +65,32 @@ _REPEATED = re.compile(
 _COMPARISONS = (
     re.compile(
         # not "the table where they compare A with B"
-        r"(?<!that )(?<!which )(?<!who )(?<!we )(?<!they )\bcompare\s+(?!(?:to|with)\b)(?P<one>[^?]{1,80}?)"
-        r"\s+(?:and|with|to|versus|vs\.?)\s+(?P<two>[^?]{1,80})",
+        r"(?<!that )(?<!which )(?<!who )(?<!we )(?<!they )\bcompare\s+(?!(?:to|with)\b)(?P<one>[^?]{1,160}?)"
+        r"\s+(?:and|with|to|versus|vs\.?)\s+(?P<two>[^?]{1,160})",
         re.I,
     ),
-    re.compile(r"\bdifferen(?:ces?|t)\s+between\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80})", re.I),
+    re.compile(r"\bdifferen(?:ces?|t)\s+between\s+(?P<one>[^?]{1,160}?)\s+and\s+(?P<two>[^?]{1,160})", re.I),
     re.compile(
-        r"\bhow\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,80}?)\s+(?:differ(?:ent)?\s+from|compare[sd]?\s+(?:to|with))\s+"
-        r"(?P<two>[^?]{1,80})",
+        r"\bhow\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,160}?)\s+(?:differ(?:ent)?\s+from|compare[sd]?\s+(?:to|with))\s+"
+        r"(?P<two>[^?]{1,160})",
         re.I,
     ),
     re.compile(
-        r"\b(?:how|what)\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,80}?)\s+and\s+(?P<two>[^?]{1,80}?)"
+        r"\b(?:how|what)\s+(?:do|does|did|is|are)\s+(?P<one>[^?]{1,160}?)\s+and\s+(?P<two>[^?]{1,160}?)"
         r"\s+(?:differ(?:ent)?|compare|have in common)\b",
         re.I,
     ),
-    re.compile(r"(?P<one>[\w .+/-]{1,60}?)\s+(?:versus|vs\.?)\s+(?P<two>[\w .+/-]{1,60})", re.I),
-    re.compile(rf"^{_WH}\b[^,?]{{1,80}},\s+(?P<one>[^,?]{{1,60}}?)\s+or\s+(?P<two>[^,?]{{1,60}})\??$", re.I),
+    re.compile(r"(?P<one>[\w .+/-]{1,60}?)\s+(?:versus|vs\.?)\s+(?P<two>[\w .+/-]{1,160})", re.I),
+    re.compile(
+        rf"^{_WH}\b[^,?]{{1,80}},\s+(?!and\b|but\b)(?P<one>[^?]{{1,120}}?),?\s+or\s+(?P<two>[^,?]{{1,60}})\??$", re.I
+    ),
 )
-# The text after the second thing of a comparison
+# Between compared things: "A, B and C", "A vs B vs C"
+_BETWEEN_THINGS = re.compile(r",\s*(?:(?:and|or)\s+)?|\s+(?:and|or|with|versus|vs\.?)\s+", re.I)
+_LIST = re.compile(r"[^,?]+(?:,\s+[^,?]+)*,?\s+(?:and|or)\s+[^,?]+\??")
+# What is no thing after the last one: "..., and which is faster"
+_NO_THING = re.compile(rf"(?:{_WH}|{_AUXILIARY}|{_TELL}|it|its|they|their|say)\b", re.I)
+# The text after the last thing of a comparison
 _AFTER_THING = re.compile(
     r"\s*(?:[,;:?!]|\.(?:\s|$)|\s[–—-]\s|\b(?:in|on|for|with respect to|regarding|when|at|by|as)\b).*$", re.I | re.S
 )
@@ -73,9 +98,9 @@ _ARTICLE = re.compile(rf"^(?:{_PREPOSITION}\s+)?(?:what (?:is|are) )?(?:(?:the|a
 # "How long does A take compared to B"
 _COMPARED_TO = re.compile(r"^(?P<one>.+?),?\s+compared\s+(?:to|with)\s+(?P<two>.+)$", re.I)
 _ASKED_FIRST = re.compile(rf"^(?:{_PREPOSITION}\s+)?{_WH}(?:\s+(?!{_AUXILIARY}\b)[\w-]+){{0,3}}", re.I)
-# Words that only express the comparison
+# Words and signs that only express the comparison
 _COMPARING = re.compile(
-    r"\b(?:compare[sd]?|comparison|differences?|different(?:ly)?|differ|between|from|versus|vs\.?|both|similar(?:ities)?"
+    r"[,;:?!]|\.(?!\w)|\b(?:compare[sd]?|comparison|differences?|different(?:ly)?|differ|between|from|versus|vs\.?|both|similar(?:ities)?"
     r"|and|or|with|to|than|in common|how|what|which|do|does|did|is|are|the|of|their|each)\b",
     re.I,
 )
@@ -111,30 +136,56 @@ def last_question(text: str) -> str:
 
 
 def questions_in(question: str) -> tuple[str, ...]:
-    """The several questions in one, if each stands alone; () for a single question."""
-    parts = _questions(one_line(question))
-    return _several([] if any(_PRONOUN.search(part) for part in parts) else parts)
+    """The several questions in one; () for a single question. A pronoun in a later one is left as it is."""
+    return _several(_questions(one_line(question)))
 
 
-def parts_alone(question: str) -> tuple[str, ...]:
-    """question_parts, but () for questions of which one refers to another."""
-    return questions_in(question) if _questions(one_line(question)) else question_parts(question)
+def resolved(first: str, part: str) -> str:
+    """A later question of several with the thing of the first in place of its pronoun; "" if that is not known.
+
+    The thing follows the first one's auxiliary: "What does the raft carry". A possessive may be of a thing in its own
+    question: "how does the disk write its log".
+    """
+    pronoun, match = _PRONOUN.search(part), _REFERENCE.search(part)
+    of_lead = first.partition(", ")[0]
+    if pronoun is None or (of_lead != first and part.startswith(f"{of_lead}, ")):  # what both are about
+        return part
+    if match is None or match.start() != pronoun.start():
+        return ""
+    if match["whose"] and _OWN_THING.search(part, 0, match.start()):
+        return part
+    subject = _SUBJECT.search(first)
+    if subject is None:
+        return ""
+    words = subject["thing"].split()
+    if subject["verb"] and len(words) > 1:  # "What does the raft carry"
+        words = words[:-1]
+    return f"{part[: match.start()]}{' '.join(words)}{'’s' * bool(match['whose'])}{part[match.end() :]}"
 
 
 def compared_things(question: str) -> tuple[str, ...]:
-    """The two things that a question compares; () for none."""
+    """The things that a question compares; () for none."""
     for pattern in _COMPARISONS:
         if match := pattern.search(question):
-            pair = (_AFTER_THING.sub("", _ARTICLE.sub("", match[name].strip())) for name in ("one", "two"))
-            things = tuple(thing for thing in pair if tokenize(thing))
-            if len(things) == 2:
+            joiner, last = question[match.end("one") : match.start("two")].split(), match["two"]
+            # "A with B, C and D", but not "A and B, in short"
+            lists = bool({"with", "to", "from"} & set(joiner)) and _LIST.fullmatch(last) is not None
+            last = last if lists else _AFTER_THING.sub("", last)
+            named = [*_BETWEEN_THINGS.split(match["one"]), *takewhile(_is_thing, _BETWEEN_THINGS.split(last))]
+            cleaned = (_AFTER_THING.sub("", _ARTICLE.sub("", name.strip())) for name in named)
+            things = tuple(dict.fromkeys(thing for thing in cleaned if tokenize(thing)))
+            if len(things) > 1:
                 return things
     return ()
 
 
 def thing_in(part: str, things: Sequence[str]) -> str:
-    """The compared thing that a part of the question is about; "" for none."""
-    return next((thing for thing in things if thing in part), "")
+    """The thing that a part of the question is about, the longest of several; "" for none."""
+    return max((thing for thing in things if thing in part), key=len, default="")
+
+
+def _is_thing(text: str) -> bool:
+    return not _NO_THING.match(text.strip())
 
 
 def _several(parts: list[str]) -> tuple[str, ...]:
@@ -143,12 +194,16 @@ def _several(parts: list[str]) -> tuple[str, ...]:
 
 
 def _questions(question: str) -> list[str]:
-    """The questions in one, the first with the verb of the next if it has none; [] if one has fewer than two tokens."""
+    """The questions in one, the first with the verb of the next if it has none; [] if one has nothing to find."""
     if not _NEXT_QUESTION.search(question):
         return []
+    lead = _LEAD.match(question)
+    question = question[lead.end() :] if lead else question
     split = chain.from_iterable(_LISTED_QUESTION.split(part) for part in _NEXT_QUESTION.split(question))
     first, *others = (part.strip(" ,.;?!") for part in split)
-    if not _ASKS.search(first):  # what all the questions are about: "In the notes of Misra, which ..., and how ..."
+    if lead:
+        first, *others = (f"{lead['about']}, {part}" for part in (first, *others))
+    elif not _ASKS.search(first):  # what all the questions are about: "In the notes of Misra, which ..., and how ..."
         first, *others = (f"{first}, {part}" for part in others)
     if thing := _ASKED_THING.search(first):
         others = [_WHICH_ONE.sub(lambda one: f"{one['which']} {thing['thing']}", part) for part in others]
@@ -157,7 +212,13 @@ def _questions(question: str) -> list[str]:
         alone, verb = _NOUN_ALONE.fullmatch(part), _ITS_VERB.match(following)
         if alone and verb and alone["asked"].casefold() == verb["asked"].casefold():
             parts[at] = f"{part} {verb['verb']}"
-    return parts if all(len(tokenize(part)) > 1 for part in parts) else []
+    return parts if all(map(_stands, parts)) else []
+
+
+def _stands(part: str) -> bool:
+    """Whether one of several questions has something to find."""
+    tokens = len(tokenize(part))
+    return tokens > 1 or (tokens == 1 and bool(_DEFINITION.search(part) or _PRONOUN.search(part)))
 
 
 def _repeated(question: str) -> list[str]:
@@ -171,12 +232,13 @@ def _repeated(question: str) -> list[str]:
 def _compared(question: str) -> list[str]:
     """Each compared thing with the aspects of the comparison."""
     things = compared_things(question)
-    if not things:
-        return []
-    before, _, after_one = question.partition(things[0])
-    between, _, after = after_one.partition(things[1])
-    texts = f"{things[0]} {before} {between} {after}", f"{things[1]} {before} {after}"
-    parts = (one_line(_COMPARING.sub(" ", text)).strip(" ,.;:?!") for text in texts)
+    texts, rest = list[str](), question
+    for thing in things:
+        between, _, rest = rest.partition(thing)
+        texts.append(between)
+    before, *betweens = texts or [""]
+    aspects = (f"{before} {between} {rest}" for between in (*betweens, ""))
+    parts = (one_line(_COMPARING.sub(" ", f"{thing} {of}")).strip() for thing, of in zip(things, aspects, strict=False))
     return [f"What is {part}" if part == thing else part for part, thing in zip(parts, things, strict=True)]
 
 

@@ -12,7 +12,7 @@ from folio.papers.sections import Kind
 from folio.question.kind import QuestionType, asked_measure, asked_term, asks_for_number, question_type
 from folio.question.library import FactsQuestion, LibraryQuestion, WantedPapers, library_question, wanted_papers
 from folio.question.named import NamedThing
-from folio.question.parts import compared_things, parts_alone, questions_in, thing_in
+from folio.question.parts import compared_things, question_parts, questions_in, resolved, thing_in
 from folio.text import shorten, tokenize
 
 # Words that ask for a kind of text which is excluded from the evidence otherwise
@@ -49,6 +49,19 @@ _DISAGREES = re.compile(
     r"\b(?:disagree\w*|contradict\w*|disput\w+|den(?:y|ies|ied)|refut\w+|oppos\w+|argues? against|challeng\w+)\b", re.I
 )
 _THIS = re.compile(r"\b(?:this|that|these|it)\b", re.I)
+_SAMPLES = re.compile(
+    r"\b(?:samples?|examples?|prompt\w*|generat\w+|outputs?|completions?|transcripts?|dialogues?|conversations?|templates?"
+    r"|instructions?|questionnaires?|items?|appendi(?:x|ces)|phras\w+)\b",
+    re.I,
+)
+# Names: words with a capital, but not the first of a sentence, and with a digit
+_NAME = r"(?:[A-Z][\w+-]*|\w*\d[\w-]*(?:[.,]\d+)*)"
+_NAMES = re.compile(rf"(?<!^)(?<![?.!] )(?<![\w.-]){_NAME}(?: {_NAME})*")
+_PERSON_WORD = re.compile(r"[A-Z][a-z]{2,}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_PLACE_WORD = re.compile(
+    r"(?:algorithm|appendix|chapter|equation|eq|fig|figure|listing|page|part|section|step|table|theorem)s?", re.I
+)
 _MOST_WORDS_OF_A_NAME = 5  # so many selected words or fewer name a thing; more say something
 _SHOWN_SELECTION = 200  # characters
 
@@ -129,21 +142,25 @@ class Question:
 
     @cached_property
     def things(self) -> tuple[str, ...]:
-        """The two things that it compares; () for none."""
-        return compared_things(self.text)
+        """The things that it compares; () for none, and for several questions."""
+        return () if self.questions else compared_things(self.text)
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
-        """The several questions in it, if each stands alone; () for a single question."""
-        return questions_in(self.text)
+        """The several questions in it, with the thing of the first in place of a pronoun; () for a single one."""
+        first, *others = questions_in(self.text) or ("",)
+        each = (first, *(resolved(first, part) for part in others))
+        return each if first and all(each) else ()
 
     @cached_property
     def parts(self) -> tuple[Question, ...]:
         """The parts to search one by one; () for a question without parts."""
-        return tuple(map(Question, parts_alone(self.text)))
+        if self.questions or questions_in(self.text):
+            return tuple(map(Question, self.questions))
+        return tuple(map(Question, question_parts(self.text)))
 
     def thing_of(self, part: Question) -> str:
-        """The compared thing that a part is about; "" for none."""
+        """The thing that a part is about, of those that are compared; "" for none."""
         return thing_in(part.text, self.things)
 
     @cached_property
@@ -167,9 +184,27 @@ class Question:
         return NamedThing.of(self.text)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Its names, numbers and identifiers: "Stephen Curry", "GPT-4", "SP 800-218"; not "Table 2"."""
+        found = list[str]()
+        for match in _NAMES.finditer(self.text):
+            words = [re.sub(r"(?:-[a-z]+)+$", "", word) for word in match.group().split()]  # "Paxos-based"
+            is_person = len(words) == 2 and all(map(_PERSON_WORD.fullmatch, words))
+            is_version = len(words) == 2 and words[1][0].isdigit() and not _YEAR.fullmatch(words[1])
+            if is_version and _PLACE_WORD.fullmatch(words[0]):
+                continue
+            found += [" ".join(words)] if is_person or is_version else words
+        return tuple(dict.fromkeys(name for name in found if tokenize(name)))
+
+    @cached_property
     def kinds(self) -> frozenset[Kind]:
         """The kinds of text that are evidence for it but not for other questions."""
         return frozenset(kind for kind, words in _ASKS_FOR_KIND if words.search(self.text))
+
+    @cached_property
+    def asks_for_samples(self) -> bool:
+        """Whether it may be answered by sample text in an appendix: a prompt, generated text, an item of data."""
+        return _SAMPLES.search(self.text) is not None
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
