@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from folio.answer_types import Answer, Checking, Evidence, RejectedSentence, Sentence, Style, Thinking
+from folio.answer_types import Answer, Checking, Evidence, Quote, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import require
 from folio.papers.model import Hit, Passage, Reading, Tokens, Vectors
 
@@ -127,12 +127,14 @@ class Reranker(Protocol):
 class Answerer(Protocol):
     """Turns a question and evidence into the sentences of an answer, each with its citations.
 
-    Answers one question at a time: `notice` and `failed` describe the last answer.
+    Answers one question at a time: `notice`, `failed` and `unanswered` describe the last answer.
     """
 
     name: str
     notice: str  # a remark to show with the answer, such as that it was cut off; "" for none
     failed: bool  # whether the model's server failed during the last answer
+    # The questions in one that got no statement, in their own words; None if they were not asked one by one
+    unanswered: tuple[str, ...] | None
     evidence_tokens: int  # room for evidence
     quotes_only: bool  # whether its sentences are quotes, not a model's words
 
@@ -144,6 +146,9 @@ class Answerer(Protocol):
         Returns the confidence that the evidence answers, 0 to 1; None if unknown. An answerer refuses below a
         threshold of its own.
         """
+
+    def nearest(self, question: Question, evidence: Sequence[Evidence]) -> Quote | None:
+        """The sentence closest to a refused question; None if its paper is about something else. Raises ModelError."""
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """A follow-up rewritten so that it stands alone. Raises ModelError, and NotUnderstoodError (followup.py)."""

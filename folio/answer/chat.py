@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from folio.answer import library_questions
 from folio.answer.evidence import gather, without
 from folio.answer.excerpts import shortest
-from folio.answer.extractive import is_about
+from folio.answer.extractive import without_quote
 from folio.answer.library_lists import Shelf
 from folio.answer.library_questions import papers_described
 from folio.answer.ranking import whole_paper_hits
 from folio.answer_types import (
+    ALSO,
     CLOSEST,
     FROM_PAPERS,
     Answer,
@@ -45,7 +46,7 @@ from folio.question.parts import last_question
 from folio.question.question import Question, asks_elsewhere
 from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
-from folio.shown_text import name_line
+from folio.shown_text import name_line, short_line
 from folio.store.query_log import LogEntry, LoggedSource
 from folio.system.threads import IMPORTING, SharedResult, Stopwatch, run_in_background
 from folio.text import estimate_tokens, one_line, tokenize, whole_words
@@ -85,6 +86,7 @@ REMEMBERED_EVIDENCE = 3  # earlier turns whose evidence is a candidate for the n
 SELECTED_PASSAGES = 3  # passages with selected words, which are left out when other places are asked for
 MOST_SELECTED, MOST_SELECTED_TOKENS = 1200, 400  # characters and tokens searched for and shown to a model
 NO_CONFLICT = "No sentence that was found contradicts the selected words."
+NEAREST, MOST_OF_NEAREST = "The closest passage says: “{}” {}", 400  # characters
 STOPPED = "You stopped this answer."
 MOST_UNREAD = 3  # unreadable files named in a notice
 
@@ -351,28 +353,27 @@ class Chat:
         return reply
 
     def _gaps_notice(self, question: Question, answer: Answer) -> str:
-        """What an answer leaves out: papers that were not read, or one side of a comparison."""
+        """What an answer leaves out: papers that were not read, or parts of the question; of a refusal, the nearest."""
         if question.asks_who_disagrees and self._answerer.quotes_only:
             return "" if any(each.section == FROM_PAPERS for each in answer.sentences) else NO_CONFLICT
-        if not answer.sentences or question.about:
+        if question.about:
             return ""
+        if not answer.sentences:
+            nearest = self._answerer.nearest(question, answer.evidence)
+            return NEAREST.format(short_line(nearest.quote, MOST_OF_NEAREST), nearest.shown) if nearest else ""
         if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
             read = len({piece.paper.id for piece in answer.evidence})
             papers, notice = library_questions.narrowed(question, self._shelf())
             return f"{notice} {library_questions.listed_notice(listed, read, len(papers))}".strip()
-        if not question.things:
-            return ""
-        cited_text = " ".join(f"{quote.paper.title} {quote.quote}" for quote in answer.citations)
-        cited = {quote.paper.id for quote in answer.citations}
-        names = self._retriever.paper_names()
-        missing = [
-            thing
-            for thing in question.things
-            if not is_about(self._retriever.term_weights(Question(thing)), cited_text)
-            and cited.isdisjoint(paper.id for paper in names.meant(thing))
-        ]
-        return " ".join(f"Nothing is quoted about {name_line(thing)}." for thing in missing)
+        missing = self._answerer.unanswered
+        if missing is None:
+            quoted = [(quote.paper, quote.quote) for quote in answer.citations]
+            missing = tuple(without_quote(question, quoted, self._retriever.term_weights))
+            if len(missing) == len(question.parts) and not question.things:  # asked as one, and answered as one
+                missing = ()
+        things = {part.text: question.thing_of(part) for part in question.parts}
+        return " ".join(f"Nothing was found about {name_line(things.get(part) or f'“{part}”')}." for part in missing)
 
     def _unread_notice(self, turn: Turn, answer: Answer) -> str:
         """Which unreadable files may have the missing answer; "" if only selected papers are searched."""
@@ -509,9 +510,9 @@ class Chat:
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
+            self._gaps_notice(question, answer),
             f"{left_out_hits} did not fit into the evidence. Raise CONTEXT_TOKENS to include more." if count else "",
             answerer.notice if shows_notice else "",
-            self._gaps_notice(question, answer),
             self._unread_notice(turn, answer),
             self._scope_notice(turn, answer),
         )
@@ -528,14 +529,18 @@ class Chat:
         """
         sentences: list[Sentence] = []
         left_out: list[RejectedSentence] = []
-        numbers = SourceNumbers()
+        numbers, heading = SourceNumbers(), ALSO
         try:
             for part in parts:
                 if isinstance(part, RejectedSentence):
                     left_out.append(part)
                 elif not isinstance(part, Sentence):
                     turn.on_progress(part)
-                elif not self._is_repeat(part, turn):
+                elif self._is_repeat(part, turn):
+                    heading = part.section if heading == ALSO else heading
+                else:
+                    if not sentences and part.section == ALSO:  # the one before was shown in the last answer
+                        part = replace(part, section=heading)
                     numbered = numbers.numbered(replace(part, section=turn.heading or part.section))
                     turn.on_sentence(numbered)
                     sentences.append(numbered)

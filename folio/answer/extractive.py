@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby, islice
 from operator import itemgetter
+from pathlib import PurePath
 from statistics import mean
 
 from folio.answer.excerpts import Span
@@ -18,6 +20,7 @@ from folio.answer.ranking import (
     MOST_DETAILS,
     MOST_OF_REPORT,
     MOST_READ,
+    POINTER_SHARE,
     SUMMARY_PARTS,
     Excerpt,
     abstract,
@@ -33,16 +36,17 @@ from folio.answer.ranking import (
     scored_excerpts,
     short_answer,
 )
-from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Section, Sentence, Style
+from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Quote, Section, Sentence, Style
 from folio.errors import command
 from folio.grounding.conflicts import MOST_AGAINST, against, conflict
 from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
+from folio.papers.model import Paper
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.question import followup
 from folio.question.kind import ASKING, gives_number
 from folio.question.question import Question, Statement, asks_where
 from folio.search.builtin_reranker import Matches, evidence_coverage, matches
-from folio.text import coverage, one_line, sentence_spans, tokenize
+from folio.text import STOP_WORDS, coverage, one_line, plain_words, sentence_spans, tokenize, without_accents
 
 # Thresholds of the confidence. LOG.md has the experiments; `benchmarks/answerability.py` reproduces the figures.
 
@@ -67,6 +71,7 @@ _NAME = re.compile(r"(?<!^)\b(?:[A-Z][\w-]*|\w*\d[\w-]*)")
 LEAST_OF_PAPER, PAPER_WEIGHT, LEAST_WITH_SCORE = 0.5, 0.5, 0.86
 # Share of the selected words, by IDF, in a sentence that says the same. Set by hand on 12 selections (LOG.md).
 SAME_WORDS = 0.6
+MOST_OF_NAME = 4  # terms of a name that "and" joins to others
 LEAST_OF_NAME = 0.5  # share of a name's words, by IDF, in a text about it
 MOST_OF_ONE_PAPER = 2  # excerpts for each part of a question if one paper answers all of it
 MOST_CHOICES = 5  # excerpts that a model chooses from
@@ -90,12 +95,16 @@ class Scored:
         return self.confidence >= LEAST_CONFIDENCE
 
 
+Placed = tuple[Question, Excerpt, Section]  # an excerpt, the part of the question that it answers, and its heading
+
+
 @dataclass(frozen=True, slots=True)
 class PartsAnswered:
-    """The best excerpts for each part of a question, and their mean confidence."""
+    """The best excerpts for each part of a question, the mean confidence of these, and the parts without an answer."""
 
-    excerpts: list[tuple[Question, Excerpt]]
+    excerpts: list[Placed]
     confidence: float
+    unanswered: tuple[str, ...]
 
 
 class ExtractiveAnswerer:
@@ -105,6 +114,7 @@ class ExtractiveAnswerer:
     notice = WITHOUT_MODEL
     quotes_only = True
     failed = False
+    unanswered: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -124,7 +134,7 @@ class ExtractiveAnswerer:
         self, question: Question | str, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Generator[Sentence, None, float | None]:
         """See protocols.Answerer. A question is refused below LEAST_CONFIDENCE."""
-        question = Question.of(question)
+        question, self.unanswered = Question.of(question), None
         if question.only_points and isinstance(question.worded, Statement):
             return (yield from self._nearest(question, evidence, style))
         question = question.worded
@@ -136,7 +146,8 @@ class ExtractiveAnswerer:
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else None
         if of_parts is not None:
             if of_parts.confidence >= LEAST_CONFIDENCE:
-                yield from _each(of_parts.excerpts, evidence, FROM_PAPERS if of_parts.confidence >= SURE else CLOSEST)
+                self.unanswered = of_parts.unanswered if question.questions else None
+                yield from _each(of_parts.excerpts, evidence)
             return of_parts.confidence
         scored = self._score_plain_first(question, evidence, style)
         if question.typed:  # the correction may be wrong: "quits" for "qubits"
@@ -145,10 +156,7 @@ class ExtractiveAnswerer:
         if len(question.senses) > 1:
             scored = replace(scored, confidence=self._confidence_of_followup(question, evidence, scored.read))
         if scored.is_enough:
-            needs_value = bool(scored.excerpts) and question.type.kind in ("number", "date")
-            has_value = not needs_value or has_type(question, scored.excerpts[0].core_text)
-            is_sure = scored.confidence >= SURE and has_value
-            yield from _best(scored.excerpts, question, evidence, style, FROM_PAPERS if is_sure else CLOSEST)
+            yield from _best(scored.excerpts, question, evidence, style, _heading(question, scored, evidence))
         return scored.confidence
 
     def confidence(self, question: Question, evidence: Sequence[Evidence]) -> float:
@@ -176,7 +184,7 @@ class ExtractiveAnswerer:
         """The closest excerpts, without refusing: for an answer whose model failed."""
         question = Question.of(question).worded
         if style == "plain" and (of_parts := self._best_of_parts(question, evidence)):
-            yield from _each(of_parts.excerpts, evidence, CLOSEST)
+            yield from _each([(part, one, CLOSEST) for part, one, _ in of_parts.excerpts], evidence)
         else:
             yield from _best(self._score(question, evidence, style).excerpts, question, evidence, style, CLOSEST)
 
@@ -203,18 +211,34 @@ class ExtractiveAnswerer:
     def sides(self, question: Question, ranked: Sequence[Excerpt]) -> list[Excerpt]:
         """For each compared thing that the first excerpt is not about, the first that is, in brief."""
         shown = list(ranked[:1])
-        for thing in question.worded.things:
-            weights = self._term_weights(Question(thing))
-            about = [one for one in ranked if _names(weights, one)]
-            if about and not any(one in shown for one in about):
+        for side in question.worded.parts if question.worded.things else ():
+            if not any(self._is_about(question.worded, side, one) for one in shown):
+                about = [one for one in ranked if self._is_about(question.worded, side, one)]
                 shown += distinct_excerpts(about, shown)[:1]
         return [brief(one) for one in shown[1:]]
+
+    def _is_about(self, question: Question, part: Question, excerpt: Excerpt) -> bool:
+        """Whether an excerpt is about a part of a question."""
+        quote = (excerpt.block.evidence.paper, excerpt.text)
+        return part.text not in without_quote(question, [quote], self._term_weights)
 
     def shown(
         self, question: Question, excerpts: Sequence[Excerpt], evidence: Sequence[Evidence]
     ) -> Iterator[Sentence]:
         """Excerpts that were chosen as the answer."""
-        return _each([(question.worded, one) for one in excerpts], evidence, FROM_PAPERS)
+        heading = CLOSEST if missing_names(question.worded, evidence) else FROM_PAPERS
+        return _each([(question.worded, one, heading) for one in excerpts], evidence)
+
+    def nearest(self, question: Question, evidence: Sequence[Evidence]) -> Quote | None:
+        """The closest sentence to a question that the papers do not answer; None if its paper is about something else.
+        """
+        question = question.worded
+        for best in self._score(question, evidence).excerpts[:1]:
+            paper, text = best.block.evidence.paper, best.block.evidence.text
+            if is_about(self._weights(question), f"{known_words(paper)}\n{text}"):
+                core = best.block.parts[best.core]
+                return next(iter(citations(best.block.evidence, core.start, core.end, 1.0)), None)
+        return None
 
     def named_algorithm(self, question: Question, evidence: Sequence[Evidence]) -> Sentence | None:
         """The algorithm that a question names, if it is in the first piece of evidence; else None."""
@@ -224,28 +248,35 @@ class ExtractiveAnswerer:
         return excerpt_sentence(excerpts[0], question.worded, number_sentences(evidence), FROM_PAPERS)
 
     def _best_of_parts(self, question: Question, evidence: Sequence[Evidence]) -> PartsAnswered | None:
-        """The best excerpts for each part of a question; None if it has no parts, or a part has no answer of its own.
+        """The best excerpts for each part of a question; None if it has no parts, or none with an answer of its own.
 
-        Several questions in one must all have an answer of their own. The sides of a comparison are no questions, so
-        they need no confidence of their own; a side that no excerpt is about is left out. The confidence is the mean of
-        the parts', because no passage has the words of all parts.
+        Of several questions in one, one without a sure answer gets the closest passages that have its own words. The
+        sides of a comparison are no questions; a side that no excerpt is about is left out. The confidence is the mean
+        of the parts', because no passage has the words of all parts.
         """
-        excerpts: list[tuple[Question, Excerpt]] = []
-        sure: list[float] = []
+        excerpts, scores, unanswered = list[Placed](), list[Scored](), list[str]()
         for part in question.parts:
-            scored = self._score(part, found_for(part, evidence))
-            thing = "" if question.questions else question.thing_of(part)
-            weights = self._term_weights(Question(thing)) if thing else {}
-            if thing and not any(_names(weights, one) for one in scored.excerpts):
+            own = found_for(part, evidence)
+            scored = self._score(part, own)
+            among = scored.excerpts
+            is_enough = scored.is_enough or not question.questions
+            if question.thing_of(part) or not is_enough:
+                among = [one for one in among if self._is_about(question, part, one)]
+            if not among:
+                unanswered.append(part.text)
                 continue
-            if question.questions and not scored.is_enough:
-                return None
-            new = [one for one in scored.excerpts if not any(one.overlaps(other) for _, other in excerpts)]
-            if not new or (question.questions and new[0] is not scored.excerpts[0]):
-                return None
-            excerpts += [(part, new[0]), *((part, brief(other)) for other in pointers(new))]
-            sure.append(scored.confidence)
-        return PartsAnswered(excerpts, mean(sure)) if excerpts else None
+            if is_enough:
+                scores.append(scored)
+            heading = _heading(part, scored, own)
+            new = [one for one in among if not any(one.overlaps(other) for _, other, _ in excerpts)]
+            if new and (new[0] is among[0] or not question.questions):
+                excerpts += [(part, new[0], heading), *((part, brief(other), heading) for other in pointers(new))]
+        if not scores:
+            return None
+        sure = mean(scored.confidence for scored in scores)
+        if not question.questions and sure < SURE:
+            excerpts = [(part, one, CLOSEST) for part, one, _ in excerpts]
+        return PartsAnswered(excerpts, sure, tuple(unanswered))
 
     def _list_papers(self, topic: Question, evidence: Sequence[Evidence]) -> Generator[Sentence, None, float]:
         """For each paper on a topic, its best excerpt, or its title if it has none."""
@@ -300,7 +331,7 @@ class ExtractiveAnswerer:
         scored = scored_excerpts(self._embedder, question, blocks, most)
         if scored and scored[0].is_named_by(question):
             sure = max(sure, NAMED_CONFIDENCE)
-        return Scored(scored, sure, read)
+        return Scored(_names_first(question, scored), sure, read)
 
     def _score_plain_first(self, question: Question, evidence: Sequence[Evidence], style: Style) -> Scored:
         """`_score` of the evidence from a plain search if that answers the question; else of all evidence.
@@ -318,12 +349,15 @@ class ExtractiveAnswerer:
         each = [confidence(sense, evidence, *self._matches(sense, evidence), read=read) for sense in senses]
         return min(1.0, mean(each) + FOLLOWUP_MARGIN)
 
+    def _weights(self, question: Question) -> TermWeights:
+        return {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
+
     def _matches(self, question: Question, evidence: Sequence[Evidence]) -> tuple[list[Matches], TermWeights]:
         """The question's matches in the evidence, and the IDF of its terms.
 
         A paper's title counts as a part of its sentences: questions name the paper, and its sentences seldom do.
         """
-        weights = {term: weight for term, weight in self._term_weights(question).items() if term not in ASKING}
+        weights = self._weights(question)
         pieces = [(piece.paper.title, piece.text) for piece in evidence]
         return matches(self._embedder, question.text, pieces, weights), weights
 
@@ -349,9 +383,35 @@ def found_for(question: Question, evidence: Sequence[Evidence]) -> Sequence[Evid
     return [piece for piece in evidence if is_found_for(question, piece)] or evidence
 
 
-def _names(weights: TermWeights, excerpt: Excerpt) -> bool:
-    """Whether an excerpt is about a name, by its text and its paper's title. weights: as for is_about."""
-    return is_about(weights, f"{excerpt.block.evidence.paper.title}\n{excerpt.text}")
+def without_quote(
+    question: Question, quotes: Sequence[tuple[Paper, str]], term_weights: Callable[[Question], TermWeights]
+) -> list[str]:
+    """The parts of a question that no quote is about, by its text or its paper.
+
+    A part is about its thing, or about the words that the other parts do not have.
+    """
+    missing = list[str]()
+    for part in question.parts:
+        others = [other.terms for other in question.parts if other is not part]
+        thing = question.thing_of(part)
+        weights = term_weights(Question(thing or part.text))
+        if not thing:
+            weights = {term: weights[term] for term in part.terms.difference(ASKING, *others)}
+            if not question.questions and len(weights) > MOST_OF_NAME:  # no name, but another wording
+                continue
+        if weights and not any(is_about(weights, f"{known_words(paper)}\n{text}") for paper, text in quotes):
+            missing.append(part.text)
+    return missing
+
+
+def known_words(paper: Paper) -> str:
+    """What a question may call a paper by: its title and the initials of that, authors, year, venue, ids and file."""
+    known = paper.metadata
+    initials = "".join(word[0] for word in plain_words(paper.title) if word not in STOP_WORDS)
+    authors = " ".join(map(str, known.authors.value))
+    others = (known.year.value or "", known.venue.value, known.publisher.value, known.doi.value, known.arxiv.value)
+    file = plain_words(PurePath(paper.file).stem.replace("_", " "))
+    return " ".join(map(str, (paper.title, initials, authors, *others, *file)))
 
 
 def is_about(weights: TermWeights, text: str) -> bool:
@@ -397,15 +457,13 @@ def _title(evidence: Evidence, heading: Section) -> Sentence | None:
     return Sentence(one_line(quote.quote), (quote,), section=heading)
 
 
-def _each(
-    excerpts: Sequence[tuple[Question, Excerpt]], evidence: Sequence[Evidence], heading: Section
-) -> Iterator[Sentence]:
+def _each(excerpts: Sequence[Placed], evidence: Sequence[Evidence]) -> Iterator[Sentence]:
     """The excerpts of each part of a question: with the paper as subheading if several papers answer, else the best."""
     sentences = number_sentences(evidence)
-    papers = {excerpt.block.evidence.paper for _, excerpt in excerpts}
+    papers = {excerpt.block.evidence.paper for _, excerpt, _ in excerpts}
     if len(papers) == 1:
         excerpts = [one for _, own in groupby(excerpts, key=itemgetter(0)) for one in islice(own, MOST_OF_ONE_PAPER)]
-    for part, excerpt in excerpts:
+    for part, excerpt, heading in excerpts:
         paper = excerpt.block.evidence.paper
         section = replace(heading, subheading=paper.title or paper.file) if len(papers) > 1 else heading
         yield excerpt_sentence(excerpt, part, sentences, section)
@@ -509,6 +567,42 @@ def _covered(question: Question, evidence: Sequence[Evidence], matched: Sequence
         if gives_number(piece.text[start:end], question.text)
     )
     return max(0.0, max(of_numbers, default=0.0) - NUMBER_MARGIN)
+
+
+def _heading(question: Question, scored: Scored, evidence: Sequence[Evidence]) -> Section:
+    """The heading of an answer: passages are only the closest if they lack the value asked for, or a name of it."""
+    needs_value = bool(scored.excerpts) and question.type.kind in ("number", "date")
+    has_value = not needs_value or has_type(question, scored.excerpts[0].core_text)
+    is_sure = scored.confidence >= SURE and has_value and not missing_names(question, evidence)
+    return FROM_PAPERS if is_sure else CLOSEST
+
+
+def missing_names(question: Question, evidence: Sequence[Evidence]) -> list[str]:
+    """The names and numbers of a question that no piece of evidence has, nor what is known of its paper."""
+    texts = [f"{known_words(piece.paper)}\n{piece.text}" for piece in evidence] if question.names else []
+    return [name for name in question.names if not any(has_name(text, name) for text in texts)]
+
+
+def _names_first(question: Question, scored: list[Excerpt]) -> list[Excerpt]:
+    """The excerpts with one first that has all names of the question, if there is one that may answer."""
+    for place, one in enumerate(scored if question.names else ()):
+        text = f"{known_words(one.block.evidence.paper)}\n{one.text}"
+        if one.share >= POINTER_SHARE * scored[0].share and all(has_name(text, name) for name in question.names):
+            return [one, *scored[:place], *scored[place + 1 :]]
+    return scored
+
+
+def has_name(text: str, name: str) -> bool:
+    """Whether a text has a name in one of its spellings."""
+    return _as_printed(name).search(without_accents(text)) is not None
+
+
+@cache
+def _as_printed(name: str) -> re.Pattern[str]:
+    """A pattern for a name in other spellings: "GPT-4", "GPT 4", "CRDTs"; up to two words between two of its own."""
+    single = re.sub(r"(?<=\w{3})(?<![sui])s$", "", without_accents(name))
+    words = (r"[\W_]*".join(re.findall(r"\d+|[^\W\d_]+", word)) for word in single.split())
+    return re.compile(r"(?<![^\W_])" + r"\W+(?:[\w.]+\W+){0,2}".join(words) + r"(?:s|es)?(?![^\W_])", re.I)
 
 
 def _names_share(question: Question, evidence: Sequence[Evidence], weights: TermWeights) -> float:

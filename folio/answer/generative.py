@@ -18,7 +18,7 @@ from folio.answer.markers import printable
 from folio.answer.ranking import Excerpt, brief, narrowed
 from folio.answer.refusals import is_refusal
 from folio.answer.validation import Part, ValidationResult, Validator, parts_of
-from folio.answer_types import CLOSEST, Answer, Evidence, RejectedSentence, Sentence, Style, Thinking
+from folio.answer_types import CLOSEST, Answer, Evidence, Quote, RejectedSentence, Sentence, Style, Thinking
 from folio.errors import ContextTooSmall, OllamaError, ThoughtAlone
 from folio.grounding.grounder import Grounder
 from folio.grounding.sentences import content_words
@@ -27,7 +27,6 @@ from folio.models.ollama_chat import LONGEST_TOKEN, STOPPED, THOUGHT, ChatModel
 from folio.models.thinking import without_thoughts
 from folio.protocols import PromptStart, Verifier
 from folio.question.question import Question
-from folio.shown_text import name_line
 from folio.text import estimate_tokens, tokenize
 
 TEMPLATE_TOKENS = 64  # added around the messages by a model's chat template
@@ -130,6 +129,7 @@ class OllamaAnswerer:
         self._end = _End()
         self.notice = ""
         self.failed = False
+        self.unanswered: tuple[str, ...] | None = None
         self.name = f"{self._model.name} (Ollama)"
 
     def sentences(
@@ -140,14 +140,14 @@ class OllamaAnswerer:
         If nothing that the model wrote can be shown, or the server fails before a statement is shown, the stand-in
         answers from the same evidence. Raises ModelError for what only a person can fix.
         """
-        self.notice, self.failed, self._end = "", False, _End()
+        self.notice, self.failed, self.unanswered, self._end = "", False, None, _End()
         if not evidence:
             return
         question = Question.of(question)
         self._judge = self._judge_of_statements()
         layout = self._layout(question, evidence, style)
         asked = [*map(Question, question.questions)] if layout.format == "quote" and question.questions else [question]
-        notices: list[str] = []
+        notices, unanswered = list[str](), list[str]()
         self._quoted.clear()
         for part in asked:
             own = found_for(part, evidence) if len(asked) > 1 else evidence
@@ -156,9 +156,13 @@ class OllamaAnswerer:
             shown = yield from self._choose(part, of_part, notices)
             if shown is None:
                 shown = yield from self._answer(part, of_part, notices)
-            if len(asked) > 1 and not shown:
-                notices.append(f"Nothing was found about “{name_line(part.text)}”.")
+            unanswered += [] if shown else [part.text]
+        self.unanswered = tuple(unanswered) if len(asked) > 1 else None
         self.notice = " ".join(dict.fromkeys(notices))
+
+    def nearest(self, question: Question, evidence: Sequence[Evidence]) -> Quote | None:
+        """See protocols.Answerer."""
+        return self._stand_in.nearest(question, evidence)
 
     def _judge_of_statements(self) -> Verifier | None:
         """The verifier, if it is needed and can judge. `_end` says if the server failed."""

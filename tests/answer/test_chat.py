@@ -25,7 +25,7 @@ from folio.answer.chat import (
     log_entry,
 )
 from folio.answer.extractive import LEAST_CONFIDENCE, WITHOUT_MODEL
-from folio.answer_types import CLOSEST, REFUSAL, Evidence, Sentence, Style
+from folio.answer_types import ALSO, CLOSEST, REFUSAL, Evidence, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
 from folio.models.ollama_chat import TRIES
@@ -86,9 +86,9 @@ def searched(chat: Chat) -> list[str]:
 def test_a_question_is_answered_with_quotes_and_its_evidence(start: Start) -> None:
     told: list[Sentence] = []
     chat = start()
-    reply = chat.ask(f"  {LONG_AND_LARGE} ", told.append)
+    reply = chat.ask(f"  {LENGTH} ", told.append)
     answer = reply.answer
-    assert (answer.question, answer.sentences, answer.refused) == (LONG_AND_LARGE, tuple(told), False)
+    assert (answer.question, answer.sentences, answer.refused) == (LENGTH, tuple(told), False)
     (file, page, quote), *_ = quoted(answer.sentences)
     assert (file, page, quote.endswith(IS_LONG), IS_LONG in answer.text) == ("glaciers.pdf", 1, True, True)
     assert len(reply.hits) == 3
@@ -468,16 +468,31 @@ def test_questions_that_name_papers_or_things(start: Start) -> None:
     assert min(hit.chunk.start for hit in reply.hits) == 0  # its first page
     answer = start().ask("Compare the Aletsch glacier and Hamlet").answer
     assert {quote.paper.file for quote in answer.citations} == {"glaciers.pdf"}
-    assert "Nothing is quoted about Hamlet." in answer.notice
+    assert "Nothing was found about Hamlet." in answer.notice
     asked = "How do glaciers differ from otters, and what do sea otters eat, and what length has the Aletsch glacier?"
     assert start().ask(asked).answer.question == asked
+
+
+def test_a_refusal_names_the_closest_sentence(start: Start) -> None:
+    answer = start().ask(THICK).answer
+    assert (answer.refused, answer.notice) == (True, f"The closest passage says: “{IS_THICK}” [glaciers.pdf p.2]")
+    assert start().ask(SISTINE).answer.notice == ""
+
+
+def test_the_first_heading_is_never_also(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = start()
+    told = chat.ask("What does the sea otter eat, and what length has the Aletsch glacier?").answer.sentences
+    again = [replace(told[0], section=CLOSEST), replace(told[-1], section=ALSO)]
+    monkeypatch.setattr(chat._answerer, "sentences", lambda *_: iter(again))
+    monkeypatch.setattr(chat, "_is_repeat", lambda sentence, turn: sentence is again[0])
+    assert [str(one.section) for one in chat.ask(THICK).answer.sentences] == ["Closest passages"]
 
 
 def test_a_model_is_offered_once(start: Start) -> None:
     chat = start()
     notices = [chat.ask(question).answer.notice for question in (LENGTH, THICK)]
     chat.reset()
-    assert [*notices, chat.ask(LENGTH).answer.notice] == [WITHOUT_MODEL, "", ""]
+    assert [WITHOUT_MODEL in notice for notice in (*notices, chat.ask(LENGTH).answer.notice)] == [True, False, False]
 
 
 @pytest.mark.parametrize(

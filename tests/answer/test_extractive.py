@@ -67,6 +67,42 @@ def test_two_questions_in_one_have_an_excerpt_each() -> None:
     assert sum(IS_THICK in text for text in texts(asked(same, papers()))) == 1
 
 
+@pytest.mark.parametrize("known_first", [True, False])
+def test_of_two_questions_the_one_without_an_answer_is_named(known_first: bool) -> None:
+    both = ["how thick is the ice at the Konkordiaplatz", "which whisky is best for chess players"]
+    first, second = both if known_first else reversed(both)
+    answerer = extractive()
+    found = list(answerer.sentences(f"{first}, and {second}?", papers()))
+    assert [IS_THICK in text for text in texts(found)] == [True]
+    assert (str(found[0].section), answerer.unanswered) == ("From the papers", (both[1],))
+    list(answerer.sentences(f"{both[0]}?", papers()))
+    assert answerer.unanswered is None
+
+
+def test_a_name_that_no_evidence_has_leaves_only_the_closest_passages() -> None:
+    said = evidence_on("The proof of Haskell Curry shows that types of programs are propositions of logic.")
+    question = "What does the proof of {} Curry show about types of programs and propositions of logic?"
+    for first, heading in (("Haskell", "From the papers"), ("Stephen", "Closest passages")):
+        found = asked(question.format(first), said)
+        assert {str(one.section) for one in found} == {heading}
+    numbered = "What thickness has the ice of the Aletsch glacier at the Konkordiaplatz in SP 800-207?"
+    assert str(asked(numbered, papers())[0].section) == "Closest passages"
+
+
+def test_the_first_excerpt_has_the_names_of_the_question() -> None:
+    sleep = "sleep at night in the warm water of the kelp bay, tied to it by their fur and by their paws."
+    hits = [hit_on(f"{who} {sleep}", file=f"{number}.pdf") for number, who in enumerate(("They all", "The Kalan"))]
+    found = asked("Where at night in the warm water sleep the Kalan, tied by their fur and paws?", evidence_of(hits))
+    assert "Kalan" in found[0].text
+
+
+def test_a_refused_question_has_a_nearest_sentence_on_its_subject() -> None:
+    nearest = extractive().nearest(Question("How cold is the ice of the Aletsch glacier?"), papers())
+    assert nearest is not None
+    assert "Aletsch" in nearest.quote
+    assert extractive().nearest(Question("Which whisky is best for chess players?"), papers()) is None
+
+
 def test_compared_things_have_several_places_each() -> None:
     said = (
         "Otters sleep in the kelp of the bay at night, tied to it by their fur.",

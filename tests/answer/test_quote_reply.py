@@ -416,7 +416,7 @@ def test_a_part_without_an_answer_is_named(quoting: Asked) -> None:
     who = "Who painted the ceiling of the Sistine chapel?"
     shown = quoting.shown(f"{QUOTE}\nAnswer: {IT_IS}", "Answer: Not found.", question=f"{LENGTH} {who}")
     assert shown == [(IT_IS, [ALETSCH])]
-    assert quoting.answerer.notice == f"Nothing was found about “{who[:-1]}”."
+    assert quoting.answerer.unanswered == (who[:-1],)
 
 
 def test_a_server_that_failed_is_not_asked_the_next_question(quoting: Asked) -> None:

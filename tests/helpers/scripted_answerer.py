@@ -30,6 +30,7 @@ class ScriptedAnswerer:
     name = "scripted"
     notice = ""
     failed = False
+    unanswered: tuple[str, ...] | None = None
     evidence_tokens = 6000
     quotes_only = False
 
@@ -40,6 +41,9 @@ class ScriptedAnswerer:
         self, question: Question, evidence: Sequence[Evidence], style: Style = "plain"
     ) -> Generator[Part, None, None]:
         yield from self._script(evidence)
+
+    def nearest(self, question: Question, evidence: Sequence[Evidence]) -> None:
+        return None
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         return question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.question.parts import MOST_PARTS, last_question, question_parts, questions_in
+from folio.question.parts import MOST_PARTS, last_question, question_parts
 from folio.question.question import Question
 
 pytestmark = pytest.mark.fast
