@@ -41,6 +41,7 @@ help: ## List the targets
 # ingest.py ends with 1 when some file gave no text, which is no reason not to ask about the others.
 ask: $(READY) ## Ingest papers/ and answer one question: make ask Q="your question"
 	@$(PYTHON) ingest.py || [ $$? -eq 1 ]
+	@printf '%s\n\n' "$$Q"
 	@$(PYTHON) query.py "$$Q"
 
 serve: $(READY) ## Ask in a browser, at http://127.0.0.1:8420/, until Ctrl-C

@@ -27,6 +27,8 @@ HEADER_ROWS = 2  # maximum lines of a table that name its columns
 MOST_BEFORE = 2  # maximum sentences to go back for what an excerpt's first sentence refers to
 
 _WHOLE = re.compile(r"[.!?:;…。！？][\"'”’»)\]*]*(?:\s?\[[\d,;\s–-]+\])*$")
+# The end before a break in mid-sentence
+_CUT = re.compile(r"\b(?:et al|e\.g|i\.e|cf|vs|figs?|eqs?|secs?|refs?)\.$", re.I)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _BULLET = re.compile(r"(?:[•▪‣*–-]|\(?\d{1,2}[.)])\s+")
 _ALGORITHM = re.compile(r"(?:algorithm|listing|procedure)\s*\d", re.I)
@@ -85,6 +87,15 @@ _ANNOUNCES = re.compile(
 )
 
 
+# Titles in an appendix of what others wrote, or a model: samples, prompts, items of data sets
+_SAMPLES = re.compile(
+    r"\b(?:samples?|examples?|prompts?|prompting|generat(?:ed|ions?)|completions?|transcripts?|dialogues?|conversations?"
+    r"|templates?|phrasing|questionnaires?|instructions?)\b",
+    re.I,
+)
+_I = re.compile(r"\bI(?:['’](?:m|ve|d|ll))?\s+[a-z]")  # papers say "we"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A sentence, a list item or a table row: its span [start, end) in the evidence's text."""
@@ -122,6 +133,16 @@ class Block:
     def text_of(self, place: int) -> str:
         part = self.parts[place]
         return self.evidence.text[part.start : part.end]
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether it is sample text in an appendix, which states nothing: a prompt, generated text, an item of data."""
+        at = self.evidence.start + self.start
+        around = [one for one in self.evidence.paper.sections.sections if one.start <= at < one.end]
+        if not any(one.kind == "appendix" for one in around):
+            return False
+        text = self.evidence.text[self.start : self.end]
+        return any(_SAMPLES.search(one.title) for one in around) or _I.search(text) is not None
 
     @property
     def start(self) -> int:
@@ -195,6 +216,7 @@ def _sentence(text: str, start: int, end: int, *, begins: bool) -> Part | None:
         or _LEADERS.search(text, start, end)
         or _REFERENCE.match(text, start, end)
         or not (bullet or _WHOLE.search(text, start, end))
+        or _CUT.search(text, start, end)
     ):
         return None
     before = text[max(0, start - 40) : start]

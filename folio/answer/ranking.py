@@ -144,6 +144,8 @@ def read_blocks(
     excluded = NOT_EVIDENCE - question.kinds
     among = [(block, match) for piece, match in zip(evidence, matched, strict=True) for block in blocks(piece)]
     among = [(block, match) for block, match in among if block.section not in excluded]
+    if not question.asks_for_samples:
+        among = [(block, match) for block, match in among if not block.is_sample]
     passages = [_passages_around(block) for block, _ in among]
     texts = list(dict.fromkeys(passage for own in passages for passage, _ in own))
     readings = dict(zip(texts, reader.read(question.text, texts), strict=True))
@@ -417,6 +419,8 @@ def brief(excerpt: Excerpt) -> Excerpt:
             first -= 1
         else:
             break
+    while block.kind == "prose" and last > excerpt.core and block.text_of(last).endswith((":", "?")):
+        last -= 1
     return replace(excerpt, first=first, last=last)
 
 

@@ -184,7 +184,8 @@ class ChatSession:
             output().print(answer.remark, markup=False, highlight=False)
         elif answer.refused:
             output().print(answer.text)
-            closest = ", ".join(dict.fromkeys(f"{name_line(hit.paper.file)} {hit.where}" for hit in reply.hits))
+            files = (f"{name_line(hit.paper.file, show.LONGEST_FILE)} {hit.where}" for hit in reply.hits)
+            closest = ", ".join(dict.fromkeys(files))
             if closest:
                 # --sources searches once, and would find other passages than a search in rounds
                 option = "/sources" if in_chat else "--show-evidence" if is_deep else "--sources"

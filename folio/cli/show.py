@@ -91,6 +91,7 @@ class Marks:
 
 
 NAMES = Marks()
+LONGEST_FILE = 60  # characters of a file's name in a list
 
 
 def show_question(console: Console, question: str) -> None:
@@ -305,7 +306,7 @@ def _indented(console: Console, text: Text) -> None:
 
 def _heading(file: str, pages: str, title: str, section: str) -> Text:
     heading = Text()
-    heading.append(name_line(file), style="bold")
+    heading.append(name_line(file, LONGEST_FILE), style="bold")
     heading.append(f", {plain_line(pages)}", style="bold cyan")
     if section:
         heading.append(f", {name_line(section)}", style="cyan")

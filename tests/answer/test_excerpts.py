@@ -44,6 +44,26 @@ def sectioned(*parts: tuple[str, Kind, str]) -> Evidence:
     return Evidence(1, paper, 0, len(text.strip()), text.strip(), (replace(hit, paper=paper),))
 
 
+def test_sample_text_in_an_appendix_answers_only_questions_about_it() -> None:
+    invented = "I invented the commercial telegraph in a small town and sold it to the railway."
+    recipe = "Stir the flour into the commercial telegraph soup and sell it to the railway."
+    for title, text, shown in (
+        ("A Further proofs", invented, False),
+        ("B Generated samples", recipe, False),
+        ("C Further proofs", recipe, True),
+    ):
+        told = sectioned(("1 Results", "results", "The otters were counted from boats."), (title, "appendix", text))
+        found = closest("Who sold the commercial telegraph to the railway?", [told])
+        assert any("railway" in one.text for one in found) is shown
+        assert any("railway" in one.text for one in closest("Which sample is about the railway telegraph?", [told]))
+
+
+def test_a_sentence_that_a_break_cuts_after_et_al_is_no_sentence() -> None:
+    text = "Otters sleep in the kelp of the bay, as was shown by Seal et al.\n\nThe bay is deep and very cold at night."
+    found = closest("Where do otters sleep in the bay?", evidence_on(text))
+    assert [one.text for one in found] == ["The bay is deep and very cold at night."]
+
+
 def closest(question: str, evidence: Sequence[Evidence]) -> list[Sentence]:
     return list(extractive(1024).closest(question, evidence))
 
