@@ -233,7 +233,8 @@ class ExtractiveAnswerer:
         """The closest sentence to a question that the papers do not answer; None if its paper is about something else.
         """
         question = question.worded
-        for best in self._score(question, evidence).excerpts[:1]:
+        prose = (one for one in self._score(question, evidence).excerpts if one.block.kind == "prose")
+        for best in islice(prose, 1):
             paper, text = best.block.evidence.paper, best.block.evidence.text
             if is_about(self._weights(question), f"{known_words(paper)}\n{text}"):
                 core = best.block.parts[best.core]
