@@ -157,6 +157,8 @@ class ExtractiveAnswerer:
             scored = replace(scored, confidence=self._confidence_of_followup(question, evidence, scored.read))
         if scored.is_enough:
             yield from _best(scored.excerpts, question, evidence, style, _heading(question, scored, evidence))
+        elif style == "report" and question.questions:
+            return (yield from self.sentences(question, evidence))  # one of the questions may have an answer
         return scored.confidence
 
     def confidence(self, question: Question, evidence: Sequence[Evidence]) -> float:

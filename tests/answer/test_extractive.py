@@ -75,6 +75,7 @@ def test_of_two_questions_the_one_without_an_answer_is_named(known_first: bool) 
     found = list(answerer.sentences(f"{first}, and {second}?", papers()))
     assert [IS_THICK in text for text in texts(found)] == [True]
     assert (str(found[0].section), answerer.unanswered) == ("From the papers", (both[1],))
+    assert texts(list(answerer.sentences(f"{first}, and {second}?", papers(), "report"))) == texts(found)
     list(answerer.sentences(f"{both[0]}?", papers()))
     assert answerer.unanswered is None
 
