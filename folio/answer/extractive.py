@@ -20,7 +20,6 @@ from folio.answer.ranking import (
     MOST_DETAILS,
     MOST_OF_REPORT,
     MOST_READ,
-    POINTER_SHARE,
     SUMMARY_PARTS,
     Excerpt,
     abstract,
@@ -71,6 +70,7 @@ _NAME = re.compile(r"(?<!^)\b(?:[A-Z][\w-]*|\w*\d[\w-]*)")
 LEAST_OF_PAPER, PAPER_WEIGHT, LEAST_WITH_SCORE = 0.5, 0.5, 0.86
 # Share of the selected words, by IDF, in a sentence that says the same. Set by hand on 12 selections (LOG.md).
 SAME_WORDS = 0.6
+NEARLY_FIRST = 0.5  # share of an excerpt with all names of the question that goes first, relative to the first
 MOST_OF_NAME = 4  # terms of a name that "and" joins to others
 LEAST_OF_NAME = 0.5  # share of a name's words, by IDF, in a text about it
 MOST_OF_ONE_PAPER = 2  # excerpts for each part of a question if one paper answers all of it
@@ -590,7 +590,7 @@ def _names_first(question: Question, scored: list[Excerpt]) -> list[Excerpt]:
     """The excerpts with one first that has all names of the question, if there is one that may answer."""
     for place, one in enumerate(scored if question.names else ()):
         text = f"{known_words(one.block.evidence.paper)}\n{one.text}"
-        if one.share >= POINTER_SHARE * scored[0].share and all(has_name(text, name) for name in question.names):
+        if one.share >= NEARLY_FIRST * scored[0].share and all(has_name(text, name) for name in question.names):
             return [one, *scored[:place], *scored[place + 1 :]]
     return scored
 
