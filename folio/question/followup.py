@@ -69,7 +69,8 @@ def short_name(paper: Paper) -> str:
 
 def about(question: str, papers: Sequence[Paper]) -> str:
     """A question that refers back, about these papers: "Who wrote it?" becomes "Who wrote Zab?"."""
-    return _fill_in(question, list(map(short_name, papers)))
+    names = (_ARTICLE.sub(lambda article: article[0].lower(), short_name(paper)) for paper in papers)
+    return _fill_in(question, list(names))
 
 
 def stays(question: str, *, names_a_paper: bool, has_new_topic: bool) -> bool:
@@ -144,6 +145,7 @@ _LEAD = re.compile(
     r"(?:how(?:\s+(?:many|much|long|often|far|well|large|big|old|fast))?|what|which|who|whom|whose|where|when|why)\b\s*",
     re.I,
 )
+_ARTICLE = re.compile(r"^(?:The|An?) ")  # of a title, in the middle of a question
 _AND = re.compile(r"^\W*(?:and|but|or|so|then|also)\b\W*", re.I)
 # A name: words with a capital or a digit ("CFD Python", "SP 800-207"), with function words in between
 _NAME_WORD = r"[\w.+/-]*[A-Z\d][\w.+/-]*"

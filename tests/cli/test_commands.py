@@ -355,7 +355,7 @@ def test_a_chat_on_a_pipe(ready: CliRunner) -> None:
     assert "urchins, clams and crabs. [" not in ran.out  # nothing is asked behind /quit
     notices = [line for line in ran.err.splitlines()[1:] if line != WITHOUT_MODEL]
     assert notices[:3] == [
-        "Understood as: How thick is the Aletsch glacier?",
+        "Understood as: How thick is the Aletsch Glacier?",
         "New conversation.",
         "Nothing has been asked yet.",
     ]
