@@ -145,7 +145,7 @@ _LEAD = re.compile(
     r"(?:how(?:\s+(?:many|much|long|often|far|well|large|big|old|fast))?|what|which|who|whom|whose|where|when|why)\b\s*",
     re.I,
 )
-_ARTICLE = re.compile(r"^(?:The|An?) ")  # of a title, in the middle of a question
+_ARTICLE = re.compile(r"^The ")  # of a title, in the middle of a question
 _AND = re.compile(r"^\W*(?:and|but|or|so|then|also)\b\W*", re.I)
 # A name: words with a capital or a digit ("CFD Python", "SP 800-207"), with function words in between
 _NAME_WORD = r"[\w.+/-]*[A-Z\d][\w.+/-]*"

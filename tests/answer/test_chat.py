@@ -481,11 +481,11 @@ def test_a_refusal_names_the_closest_sentence(start: Start) -> None:
 
 def test_the_first_heading_is_never_also(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     chat = start()
-    told = chat.ask(THICK).answer.sentences
+    told = chat.ask(LENGTH).answer.sentences
     again = [replace(told[0], section=CLOSEST), replace(told[-1], section=ALSO)]
     monkeypatch.setattr(chat._answerer, "sentences", lambda *_: iter(again))
     monkeypatch.setattr(chat, "_is_repeat", lambda sentence, turn: sentence is again[0])
-    assert [str(one.section) for one in chat.ask(THICK).answer.sentences] == ["Closest passages"]
+    assert [str(one.section) for one in chat.ask(LENGTH).answer.sentences] == ["Closest passages"]
 
 
 def test_a_model_is_offered_once(start: Start) -> None:
