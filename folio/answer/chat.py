@@ -17,7 +17,7 @@ from folio.answer.excerpts import shortest
 from folio.answer.extractive import without_quote
 from folio.answer.library_lists import Shelf
 from folio.answer.library_questions import papers_described
-from folio.answer.ranking import whole_paper_hits
+from folio.answer.whole_paper import whole_paper_hits
 from folio.answer_types import (
     ALSO,
     CLOSEST,

@@ -6,35 +6,30 @@ import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from pathlib import PurePath
 from statistics import mean
 
-from folio.answer.excerpts import Span
+from folio.answer.excerpts import Span, blocks
 from folio.answer.library_questions import title_span
 from folio.answer.ranking import (
-    ABOUT_QUESTION,
     DETAIL_SHARE,
     DETAIL_WORDS,
     MOST_DETAILS,
     MOST_OF_REPORT,
     MOST_READ,
-    SUMMARY_PARTS,
     Excerpt,
-    abstract,
     alone,
     brief,
     distinct_excerpts,
-    has_type,
-    kinds_of,
-    meets_conditions,
     most_sure,
     pointers,
     read_blocks,
     scored_excerpts,
-    short_answer,
 )
+from folio.answer.values import has_type, meets_conditions, short_answer
+from folio.answer.whole_paper import ABOUT_QUESTION, SUMMARY_PARTS, kinds_of
 from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Quote, Section, Sentence, Style
 from folio.errors import command
 from folio.grounding.conflicts import MOST_AGAINST, against, conflict
@@ -74,6 +69,7 @@ NEARLY_FIRST = 0.5  # share of an excerpt with all names of the question that go
 MOST_OF_NAME = 4  # terms of a name that "and" joins to others
 LEAST_OF_NAME = 0.5  # share of a name's words, by IDF, in a text about it
 MOST_OF_ONE_PAPER = 2  # excerpts for each part of a question if one paper answers all of it
+LONGEST_ABSTRACT = 200  # maximum words of the abstract at the start of a summary
 MOST_CHOICES = 5  # excerpts that a model chooses from
 WITHOUT_MODEL = (
     f"These passages are quoted from the papers. With a chat model on Ollama (`{command('doctor')}` shows"
@@ -305,7 +301,7 @@ class ExtractiveAnswerer:
         if len({piece.paper for piece in evidence}) != 1:
             return []
         sentences = number_sentences(evidence)
-        first = abstract(evidence) or next(iter(self._score(Question(ABOUT_QUESTION), evidence).excerpts), None)
+        first = _abstract(evidence) or next(iter(self._score(Question(ABOUT_QUESTION), evidence).excerpts), None)
         shown = [first] if first else []
         headings = ["Abstract" if first and first.block.section == "abstract" else "In short"] * len(shown)
         for heading, question, kind in SUMMARY_PARTS:
@@ -374,6 +370,18 @@ def _conflicting(statements: str, evidence: Sequence[Evidence]) -> list[Sentence
         if any(conflict(statement, each.text) for statement in spoken)
     ]
     return sentences[:MOST_AGAINST]
+
+
+def _abstract(evidence: Sequence[Evidence]) -> Excerpt | None:
+    """The abstract, cut after a sentence if it is long; None if there is none."""
+    among = (block for piece in evidence for block in blocks(piece))
+    own = [block for block in among if block.section == "abstract" and block.kind == "prose"]
+    if not own:
+        return None
+    block = min(own, key=lambda block: block.evidence.start + block.start)
+    ends = list(accumulate(block.words))
+    last = max((place for place, words in enumerate(ends) if words <= LONGEST_ABSTRACT), default=0)
+    return Excerpt(block, 0, last, 0, 1.0, 1.0)
 
 
 def is_found_for(question: Question, evidence: Evidence) -> bool:

@@ -1,4 +1,4 @@
-"""Ranks the excerpts of the evidence for a question, chooses those to show, and finds short answers in them.
+"""Ranks the excerpts of the evidence for a question, and chooses those to show.
 
 An excerpt can be read by itself: a paragraph or a part of one, a whole list, or a table row below its caption. Each
 sentence gets a share of the probability of answering; an excerpt has the shares of its sentences.
@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, groupby
+from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
 from folio.answer.excerpts import MOST_BEFORE, SHORTEST_SENTENCE, WHOLE_ALGORITHM, Block, Span, blocks
+from folio.answer.values import has_type
+from folio.answer.whole_paper import SECTIONS
 from folio.answer_types import Evidence
 from folio.grounding.conflicts import conflict
-from folio.grounding.quantities import Quantity, quantities
-from folio.papers.model import Hit, Paper, Passage
-from folio.papers.sections import NOT_EVIDENCE, Kind
+from folio.grounding.quantities import quantities
+from folio.papers.model import Passage
+from folio.papers.sections import NOT_EVIDENCE
 from folio.protocols import PassageReader, TokenEmbedder
-from folio.question.kind import Aspect, QuestionType
+from folio.question.kind import QuestionType
 from folio.question.question import Question
 from folio.search.builtin_reranker import MOST_ODDS, Matches, above, odds, passage_of, read_alone
 from folio.search.definitions import LEAST_LIKE, Term
-from folio.text import STOP_WORDS, tokenize
+from folio.text import tokenize
 
 LEAST_WORDS, MOST_WORDS = 40, 120  # of an excerpt; shorter paragraphs are extended, longer ones cut
-LONGEST_ABSTRACT = 200  # maximum words of the abstract at the start of a summary
 # Further places after the best excerpt: the maximum, and the minimum share relative to the best
 MOST_POINTERS, POINTER_SHARE = 2, 0.08
 # The analysis of a report: maximum excerpts, maximum words in all, minimum share of each
@@ -424,18 +425,6 @@ def brief(excerpt: Excerpt) -> Excerpt:
     return replace(excerpt, first=first, last=last)
 
 
-def abstract(evidence: Sequence[Evidence]) -> Excerpt | None:
-    """The abstract, cut after a sentence if it is long; None if there is none."""
-    among = (block for piece in evidence for block in blocks(piece))
-    own = [block for block in among if block.section == "abstract" and block.kind == "prose"]
-    if not own:
-        return None
-    block = min(own, key=lambda block: block.evidence.start + block.start)
-    ends = list(accumulate(block.words))
-    last = max((place for place, words in enumerate(ends) if words <= LONGEST_ABSTRACT), default=0)
-    return Excerpt(block, 0, last, 0, 1.0, 1.0)
-
-
 def narrowed(excerpt: Excerpt, odds: Sequence[float]) -> Excerpt:
     """The part of an excerpt that answers best, the parts around it that answer nearly as well, and what these lean on.
 
@@ -483,191 +472,3 @@ def _repeats(excerpt: Excerpt, before: Excerpt) -> bool:
 
 def _numbers(text: str) -> frozenset[object]:
     return frozenset((number.value, number.unit) for number in quantities(text, units=False))
-
-
-# Questions about a paper as a whole: they share hardly a word with their answer, so search alone finds other passages.
-
-# The sections with the answer, best first
-SECTIONS: dict[Aspect, tuple[Kind, ...]] = {
-    "about": ("abstract", "introduction", "conclusion"),
-    "contributions": ("introduction", "abstract", "conclusion"),
-    "method": ("abstract", "methods", "introduction"),
-    "results": ("abstract", "results", "conclusion"),
-    "limitations": ("limitations", "discussion", "conclusion"),
-    "conclusion": ("conclusion", "discussion", "abstract"),
-}
-ABOUT_QUESTION = "What is this paper about?"  # which an abstract answers
-# The parts of a summary after the abstract: heading, question, and the kind of section that answers it
-SUMMARY_PARTS: tuple[tuple[str, str, Kind], ...] = (
-    ("Contributions", "What are the main contributions of this paper?", "introduction"),
-    ("Method", "What method does this paper use?", "methods"),
-    ("Results", "What are the main results of this paper?", "results"),
-    ("Limits", "What are the limitations of this paper?", "limitations"),
-)
-_OF_SUMMARY = 3  # maximum passages of each kind of section in a summary's evidence
-_PER_SECTION = 2  # maximum passages of each kind of section in other evidence
-
-
-def whole_paper_hits(question: Question, passages: Sequence[Hit], hits: Sequence[Hit], most: int) -> list[Hit]:
-    """At most `most` passages for a question about a paper as a whole, best first; always has the first passage.
-
-    passages: all of the paper, in order. hits: the result of a search in the paper.
-    """
-    aspect = question.type.aspect or "about"
-    if aspect == "summary":
-        kinds: list[Kind] = ["abstract", *(kind for _, _, kind in SUMMARY_PARTS), "conclusion"]
-        each = [[hit for hit in passages if kind in _kinds(hit)][:_OF_SUMMARY] for kind in kinds]
-        return list({hit.chunk.id: hit for own in (passages[:1], *each) for hit in own}.values())
-    chosen: list[Hit] = []
-    for kind in SECTIONS.get(aspect, ()):
-        inside = [hit for hit in passages if kind in _kinds(hit)]
-        if kind == "introduction" and aspect == "contributions":  # which are at its end
-            inside.sort(key=lambda hit: -len(question.terms & frozenset(tokenize(hit.text))))
-        chosen += inside[:_PER_SECTION]
-    kept = list({hit.chunk.id: hit for hit in (*chosen, *hits)}.values())[:most]
-    if passages and all(hit.chunk.id != passages[0].chunk.id for hit in kept):
-        kept = [*kept[: most - 1], passages[0]]
-    return kept
-
-
-def _kinds(hit: Hit) -> set[Kind]:
-    return kinds_of(hit.paper, hit.chunk.start, hit.chunk.end)
-
-
-def kinds_of(paper: Paper, start: int, end: int) -> set[Kind]:
-    """The kinds of all sections, outer ones too, that the characters [start, end) of a paper are in."""
-    return {section.kind for section in paper.sections.sections if section.start < end and start < section.end}
-
-
-# Short answers: a number with its unit, a date, an acronym's words. A short answer is shown above the answer, so it
-# must be the only candidate in its sentence.
-
-LEAST_COVERED = 0.6  # share of the question that a sentence must cover to give its value (LOG.md)
-
-_MONTH = "(?:jan|febr)uary|march|april|may|june|july|august|(?:sept|nov|dec)ember|october"
-_YEAR = re.compile(r"(?<![\w.])(?:1[5-9]|20)\d\d(?![\w%]|\.\d)")
-_DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?:{_MONTH})\s+(?:\d{{1,2}}(?:st|nd|rd|th)?,?\s+)?(?:1[5-9]|20)\d\d\b"
-    rf"|{_YEAR.pattern}",
-    re.I,
-)
-# A year in brackets is a cited work's: "(Otter, 2019)", "Otter (2019)".
-_CITED = re.compile(r"\([^()]*\)")
-_CAPITAL = r"[^\W\d_a-z][\w’'-]*[a-z][\w’'-]*"
-_PERSON = re.compile(rf"\b{_CAPITAL}(?:\s+[^\W\d_a-z]\.)*(?:\s+(?:van|von|de|der|del|la|den)\b)*\s+{_CAPITAL}")
-_PLACE = re.compile(
-    rf"\b(?:in|at|from|near|off|on)\s+(?P<place>(?:the\s+)?{_CAPITAL}(?:[,\s]+(?:(?:of|the|and)\s+)?{_CAPITAL})*)"
-)
-# The unit after a number, or the noun that it counts: "64 MB", "5%", "12 lessons", "3 km/h", "9 kg m⁻³"
-_POWERED = r"[^\W\d_]{1,5}(?:⁻|\^-)[¹²³⁴1-4]"
-_UNIT = re.compile(
-    r"[\s-]?(?P<unit>[%‰]|°\s?[CF]\b"
-    rf"|(?:{_POWERED}|[^\W\d_]+(?:\^?[2-4])?)(?:/[^\W\d_]+(?:\^?[2-4])?|[\s·⋅]{_POWERED}){{0,3}})(?!\w)"
-)
-# A qualifier directly before a number
-_QUALIFIER = re.compile(
-    r"\b(?:(?:(?:(?:no )?(?:more|less|fewer)|greater|higher|lower|larger|smaller|better) than|at (?:least|most)|up to"
-    r"|about|around|approximately|roughly|nearly|almost|over|under|above|below|only|exceeding|as (?:many|few) as)\s+"
-    r"|[~≈<>≤≥±]\s?)$",
-    re.I,
-)
-# An operator directly before or after a number that is part of a formula: "2t + 1 replicas", "3 × 4"
-_OPERATOR = r"[+×*/^=−]"
-_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ"
-_FORMULA_BEFORE = re.compile(rf"[\w)]\s?{_OPERATOR}\s?$")
-_FORMULA_AFTER = re.compile(rf"\s?{_OPERATOR}\s?[\w(]|[{_RAISED}]")
-_ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
-# References that look like places: "in Table 3", "in Section 2"
-_PARTS = re.compile(r"(?:the\s+)?(?:table|fig|sec|eq|chapter|appendix|algorithm|step|phase|part|page)", re.I)
-
-
-def has_type(question: Question, text: str) -> bool:
-    """Whether a text has a value of the type that a question asks for; True if the question asks for none."""
-    kind = question.type.kind
-    if kind == "number":
-        return bool(_quantities(text, question))
-    if kind == "date":
-        return bool(_DATE.search(text))
-    if kind == "person":
-        return any(_is_new(person[0], question) for person in _PERSON.finditer(text)) or "et al" in text
-    if kind == "place":
-        places = (match["place"] for match in _PLACE.finditer(text))
-        return any(_is_new(place, question) and not _PARTS.match(place) for place in places)
-    return True
-
-
-def meets_conditions(question: Question, tokens: Set[str], covered: float) -> bool:
-    """Whether a sentence may give the value that a question asks for: same subject, same conditions.
-
-    tokens: of the sentence and the text above it. covered: the share of the question in these, 0 to 1. They must have
-    the name of the measure, and all numbers of the question, which are conditions.
-    """
-    return covered >= LEAST_COVERED and {*tokenize(question.measure), *question.numbers} <= tokens
-
-
-def short_answer(question: Question, text: str) -> Span | None:
-    """The span of the short answer in a sentence; None if there is none or more than one candidate.
-
-    A number includes its qualifier: "less than 1 ms". People and places give none: capitalised words are too often a
-    course, a product, a title.
-    """
-    kind = question.type.kind
-    spans: list[Span] = []
-    if kind == "number":
-        spans = _answering_numbers(text, question)
-    elif kind == "date":
-        without = _CITED.sub(lambda cited: " " * len(cited[0]), text)
-        spans = [match.span() for match in _DATE.finditer(without) if text[slice(*match.span())] not in question.text]
-    elif kind == "definition":
-        spans = list(_long_forms(text, question))
-    return spans[0] if len(spans) == 1 else None
-
-
-def _is_new(text: str, question: Question) -> bool:
-    """Whether a text has no word of the question."""
-    return question.terms.isdisjoint(tokenize(text))
-
-
-def _quantities(text: str, question: Question) -> list[Quantity]:
-    """The numbers of a text that count or measure something and are not in the question."""
-    in_question = {number.written for number in quantities(question.text, units=False)}
-    years = re.search(r"\byears?\b", question.text, re.I)
-    return [
-        number
-        for number in quantities(text, units=False)
-        if not number.is_reference
-        and number.written not in in_question
-        and (years or not _YEAR.fullmatch(number.written))
-        if not re.search(rf"{re.escape(number.written)}\s?%\s+(?:CI\b|credible|confidence)", text)
-    ]
-
-
-def _answering_numbers(text: str, question: Question) -> list[Span]:
-    """The span of the one number that may answer; for "how many" it must count a word of the question."""
-    numbers = _quantities(text, question)
-    if re.search(r"\bhow many\b", question.text, re.I):
-        numbers = [number for number in numbers if number.counted & (question.terms - STOP_WORDS)]
-    else:
-        numbers = [number for number in numbers if not number.is_spelled]
-        if re.search(r"\bper ?cent(?:age)?\b|\bshare\b|\bfraction\b|\bproportion\b", question.text, re.I):
-            numbers = [number for number in numbers if number.unit == "%"] or numbers
-    if len({number.written for number in numbers}) != 1:
-        return []
-    start, end = numbers[0].span
-    if _FORMULA_BEFORE.search(text, 0, start) or _FORMULA_AFTER.match(text, end):
-        return []
-    qualified, unit = _QUALIFIER.search(text, 0, start), _UNIT.match(text, end)
-    has_unit = unit is not None and unit["unit"].casefold() not in STOP_WORDS
-    return [(qualified.start() if qualified else start, unit.end() if unit and has_unit else end)]
-
-
-def _long_forms(text: str, question: Question) -> Iterator[Span]:
-    """The words of the question's acronyms, next to these: "conflict-free replicated data types (CRDTs)"."""
-    for name in _ACRONYM.findall(question.text):
-        letters = name.rstrip("s").replace("-", "")
-        words = r"\b[\s-]+(?:(?:of|and|the|for|in)\s+)?".join(rf"{re.escape(letter)}[\w’'-]+?" for letter in letters)
-        acronym = rf"\(?{re.escape(name.rstrip('s'))}s?\b"
-        for match in re.finditer(
-            rf"\b(?P<one>{words}\b)\s*\({acronym}|\b{acronym}\s*[(,:]\s*(?P<two>{words}\b)", text, re.I
-        ):
-            yield match.span("one" if match["one"] else "two")

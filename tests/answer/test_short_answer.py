@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folio.answer.ranking import has_type, meets_conditions, short_answer
+from folio.answer.values import has_type, meets_conditions, short_answer
 from folio.question.question import Question
 from folio.text import tokenize
 
