@@ -253,7 +253,7 @@ class ExtractiveAnswerer:
         sides of a comparison are no questions; a side that no excerpt is about is left out. The confidence is the mean
         of the parts', because no passage has the words of all parts.
         """
-        excerpts, scores, unanswered = list[Placed](), list[Scored](), list[str]()
+        excerpts, scores, unanswered, is_repeated = list[Placed](), list[Scored](), list[str](), False
         for part in question.parts:
             own = found_for(part, evidence)
             scored = self._score(part, own)
@@ -270,7 +270,8 @@ class ExtractiveAnswerer:
             new = [one for one in among if not any(one.overlaps(other) for _, other, _ in excerpts)]
             if new and (new[0] is among[0] or not question.questions):
                 excerpts += [(part, new[0], heading), *((part, brief(other), heading) for other in pointers(new))]
-        if not scores:
+            is_repeated = is_repeated or bool(question.questions and among[0] not in new)
+        if not scores or (is_repeated and not unanswered):  # questions with one answer are one question
             return None
         sure = mean(scored.confidence for scored in scores)
         if not question.questions and sure < SURE:
