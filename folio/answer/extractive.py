@@ -98,7 +98,7 @@ Placed = tuple[Question, Excerpt, Section]  # an excerpt, the part of the questi
 class PartsAnswered:
     """The best excerpts for each part of a question, the mean confidence of these, and the parts without an answer."""
 
-    excerpts: list[Placed]
+    excerpts: list[Placed]  # [] if one excerpt answers several parts: they are one question
     confidence: float
     unanswered: tuple[str, ...]
 
@@ -140,9 +140,10 @@ class ExtractiveAnswerer:
             yield from whole
             return 1.0
         of_parts = self._best_of_parts(question, evidence) if style == "plain" else None
-        if of_parts is not None:
+        if of_parts is not None and question.questions:
+            self.unanswered = of_parts.unanswered
+        if of_parts is not None and of_parts.excerpts:
             if of_parts.confidence >= LEAST_CONFIDENCE:
-                self.unanswered = of_parts.unanswered if question.questions else None
                 yield from _each(of_parts.excerpts, evidence)
             return of_parts.confidence
         scored = self._score_plain_first(question, evidence, style)
@@ -181,7 +182,7 @@ class ExtractiveAnswerer:
     ) -> Iterator[Sentence]:
         """The closest excerpts, without refusing: for an answer whose model failed."""
         question = Question.of(question).worded
-        if style == "plain" and (of_parts := self._best_of_parts(question, evidence)):
+        if style == "plain" and (of_parts := self._best_of_parts(question, evidence)) and of_parts.excerpts:
             yield from _each([(part, one, CLOSEST) for part, one, _ in of_parts.excerpts], evidence)
         else:
             yield from _best(self._score(question, evidence, style).excerpts, question, evidence, style, CLOSEST)
@@ -271,9 +272,11 @@ class ExtractiveAnswerer:
             if new and (new[0] is among[0] or not question.questions):
                 excerpts += [(part, new[0], heading), *((part, brief(other), heading) for other in pointers(new))]
             is_repeated = is_repeated or bool(question.questions and among[0] not in new)
-        if not scores or (is_repeated and not unanswered):  # questions with one answer are one question
+        if not scores:
             return None
         sure = mean(scored.confidence for scored in scores)
+        if is_repeated and not unanswered:
+            return PartsAnswered([], sure, ())
         if not question.questions and sure < SURE:
             excerpts = [(part, one, CLOSEST) for part, one, _ in excerpts]
         return PartsAnswered(excerpts, sure, tuple(unanswered))
