@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-VERSION = 3  # of tokenize; an index of another version is rebuilt
+VERSION = 4  # of tokenize; an index of another version is rebuilt
 
 # A short list like SMART's: words that hardly distinguish passages
 STOP_WORDS = frozenset(
@@ -24,8 +24,8 @@ STOP_WORDS = frozenset(
 # A word with the joiners of technical names: ML-KEM.KeyGen, top-k, a/b, SHA3_256, v1.2, 2^64, 10^-4
 _COMPOUND = re.compile(r"\w+(?:(?:\^-?|[-.‑–/+:])\w+)*")
 _JOINER = re.compile(r"\^-?|[./+:]")
-# Its parts: numbers, and words by their capitals (KeyGen: Key, Gen; HTTPServer: HTTP, Server)
-_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Its parts: numbers, and words by their capitals (KeyGen: Key, Gen; HTTPServer: HTTP, Server; CRDTs: CRDT)
+_PART = re.compile(r"\d+|[A-Z]{2,}(?=s(?![A-Za-z]))|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PART_UNICODE = re.compile(r"\d+|[^\W\d_]+")
 _AREA = re.compile(r"[cdkmnµμ]?m[23]")  # km2: its parts mean nothing
 _IDEOGRAPHS = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"

@@ -218,3 +218,8 @@ def test_a_run_of_stops_does_not_take_long(text: str) -> None:
 )
 def test_words_are_found_as_they_are_folded(text: str, words: str, spans: list[tuple[int, int]]) -> None:
     assert find_words(text, words) == spans
+
+
+def test_the_plural_of_an_acronym_has_the_acronym() -> None:
+    assert tokenize("CRDTs, GPUs") == ["crdts", "crdt", "gpus", "gpu"]
+    assert tokenize("HAMTs") == tokenize("HAMT") == ["hamt"]
