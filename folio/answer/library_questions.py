@@ -287,13 +287,17 @@ def papers_meant(wanted: FactsQuestion, papers: Sequence[Paper], names: PaperNam
     """
     frame = _FRAME | _PLACES if "where" in wanted.facts else _FRAME
     frame |= _DETAIL_WORDS if DETAILS.intersection(wanted.facts) else frozenset()
-    words = [word for word in wanted.question.split() if not frame.issuperset(tokenize(word))]
+    # "To the public" says more than "publication", whose stem it has.
+    typed = wanted.question.split()
+    words = [word for word in typed if not frame.issuperset(tokenize(word)) or word.strip("?.,!") == "public"]
     among = {paper.id for paper in papers}
     by_use = wanted.of_a_paper or "who" not in wanted.facts
     named = [paper for paper in names.meant(wanted.question, by_use=by_use) if paper.id in among]
 
     def explains(paper: Paper, word: str) -> bool:
-        known = _words_of(paper) | frozenset(tokenize(paper.metadata.abstract.value))
+        known = _words_of(paper)
+        if wanted.of_a_paper:  # else "When was Isis released to the public?" is about the thing
+            known |= frozenset(tokenize(paper.metadata.abstract.value))
         return known.issuperset(tokenize(word)) or paper in names.called(word.strip("?.,;:!()\"'“”"))
 
     if whole := [paper for paper in named if all(explains(paper, word) for word in words)]:

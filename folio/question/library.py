@@ -78,7 +78,7 @@ _POLITE = (
 _ASKING_WORDS: dict[Fact, str] = {
     "who": r"who(?:['’]?s|se|m)?|(?:by|from) whom|(?:what|which) (?:people|person|authors?)|authors?|writers?",
     "when": r"when(?! (?:did (?:i|we) (?:last )?(?:add|import|ingest|read|open)\b|.* (?:added|imported|ingested)\W*$))"
-    r"|(?:(?:in|from|of) )?(?:what|which) (?:year|date)|how (?:old|recent|new)"
+    r"|(?:(?:in|from|of) )?(?:what|which) (?:year|date)|how (?:old|recent|new)(?= (?:is|are)\b)(?!.* when\b)"
     r"|(?:publication )?(?:year|date)(?= (?:of|for)\b)|(?:publication (?:year|date))",
     "where": r"where|(?:(?:in|at|by) )?(?:what|which) (?:journal|conference|venue|workshop|proceedings|magazine)|venue",
     "pages": r"(?:number of|how many) pages (?:ha[sd]|are (?:there )?in|is|(?=do(?:es)? .* (?:have|long|contain)\W*$))"

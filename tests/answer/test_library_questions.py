@@ -197,7 +197,7 @@ def test_questions_for_papers_have_a_topic(question: str, topic: str) -> None:
         ("when did i add the raft paper", "added"), ("When was the raft paper added?", "added"),
         ("have i read raft", "opened"), ("do I have any notes on raft?", "notes"), ("what tags has raft", "tags"),
         ("how many authors does raft have", "authors"), ("How many pages of memory does Raft use?", ""),
-        ("How long is the term of a leader?", ""),
+        ("How long is the term of a leader?", ""), ("How old was Otter when she wrote on otters?", ""),
     ],
 )  # fmt: skip
 def test_facts_in_a_question(question: str, facts: str) -> None:
@@ -375,3 +375,13 @@ def test_venues_and_authors_with_separate_accents_are_quoted() -> None:
     )  # fmt: skip
     told = [replied(f"{asked} Ice", paper) for asked in ("which journal published", "who wrote")]
     assert [found and found.text for found in told] == ["Ice Letters 12 (2003)", "G¨un Sirer"]
+
+
+def test_other_words_say_what_of_a_thing_is_meant() -> None:
+    simple = simple_metadata("Raft: A Log", ("Bob Seal",), 2019)
+    about = replace(simple, abstract=Field("A log for the public.", "page"))
+    paper, front = front_of("Raft: A\nLog\nBob Seal, 2019\nA log for the public.", "raft.pdf", about)
+    papers = {next(iter(library())): next(iter(library().values())), paper: front}
+    assert replied("When was Raft released?", papers)
+    assert replied("When was Raft released to the public?", papers) is None
+    assert replied("When was the paper Raft for the public released?", papers)
