@@ -335,3 +335,20 @@ def test_a_report_does_not_repeat_its_summary() -> None:
     assert summary
     assert analysis
     assert not any(one in other or other in one for one in summary for other in analysis)
+
+
+USED = "What grace periods cost depends on the grace period scheme: in our tests a grace period took 20 ms."
+
+
+@pytest.mark.parametrize("question", ["what is a grace period", "What do they mean by grace periods?"])
+def test_what_defines_the_asked_term_comes_before_what_is_more_like_the_question(question: str) -> None:
+    definition = "A grace period is the time until each reader has been seen to be idle once."
+    other = "Readers may be on any core, and the writer waits for each of them in turn."
+    first, *_ = asked(question, evidence_on(f"{USED} {USED.replace('20', '30')}", f"{other} {definition} {other}"))
+    assert definition in first.text
+    assert first.marks
+    (start, end), *_ = first.marks
+    assert first.text[start:end] == definition
+    # "Why" asks for no definition: the words of the question count.
+    first, *_ = asked("Why does a grace period cost so much?", evidence_on(USED, f"{other} {definition} {other}"))
+    assert USED in first.text
