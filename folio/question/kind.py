@@ -151,7 +151,7 @@ _PLACE = re.compile(
 )
 # A term whose definition is asked for, and what may follow it: "blowup" for a memory allocator
 _TERM = r"[\"'“‘]?(?P<term>[\w./+’'()-]+(?: (?!of\b|between\b)[\w./+’'()-]+){0,4}?)[\"'”’]?"
-_WHERE = r"(?:,? (?:here|(?:in|for|as|according to|within|under|on|when|from|of an?) [^?]+))?"
+_WHERE = r"(?:,? (?:here|(?:in|for|as|according to|within|under|on|when|from|of an?) [^?]+|\([^)]*\)))?"
 _WHAT_IS = r"(?:^|[,;:] )\W*(?:what|who)(?:[’']?s| is| are| exactly is| is exactly)"
 _DEFINITIONS = tuple(
     re.compile(rf"{form}\W*$", re.I)
@@ -173,7 +173,7 @@ _NO_TERM = re.compile(
     r"^the\b|^(?:papers?|article|study|authors?|an?|\w+ed|shown|done|known|lacking|missing)(?: (?:by|off|out|up)\b|$)"
     r"|\b(?:you|it|its|they|their|this|that|these|those|name|used|main|most|best|key|difference|reasons?|goals?|aims?"
     r"|purpose|point|advantages?|disadvantages?|problems?|issues?|number|value|size|new|good|wrong|results?|effects?"
-    r"|role|about|still|to)\b|[’']s ",
+    r"|role|about|still)\b|(?<![\w-])to(?![\w-])|[’']s ",
     re.I,
 )
 _WHY = re.compile(r"\b(?:why|for what reasons?|what (?:is|was|are|were) the reasons?|what causes?)\b", re.I)

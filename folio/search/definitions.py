@@ -28,6 +28,7 @@ _EXPLAINS = r"(?:[ ]{2,}|[ ]*[:=—–]|[ ]*\([^)\n]{3,80}\)?|[ ]+(?:is|are|deno
 
 # How surely a sentence defines a term: it says what the term is, what is called by it, introduces it, begins with it
 _SAYS, _CALLS, _INTRODUCES, _BEGINS = 1.0, 0.9, 0.6, 0.3
+SURELY_DEFINED = _CALLS
 # What may stand before the term in a sentence that has it as its subject: "In this paper, the term", "Our"
 _LEAD = (
     r"^\W{0,3}(?:(?:in (?:this|our) \w+|in short|(?:in)?formally|generally|briefly|here|recall that|note that)"
@@ -37,7 +38,8 @@ _LEAD = (
 _ADVERBS = r"(?:(?:also|often|sometimes|usually|simply|essentially|basically|thus|then|typically|generally)\s+)*"
 _IS = (
     r"(?:(?:is|are)\s+(?:(?:defined|simply|essentially|basically|just|also|thus)\s+(?:as\s+|to be\s+)?)?"
-    r"(?:an?|the|any|one|some|called|when|where|that|those)\b"
+    r"(?:(?:like\s+)?(?:an?|the|any|one|some|called|when|where|that|those)\b"
+    r"|(?!\w+(?:ed|ing|en)\b)(?:[\w-]+\s+){1,4}(?:that|which|who|whose|where)\b)"
     r"|(?:means?|denotes?|refers? to|stands? for|is defined|are defined|consists? of|describes?|represents?"
     r"|can be (?:defined|seen|thought|viewed|described)|(?:occurs?|happens?|arises?) (?:when|if))\b)"
 )
@@ -61,17 +63,21 @@ class Term:
         """How surely a sentence defines it, by its form: 0 (it is not named) to 1 ("A grace period is a time ...")."""
         return next((sure for sure, pattern in _definitions_of(self.name) if pattern.search(sentence)), 0.0)
 
+    def defined_by(self, text: str) -> float:
+        """How surely a sentence of a text defines it."""
+        return max((self.defined_in(text[start:end]) for start, end in sentence_spans(text)), default=0.0)
+
 
 @lru_cache(maxsize=64)
 def _definitions_of(name: str) -> tuple[tuple[float, re.Pattern[str]], ...]:
     """The forms of sentences that define a term, the surest first. The term may have a plural's ending and dashes."""
     words = (word[:-1] if len(word) > 3 and re.search(r"[^s]s$", word) else word for word in re.findall(r"\w+", name))
     term = r"(?<!\w)" + r"[\s–-]*".join(rf"{re.escape(word)}(?:e?s)?" for word in words) + r"(?!\w)"
-    subject = rf"{_LEAD}(?:[\w-]+\s+){{0,3}}?\(?{term}[\"'”’]?(?:\s*\([^)]{{1,60}}\))?\)?"
+    subject = rf"{_LEAD}(?:{term}[\"'”’]?(?:\s*\([^)]{{1,60}}\))?|(?:[\w-]+\s+){{1,8}}\({term}\))"
     forms = (
         (_SAYS, rf"{subject}(?:,[^,]{{1,50}},|,)?\s*{_ADVERBS}{_IS}"),
         (_CALLS, rf"{_LEAD}{term}[\"'”’]?\s*(?:[:=—–]|,\s+(?:an?|the|which|i\.e\.)\s)"),
-        (_CALLS, rf"{_CALL}{term}"),
+        (_CALLS, rf"{_CALL}{term}|{term}\s+(?:if and only if|iff)\b"),
         (_INTRODUCES, rf"{_INTRODUCE}{term}"),
         (_BEGINS, rf"{_LEAD}{term}|{term}\s*\([A-Z]|\(\s*{term}\s*\)"),
     )
@@ -131,8 +137,7 @@ def raised_by_definition(term: str, hits: Sequence[Hit]) -> list[Hit]:
     """
     if not term:
         return list(hits)
-    asked = Term(term)
-    sure = [max((asked.defined_in(hit.text[a:b]) for a, b in sentence_spans(hit.text)), default=0.0) for hit in hits]
+    sure = [Term(term).defined_by(hit.text) for hit in hits]
     scores = [(hit.score + DEFINES_WEIGHT * own) / (1 + DEFINES_WEIGHT) for hit, own in zip(hits, sure, strict=True)]
     raised = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(raised, key=lambda hit: -hit.score)

@@ -19,7 +19,14 @@ from folio.question import parts
 from folio.question.question import Question
 from folio.question.spelling import Respelling, respelled
 from folio.search.coarse_fine import DenseSearch, Highlights
-from folio.search.definitions import algorithms_named, by_definition, first_where_defined, raised_by_definition
+from folio.search.definitions import (
+    SURELY_DEFINED,
+    Term,
+    algorithms_named,
+    by_definition,
+    first_where_defined,
+    raised_by_definition,
+)
 from folio.search.filters import (
     CandidateFilter,
     PaperFilter,
@@ -55,6 +62,7 @@ T = TypeVar("T")
 SURFACE_PASSAGES = 10
 # The topic of a paper is in this many of TOPIC_PASSAGES passages of one paper, and in this many papers at most
 TOPIC_PASSAGES, OFTEN, FEW_PAPERS = 64, 3, 6
+AMONG_BEST = 8  # hits, most of which are of the paper that may define the asked term
 FREQUENT = 0.1  # share of the passages that use a function word of their language
 
 
@@ -409,7 +417,7 @@ class Retriever:
             Hit(*chunk_paper_text, each.score, each.dense, each.lexical, found.highlights.get(each.chunk_id, ()))
             for each, chunk_paper_text in zip(kept, texts, strict=True)
         ]
-        hits += self._named(hits, plan)
+        hits += self._named(hits, plan) or self._defining(hits, plan)
         is_spread = request.rerank and hits and self._fusion.mmr_lambda < 1
         ids = [hit.chunk.id for hit in hits] if is_spread else []
         vectors = dict(zip(ids, self._library.vectors_of(ids), strict=True)) if ids else {}
@@ -428,6 +436,24 @@ class Retriever:
         ids = [c.id for c in chunks if any(c.paper_id == paper and c.start <= at < c.end for paper, at in missing)]
         lowest = min(hit.score for hit in hits)
         return [Hit(*chunk_paper_text, lowest) for chunk_paper_text in self._library.read_chunks(ids)]
+
+    def _defining(self, hits: Sequence[Hit], plan: _Plan) -> list[Hit]:
+        """The passage that defines the asked term, from the paper of most of the best hits, if these define it less.
+
+        Its words are often few: a paper says once what its subject is, and then speaks of it on every page.
+        """
+        term, best = Term(plan.request.question.term), Counter(hit.paper.id for hit in hits[:AMONG_BEST])
+        if not term.name or not best or not plan.request.defined:
+            return []
+        known = max(term.defined_by(hit.text) for hit in hits)
+        if known >= SURELY_DEFINED:
+            return []
+        own = sorted(plan.filter.allowed(self._library.chunk_ids_of([best.most_common(1)[0][0]])))
+        passages = sorted(self._library.read_chunks(own), key=lambda passage: passage[0].start)
+        sure = [term.defined_by(text) for _, _, text in passages]
+        place = max(range(len(passages)), key=lambda at: (sure[at], -at), default=None)
+        lowest = min(hit.score for hit in hits)
+        return [] if place is None or sure[place] <= known else [Hit(*passages[place], lowest)]
 
     def _reranked(self, passages: _Passages, plan: _Plan) -> _Passages:
         """The passages in the order of the reranker, if there is one, after those that define what is asked."""
