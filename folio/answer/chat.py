@@ -75,6 +75,7 @@ REMARKS: dict[QuestionKind, str] = {
 REQUESTS: frozenset[QuestionKind] = frozenset({"again", "shorter", "more"})  # about the last answer
 NO_ANSWER = "There is no answer yet. Ask a question about your papers, such as: What is this paper about?"
 NOT_SHORTER = "The last answer is as short as its source allows."
+NO_MORE = "The search finds nothing more for the last question."
 IN_ENGLISH = "The papers are in English; ask in English, or use a model."
 ONLY_THERE = "Only “{}” was searched, which the last answer is about. Name another paper, or ask a whole question."
 WHOLE_PAPER_PASSAGES = 6  # minimum for a question about a paper as a whole
@@ -230,31 +231,23 @@ class Chat:
         about = _about(selected) if selected else ""
         original = Question(last_question(text), about=about)
         turn = Turn(original, original, on_sentence, on_hits, on_progress, find, Stopwatch(), selected)
-        kind = original.type.kind
-        if remark := REMARKS.get(kind):
-            return self._add_turn(turn, Reply(Answer(text, text, (), remark=remark, style=self._style)))
+        kind = "other" if selected else original.type.kind  # "find more evidence for this" is about the selection
         last = next((answer for answer in reversed(self._turns) if answer.sentences), None)
-        if last is None and kind in REQUESTS:
-            return self._add_turn(turn, Reply(Answer(text, text, (), remark=NO_ANSWER, style=self._style)))
-        if last and kind in ("again", "shorter"):
-            return self._add_turn(turn, self._repeated(last, turn, is_shorter=kind == "shorter"))
-        note = ""
+        if told := self._reply_to_remark(kind, last, turn):
+            return self._add_turn(turn, told)
+        note, is_more = "", bool(last and kind == "more")
         with self._retriever.reading():
-            if last and kind == "more":
-                turn = replace(
-                    turn,
-                    question=Question(last.standalone_question),
-                    is_clear=True,
-                    find=partial(self._others, last),
-                )
+            if last and is_more:
+                find = partial(self._others, last)
+                turn = replace(turn, question=Question(last.standalone_question), is_clear=True, find=find)
             elif self._is_foreign(turn):
                 turn, note = self._by_names(turn), IN_ENGLISH
                 if not turn.question.text:
-                    return self._add_turn(turn, Reply(Answer(text, text, (), remark=IN_ENGLISH, style=self._style)))
+                    return self._add_turn(turn, self._remarked(text, IN_ENGLISH))
             else:
                 turn, note = self._respelled(turn)
                 turn = self._placed(turn)
-            direct = self._answer_about_library(turn)
+            direct = None if is_more else self._answer_about_library(turn)
             if direct is None and not self._turns:  # without waiting for the import of LangChain
                 turn = replace(turn, hits=self._retrieve(turn))
         if direct is not None:
@@ -263,6 +256,8 @@ class Chat:
             reply = Reply(direct)
         else:
             reply = self._answer_from_papers(turn)
+        if is_more and not reply.answer.sentences:
+            return self._add_turn(turn, self._remarked(text, NO_MORE))
         notice = " ".join(filter(None, [note, reply.answer.notice]))
         meant = reply.answer.standalone_question
         if turn.question.typed and meant == turn.question.text:  # a correction is one more reading
@@ -270,13 +265,26 @@ class Chat:
         answer = replace(reply.answer, question=text, standalone_question=meant, notice=notice)
         return self._add_turn(turn, replace(reply, answer=answer))
 
+    def _remarked(self, text: str, remark: str) -> Reply:
+        """A reply that is only a remark."""
+        return Reply(Answer(text, text, (), remark=remark, style=self._style))
+
+    def _reply_to_remark(self, kind: QuestionKind, last: Answer | None, turn: Turn) -> Reply | None:
+        """The reply to a remark on the last answer, and to a request that needs no search; None for others."""
+        text = turn.question.text
+        if remark := REMARKS.get(kind):
+            return self._remarked(text, remark)
+        if last is None:
+            return self._remarked(text, NO_ANSWER) if kind in REQUESTS else None
+        return self._repeated(last, turn, is_shorter=kind == "shorter") if kind in ("again", "shorter") else None
+
     def _repeated(self, last: Answer, turn: Turn, *, is_shorter: bool) -> Reply:
         """The last answer again, or the best sentence of it."""
         text, sentences = turn.question.text, last.sentences
         if is_shorter:
             sentences = (shortest(sentences[0]),)
             if sentences == last.sentences:
-                return Reply(Answer(text, text, (), remark=NOT_SHORTER, style=self._style))
+                return self._remarked(text, NOT_SHORTER)
         for sentence in sentences:
             turn.on_sentence(sentence)
         return Reply(Answer(text, last.standalone_question, sentences, last.evidence, style=last.style))
@@ -303,8 +311,13 @@ class Chat:
         names = self._retriever.paper_names()
         words = [word.strip(".,;:¿?¡!«»“”„\"'") for word in turn.question.text.split()]
         question = Question(" ".join(word for word in words if names.meant(word)))
-        papers = names.meant(question.text)
+        papers = self._among(names.meant(question.text))
         return replace(turn, question=question, original=question, papers=papers, is_clear=True, heading=CLOSEST)
+
+    def _among(self, papers: Iterable[Paper]) -> tuple[Paper, ...]:
+        """Those of these papers that are searched."""
+        ids = {paper.id for paper in self._selected_papers()}
+        return tuple(paper for paper in papers if paper.id in ids)
 
     def _respelled(self, turn: Turn) -> tuple[Turn, str]:
         """The turn with its spelling corrected, and a note on that."""
@@ -321,7 +334,7 @@ class Chat:
     def _placed(self, turn: Turn) -> Turn:
         """The turn with the paper that its question stays on; `is_clear` if it stands alone."""
         question = turn.question
-        papers = followup.papers_of(question.text, self._answers)
+        papers = self._among(followup.papers_of(question.text, self._answers))
         if turn.selected:  # "this" is the selection, not something before
             return replace(turn, is_clear=True)
         if not papers:
@@ -329,7 +342,7 @@ class Chat:
         names = self._retriever.paper_names()
         if other := followup.with_other_name(question.text, self._answers, lambda words: bool(names.called(words))):
             return replace(turn, question=Question(other), is_clear=True)
-        named = names.meant(question.text)
+        named = self._among(names.meant(question.text))
         has_new_topic = self._retriever.has_new_topic(question, papers[0])
         is_described = not followup.is_followup(question.text) and papers_described(
             question.text, self._current_papers()
@@ -507,6 +520,8 @@ class Chat:
         )
         offers_model = bool(evidence and sentences) and answerer.quotes_only and not self._offered_model
         shows_notice = bool(evidence) and (offers_model or not answerer.quotes_only)
+        if is_stopped:
+            return stopped(Reply(answer, tuple(hits)))
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
@@ -516,8 +531,6 @@ class Chat:
             self._unread_notice(turn, answer),
             self._scope_notice(turn, answer),
         )
-        if is_stopped:
-            return stopped(Reply(answer, tuple(hits)))
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
         confidence = parts.returned if answer.evidence else None
         return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers)

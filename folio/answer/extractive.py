@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from pathlib import PurePath
@@ -612,7 +612,7 @@ def has_name(text: str, name: str) -> bool:
     return _as_printed(name).search(without_accents(text)) is not None
 
 
-@cache
+@lru_cache(maxsize=256)
 def _as_printed(name: str) -> re.Pattern[str]:
     """A pattern for a name in other spellings: "GPT-4", "GPT 4", "CRDTs"; up to two words between two of its own."""
     single = re.sub(r"(?<=\w{3})(?<![sui])s$", "", without_accents(name))

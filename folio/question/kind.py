@@ -106,6 +106,7 @@ _SMALL_WORDS = frozenset(
 )
 _REMARKS = tuple((kind, frozenset(own.split()), frozenset(others.split())) for kind, own, others in _REMARK_WORDS)
 _LONGEST_REMARK = 8  # words
+_MORE = frozenset("more other others another additional else further source sources".split())
 
 _WORK = r"(?:paper|article|study|work|authors?|researchers|report|thesis|publication)"
 _BEST = r"(?:main|key|major|central|principal|most important|primary|core|overall)"
@@ -150,7 +151,7 @@ _PLACE = re.compile(
     re.I,
 )
 # A term whose definition is asked for, and what may follow it: "blowup" for a memory allocator
-_TERM = r"[\"'“‘]?(?P<term>[\w./+’'()-]+(?: (?!of\b|between\b)[\w./+’'()-]+){0,4}?)[\"'”’]?"
+_TERM = r"[\"'“‘]?(?P<term>\w[\w./+’'()-]*(?: (?!of\b|between\b)[\w./+’'()-]+){0,4}?)[\"'”’]?"
 _WHERE = r"(?:,? (?:here|(?:in|for|as|according to|within|under|on|when|from|of an?) [^?]+|\([^)]*\)))?"
 _WHAT_IS = r"(?:^|[,;:] )\W*(?:what|who)(?:[’']?s| is| are| exactly is| is exactly)"
 _DEFINITIONS = tuple(
@@ -168,6 +169,7 @@ _DEFINITIONS = tuple(
         rf"^\W*{_TERM} (?:meaning|definition){_WHERE}",
     )
 )
+_LONGEST_FOR_TERM = 300  # characters of a question that may ask for a definition
 # Words that no term has, because they ask for a property of something, and what no term is: "What is stored in ...?"
 _NO_TERM = re.compile(
     r"^the\b|^(?:papers?|article|study|authors?|an?|\w+ed|shown|done|known|lacking|missing)(?: (?:by|off|out|up)\b|$)"
@@ -224,7 +226,7 @@ def asked_term(question: str) -> str:
     >>> asked_term("what is a grace period in memory reclamation?"), asked_term("What is the aim of the paper?")
     ('grace period', '')
     """
-    plain = one_line(question)
+    plain = one_line(question)[:_LONGEST_FOR_TERM]
     terms = (match["term"].strip("\"'“‘”’().- ") for form in _DEFINITIONS if (match := form.search(plain)))
     return next((term for term in terms if not (_NO_TERM.search(term) or STOP_WORDS.issuperset(tokenize(term)))), "")
 
@@ -237,6 +239,8 @@ def _remark(text: str, *, is_question: bool) -> QuestionKind | None:
         return None
     kinds = (kind for kind, own, others in _REMARKS if own & words and words <= own | others | _SMALL_WORDS)
     kind = next(kinds, None)
+    if kind == "more" and not words & _MORE:  # "show me all papers"
+        return None
     return None if is_question and kind in ("ok", "wrong") else kind  # "Is that true?"
 
 

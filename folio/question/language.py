@@ -25,7 +25,13 @@ _LANGUAGES = tuple(
         " wordt zijn",
     )
 )
-_LEAST = 2  # words of a language that show it; the first word of a question without an English one is enough
+_LEAST = 2  # words of a language that show it
+# What questions of these languages are asked with
+_ASKING = frozenset(
+    "wann warum was welche welchem welchen welcher welches wer wie wo worum comment ou pourquoi qu quand que quel"
+    " quelle quelles quels qui quoi como cual cuales cuando cuanto cuantos donde quien quienes che chi come dove perche"
+    " quale quali quando quanti onde quais qual quantos quem hoe waar waarom wat welke".split()
+)
 
 
 def foreign_words(question: str) -> frozenset[str]:
@@ -39,9 +45,11 @@ def foreign_words(question: str) -> frozenset[str]:
     plain = re.sub(r"\bet al\b", "", without_accents(question).casefold())
     words = re.findall(r"[^\W\d_]+", plain)
     letters = "".join(words)
-    if 2 * len(re.findall(r"[^a-z]", letters)) > len(letters):
+    if len(letters) > 2 and 2 * len(re.findall(r"[^a-z]", letters)) > len(letters):
         return frozenset(words)
-    most = max((language.intersection(words) for language in _LANGUAGES), key=len)
+    names = {word.casefold() for word in re.findall(r"[A-Z]{2,}", question)}  # the EM algorithm, an OS
+    most = max((language.intersection(words) - names for language in _LANGUAGES), key=len)
     own, english = most - STOP_WORDS, STOP_WORDS.intersection(words) - most
-    is_foreign = bool(own) and (len(most) >= _LEAST or words[0] in own) and len(own) > len(english)
+    signs = (len(most) >= _LEAST, not most.isdisjoint(_ASKING), question.rstrip().endswith("?"))
+    is_foreign = bool(own) and sum(signs) > 1 and len(own) > len(english)
     return most if is_foreign else frozenset()

@@ -20,7 +20,7 @@ from typing import Literal
 from folio.text import one_line
 
 Fact = Literal["who", "when", "where", "pages", "added", "opened", "notes", "tags", "doi", "authors", "language"]
-# Fields of a paper by which papers are chosen, ordered and counted. "paper": a paper that is named; "mentions": a topic
+# Fields of a paper by which papers are chosen, ordered and counted. "paper": a paper that is named; "about": a topic
 FieldName = Literal[
     "year", "author", "venue", "tag", "collection", "pages", "authors", "added", "opened", "notes", "doi", "abstract",
     "title", "cites", "cited_by", "about", "paper", "unknown",
@@ -384,13 +384,16 @@ def _group(found: Sequence[tuple[str, re.Match[str]]]) -> FieldName | None:
 
 
 def _conditions(found: Sequence[tuple[str, re.Match[str]]]) -> tuple[Condition, ...] | None:
-    """The conditions among the phrases; None if a "not" denies none of them, or is in a name."""
+    """The conditions among the phrases.
+
+    None if a "not" denies none of them, or is in a name, or if a name has no letter or digit.
+    """
     conditions: list[Condition] = []
     is_denied = False
     for name, match in found:
         if name == "not":
             is_denied = not is_denied
-        elif _DENIES.search(next((value for key, value in match.groupdict().items() if "value" in key and value), "")):
+        elif (words := _value(match)) is not None and (_DENIES.search(words) or not any(map(str.isalnum, words))):
             return None
         elif condition := _condition(name, match):
             conditions.append(replace(condition, is_denied=condition.is_denied != is_denied))
@@ -398,18 +401,27 @@ def _conditions(found: Sequence[tuple[str, re.Match[str]]]) -> tuple[Condition, 
     return None if is_denied else tuple(conditions)
 
 
+def _value(match: re.Match[str]) -> str | None:
+    """The name, topic or time in a phrase, without the words and signs around it; None for a phrase without one."""
+    typed = next((value for key, value in match.groupdict().items() if key.startswith("value") and value), None)
+    if typed is None:
+        return None
+    return re.sub(r"^(?:both|either)\s|(?:,?\s(?:and|or|but|are|is|from|that|which))+$", "", typed.strip(" ?.!,\"'"))
+
+
 def _condition(name: str, match: re.Match[str]) -> Condition | None:
     """The condition that a phrase states; None if it states none."""
     groups = match.groupdict()
-    words = next((value for key, value in groups.items() if key.startswith("value") and value), "").strip(" ?.!,\"'")
-    words = re.sub(r"^(?:both|either)\s|(?:,?\s(?:and|or|but|are|is|from|that|which))+$", "", words)
+    words = _value(match) or ""
     if name == "has":
         is_missing = re.match(r"(?:without|lack|miss|untagged)|\w+ no\b", match.group(), re.I) is not None
         return Condition(_field(match), is_denied=is_missing)
     if name == "year":
         return Condition("year", bounds=_year_range(match))
     if name == "decade":
-        decade = int(match["decade"]) if len(match["decade"]) > 2 else 1900 + int(match["decade"])
+        decade = int(match["decade"])
+        if decade < 100:
+            decade += 2000 if decade < 30 else 1900  # "the 20s" are those of this century
         return Condition("year", bounds=(decade, decade + 9))
     if name == "size":
         number = _number(match["n"]) or 1

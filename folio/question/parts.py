@@ -45,11 +45,14 @@ _BEGINS_QUESTION = re.compile(rf"(?:{_PREPOSITION}\s+)?(?:{_WH}|{_AUXILIARY})\b"
 # Pronouns of a later question that mean the thing of the first; what a possessive may be of in its own question
 _REFERENCE = re.compile(r"\b(?:(?P<whose>its|their|his|her)(?=\s\w)|it|they|them|he|she|him)\b", re.I)
 _OWN_THING = re.compile(r"\b(?:do|does|did|can|could|will|would)\s+(?:(?:the|an?)\s+\w|\w+s\b|(?-i:[A-Z]))", re.I)
+# The thing of a first question, where its words show where that ends: a name; what ends with the question or before a
+# preposition ("How thick is the ice at the Konkordiaplatz"); what stands before a verb of one word ("What does the raft
+# carry"). "How does the system store data" does not show it.
+_ENDS = rf"$|[,;:?]|(?:{_PREPOSITION}|its|their|the|an?)\b"
 _SUBJECT = re.compile(
-    rf"\b(?:(?P<verb>do|does|did|can|could|will|would)|{_AUXILIARY})\s+(?:(?:the|an?)\s+)?"
-    rf"(?P<thing>(?!{_PREPOSITION}\b)[^\s,;:?()]+"
-    rf"(?:\s+(?!(?:{_PREPOSITION}|{_AUXILIARY}|its?|their|the|an?|and|or|that|than)\b)[^\s,;:?()]+)*)",
-    re.I,
+    rf"\b(?i:{_AUXILIARY})\s+(?:(?:the|an?)\s+)?(?P<name>[A-Z][\w+-]*(?:\s+[A-Z][\w+-]*)*)"
+    rf"|\b(?i:is|are|was|were)\s+(?P<noun>(?:the|an?)\s+(?:(?!\w+ed\b)[\w-]+\s*){{1,3}}?)(?=$|[,;:?]|{_PREPOSITION}\b)"
+    rf"|\b(?i:do|does|did)\s+(?P<doer>(?:the|an?)\s+[\w-]+|(?!(?:the|an?)\b)[\w-]+(?:\s+[\w-]+)??)\s+[\w-]+\s*(?={_ENDS})"
 )
 # A question of one word that asks for something by itself: "what is Paxos"
 _DEFINITION = re.compile(r"\b(?:what|who)\s+(?:is|are|was|were)\b", re.I)
@@ -143,8 +146,7 @@ def questions_in(question: str) -> tuple[str, ...]:
 def resolved(first: str, part: str) -> str:
     """A later question of several with the thing of the first in place of its pronoun; "" if that is not known.
 
-    The thing follows the first one's auxiliary: "What does the raft carry". A possessive may be of a thing in its own
-    question: "how does the disk write its log".
+    A possessive may be of a thing in its own question: "how does the disk write its log".
     """
     pronoun, match = _PRONOUN.search(part), _REFERENCE.search(part)
     of_lead = first.partition(", ")[0]
@@ -157,10 +159,8 @@ def resolved(first: str, part: str) -> str:
     subject = _SUBJECT.search(first)
     if subject is None:
         return ""
-    words = subject["thing"].split()
-    if subject["verb"] and len(words) > 1:  # "What does the raft carry"
-        words = words[:-1]
-    return f"{part[: match.start()]}{' '.join(words)}{'’s' * bool(match['whose'])}{part[match.end() :]}"
+    thing = (subject["name"] or subject["noun"] or subject["doer"]).strip()
+    return f"{part[: match.start()]}{thing}{'’s' * bool(match['whose'])}{part[match.end() :]}"
 
 
 def compared_things(question: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from folio.question.kind import QuestionType, asked_measure, asked_term, asks_fo
 from folio.question.library import FactsQuestion, LibraryQuestion, WantedPapers, library_question, wanted_papers
 from folio.question.named import NamedThing
 from folio.question.parts import compared_things, question_parts, questions_in, resolved, thing_in
-from folio.text import shorten, tokenize
+from folio.text import STOP_WORDS, shorten, tokenize
 
 # Words that ask for a kind of text which is excluded from the evidence otherwise
 _KIND_WORDS: tuple[tuple[Kind, str], ...] = (
@@ -187,6 +187,9 @@ class Question:
     def names(self) -> tuple[str, ...]:
         """Its names, numbers and identifiers: "Stephen Curry", "GPT-4", "SP 800-218"; not "Table 2"."""
         found = list[str]()
+        words = re.findall(r"[^\W\d_]{2,}", self.text)[1:]
+        if self.text.isupper() or any(word.istitle() and word.lower() in STOP_WORDS for word in words):
+            return ()  # all words are capitalised: "What Is the Batch Size"
         for match in _NAMES.finditer(self.text):
             words = [re.sub(r"(?:-[a-z]+)+$", "", word) for word in match.group().split()]  # "Paxos-based"
             is_person = len(words) == 2 and all(map(_PERSON_WORD.fullmatch, words))

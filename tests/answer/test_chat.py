@@ -17,6 +17,7 @@ from config import Settings
 from folio.answer.chat import (
     IN_ENGLISH,
     NO_ANSWER,
+    NO_MORE,
     NOT_SHORTER,
     REMARKS,
     REMEMBERED_EVIDENCE,
@@ -25,7 +26,7 @@ from folio.answer.chat import (
     log_entry,
 )
 from folio.answer.extractive import LEAST_CONFIDENCE, WITHOUT_MODEL
-from folio.answer_types import ALSO, CLOSEST, REFUSAL, Evidence, Sentence, Style
+from folio.answer_types import ALSO, CLOSEST, REFUSAL, Evidence, Selected, Sentence, Style
 from folio.errors import ModelError, UsageError
 from folio.model_choice import ModelChoice
 from folio.models.ollama_chat import TRIES
@@ -550,9 +551,36 @@ def test_requests_about_the_last_answer_and_remarks_are_not_searched(start: Star
 def test_more_sources_are_other_passages_for_the_last_question(start: Start) -> None:
     chat = start()
     first = chat.ask(LENGTH).answer
-    more = chat.ask("more sources").answer
-    assert more.standalone_question == LENGTH
-    assert {quote.span for quote in first.citations}.isdisjoint(quote.span for quote in more.citations)
+    found = chat._others(first, Question(LENGTH)).hits
+    quoted = [(quote.paper.id, quote.start, quote.end) for quote in first.citations]
+    assert quoted
+    assert not any(hit.paper.id == id and hit.span[0] < b and a < hit.span[1] for hit in found for id, a, b in quoted)
+    assert chat.ask("more sources").answer.remark == NO_MORE
+    chat.ask("list the papers")
+    assert chat.ask("more sources").answer.remark == NO_MORE  # the list is not shown again
+
+
+@pytest.mark.parametrize("asked", ["Evidence", "show me all papers", "references"])
+def test_keywords_are_no_request_for_more(start: Start, asked: str) -> None:
+    assert start().ask(asked).answer.remark != NO_ANSWER
+
+
+def test_a_request_about_selected_words_is_no_request_about_the_last_answer(start: Start) -> None:
+    chat = start()
+    quote = chat.ask(LENGTH).answer.citations[0]
+    words = Selected(quote.paper, quote.start, quote.end, quote.quote)
+    chat.reset()
+    found = chat.ask("find more evidence for this", selected=words)
+    assert found.answer.remark != NO_ANSWER
+    assert found.hits
+
+
+def test_a_follow_up_does_not_leave_the_selected_papers(start: Start) -> None:
+    chat = start()
+    assert {quote.paper.file for quote in chat.ask(LENGTH).answer.citations} == {"glaciers.pdf"}
+    chat._papers = [paper for paper in chat._current_papers() if paper.file == "otters.pdf"]
+    for question in ("What length does it have?", "What is the ice?", "Was sagt glaciers.pdf über die Zunge?"):
+        assert {hit.paper.file for hit in chat.ask(question).hits} <= {"otters.pdf"}
 
 
 def test_a_question_in_another_language_says_so_and_finds_names(start: Start) -> None:

@@ -25,6 +25,8 @@ def test_another_language_is_recognised(question: str) -> None:
     "question",
     [
         "Who wrote Zab?", "zab leader election", "Summarize the agenda (Birman et al)", "What was die casting?",
+        "EM algorithm convergence", "OS kernel bypass", "DES key size", "Die stacking", "en-de translation BLEU", "λ",
+        "Comment classification accuracy", "de novo assembly", "La Niña vs El Niño",
         "What does Σ mean in the proof?", "How does a La Niña year differ?", "???", "",
     ],
 )  # fmt: skip

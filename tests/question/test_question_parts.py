@@ -69,12 +69,16 @@ def test_a_question_has_parts_if_it_compares_or_joins(question: str, parts: tupl
     ("question", "second"),
     [
         ("What is Raft, and who tested it in winter?", "who tested Raft in winter"),
-        ("What does the raft carry, and who built it?", "who built raft"),
+        ("What does the raft carry, and who built it?", "who built the raft"),
         ("What does folio-web show, and how many people can use its web version?",
          "how many people can use folio-web’s web version"),
         ("What do otters eat, and when do they sleep?", "when do otters sleep"),
         ("What does Raft keep, and how does the disk write its log?", "how does the disk write its log"),
         ("How does Raft elect a leader, and does it scale?", "does Raft scale"),
+        ("Is Python used? Does it help?", "Does Python help"),
+        ("Why does treesiftr build its trees by parsimony, and how many people can use its web version?",
+         "how many people can use treesiftr’s web version"),
+        ("How thick is the ice at the Konkordiaplatz, and how old is it?", "how old is the ice"),
     ],
 )  # fmt: skip
 def test_a_later_question_has_the_thing_of_the_first_for_its_pronoun(question: str, second: str) -> None:
@@ -99,3 +103,14 @@ ABSTRACT = "We study how glaciers move. " * 30
 )
 def test_a_long_text_has_a_last_question(text: str, expected: str) -> None:
     assert last_question(text) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How does the system store data and how do users read it?",
+        "What was measured in the study and how was it done?",
+    ],
+)
+def test_a_question_whose_thing_is_not_clear_stays_whole(question: str) -> None:
+    assert Question(question).questions == ()

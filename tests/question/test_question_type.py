@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from folio.question.kind import asks_for_number, gives_number, question_type
@@ -162,3 +164,16 @@ def test_the_term_whose_definition_is_asked_for(question: str, term: str) -> Non
 )  # fmt: skip
 def test_remarks_and_requests_about_the_last_answer_are_no_questions(said: str, kind: str) -> None:
     assert question_type(said).kind == kind
+
+
+def test_capitals_of_a_title_are_no_names() -> None:
+    assert Question("What Is the Batch Size Used For Training?").names == ()
+    assert Question("WHAT DOES RAFT DO").names == ()
+    assert Question("How much does GPT-4 cost US banks?").names == ("GPT-4", "US")
+
+
+def test_a_long_text_is_looked_through_quickly() -> None:
+    for sign in "'(a ":
+        began = time.process_time()
+        assert Question(sign * 10_000).term == ""
+        assert time.process_time() - began < 1
