@@ -62,6 +62,7 @@ T = TypeVar("T")
 SURFACE_PASSAGES = 10
 # The topic of a paper is in this many of TOPIC_PASSAGES passages of one paper, and in this many papers at most
 TOPIC_PASSAGES, OFTEN, FEW_PAPERS = 64, 3, 6
+PAPERS_KEPT = 8  # whose passages are kept as tokens; a question names fewer
 AMONG_BEST = 8  # hits, most of which are of the paper that may define the asked term
 FREQUENT = 0.1  # share of the passages that use a function word of their language
 
@@ -148,7 +149,9 @@ class Retriever:
         self._papers: PaperIndex | None = None
         self._names: tuple[tuple[Stamp, int], PaperNames] | None = None
         self._sample: tuple[tuple[Stamp, int], bool] | None = None  # whether the sample paper is among others
-        self._words: dict[str, frozenset[str]] = {}  # the tokens of a paper, by its id
+        self._words: dict[tuple[Stamp, str], frozenset[str]] = {}  # the tokens of a paper, by its id
+        self._passage_words: dict[tuple[Stamp, str], list[frozenset[str]]] = {}  # the tokens of each of its passages
+        self._front_words: tuple[tuple[Stamp, int], dict[str, frozenset[str]]] | None = None  # of titles and abstracts
         self.embedder = embedder
         self._reranker = reranker
         self._fusion = fusion
@@ -295,10 +298,10 @@ class Retriever:
         """
         with self._library.reading() as stamp:
             self._open_at(stamp)
-            if paper.id not in self._words:
+            if (stamp, paper.id) not in self._words:
                 text = f"{paper.title}\n{self._library.text(paper.id, 0, paper.length)}"
-                self._words = {paper.id: frozenset(tokenize(text))}  # of one paper: that of the last answer
-            strange = [token for token in question.terms - self._words[paper.id] if not token.isdigit()]
+                self._words = {(stamp, paper.id): frozenset(tokenize(text))}  # of one paper: that of the last answer
+            strange = [token for token in question.terms - self._words[stamp, paper.id] if not token.isdigit()]
             return any(self._on_indexes(partial(self._is_topic, token=token)) for token in strange)
 
     def _is_topic(self, indexes: SearchIndexes, token: str) -> bool:
@@ -583,19 +586,43 @@ class Retriever:
     def _papers_with(self, word: str) -> Sequence[Paper]:
         return self._on_indexes(lambda indexes: papers_with(word, self._library, indexes.lexical))
 
-    def mentions(self, words: str) -> frozenset[str]:
+    def mentions(self, words: str, among: Collection[str] | None = None) -> frozenset[str]:
         """The ids of the papers with a passage that has all of these words, or the long form of an acronym.
 
-        A title or an abstract counts as a passage. Raises StoreDamaged.
+        A title or an abstract counts as a passage. among: read only the papers with these ids; their passages are
+        kept for the next words. Raises StoreDamaged.
         """
         wordings = [words, self.long_form(words.upper())] if words.isalpha() else [words]
         wanted = [tokens for wording in wordings if (tokens := frozenset(tokenize(wording)))]
         with self._library.reading() as stamp:
-            self._open_at(stamp)
-            ids = [id for tokens in wanted for id in self._on_indexes(partial(_with_all, tokens=tokens))]
-            found = {chunk.paper_id for chunk in self._library.chunks(ids).values()}
-            fronts = {paper.id: tokenize(f"{paper.title} {paper.metadata.abstract.value}") for paper in self.papers()}
-        return frozenset(found | {id for id, front in fronts.items() if any(tokens <= set(front) for tokens in wanted)})
+            fronts = self._fronts()
+            if among is None:
+                self._open_at(stamp)
+                ids = {id for tokens in wanted for id in self._on_indexes(partial(_with_all, tokens=tokens))}
+                found = {chunk.paper_id for chunk in self._library.chunks(ids).values()}
+                texts = {id: [front] for id, front in fronts.items()}
+            else:
+                found = set()
+                texts = {id: [fronts[id], *self._passages_words(stamp, id)] for id in among if id in fronts}
+        has_one = {id for id, read in texts.items() if any(tokens <= text for tokens in wanted for text in read)}
+        return frozenset(found | has_one)
+
+    def _fronts(self) -> dict[str, frozenset[str]]:
+        """Paper id -> the tokens of its title and abstract. The caller holds a snapshot of the library."""
+        state = self._library.papers_stamp()
+        if self._front_words is None or self._front_words[0] != state:
+            texts = ((paper.id, f"{paper.title} {paper.metadata.abstract.value}") for paper in self.papers())
+            self._front_words = state, {id: frozenset(tokenize(text)) for id, text in texts}
+        return self._front_words[1]
+
+    def _passages_words(self, stamp: Stamp, paper: str) -> list[frozenset[str]]:
+        """The tokens of each passage of a paper. The caller holds a snapshot of the library."""
+        if (stamp, paper) not in self._passage_words:
+            if len(self._passage_words) >= PAPERS_KEPT:
+                self._passage_words.clear()
+            read = self._library.read_chunks(self._library.chunk_ids_of([paper]))
+            self._passage_words[stamp, paper] = [frozenset(tokenize(text)) for _, _, text in read]
+        return self._passage_words[stamp, paper]
 
     def uses(self) -> dict[str, Use]:
         """Paper id -> when it was added and opened, and its notes. Raises StoreDamaged."""
@@ -615,7 +642,13 @@ class Retriever:
 def _with_all(indexes: SearchIndexes, tokens: Iterable[str]) -> set[int]:
     """The ids of the passages with all of these tokens."""
     lexical = indexes.lexical
-    return set.intersection(*(set(lexical.passages_of(token, lexical.passages_with(token))) for token in tokens))
+    rarest, *others = sorted(tokens, key=lexical.passages_with)
+    found = set(lexical.passages_of(rarest, lexical.passages_with(rarest)))
+    for token in others:
+        if not found:
+            break
+        found &= set(lexical.passages_of(token, lexical.passages_with(token)))
+    return found
 
 
 def _require_known(found: set[int], plan: _Plan) -> None:
