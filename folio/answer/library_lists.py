@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from folio.answer_types import Answer, Evidence
 from folio.errors import command
@@ -32,6 +32,14 @@ NOT_STORED = (
 )
 
 
+class Mentions(Protocol):
+    """Finds the papers with a passage that has all of some words."""
+
+    def __call__(self, words: str, among: Collection[str] | None = None) -> frozenset[str]:
+        """The ids of these papers. among: read only the papers with these ids, which is fast for many searches."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """The papers that a question is asked about, and what is known about them besides their metadata."""
@@ -41,7 +49,7 @@ class Shelf:
     described: Callable[[str], Sequence[Paper]]  # words -> the papers that they name or describe
     front_of: Callable[[Paper], Evidence | None]  # a paper's first pages, with its first passage
     uses: Callable[[], Mapping[str, Use]]  # paper id -> its use
-    mentions: Callable[[str], frozenset[str]]  # words -> the ids of the papers with a passage that has them all
+    mentions: Mentions
     cited: Callable[[str], set[str]]  # paper id -> the ids of the papers that it cites, as far as known
     today: date
 
@@ -76,16 +84,24 @@ def chosen(wanted: LibraryQuestion, shelf: Shelf) -> tuple[list[Paper], str, str
 
 
 def ordered(papers: Sequence[Paper], wanted: LibraryQuestion, shelf: Shelf) -> list[Paper]:
-    """The papers in the order that is asked for, cut after `most`; those that tie for a single first place."""
+    """The papers in the order that is asked for: the first `most`, and those that tie with the last of these.
+
+    With `most`, papers without a value are left out; otherwise they come last.
+    """
     if wanted.order is None:
         return list(papers)
     value = _values(wanted.order, shelf)
     known = sorted(filter(value, papers), key=value, reverse=wanted.is_falling)
     if wanted.most is None:
         return known + [paper for paper in papers if not value(paper)]
-    if wanted.most > 1:
-        return known[: wanted.most]
-    return [paper for paper in known if value(paper) == value(known[0])]
+    first, rest = known[: wanted.most], known[wanted.most :]
+    return first + [paper for paper in rest if value(paper) == value(first[-1])]
+
+
+def none_known(field: FieldName, papers: Sequence[Paper], said: str) -> str:
+    """The answer if none of these papers has a value of a field. said: the conditions that they meet, in words."""
+    which = f"{counted(len(papers), 'paper')}{' ' + said if said else ''}"
+    return f"No {_ONE_OF.get(field, field)} is known of {which}."
 
 
 def values_answer(question: str, papers: Sequence[Paper], by: FieldName, said: str) -> Answer:
@@ -96,7 +112,11 @@ def values_answer(question: str, papers: Sequence[Paper], by: FieldName, said: s
     counts = Counter(value for paper in papers for value in set(_GROUPS[by](paper)))
     pairs = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
     among = f"{counted(len(papers), 'paper')}{' ' + said if said else ''}"
-    if pairs and re.search(r"\bmost\b", question, re.I):
+    if not papers:
+        return Answer(question, question, (), remark=f"The library has no {among[2:]}.")
+    if not pairs:
+        return Answer(question, question, (), remark=none_known(by, papers, said))
+    if re.search(r"\bmost\b", question, re.I):
         best = [name_line(str(value), 100) for value, number in pairs if number == pairs[0][1]]
         more = f" and {len(best) - MOST_VALUES:,} more" if len(best) > MOST_VALUES else ""
         each = f"{counted(pairs[0][1], 'paper')}{' each' if len(best) > 1 else ''}"
@@ -109,8 +129,7 @@ def values_answer(question: str, papers: Sequence[Paper], by: FieldName, said: s
     more = f"; and {len(pairs) - most:,} more" if len(pairs) > most else ""
     without = sum(not any(_GROUPS[by](paper)) for paper in papers)
     unknown = f" {counted(without, 'paper')} without a known {by}." if without else ""
-    shown = f" {listed}{more}." if pairs else ""
-    remark = f"{counted(len(pairs), by)} among {among}, with the number of papers of each:{shown}{unknown}"
+    remark = f"{counted(len(pairs), by)} among {among}, with the number of papers of each: {listed}{more}.{unknown}"
     return Answer(question, question, (), remark=remark)
 
 
@@ -153,10 +172,9 @@ def _choice(condition: Condition, shelf: Shelf) -> Chosen | None:
 def _named(field: FieldName, words: str, no: str, shelf: Shelf) -> Chosen | None:
     """The papers with these names of a field, joined by "and" or "or"; None if no paper has one of them."""
     names = re.split(r"\s+(?:and|n?or)\s+|\s*,\s*", words)
-    test = _TESTS[field]
-    found = [frozenset(paper.id for paper in shelf.papers if test(name)(paper)) for name in names]
+    found = [_called(field, name, shelf) for name in names]
     if not all(found):
-        whole = frozenset(paper.id for paper in shelf.papers if test(words)(paper))
+        whole = _called(field, words, shelf)
         found, names = ([whole], [words]) if whole else ([], [])
     if not found:
         return None
@@ -173,6 +191,12 @@ def _named(field: FieldName, words: str, no: str, shelf: Shelf) -> Chosen | None
     return Chosen(ids, said, "" if is_all or "`" in option else option)
 
 
+def _called(field: FieldName, name: str, shelf: Shelf) -> frozenset[str]:
+    """The ids of the papers with a name of a field."""
+    fits = _TESTS[field](name)
+    return frozenset(paper.id for paper in shelf.papers if fits(paper))
+
+
 def _within(condition: Condition, bounds: Bounds | None, shelf: Shelf) -> Chosen | None:
     """The papers whose number, year or day is within bounds."""
     field, no = condition.field, "not " if condition.is_denied else ""
@@ -184,7 +208,7 @@ def _within(condition: Condition, bounds: Bounds | None, shelf: Shelf) -> Chosen
             bounds = (days[0].year, days[1].year)
         else:
             value = _values(field, shelf)
-            ids = (paper.id for paper in shelf.papers if value(paper) and days[0] <= _day(value(paper)) <= days[1])
+            ids = (paper.id for paper in shelf.papers if value(paper) and days[0] <= local_day(value(paper)) <= days[1])
             said = f"{no}{field} {_span(*map(str, days))}"
             return Chosen(frozenset(ids), said)
     low, high = bounds
@@ -210,22 +234,23 @@ def _of_papers(condition: Condition, shelf: Shelf) -> Chosen | None:
         return None
     title = " or ".join(f"“{name_line(paper.title or paper.file, 80)}”" for paper in named)
     no = "do not " if condition.is_denied else ""
+    these = frozenset(paper.id for paper in named)
     if condition.field == "paper":
-        return Chosen(frozenset(paper.id for paper in named), f"other than {title}")
+        return Chosen(these, f"other than {title}")
     if condition.field == "cited_by":
         ids = frozenset(id for paper in named for id in shelf.cited(paper.id))
-        ids |= {one.id for one in shelf.papers for paper in named if paper.id in _mentioning(one, shelf)}
-        return Chosen(ids - {paper.id for paper in named}, f"cited by {title}, as far as their titles are found in it")
+        ids |= {one.id for one in shelf.papers if _mentioning(one, shelf, these)}
+        return Chosen(ids - these, f"cited by {title}, as far as their titles are found in it")
     by_title = {id for paper in named for id in _mentioning(paper, shelf)}
-    known = {one.id for one in shelf.papers for paper in named if paper.id in shelf.cited(one.id)}
-    ids = frozenset(by_title | known) - {paper.id for paper in named}
+    known = {one.id for one in shelf.papers if not these.isdisjoint(shelf.cited(one.id))}
+    ids = frozenset(by_title | known) - these
     return Chosen(ids, f"that {no}cite {title}, as far as its title and first author are found in them")
 
 
-def _mentioning(paper: Paper, shelf: Shelf) -> frozenset[str]:
-    """The ids of the papers with a passage that has a paper's title and first author."""
+def _mentioning(paper: Paper, shelf: Shelf, among: Collection[str] | None = None) -> frozenset[str]:
+    """The ids of the papers, or only of some, with a passage that has a paper's title and first author."""
     families = [person.family for person in paper.metadata.authors.value[:1]]
-    return shelf.mentions(" ".join([paper.title, *families])) if paper.title else frozenset()
+    return shelf.mentions(" ".join([paper.title, *families]), among) if paper.title else frozenset()
 
 
 def _values(field: FieldName, shelf: Shelf) -> Callable[[Paper], Any]:
@@ -240,26 +265,27 @@ def _front_words(paper: Paper) -> str:
     return " ".join((paper.title, paper.metadata.abstract.value, *paper.metadata.tags.value))
 
 
-def _day(time: str) -> date:
+def local_day(time: str) -> date:
     """The day of an ISO time in UTC, on this computer."""
     return datetime.fromisoformat(time).astimezone().date()
 
 
 def _days(words: str, today: date) -> tuple[date, date] | None:
     """The first and the last day of a time in words: "this week", "in the last 3 days", "since 2024", "yesterday"."""
-    if year := re.search(r"\d{4}", words):
-        first = date(int(year.group()), 1, 1)
-        return first, today if "since" in words.casefold() else date(first.year, 12, 31)
     units = r"(?:(this|last|past)\s)?(?:(\d+|[a-z]+)\s)?(day|week|month|year)s?$"
     match = re.search(rf"{units}|today$|yesterday$", words, re.I)
     if match is None:
-        return None
+        year = re.search(r"\b(?:1[5-9]|20)\d\d\b", words)
+        if year is None:
+            return None
+        first = date(int(year.group()), 1, 1)
+        return first, today if "since" in words.casefold() else date(first.year, 12, 31)
     if match[3] is None:
         day = today - timedelta(match.group().casefold() == "yesterday")
         return day, day
     unit, said = match[3].casefold(), match[2] or ""
     if number := int(said) if said.isdecimal() else NUMBERS.get(said.casefold(), 0):
-        return today - timedelta(number * _UNIT_DAYS[unit]), today
+        return today - timedelta(min(number * _UNIT_DAYS[unit], (today - date.min).days)), today
     starts = {
         "day": today, "week": today - timedelta(today.weekday()), "month": today.replace(day=1),
         "year": today.replace(month=1, day=1),
@@ -310,6 +336,11 @@ _PREPOSITIONS = {"author": "by", "venue": "in", "tag": "tagged", "collection": "
 _FIELD_WORDS: dict[FieldName, str] = {
     "year": "a known year", "tag": "tags", "doi": "a DOI", "abstract": "an abstract", "title": "a title",
     "venue": "a known venue", "collection": "collections",
+}  # fmt: skip
+# A value of a field that no paper has
+_ONE_OF: dict[FieldName, str] = {
+    "pages": "number of pages", "authors": "author", "added": "time of adding", "opened": "time of opening",
+    "notes": "note", "doi": "DOI",
 }  # fmt: skip
 # Of a rising and a falling order
 _ORDER_WORDS: dict[FieldName, tuple[str, str]] = {

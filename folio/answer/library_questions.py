@@ -11,7 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from folio.answer.library_lists import NothingKnown, Shelf, chosen, ordered, understood, values_answer
+from folio.answer.library_lists import (
+    NothingKnown,
+    Shelf,
+    chosen,
+    local_day,
+    none_known,
+    ordered,
+    understood,
+    values_answer,
+)
 from folio.answer_types import Answer, Evidence, Sentence
 from folio.grounding.sentences import citation
 from folio.papers.metadata import ORIGIN_WORDS, Field
@@ -72,14 +81,10 @@ def listed_notice(listed: int, read: int, papers: int) -> str:
 def answer(question: Question, shelf: Shelf) -> Answer | None:
     """The answer from the metadata of these papers, or what they do not mention; None if it needs a search."""
     wanted, text = question.about_library, question.text
-    if isinstance(wanted, FactsQuestion):
-        among = chosen(wanted.which, shelf) if wanted.which else None
-        if wanted.which and among:
-            about = ordered(among[0], wanted.which, shelf)[:MOST_PAPERS]
-        else:
-            about = papers_meant(wanted, shelf.papers, shelf.names())[:MOST_PAPERS]
-        return _facts(text, [(paper, fact) for paper in about for fact in wanted.facts], shelf)
     try:
+        if isinstance(wanted, FactsQuestion):
+            about = _papers_of(wanted, shelf)[:MOST_PAPERS]
+            return _facts(text, [(paper, fact) for paper in about for fact in wanted.facts], shelf)
         if wanted and not wanted.is_searched and (listed := _listed(text, wanted, shelf)):
             return listed
     except NothingKnown as unknown:
@@ -88,6 +93,22 @@ def answer(question: Question, shelf: Shelf) -> Answer | None:
     if not left:
         return Answer(text, text, (), remark=f"{meant} The library has no such papers.")
     return None if question.topic else _without(question, left, meant, shelf)
+
+
+def _papers_of(wanted: FactsQuestion, shelf: Shelf) -> list[Paper]:
+    """The papers whose facts are asked for. Raises NothingKnown."""
+    among = chosen(wanted.which, shelf) if wanted.which else None
+    if wanted.which is None or among is None:
+        return papers_meant(wanted, shelf.papers, shelf.names())
+    return _in_order(among[0], wanted.which, among[1], shelf)
+
+
+def _in_order(papers: Sequence[Paper], wanted: LibraryQuestion, said: str, shelf: Shelf) -> list[Paper]:
+    """The papers in the order that is asked for. Raises NothingKnown if none of them has a place in it."""
+    found = ordered(papers, wanted, shelf)
+    if wanted.order and papers and not found:
+        raise NothingKnown(none_known(wanted.order, papers, said))
+    return found
 
 
 def _listed(text: str, wanted: LibraryQuestion, shelf: Shelf) -> Answer | None:
@@ -101,7 +122,7 @@ def _listed(text: str, wanted: LibraryQuestion, shelf: Shelf) -> Answer | None:
     by_words = any(condition.field == "about" for condition in wanted.conditions)
     if by_words and not papers:
         return None  # their texts may be about it
-    papers = ordered(papers, wanted, shelf)
+    papers = _in_order(papers, wanted, said, shelf)
     count = f"{counted(len(papers), 'paper')}{' ' + said if said else ''}"
     if wanted.asks == "count" or not papers:
         return Answer(text, text, (), remark=f"The library has {count if papers else 'no ' + count[2:]}.")
@@ -263,10 +284,11 @@ def _detail(paper: Paper, fact: Fact, shelf: Shelf) -> str:
     title = f"“{name_line(paper.title or paper.file, _LONGEST_TITLE)}”"
     use = shelf.uses().get(paper.id, Use("", "", 0))
     tags, doi = ", ".join(map(name_line, paper.metadata.tags.value)), paper.metadata.doi.value
+    added, opened = (local_day(time) if time else None for time in (use.added, use.opened))
     said: dict[Fact, str] = {
         "pages": f"{title} has {counted(paper.page_count, 'page')}.",
-        "added": f"{title} was added on {use.added[:10]}.",
-        "opened": f"You last opened {title} on {use.opened[:10]}." if use.opened else f"You never opened {title}.",
+        "added": f"{title} was added on {added}." if added else f"It is not known when {title} was added.",
+        "opened": f"You last opened {title} on {opened}." if opened else f"You never opened {title}.",
         "notes": f"You have {counted(use.notes, 'note')} on {title}.",
         "tags": f"The tags of {title}: {tags}." if tags else f"{title} has no tags.",
         "language": f"The language of {title} is not known: Folio does not store it.",

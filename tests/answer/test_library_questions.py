@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from folio.answer import library_lists
 from folio.answer.library_lists import NOT_STORED, Shelf
 from folio.answer.library_questions import answer, papers_described
 from folio.answer_types import Answer, Evidence
@@ -24,9 +28,14 @@ from folio.question.library import (
     wanted_papers,
 )
 from folio.question.question import Question
+from folio.search.fusion import FusionSettings
 from folio.search.names import PaperNames
+from folio.search.retriever import Retriever
+from folio.store.library import Library
 from folio.store.readings import Use
-from tests.helpers.factories import hits_on
+from folio.system import workers
+from tests.helpers.factories import hits_on, write_pdf
+from tests.helpers.fakes import HashingApp, hashing_app, read_here
 
 
 def listing(*conditions: Condition, **more: Any) -> LibraryQuestion:
@@ -59,6 +68,8 @@ def years(first: int, last: int) -> Condition:
         ("Which papers appeared before 2015?", listing(years(0, 2014))),
         ("Which papers appeared between 2010 and 2012?", listing(years(2010, 2012))),
         ("papers from the 90s", listing(years(1990, 1999))),
+        ("papers from the 30s", listing(years(1930, 1939))), ("papers from the 20s", listing(years(2020, 2029))),
+        ("papers from the 00s", listing(years(2000, 2009))), ("papers from the 1920s", listing(years(1920, 1929))),
         ("papers by Otter from 2015 not by Seal",
          listing(author("Otter"), years(2015, 2015), Condition("author", "Seal", is_denied=True))),
         ("How many papers are about sea otters?", listing(Condition("about", "sea otters"), asks="count")),
@@ -101,7 +112,8 @@ def years(first: int, last: int) -> Condition:
             "Which papers disagree on drones?", "papers not accepted at the workshop", "summarise this paper",
             "What are files?", "Which authors disagree?", "the oldest method", "papers that cite no Otter",
             "Which study population was used?", "How many studies were excluded?", "who are the most cited authors",
-            "Which papers are about otters?",
+            "Which papers are about otters?", "papers by ???", "which papers are not by ,", "papers in ...",
+            "how many papers are on ?!",
         )),
     ],
 )  # fmt: skip
@@ -232,8 +244,9 @@ def shelf_of(papers: Mapping[Paper, Evidence], **more: Any) -> Shelf:
         added = {other.id: Use("2026-11-24T12:00:00+00:00", "", 0) for other in others}
         return {first.id: Use("2026-11-25T12:00:00+00:00", "2026-11-26T12:00:00+00:00", 2), **added}
 
-    def mentions(words: str) -> frozenset[str]:
-        return frozenset(paper.id for paper, front in papers.items() if words.casefold() in front.text.casefold())
+    def mentions(words: str, among: Collection[str] | None = None) -> frozenset[str]:
+        read = [(paper.id, front.text) for paper, front in papers.items() if among is None or paper.id in among]
+        return frozenset(id for id, text in read if words.casefold() in text.casefold())
 
     names = PaperNames(list(papers))
     return Shelf(
@@ -278,7 +291,9 @@ def told(question: str) -> Sequence[tuple[str, str, int]] | None:
         ("papers by Robert Seal", [RAFT]), ("what did seal write", [RAFT]), ("What did the committee write?", None),
         ("which papers did I add today", [OTTERS]), ("papers added yesterday", [RAFT]), ("papers with notes", [OTTERS]),
         ("papers not by Seal", [OTTERS]), ("all papers except Seal", [OTTERS]), ("papers except the 2014 ones", [RAFT]),
-        ("papers that do not mention ice", [OTTERS]),
+        ("papers that do not mention ice", [OTTERS]), ("papers added in the last 1000 days", [OTTERS, RAFT]),
+        ("papers added in the last 9999 years", [OTTERS, RAFT]), ("papers added in 2026", [OTTERS, RAFT]),
+        ("papers added in 1999", []),
     ],
 )  # fmt: skip
 def test_an_answer_quotes_the_title_page(question: str, expected: object) -> None:
@@ -302,6 +317,8 @@ def test_the_year_is_the_short_answer() -> None:
         ("How many papers are from 1990?", "The library has no papers from 1990."),
         ("how many papers have i not opened", "The library has 1 paper that you have not opened."),
         ("papers by Zimmer", "No paper in the library is by “Zimmer”."),
+        ("Who wrote the oldest paper by Zorblax?", "No paper in the library is by “Zorblax”."),
+        ("when was the longest paper by Nobody published?", "No paper in the library is by “Nobody”."),
         ("papers by Seall", "No paper in the library is by “Seall”. Similar names: Bob Seal."),
         ("papers tagged ice", "No paper in the library has the tag “ice”."), ("papers in German", NOT_STORED),
         ("which author has the most papers?", "Ada Otter; Bob Seal; José Nutria: 1 paper each, the most of 3"
@@ -320,6 +337,159 @@ def test_the_year_is_the_short_answer() -> None:
 def test_papers_are_counted_without_a_citation(question: str, said: str | None) -> None:
     found = replied(question, library())
     assert (found and (found.text, found.refused, found.citations)) == (said and (said, False, ()))
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("the 2 oldest papers", "No year is known of 2 papers."), ("the newest paper", "No year is known of 2 papers."),
+        ("the oldest paper by Seal", "No year is known of 1 paper by Bob Seal."),
+        ("who wrote the oldest paper?", "No year is known of 2 papers."),
+        ("which paper has the most tags", "No tag is known of 2 papers."),
+        ("how many papers per author", "No author is known of 2 papers."),
+        ("which venue has the most papers?", "No venue is known of 2 papers."),
+    ],
+)
+def test_a_field_may_be_known_of_no_paper(question: str, said: str) -> None:
+    people: list[tuple[str, ...]] = [(), ()] if "per author" in question else [("Ada Otter",), ("Bob Seal",)]
+    papers = dict(
+        front_of(f"Ice {name}", f"{name}.pdf", simple_metadata(f"Ice {name}", authors))
+        for name, authors in zip("ab", people, strict=True)
+    )
+    found = replied(question, papers)
+    assert (found and (found.text, found.citations)) == (said, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("the oldest paper", "ab"), ("the 2 oldest papers", "ab"), ("the 3 oldest papers", "abcd"),
+        ("the newest paper", "e"), ("the 2 newest papers", "ecd"), ("the 5 oldest papers", "abcde"),
+    ],
+)  # fmt: skip
+def test_papers_that_tie_with_the_last_are_listed(question: str, files: str) -> None:
+    dated = zip("abcde", (2001, 2001, 2002, 2002, 2003), strict=True)
+    known = ((name, simple_metadata(f"Ice {name}", (), year)) for name, year in dated)
+    papers = dict(front_of(f"Ice {name}", f"{name}.pdf", metadata) for name, metadata in known)
+    found = replied(question, papers)
+    assert found is not None
+    assert [sentence.citations[0].paper.file for sentence in found.sentences] == [f"{name}.pdf" for name in files]
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A time zone 14 hours before UTC."""
+    monkeypatch.setenv("TZ", "EAST-14")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("when did I add the raft paper?", "“Raft: A Log” was added on 2026-11-25."),
+        ("have i read the otters paper?", "You last opened “On Sea Otters” on 2026-11-27."),
+        ("how many papers did I add today", "The library has 1 paper added from 2026-11-25."),
+    ],
+)
+def test_a_day_is_that_of_this_computer(question: str, said: str) -> None:
+    found = replied(question, library())
+    assert (found and found.text) == said
+
+
+def test_names_are_compared_with_one_matcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    by_author = library_lists._TESTS["author"]
+
+    def counted(name: str) -> Callable[[Paper], bool]:
+        made.append(name)
+        return by_author(name)
+
+    monkeypatch.setitem(library_lists._TESTS, "author", counted)
+    assert told("papers by Otter or Seal") == [OTTERS, RAFT]
+    assert made == ["Otter", "Seal"]
+
+
+def test_what_a_paper_cites_is_looked_up_in_its_own_text() -> None:
+    text = "Raft: A Log\nBob Seal\nReferences: On Sea Otters Otter, and On Ice."
+    papers = dict(
+        front_of(text, f"{title}.pdf", simple_metadata(title, authors))
+        for title, authors, text in (
+            ("On Sea Otters", ("Ada Otter",), "They float."), ("Raft: A Log", ("Bob Seal",), text),
+            ("On Ice", (), "It melts."),
+        )
+    )  # fmt: skip
+    otters, raft, ice = papers
+    plain = shelf_of(papers)
+    searched: list[Collection[str] | None] = []
+    cited: list[str] = []
+
+    def mentions(words: str, among: Collection[str] | None = None) -> frozenset[str]:
+        searched.append(among)
+        return plain.mentions(words, among)
+
+    def cited_by(paper: str) -> set[str]:
+        cited.append(paper)
+        return set()
+
+    wanted = listing(Condition("cited_by", "Raft: A Log", is_sure=False))
+    shelf = replace(plain, mentions=mentions, cited=cited_by, described=lambda words: [raft])
+    found = library_lists.chosen(wanted, shelf)
+    assert found is not None
+    assert [paper.id for paper in found[0]] == [otters.id, ice.id]
+    assert (set(searched), cited) == ({frozenset({raft.id})}, [raft.id])
+
+
+# With a real library
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[HashingApp, Library, Retriever]]:
+    """Two papers, one of which cites the other, and a retriever over them."""
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app = hashing_app(tmp_path)
+    for name, text in (("ice", "Glaciers melt. We follow On Sea Otters by Otter."), ("otters", "Sea otters float.")):
+        write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
+    app.run()
+    with closing(app.open_library()) as library:
+        fusion = FusionSettings(0.7, 0.3, 9, 9)
+        yield app, library, Retriever(library, lambda: app.open_indexes(library), app.hashing, None, fusion)
+
+
+@pytest.mark.fast
+def test_a_title_is_mentioned_in_a_passage_of_some_papers(kept: tuple[HashingApp, Library, Retriever]) -> None:
+    _, _, retriever = kept
+    ids = {paper.file: paper.id for paper in retriever.papers()}
+    ice, otters = ids["ice.pdf"], ids["otters.pdf"]
+    words = "sea otters otter"
+    assert retriever.mentions(words) == {ice, otters}
+    assert retriever.mentions("glaciers by") == retriever.mentions("glaciers by", {ice, otters}) == {ice}
+    assert retriever.mentions(words, {ice}) == {ice}
+    assert retriever.mentions("glaciers", {otters}) == set()
+    assert retriever.mentions("glaciers zorblax") == set()
+
+
+@pytest.mark.fast
+def test_titles_are_read_again_only_when_they_change(
+    kept: tuple[HashingApp, Library, Retriever], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, _, retriever = kept
+    assert retriever.mentions("walrus drift") == set()
+    (ice,) = (paper for paper in retriever.papers() if paper.file == "ice.pdf")
+    question = Question("Is it about walrus drift?")
+    assert retriever.has_new_topic(question, ice)
+    with monkeypatch.context() as patch:
+        patch.setattr(retriever, "papers", lambda: pytest.fail("read again"))
+        assert retriever.mentions("glaciers") == {ice.id}
+    with closing(app.open_library()) as other:
+        other.set_metadata(ice.id, "person", simple_metadata("Walrus Drift", origin="person"))
+    app.finish_ingest()
+    assert retriever.mentions("walrus drift") == retriever.mentions("walrus drift", {ice.id}) == {ice.id}
+    (ice,) = retriever.papers_by_id([ice.id])
+    assert not retriever.has_new_topic(question, ice)
 
 
 def test_a_title_keeps_its_first_bracket() -> None:
