@@ -451,7 +451,9 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Hash
     """Two papers, one of which cites the other, and a retriever over them."""
     monkeypatch.setattr(workers, "run_guarded", read_here)
     app = hashing_app(tmp_path)
-    for name, text in (("ice", "Glaciers melt. We follow On Sea Otters by Otter."), ("otters", "Sea otters float.")):
+    melting = "Glaciers melt. We follow On Sea Otters by Otter. "
+    passages = "".join(f"In year {year} of our study the ice lost a metre, and then it snowed. " for year in range(9))
+    for name, text in (("ice", melting + passages), ("otters", "Sea otters float.")):
         write_pdf(app.settings.PAPERS_DIR / f"{name}.pdf", [text], f"On {name}")
     app.run()
     with closing(app.open_library()) as library:
