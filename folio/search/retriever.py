@@ -64,7 +64,7 @@ SURFACE_PASSAGES = 10
 TOPIC_PASSAGES, OFTEN, FEW_PAPERS = 64, 3, 6
 PAPERS_KEPT = 8  # whose passages are kept as tokens; a question names fewer
 AMONG_BEST = 8  # hits, most of which are of the paper that may define the asked term
-FREQUENT = 0.1  # share of the passages that use a function word of their language
+FREQUENT = 0.02  # share of the passages that use a function word of their language
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,12 +283,17 @@ class Retriever:
         return not word.isascii() or self._is_word(word)
 
     def has_language(self, words: Collection[str]) -> bool:
-        """Whether most of these function words are frequent in the papers. Raises StoreDamaged."""
+        """Whether the papers may be in the language of these words of a question. Raises StoreDamaged.
+
+        They are if most of the words, which are function words, are frequent; or, of another script, one is there.
+        """
         tokens = [token for word in words for token in tokenize(word)]
         with self._library.reading() as stamp:
             self._open_at(stamp)
             least = FREQUENT * self._library.chunk_count()
             counts = self._on_indexes(lambda indexes: [indexes.lexical.passages_with(token) for token in tokens])
+        if not any(map(str.isascii, tokens)):
+            return any(counts)
         return 2 * sum(count > least for count in counts) > len(tokens)
 
     def has_new_topic(self, question: Question, paper: Paper) -> bool:
