@@ -50,8 +50,8 @@ _OWN_THING = re.compile(r"\b(?:do|does|did|can|could|will|would)\s+(?:(?:the|an?
 # carry"). "How does the system store data" does not show it.
 _ENDS = rf"$|[,;:?]|(?:{_PREPOSITION}|its|their|the|an?)\b"
 _SUBJECT = re.compile(
-    rf"\b(?i:{_AUXILIARY})\s+(?:(?:the|an?)\s+)?(?P<name>[A-Z][\w+-]*(?:\s+[A-Z][\w+-]*)*)"
-    rf"|\b(?i:is|are|was|were)\s+(?P<noun>(?:the|an?)\s+(?:(?!\w+ed\b)[\w-]+\s*){{1,3}}?)(?=$|[,;:?]|{_PREPOSITION}\b)"
+    rf"\b(?i:is|are|was|were)\s+(?P<noun>(?:the|an?)\s+(?:(?!\w+ed\b)[\w-]+\s*){{1,3}}?)(?=$|[,;:?]|{_PREPOSITION}\b)"
+    rf"|\b(?i:{_AUXILIARY})\s+(?:(?:the|an?)\s+)?(?P<name>[A-Z][\w+-]*(?:\s+[A-Z][\w+-]*)*)"
     rf"|\b(?i:do|does|did)\s+(?P<doer>(?:the|an?)\s+[\w-]+|(?!(?:the|an?)\b)[\w-]+(?:\s+[\w-]+)??)\s+[\w-]+\s*(?={_ENDS})"
 )
 # A question of one word that asks for something by itself: "what is Paxos"

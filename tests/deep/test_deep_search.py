@@ -183,7 +183,7 @@ def test_a_question_is_searched_in_its_parts(retriever: Retriever) -> None:
     assert len(queries(run(retriever, ScriptedAssessor(lambda text: 8), BOTH)[2])) == 3
     asked = "Where is the Aletsch glacier, and how many kilometres of the Alps does it cover?"
     _, _, events = run(retriever, ScriptedAssessor(lambda text: 8), asked)
-    assert queries(events)[1] == "how many kilometres of the Alps does Aletsch glacier cover"
+    assert queries(events)[1] == "how many kilometres of the Alps does the Aletsch glacier cover"
     _, _, events = run(retriever, ScriptedAssessor(lambda text: 8), BOTH, replace(LIMITS, evidence=2))
     assert [event.part for event in events if isinstance(event, EvidenceScored)] == queries(events)[:2]
 
