@@ -54,7 +54,7 @@ def test_commands_answer_and_write_nothing(
         again = desk.query(LENGTH)
         assert (again.code, again.out, again.err) == (0, asked.out, f"{WITHOUT_MODEL}\n{NOT_LOGGED}")
         chatted = desk.query(typed=f"{LENGTH}\nAnd how thick is its ice?\n/good\n/sources\n")
-        understood = "Understood as: How thick is the Aletsch glacier’s ice?\nThe question is not in the log.\n"
+        understood = "Understood as: How thick is the Aletsch Glacier’s ice?\nThe question is not in the log.\n"
         assert (chatted.code, chatted.err) == (0, f"{WITHOUT_MODEL}\n{NOT_LOGGED}{understood}")
         assert desk.query("--stats", "--json").object["papers"] == 2
         assert desk.query("--doctor").out.endswith("\nReady to answer.\n")

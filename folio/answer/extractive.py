@@ -414,7 +414,10 @@ def without_quote(
             weights = {term: weights[term] for term in part.terms.difference(ASKING, *others)}
             if not question.questions and len(weights) > MOST_OF_NAME:  # no name, but another wording
                 continue
-        if weights and not any(is_about(weights, f"{known_words(paper)}\n{text}") for paper, text in quotes):
+        texts = [f"{known_words(paper)}\n{text}" for paper, text in quotes]
+        # In a small library a common word that no passage has weighs more than all others.
+        has_most = not thing and any(2 * len(weights.keys() & set(tokenize(text))) > len(weights) for text in texts)
+        if weights and not has_most and not any(is_about(weights, text) for text in texts):
             missing.append(part.text)
     return missing
 

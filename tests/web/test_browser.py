@@ -185,7 +185,7 @@ def assert_pages_turn(tab: Tab, chip: Locator) -> None:
 def test_a_conversation_is_continued_stored_exported_and_deleted(tab: Tab) -> None:
     tab.ask(RERANKS)
     turn = tab.ask(OTHERWISE)
-    expect(turn.locator(".understood")).to_contain_text("the cross-encoder’s files")
+    expect(turn.locator(".understood")).to_contain_text("How Folio Answers’ files")
     expect(turn.locator(".sentences")).to_contain_text(WITHOUT)
     address = tab.page.url
     identity = re.search(r"#c/([\w-]{16})$", address)
