@@ -316,7 +316,8 @@ class Chat:
 
     def _among(self, papers: Iterable[Paper]) -> tuple[Paper, ...]:
         """Those of these papers that are searched."""
-        ids = {paper.id for paper in self._selected_papers()}
+        papers = tuple(papers)
+        ids = {paper.id for paper in self._selected_papers()} if papers else set[str]()  # they may have to be read
         return tuple(paper for paper in papers if paper.id in ids)
 
     def _respelled(self, turn: Turn) -> tuple[Turn, str]:
@@ -333,10 +334,10 @@ class Chat:
 
     def _placed(self, turn: Turn) -> Turn:
         """The turn with the paper that its question stays on; `is_clear` if it stands alone."""
-        question = turn.question
-        papers = self._among(followup.papers_of(question.text, self._answers))
         if turn.selected:  # "this" is the selection, not something before
             return replace(turn, is_clear=True)
+        question = turn.question
+        papers = self._among(followup.papers_of(question.text, self._answers))
         if not papers:
             return turn
         names = self._retriever.paper_names()
