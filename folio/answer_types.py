@@ -80,6 +80,10 @@ class Quote:
         """Start and end of the quote in the text of the paper."""
         return self.start, self.end
 
+    def contains(self, other: Quote) -> bool:
+        """Whether another quote is a part of this one."""
+        return self.paper == other.paper and self.start <= other.start and other.end <= self.end
+
     @property
     def offsets(self) -> tuple[int, int]:
         """Start and end of the quote in the text of its page, in characters."""
@@ -105,15 +109,21 @@ def shown_citation(paper: Paper, page: int) -> str:
     return label_mark(paper.label, page, mark) if paper.label else citation_mark(paper.cited_as, page, mark)
 
 
+# How a quote disagrees with a statement: it says the opposite, gives another number, or another number where one of
+# the two states a condition that the other has not.
+Disagreement = Literal["denial", "number", "condition"]
+
+
 @dataclass(frozen=True, slots=True)
 class Citation(Quote):
-    """A quote that supports a sentence of an answer."""
+    """A quote that supports a sentence of an answer, or disagrees with it."""
 
     evidence: int  # number of the evidence that contains it
     support: float  # in (0, 1]: how well the quotes support the sentence; 1 means verbatim
     number: int = field(default=0, compare=False)  # its page's number among the sources, from 1: SourceNumbers
-    # [start, end) in the quote of the words that a reworded sentence rests on
+    # [start, end) in the quote of the words that a reworded sentence rests on, or that differ
     marks: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    differs: Disagreement | Literal[""] = ""  # how it disagrees with the sentence; "" if it supports it
 
     def __post_init__(self) -> None:
         Quote.__post_init__(self)

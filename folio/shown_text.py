@@ -153,6 +153,20 @@ def label_mark(label: str, page: int, flag: str = "") -> str:
     return f"[{_flagged(_bare_key(label, _LONGEST_KEY), flag)}, p. {page}]"
 
 
+# How a quote disagrees (answer_types.Disagreement), after one citation and after several; "" in older answers
+_DISAGREES = {
+    "": ("says otherwise", "say otherwise"),
+    "denial": ("says otherwise", "say otherwise"),
+    "number": ("gives another number", "give another number"),
+    "condition": ("gives another number for another condition", "give other numbers for other conditions"),
+}
+
+
+def disagrees(how: str, count: int = 1) -> str:
+    """What a citation that disagrees does: "gives another number". count: of citations."""
+    return _DISAGREES[how][count > 1]
+
+
 def number_mark(number: int, flag: str = "") -> str:
     """A citation by its number in the list of sources: "[3]", "[3, RETRACTED]". See `without_numbers`."""
     return f"[{_flagged(str(number), flag)}]"

@@ -30,9 +30,22 @@ from folio.answer.ranking import (
 )
 from folio.answer.values import has_type, meets_conditions, short_answer
 from folio.answer.whole_paper import ABOUT_QUESTION, SUMMARY_PARTS, kinds_of
-from folio.answer_types import ALSO, CLOSEST, FROM_PAPERS, SUMMARY, Answer, Evidence, Quote, Section, Sentence, Style
+from folio.answer_types import (
+    ALSO,
+    CLOSEST,
+    FROM_PAPERS,
+    SUMMARY,
+    Answer,
+    Citation,
+    Evidence,
+    Quote,
+    Section,
+    Sentence,
+    Style,
+)
 from folio.errors import command
-from folio.grounding.conflicts import MOST_AGAINST, against, conflict
+from folio.grounding.conflicts import MOST_AGAINST, against, are_apart, conflict, disagreeing, of_values
+from folio.grounding.quantities import Quantity, quantities
 from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
 from folio.papers.model import Paper
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
@@ -368,12 +381,16 @@ class ExtractiveAnswerer:
 def _conflicting(statements: str, evidence: Sequence[Evidence]) -> list[Sentence]:
     """The sentences of the evidence that contradict one of the statements, at most MOST_AGAINST."""
     spoken = [statements[start:end] for start, end in sentence_spans(statements)]
-    sentences = [
-        Sentence(each.text, (citation(each.evidence, each.start, each.end, 1.0),), section=FROM_PAPERS)
+    conflicts = (
+        (each, next(filter(None, (conflict(said, each.text) for said in spoken)), None))
         for each in number_sentences(evidence)
-        if any(conflict(statement, each.text) for statement in spoken)
-    ]
-    return sentences[:MOST_AGAINST]
+    )
+    sentences = (
+        Sentence(each.text, (citation(each.evidence, each.start, each.end, 1.0),), section=FROM_PAPERS, marks=how.marks)
+        for each, how in conflicts
+        if how
+    )
+    return list(islice(sentences, MOST_AGAINST))
 
 
 def _abstract(evidence: Sequence[Evidence]) -> Excerpt | None:
@@ -449,9 +466,13 @@ def _best(
     sentences = number_sentences(evidence)
     best, *others = answering = [scored[0], *pointers(scored)]
     if style == "plain":
-        yield excerpt_sentence(best, question, sentences, heading, leads=True)
+        first = excerpt_sentence(best, question, sentences, heading, leads=True)
+        against = first.against or _other_values(question, best, others)
+        yield replace(first, against=against)
         for excerpt in others:
-            yield excerpt_sentence(brief(excerpt), question, sentences, ALSO)
+            also = excerpt_sentence(brief(excerpt), question, sentences, ALSO)
+            if not any(quote.contains(other) for quote in also.citations for other in against):
+                yield also
         return
     for excerpt in answering:
         yield excerpt_sentence(excerpt, question, sentences, SUMMARY, leads=excerpt is best)
@@ -464,6 +485,42 @@ def _best(
         own = [excerpt for excerpt in details if excerpt.block.evidence.paper == paper]
         for excerpt in sorted(own, key=lambda one: one.block.evidence.start + one.spans[0][0]):
             yield excerpt_sentence(excerpt, question, sentences, Section("Analysis", paper.title or paper.file))
+
+
+def _other_values(question: Question, first: Excerpt, others: Sequence[Excerpt]) -> tuple[Citation, ...]:
+    """The sentences of other papers that give another number for what a question asks than the first excerpt does.
+
+    others: further places that may answer.
+    """
+    value = _asked_value(question, first)
+    found = dict[Paper, Citation]()
+    for one in others if value else ():
+        evidence, other = one.block.evidence, _asked_value(question, one)
+        if evidence.paper in (first.block.evidence.paper, *found) or not (value and other and are_apart(value, other)):
+            continue
+        part = one.block.parts[one.core]
+        conflicting = of_values(first.core_text, value, one.core_text, other, question.terms)
+        found[evidence.paper] = disagreeing(citation(evidence, part.start, part.end, 0.99), conflicting, one.core_text)
+    return tuple(islice(found.values(), MOST_AGAINST))
+
+
+def _asked_value(question: Question, excerpt: Excerpt) -> Quantity | None:
+    """The number in the core of an excerpt that a question asks for; None if it asks for none, or none is sure."""
+    text, evidence = excerpt.core_text, excerpt.block.evidence
+    if question.type.kind != "number" or excerpt.block.kind in ("table", "algorithm"):
+        return None
+    known = f"{known_words(evidence.paper)}\n{excerpt.text}"
+    if not _gives_value(question, excerpt) or not all(has_name(known, name) for name in question.names):
+        return None
+    span = short_answer(question, text)
+    return next((number for number in quantities(text) if span and span[0] <= number.span[0] < span[1]), None)
+
+
+def _gives_value(question: Question, excerpt: Excerpt) -> bool:
+    """Whether the core of an excerpt may give the value that a question asks for."""
+    head, evidence = excerpt.block.head, excerpt.block.evidence
+    above = f"{evidence.paper.title}\n{evidence.text[slice(*head)] if head else ''}"
+    return meets_conditions(question, frozenset(tokenize(f"{above}\n{excerpt.core_text}")), excerpt.covered)
 
 
 def _title(evidence: Evidence, heading: Section) -> Sentence | None:
@@ -505,10 +562,7 @@ def excerpt_sentence(
     text, offsets = _shown(excerpt)
     quotes = tuple(quote for span in excerpt.spans for quote in citations(evidence, *span, 1.0))
     short = None
-    above = f"{evidence.paper.title}\n{evidence.text[slice(*block.head)] if block.head else ''}"
-    tokens = frozenset(tokenize(f"{above}\n{excerpt.core_text}"))
-    is_number = question.type.kind == "number"
-    meets = not is_number or meets_conditions(question, tokens, excerpt.covered)
+    meets = question.type.kind != "number" or _gives_value(question, excerpt)
     if block.kind not in ("table", "algorithm") and meets:
         span = short_answer(question, core_text)
         short = _place(offsets, core.start + span[0], core.start + span[1]) if span else None

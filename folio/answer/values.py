@@ -47,6 +47,7 @@ _OPERATOR = r"[+×*/^=−]"
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ"
 _FORMULA_BEFORE = re.compile(rf"[\w)]\s?{_OPERATOR}\s?$")
 _FORMULA_AFTER = re.compile(rf"\s?{_OPERATOR}\s?[\w(]|[{_RAISED}]")
+_SHARE = re.compile(r"\b(?:per ?cent(?:age)?|share|fraction|proportion)s?\b", re.I)
 _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
 # References that look like places: "in Table 3", "in Section 2"
 _PARTS = re.compile(r"(?:the\s+)?(?:table|fig|sec|eq|chapter|appendix|algorithm|step|phase|part|page)", re.I)
@@ -73,7 +74,8 @@ def meets_conditions(question: Question, tokens: Set[str], covered: float) -> bo
     tokens: of the sentence and the text above it. covered: the share of the question in these, 0 to 1. They must have
     the name of the measure, and all numbers of the question, which are conditions.
     """
-    return covered >= LEAST_COVERED and {*tokenize(question.measure), *question.numbers} <= tokens
+    measure = () if _SHARE.search(question.measure) else tokenize(question.measure)  # "12 %" is a percentage
+    return covered >= LEAST_COVERED and {*measure, *question.numbers} <= tokens
 
 
 def short_answer(question: Question, text: str) -> Span | None:
@@ -120,8 +122,9 @@ def _answering_numbers(text: str, question: Question) -> list[Span]:
         numbers = [number for number in numbers if number.counted & (question.terms - STOP_WORDS)]
     else:
         numbers = [number for number in numbers if not number.is_spelled]
-        if re.search(r"\bper ?cent(?:age)?\b|\bshare\b|\bfraction\b|\bproportion\b", question.text, re.I):
-            numbers = [number for number in numbers if number.unit == "%"] or numbers
+        if _SHARE.search(question.text):
+            shares = [number for number in numbers if number.unit == "%"]
+            numbers = shares or [number for number in numbers if number.value < 1]
     if len({number.written for number in numbers}) != 1:
         return []
     start, end = numbers[0].span

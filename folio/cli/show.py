@@ -38,6 +38,7 @@ from folio.shown_text import (
     REASONS_NOT_KEPT,
     REWORDED_SIGN,
     counted,
+    disagrees,
     legend,
     marked_parts,
     name_line,
@@ -138,7 +139,11 @@ def show_sentence(
         _hanging(console, " " * len(signs), Text.assemble(words, style="italic dim"))
     for other in sentence.against:
         quote = plain_line(citation_marks.clear(other.quote))
-        console.print(Text(f"But {citation_marks.of(other)} says otherwise: “{quote}”", style="yellow"))
+        parts = marked_parts(quote, other.quote, other.marks)
+        line = Text(f"But {citation_marks.of(other)} {disagrees(other.differs)}: “", style="yellow")
+        for part, is_marked in parts:
+            line.append(part, "bold" if is_marked else "")
+        console.print(line.append("”"))
 
 
 def _show_short(console: Console, sentence: Sentence, short: tuple[int, int], citation_marks: Marks) -> None:

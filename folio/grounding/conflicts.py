@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from folio.answer_types import Citation
+from folio.answer_types import Citation, Disagreement
 from folio.grounding.names import identifiers, key, names
 from folio.grounding.negation import DENIALS, denies, opposes
-from folio.grounding.quantities import quantities
+from folio.grounding.quantities import Quantity, quantities
 from folio.grounding.sentences import EvidenceSentence, citation, content_words, share, tokens_of
 from folio.text import tokenize
 
@@ -16,6 +18,24 @@ MOST_AGAINST = 2  # most passages shown that disagree with a statement
 LEAST_SHARED = 0.4  # a passage that disagrees with a statement has at least this share of its words
 # Two sentences with this Dice coefficient are about the same thing; denials need the higher one.
 SAME_TOPIC, SAME_CLAIM = 0.6, 0.7
+SHORTEST_TOPIC = 3  # words; shorter topics must be equal
+
+# A phrase that says where, when or for what a sentence holds; "of" says of what, which is another thing.
+_LEADS = (
+    r"\b(?:above|after|among|at|before|below|between|during|for|from|if|in|near|on|over|under|when|where|while|with"
+    r"|within|without)\b"
+)
+_CONDITION = re.compile(rf"{_LEADS}(?:(?!{_LEADS})[^,;:()])*|\([^()]*\)", re.I)
+# What a sentence says of its own study is no disagreement with another one; a confidence level is no finding.
+_OWN = re.compile(r"\b(?:we|our|ours|us|this|these|those|both)\b|\b(?:CI|confidence|credible)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """How a sentence differs from a statement about the same thing."""
+
+    kind: Disagreement
+    marks: tuple[tuple[int, int], ...] = ()  # [start, end) in the sentence: its number, the words of its condition
 
 
 def against(
@@ -27,39 +47,87 @@ def against(
     conflicting = []
     for sentence in (sentence for sentence in sentences if sentence.evidence.paper.id not in cited):
         shared = share(words, tokens_of(sentence.text))
-        if shared >= LEAST_SHARED and conflict(statement, sentence.text):
-            conflicting.append(citation(sentence.evidence, sentence.start, sentence.end, min(0.99, max(0.01, shared))))
+        if shared >= LEAST_SHARED and (found := conflict(statement, sentence.text)):
+            cited_words = citation(sentence.evidence, sentence.start, sentence.end, min(0.99, max(0.01, shared)))
+            conflicting.append(disagreeing(cited_words, found, sentence.text))
     return tuple(sorted(conflicting, key=lambda quote: -quote.support)[:MOST_AGAINST])
 
 
-def conflict(statement: str, other: str) -> bool:
-    """Whether two sentences are about the same thing, but give different numbers or say the opposite.
+def disagreeing(cited: Citation, found: Conflict, text: str) -> Citation:
+    """A citation of a sentence that disagrees. text: the sentence; the part of it on another page is not marked."""
+    return replace(cited, differs=found.kind, marks=found.marks if cited.quote == text else ())
 
-    Two numbers are about the same thing if both sentences name it and no word distinguishes it.
+
+def are_apart(number: Quantity, other: Quantity) -> bool:
+    """Whether two numbers have the same unit, or count the same, and are not the same number, rounded or not."""
+    is_same = number.unit == other.unit if number.unit else not other.unit and bool(number.counted & other.counted)
+    return is_same and not number.is_among([other]) and not other.is_among([number])
+
+
+def conflict(statement: str, other: str) -> Conflict | None:
+    """How two sentences about the same thing differ: in a number, or by a denial; None if they do not.
+
+    Two numbers are about the same thing if both sentences name the same and no word but that of a condition
+    distinguishes it. Without a name, the numbers have a unit, and neither sentence is about its own study.
     """
     named = _named(statement)
     if named != _named(other):
-        return False
+        return None
     # Most pairs end here, without Pint.
-    if _dice(_topic(statement, units=False), _topic(other, units=False)) < SAME_TOPIC / 2:
-        return False
+    if dice(_topic(statement, units=False), _topic(other, units=False)) < SAME_TOPIC / 2:
+        return None
     topic, other_topic = _topic(statement), _topic(other)
-    similarity = _dice(topic, other_topic)
-    if similarity < SAME_TOPIC:
-        return False
     numbers, other_numbers = ([n for n in quantities(text) if not n.is_reference] for text in (statement, other))
     first = [number for number in numbers if not number.is_among(other_numbers)]
     second = [number for number in other_numbers if not number.is_among(numbers)]
     if not first and not second:
-        return similarity >= SAME_CLAIM and (denies(statement, other) or opposes(statement, other))
-    if not named or (topic - other_topic and other_topic - topic) or len(first) != 1 or len(second) != 1:
-        return False
+        is_same = _are_alike(topic, other_topic, SAME_CLAIM)
+        return Conflict("denial") if is_same and (denies(statement, other) or opposes(statement, other)) else None
+    if len(first) != 1 or len(second) != 1:
+        return None
     number, other_number = first[0], second[0]
     # "in 2019", "in 2020": two occasions
     are_dates = len(numbers) > 1 and all(
         not n.unit and 1800 <= n.value <= 2100 and n.value.is_integer() for n in first + second
     )
-    return number.unit == other_number.unit and not other_number.is_among([number]) and not are_dates
+    if number.unit != other_number.unit or other_number.is_among([number]) or are_dates:
+        return None
+    is_short = min(len(topic), len(other_topic)) < SHORTEST_TOPIC
+    if ((is_short or not named) and not number.unit) or (not named and _OWN.search(f"{statement} {other}")):
+        return None
+    return _of_numbers(statement, number, other, other_number)
+
+
+def _of_numbers(statement: str, number: Quantity, other: str, other_number: Quantity) -> Conflict | None:
+    """The conflict of two sentences that each have one number of their own; None if they are about two things."""
+    topic, other_topic = _topic(statement), _topic(other)
+    left = topic - _words_of_conditions(statement, topic - other_topic, number)
+    other_left = other_topic - _words_of_conditions(other, other_topic - topic, other_number)
+    if (left - other_left and other_left - left) or not _are_alike(left, other_left, SAME_TOPIC):
+        return None
+    return of_values(statement, number, other, other_number)
+
+
+def of_values(
+    statement: str, number: Quantity, other: str, other_number: Quantity, asked: frozenset[str] = frozenset()
+) -> Conflict:
+    """The conflict of two values of the same thing. asked: words of a question, which are no condition."""
+    topic, other_topic = _topic(statement) | asked, _topic(other) | asked
+    conditions = _words_of_conditions(statement, topic - other_topic, number)
+    other_conditions = _words_of_conditions(other, other_topic - topic, other_number)
+    begins = other_number.span[0]
+    ends = begins + len(other_number.with_unit)
+    if other[begins:ends] != other_number.with_unit:
+        ends = other_number.span[1]
+    words = (word for word in re.finditer(r"[^\W_]+", other) if not other_conditions.isdisjoint(tokenize(word[0])))
+    marks = {(begins, ends), *(word.span() for word in words if not begins <= word.start() < ends)}
+    return Conflict("condition" if conditions or other_conditions else "number", tuple(sorted(marks)))
+
+
+def _words_of_conditions(text: str, words: frozenset[str], number: Quantity) -> frozenset[str]:
+    """Those of the words that stand in a phrase on conditions, which has not the number."""
+    phrases = (phrase for phrase in _CONDITION.finditer(text) if not phrase.start() <= number.span[0] < phrase.end())
+    return words & frozenset(token for phrase in phrases for token in tokenize(phrase[0]))
 
 
 @lru_cache(maxsize=4096)
@@ -70,11 +138,15 @@ def _topic(text: str, *, units: bool = True) -> frozenset[str]:
     return frozenset(t for t in tokenize(text) if t not in left_out and not any(char.isdigit() for char in t))
 
 
-def _dice(words: frozenset[str], other_words: frozenset[str]) -> float:
-    """Dice coefficient, 0 to 1; 0 for texts too short to compare."""
-    return (
-        2 * len(words & other_words) / (len(words) + len(other_words)) if min(len(words), len(other_words)) > 2 else 0.0
-    )
+def _are_alike(words: frozenset[str], other_words: frozenset[str], least: float) -> bool:
+    """Whether two topics have this Dice coefficient; short ones must be equal."""
+    is_short = min(len(words), len(other_words)) < SHORTEST_TOPIC
+    return bool(words) and (words == other_words if is_short else dice(words, other_words) >= least)
+
+
+def dice(words: frozenset[str], other_words: frozenset[str]) -> float:
+    """Dice coefficient, 0 to 1."""
+    return 2 * len(words & other_words) / max(1, len(words) + len(other_words))
 
 
 def _named(text: str) -> frozenset[str]:

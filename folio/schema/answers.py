@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.answer_types import REFUSAL, Answer, Outcome, Quote, Style, shown_citation, warnings
+from folio.answer_types import REFUSAL, Answer, Disagreement, Outcome, Quote, Style, shown_citation, warnings
 from folio.deep.types import (
     Agreement,
     DeepEvent,
@@ -133,7 +133,10 @@ class CitationJson(QuoteJson):
     """Number of its page in the list of sources, from 1: "[3]" with CITATION_STYLE=numbered; 0 in answers of older
     versions."""
     marks: list[Span] = Field(default_factory=list)
-    """The words of the quote that a reworded sentence rests on."""
+    """The words of the quote that a reworded sentence rests on, or that differ from the sentence."""
+    differs: Disagreement | Literal[""] = ""
+    """How the quote disagrees with the sentence: "denial", another "number", or another number where one of the two
+    states a "condition" that the other has not; empty if it supports it, and in answers of older versions."""
 
 
 class SentenceJson(Strict):

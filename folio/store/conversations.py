@@ -453,16 +453,18 @@ def _restore_sentence(kept: Mapping[str, Any], evidence: Sequence[Evidence]) -> 
     return Sentence(**{**kept, **made})
 
 
-def _citation_fields(citation: Citation) -> list[float]:
+def _citation_fields(citation: Citation) -> list[Any]:
     """The fields of a citation without its paper, which its evidence has."""
-    return [citation.evidence, citation.start, citation.end, citation.support]
+    return [citation.evidence, citation.start, citation.end, citation.support, citation.differs, citation.marks]
 
 
 def _restore_citation(saved: Sequence[Any], evidence: Sequence[Evidence]) -> Citation:
-    number, start, end, support = saved
+    number, start, end, support, differs, marks = (*saved, "", ())[:6]  # an older Folio saved only the first four
     source = evidence[number - 1]
     quote = source.text[start - source.start : end - source.start]
-    return Citation(source.paper, start, end, quote, number, support)
+    return Citation(
+        source.paper, start, end, quote, number, support, marks=tuple(map(tuple, marks)), differs=differs
+    )
 
 
 def _evidence_fields(evidence: Evidence) -> dict[str, Any]:

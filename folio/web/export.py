@@ -28,6 +28,7 @@ from folio.shown_text import (
     OPEN,
     REWORDED_SIGN,
     counted,
+    disagrees,
     legend,
     mark_again,
     marked_parts,
@@ -218,10 +219,15 @@ def _sentence(sentence: Mapping[str, Any]) -> str:
     sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
     statement = _statement(sentence["text"], sentence.get("marks", ()))  # an older Folio stored none
     line = f"{sign}{statement}{LINE_BREAK if LINE_BREAK in statement else ' '}{' '.join(_marks(sentence['citations']))}"
-    others = _marks(sentence["against"])
-    if others:
-        line += f" **But {' '.join(others)} {'say' if len(others) > 1 else 'says'} otherwise.**"
-    return line
+    marked = ((how, _marks(quotes)) for how, quotes in _disagreeing(sentence))
+    others = [f"{' '.join(marks)} {disagrees(how, len(marks))}" for how, marks in marked]
+    return f"{line} **But {'; '.join(others)}.**" if others else line
+
+
+def _disagreeing(sentence: Mapping[str, Any]) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+    """How quotes disagree with a sentence, and those that do so."""
+    for how in dict.fromkeys(quote.get("differs", "") for quote in sentence["against"]):  # an older Folio stored none
+        yield how, [quote for quote in sentence["against"] if quote.get("differs", "") == how]
 
 
 def _marks(citations: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -348,8 +354,8 @@ def _note_sentence(sentence: Mapping[str, Any]) -> Iterator[str]:
     lines = map(_indented, statement_lines(sentence["text"]))
     sign = f"{REWORDED_SIGN} " if _is_reworded(sentence) else ""
     statement = f"{sign}{'<br/>'.join(map(escape, lines))} {_note_marks(sentence['citations'])}"
-    if sentence["against"]:
-        statement += f" But {_note_marks(sentence['against'])} says otherwise."
+    for how, quotes in _disagreeing(sentence):
+        statement += f" But {_note_marks(quotes)} {disagrees(how)}."
     yield _paragraph(statement)
     if _is_reworded(sentence):
         yield from map(_quote, dict.fromkeys(citation["quote"] for citation in sentence["citations"]))

@@ -21,6 +21,7 @@ from folio.answer.extractive import (
 )
 from folio.answer_types import Answer, Evidence, Sentence, Style
 from folio.models.minilm import BuiltinEmbedder
+from folio.models.reader import Reader
 from folio.papers.model import PageMap
 from folio.papers.sections import Kind, PaperSection, SectionMap
 from folio.protocols import Answerer, TermWeights
@@ -279,6 +280,53 @@ def test_a_conflicting_number_of_another_paper_is_shown(style: Style) -> None:
     (against,) = found[0].against
     assert (against.paper.file, against.page, against.quote, against.evidence) == ("paper2.pdf", 1, FIFTY, 2)
     assert 0 < against.support <= 1
+
+
+@pytest.fixture(scope="module")
+def by_meaning() -> ExtractiveAnswerer:
+    """With the built-in models, which know that what lives at a depth is found deep."""
+    return ExtractiveAnswerer(BuiltinEmbedder(), Reader(), even_weights, evidence_tokens=6000)
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "two", "how", "marked"),
+    [
+        (
+            "How deep do perch live?",
+            "Perch live at depths of up to 25 metres.",
+            "In small lakes perch are found at a depth of 12 metres.",
+            "condition",
+            "12 metres",
+        ),
+        (
+            "What percentage of wounds become infected?",
+            "Of all wounds, 30 % become infected.",
+            "Infection occurs in 12 % of wounds.",
+            "number",
+            "12 %",
+        ),
+    ],
+)
+def test_another_value_for_what_is_asked_is_shown_once(
+    by_meaning: ExtractiveAnswerer, question: str, one: str, two: str, how: str, marked: str
+) -> None:
+    found = list(by_meaning.sentences(question, evidence_on(f"{one} They are many.", f"{two} So it is said.")))
+    (other,) = found[0].against
+    assert (texts(found), other.quote, other.differs) == ([f"{one} They are many."], two, how)
+    assert marked in {two[start:end] for start, end in other.marks}
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("Perch live at depths of up to 25 metres.", "Trout are found at a depth of 12 metres."),
+        ("Perch live at depths of up to 25 metres.", "Perch grow to a length of 40 centimetres."),
+        ("Perch live at depths of up to 25 metres.", "Perch are found at a depth of 25 m."),
+    ],
+)
+def test_a_value_of_something_else_disagrees_with_nothing(by_meaning: ExtractiveAnswerer, one: str, two: str) -> None:
+    found = by_meaning.sentences("How deep do perch live?", evidence_on(f"{one} They are many.", f"{two} It is said."))
+    assert [sentence.against for sentence in found if sentence.against] == []
 
 
 def test_agreement_other_subjects_and_one_paper_are_no_conflict() -> None:

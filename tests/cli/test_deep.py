@@ -139,7 +139,7 @@ def test_a_report_has_sections_on_its_evidence(rivals: CliRunner) -> None:
     assert "• [rival.pdf p.2] (quoted above)" in asked.out
     for said in ("has a length of 23 kilometres", "has a length of 20 kilometres", "It is unclear why"):
         assert " ".join(asked.out.split()).count(said) == 1, asked.out
-    assert "says otherwise" in asked.out  # the answer itself shows both sides, so no section repeats them
+    assert "gives another number" in asked.out  # the answer itself shows both sides, so no section repeats them
 
 
 def test_quotes_of_the_profile_stand_on_their_pages(rivals: CliRunner) -> None:

@@ -21,6 +21,17 @@ pytestmark = pytest.mark.fast
         ("The Aletsch glacier has a length of 23 km.", "The Aletsch glacier has a length of 22 km.", True),
         ("The treatment reduces mortality in old adults.", "The treatment increases mortality in old adults.", True),
         ("The Folio project began in Bern in 1998.", "The Folio project began in Bern in 1999.", True),
+        # Without a name, with a unit
+        ("Perch live down to 25 metres.", "Perch live down to 12 metres.", True),
+        ("Perch spawn at 25 metres in clear lakes.", "In small lakes perch spawn at 12 metres.", True),
+        ("Mortality was 12 %.", "Mortality was 30 %.", True),
+        ("The drug cures 12 percent of patients with asthma.", "The drug cures 30 percent of patients.", True),
+        ("Perch live down to 25 metres.", "Trout live down to 12 metres.", False),
+        ("Perch live at depths of 25 metres.", "Perch grow to 40 cm.", False),
+        ("We found infections in 12 % of wounds.", "We found infections in 30 % of wounds.", False),
+        ("The mean age of patients was 50 years.", "The mean age of nurses was 42 years.", False),
+        ("A P-value of 0.01 was significant.", "A p-value of 0.05 was significant.", False),
+        ("Chapter 2 Retrieval of the software", "1.4 Retrieval of the software", False),
         # Nothing says that it is the same thing
         ("The model was trained for 90 epochs on images.", "The model was trained for 80 epochs on the images.", False),
         ("The training set of MNIST has 500 images.", "The test set of MNIST has 300 images.", False),
@@ -35,7 +46,28 @@ pytestmark = pytest.mark.fast
     ],
 )
 def test_conflict_goes_both_ways(sentence: str, other: str, expected: bool) -> None:
-    assert (conflict(sentence, other), conflict(other, sentence)) == (expected, expected)
+    assert (bool(conflict(sentence, other)), bool(conflict(other, sentence))) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other", "kind", "marked"),
+    [
+        ("Perch live down to 25 metres.", "Perch live down to 12 metres.", "number", ["12 metres"]),
+        ("Perch spawn at 25 metres.", "Perch spawn at 12 metres in ponds.", "condition", ["12 metres", "ponds"]),
+        ("Flu lasts 5 days in adults.", "Flu lasts 14 days.", "condition", ["14 days"]),
+        ("Hail falls in 12 % of storms.", "At night hail falls in 30 % of storms.", "condition", ["night", "30 %"]),
+        (
+            "The treatment reduces mortality in old adults.",
+            "The treatment increases mortality in old adults.",
+            "denial",
+            [],
+        ),
+    ],
+)
+def test_a_conflict_has_a_kind_and_marks_what_differs(sentence: str, other: str, kind: str, marked: list[str]) -> None:
+    found = conflict(sentence, other)
+    assert found is not None
+    assert (found.kind, [other[start:end] for start, end in found.marks]) == (kind, marked)
 
 
 def against(statement: str, *texts: str) -> list[tuple[int, str]]:

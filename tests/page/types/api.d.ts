@@ -136,6 +136,7 @@ declare namespace Api {
     support: number;
     number: number;
     marks: ([number, number])[];
+    differs: "denial" | "number" | "condition" | "";
   }
 
   interface CitationsEvent {

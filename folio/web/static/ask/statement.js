@@ -149,12 +149,14 @@ const blockOf = (tag) => (tag === "li" ? "li" : "div");
 /** @param {Api.SentenceJson} sentence @param {"p" | "li"} tag @param {Shown} shown */
 const renderAgainst = (sentence, tag, { answered, prose }) =>
   groupByPage(sentence.against).map((cited) => {
-    const [quote] = cited.quotes;
     const quotes = sentence.against.filter(({ paper, page }) => paper === cited.paper && page === cited.page);
     const origin = { statement: "", quotes, answered };
     const chip = renderChip(cited, "against", prose ? origin : null);
-    const words = setOrigin(el("q", {}, isolate(joinLines(quote.text))), origin);
-    return el(tag, { class: "against" }, makeIcon("warning"), el("span", {}, parts("ask.against", { chip, words })));
+    const [{ quote, marks = [], differs }] = quotes;
+    const shown = renderMarked(withoutCitations(joinLines(quote)), quote, marks);
+    const words = setOrigin(el("q", {}, el("bdi", {}, shown)), origin);
+    const said = parts(`ask.against.${differs || "denial"}`, { chip, words });
+    return el(tag, { class: "against" }, makeIcon("warning"), el("span", {}, said));
   });
 
 /** A quote below what it says about its place. @param {(Node | string)[]} text @param {"li" | "div"} tag */
@@ -277,7 +279,7 @@ export function formatStatement(sentence) {
     ...indented,
     ...quotes.map((quote) => `${" ".repeat(sign.length)}“${joinLines(quote)}”`),
     ...sentence.against.map((other) =>
-      t("ask.against", { chip: formatMark(other), words: `“${joinLines(other.quote)}”` }),
+      t(`ask.against.${other.differs || "denial"}`, { chip: formatMark(other), words: `“${joinLines(other.quote)}”` }),
     ),
   ];
 }
