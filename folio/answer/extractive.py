@@ -492,28 +492,32 @@ def _other_values(question: Question, first: Excerpt, others: Sequence[Excerpt])
 
     others: further places that may answer.
     """
-    value = _asked_value(question, first)
     found = dict[Paper, Citation]()
-    for one in others if value else ():
-        evidence, other = one.block.evidence, _asked_value(question, one)
-        if evidence.paper in (first.block.evidence.paper, *found) or not (value and other and are_apart(value, other)):
+    asked = [one for one in (first, *others) if _asked_value(question, one)] if question.type.kind == "number" else []
+    for one in asked[1:] if asked[:1] == [first] else ():
+        evidence, part = one.block.evidence, one.block.parts[one.core]
+        if evidence.paper in (first.block.evidence.paper, *found):
             continue
-        part = one.block.parts[one.core]
-        conflicting = of_values(first.core_text, value, one.core_text, other, question.terms)
-        found[evidence.paper] = disagreeing(citation(evidence, part.start, part.end, 0.99), conflicting, one.core_text)
+        (text, value), (other_text, other) = ((each.core_text, _quantity(question, each)) for each in (first, one))
+        if value and other and are_apart(value, other):
+            conflicting = of_values(text, value, other_text, other, question.terms)
+            cited = citation(evidence, part.start, part.end, 0.99)
+            found[evidence.paper] = disagreeing(cited, conflicting, other_text)
     return tuple(islice(found.values(), MOST_AGAINST))
 
 
-def _asked_value(question: Question, excerpt: Excerpt) -> Quantity | None:
-    """The number in the core of an excerpt that a question asks for; None if it asks for none, or none is sure."""
-    text, evidence = excerpt.core_text, excerpt.block.evidence
-    if question.type.kind != "number" or excerpt.block.kind in ("table", "algorithm"):
+def _asked_value(question: Question, excerpt: Excerpt) -> Span | None:
+    """The span of the number in the core of an excerpt that a question asks for; None if none is sure."""
+    known = f"{known_words(excerpt.block.evidence.paper)}\n{excerpt.text}"
+    if excerpt.block.kind in ("table", "algorithm") or not all(has_name(known, name) for name in question.names):
         return None
-    known = f"{known_words(evidence.paper)}\n{excerpt.text}"
-    if not _gives_value(question, excerpt) or not all(has_name(known, name) for name in question.names):
-        return None
-    span = short_answer(question, text)
-    return next((number for number in quantities(text) if span and span[0] <= number.span[0] < span[1]), None)
+    return short_answer(question, excerpt.core_text) if _gives_value(question, excerpt) else None
+
+
+def _quantity(question: Question, excerpt: Excerpt) -> Quantity | None:
+    """The number that `_asked_value` finds, with its unit. Loads Pint, which takes half a second."""
+    start, end = _asked_value(question, excerpt) or (0, 0)
+    return next((number for number in quantities(excerpt.core_text) if start <= number.span[0] < end), None)
 
 
 def _gives_value(question: Question, excerpt: Excerpt) -> bool:
