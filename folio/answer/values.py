@@ -48,6 +48,14 @@ _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ"
 _FORMULA_BEFORE = re.compile(rf"[\w)]\s?{_OPERATOR}\s?$")
 _FORMULA_AFTER = re.compile(rf"\s?{_OPERATOR}\s?[\w(]|[{_RAISED}]")
 _SHARE = re.compile(r"\b(?:per ?cent(?:age)?|share|fraction|proportion)s?\b", re.I)
+_PERCENT = re.compile(r"\s?(?P<unit>[%‰]|per ?cent\b)", re.I)
+# The number directly before "of 81 series": the share and the whole may both be meant
+_PART_OF = re.compile(
+    r"(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten))\s+(?:out\s+)?of\s+(?:[a-z]+\s+){0,2}$", re.I
+)
+# What a number counts: "254 Guix packages"
+_COUNTED = re.compile(r"(?:[\s-][^\W\d_]+){0,2}")
+_WORD = re.compile(r"[^\W\d_]+")
 _ACRONYM = re.compile(r"\b[A-Z][A-Za-z-]*[A-Z]s?\b")
 # References that look like places: "in Table 3", "in Section 2"
 _PARTS = re.compile(r"(?:the\s+)?(?:table|fig|sec|eq|chapter|appendix|algorithm|step|phase|part|page)", re.I)
@@ -118,7 +126,8 @@ def _quantities(text: str, question: Question) -> list[Quantity]:
 def _answering_numbers(text: str, question: Question) -> list[Span]:
     """The span of the one number that may answer; for "how many" it must count a word of the question."""
     numbers = _quantities(text, question)
-    if re.search(r"\bhow many\b", question.text, re.I):
+    counts = bool(re.search(r"\bhow many\b", question.text, re.I))
+    if counts:
         numbers = [number for number in numbers if number.counted & (question.terms - STOP_WORDS)]
     else:
         numbers = [number for number in numbers if not number.is_spelled]
@@ -128,11 +137,25 @@ def _answering_numbers(text: str, question: Question) -> list[Span]:
     if len({number.written for number in numbers}) != 1:
         return []
     start, end = numbers[0].span
-    if _FORMULA_BEFORE.search(text, 0, start) or _FORMULA_AFTER.match(text, end):
+    if any(form.search(text, 0, start) for form in (_FORMULA_BEFORE, _PART_OF)) or _FORMULA_AFTER.match(text, end):
         return []
-    qualified, unit = _QUALIFIER.search(text, 0, start), _UNIT.match(text, end)
-    has_unit = unit is not None and unit["unit"].casefold() not in STOP_WORDS
-    return [(qualified.start() if qualified else start, unit.end() if unit and has_unit else end)]
+    qualified = _QUALIFIER.search(text, 0, start)
+    last = (_counted_end if counts else _unit_end)(text, end, question)
+    return [(qualified.start() if qualified else start, last)]
+
+
+def _unit_end(text: str, end: int, question: Question) -> int:
+    """The end of the unit, or of the noun, after a number that ends there."""
+    unit = (_PERCENT if _SHARE.search(question.text) else _UNIT).match(text, end)
+    return unit.end() if unit and unit["unit"].casefold() not in STOP_WORDS else end
+
+
+def _counted_end(text: str, end: int, question: Question) -> int:
+    """The end of what a number counts, whose last word is of the question: "254 Guix packages"."""
+    counted = _COUNTED.match(text, end)
+    words = _WORD.finditer(text, end, counted.end() if counted else end)
+    ends = [word.end() for word in words if not question.terms.isdisjoint(tokenize(word[0]))]
+    return ends[-1] if ends else _unit_end(text, end, question)
 
 
 def _long_forms(text: str, question: Question) -> Iterator[Span]:

@@ -16,6 +16,13 @@ from folio.text import tokenize
         ("How many hairs has an otter?", "It has 155,000 hairs on 2 sides.", "155,000 hairs"),
         ("How many hairs has an otter?", "It has 2 sides and 4 feet.", None),
         ("How many hairs has an otter?", "It has more than 155,000 hairs.", "more than 155,000 hairs"),
+        ("How many packages must be built?", "In all 254 Guix package must be built.", "254 Guix package"),
+        ("How many helpers were there?", "It had six student helpers and two teachers.", "six student helpers"),
+        ("In how many series was it first?", "It is first in 40 of our 81 replication series.", None),  # 40, or 81?
+        ("In how many lakes do perch live?", "Perch live in three out of five lakes.", None),
+        ("What share of pups dies?", "Of 40 pups 12 % die.", "12 %"),
+        ("What fraction of pups dies?", "A fraction of 0.12 dies.", "0.12"),
+        ("What percentage of pups dies?", "A percentage of the 40 pups dies.", None),
         ("How deep does it dive?", "It dives to about 40 m.", "about 40 m"),
         ("What percentage of them survives?", "Of 40 pups 12 % survive.", "12 %"),
         ("What percentage of them is rare?", "It is estimated (95% credible interval).", None),
@@ -47,6 +54,7 @@ def test_a_short_answer_of_the_asked_type(question: str, sentence: str, expected
         ("What rate do 7 servers reach?", "With 5 servers its rate is 327 a second.", 0.9, False),
         ("What standard deviation did it have?", "We chose folds with K = 10.", 0.9, False),
         ("What rate do 5 servers reach?", "With 5 servers its rate is 327 a second.", 0.3, False),
+        ("What percentage of wounds do germs infect?", "Germs infect 12 % of all wounds.", 0.9, True),
     ],
 )
 def test_a_value_needs_its_subject_and_conditions(question: str, sentence: str, covered: float, meets: bool) -> None:
