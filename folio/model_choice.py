@@ -28,6 +28,7 @@ from folio.search.retriever import Retriever
 if TYPE_CHECKING:
     from config import Settings
     from folio.answer.chat import Chat
+    from folio.answer.verifier import LlmVerifier
     from folio.deep.checkpoint import CheckpointFile
     from folio.deep.search import DeepSearch
 
@@ -340,18 +341,30 @@ class ModelChoice:
             settings.DEEP_SECONDS,
         )
         first = None if assessor.uses_model else chat.search
-        return DeepSearch(retriever, assessor, limits, chat.selection, check_cancelled, checkpoints, first)
+        is_built_in = chat.quotes_only and not assessor.uses_model
+        return DeepSearch(
+            retriever,
+            assessor,
+            limits,
+            chat.selection,
+            check_cancelled,
+            checkpoints,
+            first,
+            has_confidence=is_built_in,
+        )
 
     def _assessor(self, retriever: Retriever, model: str | None, check_cancelled: Callable[[], None]) -> Assessor:
         from folio.deep.steps import BuiltinAssessor
 
-        settings = self.settings
-        if (settings.LLM == "ollama" and model is None) or self._ollama_answers(model):
+        settings, name = self.settings, model or self.settings.LLM_MODEL
+        asks = (settings.LLM == "ollama" and model is None) or self._ollama_answers(model)
+        # A model that is no judge gives every passage the same score, one call each (LOG.md)
+        if asks and self._judge(name, self._usual_tokens, check_cancelled).is_judge():
             from folio.deep.llm import LlmAssessor
 
             return LlmAssessor(
                 self.server,
-                model or settings.LLM_MODEL,
+                name,
                 parallel=settings.PARALLEL,
                 tokens=self._usual_tokens,
                 check_cancelled=check_cancelled,
@@ -390,17 +403,23 @@ class ModelChoice:
             if choice == "crossencoder":
                 raise _no_files(name, "VERIFIER=none")
             return None
+        judge = settings.VERIFIER_MODEL or writer
+        usual_tokens = self._usual_tokens if judge == writer else 0
+        return self._judge(judge, usual_tokens, check_cancelled, shares_prompt=judge == writer)
+
+    def _judge(
+        self, name: str, usual_tokens: int, check_cancelled: Callable[[], None], *, shares_prompt: bool = False
+    ) -> LlmVerifier:
         from folio.answer.verifier import LlmVerifier
 
-        judge = settings.VERIFIER_MODEL or writer
         return LlmVerifier(
             self.server,
-            judge,
-            kept=settings.CACHE_DIR / "judges.json",
-            shares_prompt=judge == writer,
+            name,
+            kept=self.settings.CACHE_DIR / "judges.json",
+            shares_prompt=shares_prompt,
             check_cancelled=check_cancelled,
             notice=self.notice,
-            usual_tokens=self._usual_tokens if judge == writer else 0,
+            usual_tokens=usual_tokens,
         )
 
     def _ollama_answers(self, model: str | None) -> bool:

@@ -200,6 +200,11 @@ class Chat:
         return {**self._retriever.models_in(rerank=self._rerank), "llm": self._answerer.name}
 
     @property
+    def quotes_only(self) -> bool:
+        """Whether no model has a part in its answers."""
+        return self._answerer.quotes_only
+
+    @property
     def retriever(self) -> Retriever:
         return self._retriever
 

@@ -48,13 +48,23 @@ class EvidenceWeigher:
     """Makes the evidence profiles of answers from one library."""
 
     def __init__(
-        self, retriever: Retriever, meaning: Embedder, limits: DeepLimits, comparer: Comparer | None = None
+        self,
+        retriever: Retriever,
+        meaning: Embedder,
+        limits: DeepLimits,
+        comparer: Comparer | None = None,
+        *,
+        has_confidence: bool = False,
     ) -> None:
-        """meaning: the built-in embedder. comparer: a model that compares papers; None for rules alone."""
+        """meaning: the built-in embedder. comparer: a model that compares papers; None for rules alone.
+
+        has_confidence: no model took part in the answer.
+        """
         self._retriever = retriever
         self._meaning = meaning
         self._limits = limits
         self._comparer = comparer
+        self._has_confidence = has_confidence
 
     def profile(self, answer: Answer, trace: DeepTrace) -> EvidenceProfile | None:
         """The profile; None for a refusal or a remark.
@@ -78,7 +88,7 @@ class EvidenceWeigher:
         papers = list(dict.fromkeys([*(piece.paper for piece in relevant), *cited]))
         return EvidenceProfile(
             basis_of(answer, trace),
-            None if self._comparer else deep_confidence(question, trace.events),
+            deep_confidence(trace.events) if self._has_confidence and answer.style == "plain" else None,
             comparison.agreements,
             comparison.differences,
             open_questions(question, papers, lambda p: self._retriever.text(p.id, 0, p.length), self._meaning),
@@ -110,21 +120,17 @@ def age_of(papers: list[Paper]) -> Age:
 LEVELS: tuple[tuple[int, Level, float], ...] = ((6, "medium", 0.6), (0, "low", 0.23))
 
 
-def deep_confidence(question: str, events: Sequence[DeepEvent]) -> Confidence | None:
-    """The confidence of an answer made of quotes; None if nothing was scored.
+def deep_confidence(events: Sequence[DeepEvent]) -> Confidence | None:
+    """The confidence of an answer made of quotes; None for several parts, which were not measured, or if nothing was
+    scored.
 
-    events: of its search. An answer to several parts is as sure as its least sure part.
+    events: of its search.
     """
-    best: dict[str, int] = {}
-    for event in events:
-        if isinstance(event, EvidenceScored):
-            best[event.part] = max(best.get(event.part, 0), event.assessment.relevance or 0)
-    if len(best) > 1:
-        best.pop(question, None)
-    if not best:
+    scored = [event for event in events if isinstance(event, EvidenceScored)]
+    if len({event.part for event in scored}) != 1:
         return None
-    weakest = min(best.values())
-    return next(Confidence(share, level) for least, level, share in LEVELS if weakest >= least)
+    best = max(event.assessment.relevance or 0 for event in scored)
+    return next(Confidence(share, level) for least, level, share in LEVELS if best >= least)
 
 
 # Agreements and differences: a model groups sentences (NamedClaim), and each is checked against the claim. Without a

@@ -48,10 +48,12 @@ class DeepSearch:
         check_cancelled: Callable[[], None] = lambda: None,
         checkpoints: CheckpointFile | None = None,
         first: Callable[[Question], SearchResult] | None = None,
+        *,
+        has_confidence: bool = False,
     ) -> None:
         """check_cancelled: called often; an exception ends the search. checkpoints: the file of each search.
 
-        first: a search whose passages come first in the evidence.
+        first: a search whose passages come first in the evidence. has_confidence: no model takes part in its answers.
         """
         self._retriever = retriever
         self._assessor = assessor
@@ -60,6 +62,7 @@ class DeepSearch:
         self._check_cancelled = check_cancelled
         self._checkpoints = checkpoints
         self._first = first
+        self._has_confidence = has_confidence
         self.reset()
 
     def reset(self) -> None:
@@ -164,7 +167,9 @@ class DeepSearch:
     def weigher(self, meaning: Embedder) -> EvidenceWeigher:
         """Makes the evidence profile of its answers. meaning: the built-in embedder."""
         comparer = self._assessor if isinstance(self._assessor, Comparer) else None
-        return EvidenceWeigher(self._retriever, meaning, self._limits, comparer)
+        return EvidenceWeigher(
+            self._retriever, meaning, self._limits, comparer, has_confidence=self._has_confidence
+        )
 
 
 class SearchRecord:

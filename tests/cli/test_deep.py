@@ -176,6 +176,18 @@ def test_a_model_answers_from_passages_scored_above_zero(with_model: CliRunner, 
     ]
 
 
+def test_a_model_that_is_no_judge_scores_no_passage(rivals: CliRunner, ollama_server: OllamaStandIn) -> None:
+    ollama_server.judges_badly = True
+    ollama_server.reply = lambda messages: "Yes"
+    rivals.settings |= {"LLM": "ollama", "OLLAMA_HOST": ollama_server.url}
+    answer = rivals.query("--deep", "--json", "What length has the Aletsch glacier?").object
+    assert (answer["trace"]["assessor"], answer["trace"]["calls"]) == ("built in", 0)
+    assert not any("relevance" in str(body["messages"]) for body in ollama_server.answering)
+    assert answer["sentences"]
+    assert answer["evidence_profile"]["confidence"] is None  # a model has a part in the answer
+    assert rivals.query("--deep", "--json", "What length has the Aletsch glacier?").object["trace"]["calls"] == 0
+
+
 def test_a_model_groups_quotes_and_none_of_its_words_show(rivals: CliRunner, ollama_server: OllamaStandIn) -> None:
     invented = "The Aletsch glacier has a length of 99 kilometres."
 

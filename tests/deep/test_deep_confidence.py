@@ -1,4 +1,4 @@
-"""The confidence of a deep answer: that of its least sure part."""
+"""The confidence of a deep answer: only for what was measured, one question without parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHOLE, FIRST, SECOND = "What do otters eat, and where do they sleep?", "What do 
 
 def level(*scored: tuple[str, int | None]) -> str:
     events = [EvidenceScored(part, HIT, Assessment(relevance)) for part, relevance in scored]
-    found = deep_confidence(WHOLE, [PapersFound(WHOLE, ()), *events, SearchEnded("enough")])
+    found = deep_confidence([PapersFound(WHOLE, ()), *events, SearchEnded("enough")])
     return f"{found.level} {found.value}" if found else ""
 
 
@@ -27,9 +27,8 @@ def test_the_best_passage_counts(best: int) -> None:
     assert level((WHOLE, 0), (WHOLE, best), (WHOLE, None)) == shown(best)
 
 
-def test_the_least_sure_part_decides_the_level() -> None:
-    assert level((WHOLE, 0), (FIRST, 9), (SECOND, 6), (FIRST, 1)) == shown(6)
-    assert level((WHOLE, 10), (FIRST, 9), (SECOND, 0)) == shown(0)
+def test_several_parts_have_no_level() -> None:
+    assert level((WHOLE, 0), (FIRST, 9), (SECOND, 6), (FIRST, 1)) == ""
     assert level() == ""
     assert [share for _, _, share in LEVELS] == sorted((share for _, _, share in LEVELS), reverse=True)
     assert LEVELS[-1][0] == 0
