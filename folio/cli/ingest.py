@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -89,6 +90,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
 
     began = perf_counter()
     known = app.known_files(thorough=arguments.rebuild)
+    app = replace(app, is_patient=True)  # its server was there a moment ago, and may only be restarting
     zotero = _zotero(arguments)
     bibliographies = ingest_sources.read(arguments.bib)
     skips_papers_folder = zotero or (bibliographies and not app.papers_folder.exists())

@@ -220,15 +220,21 @@ class Conversations:
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         reply_json, snapshot = json.dumps(dict(reply)), snapshot_of(answer)
-        with self._writing() as database:
-            sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = :id"
-            place: int = database.query(sql, id=conversation)[0][0]
-            if reply.get("turn", place) != place:
-                raise continued_elsewhere()
-            insert_conversation(database, conversation, storable(title_of(answer.question)), now)
-            row = None if entry is None else insert(database, entry)
-            insert_turn(database, conversation, place, now, reply_json, snapshot, row)
-        return place
+
+        def add() -> int:
+            with self._writing() as database:
+                sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = :id"
+                place: int = database.query(sql, id=conversation)[0][0]
+                if reply.get("turn", place) != place:
+                    raise continued_elsewhere()
+                insert_conversation(database, conversation, storable(title_of(answer.question)), now)
+                row = None if entry is None else insert(database, entry)
+                insert_turn(database, conversation, place, now, reply_json, snapshot, row)
+            return place
+
+        with self._lock:
+            database = self._current_database()
+        return database.repeat(add)
 
     def mark(self, conversation: str, place: int, feedback: Feedback) -> None:
         """Record feedback in a turn's reply. Raises NotKnown."""

@@ -720,11 +720,16 @@ STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
     (errors.StoreMissing, 409),
     (errors.StoreMismatch, 409),
     (errors.StoreBusy, 409),
+    (errors.StoreAway, 503),
     (errors.DiskFull, 507),
     (errors.SourceError, 502),
     (errors.PaperError, 422),
     (errors.ModelError, 503),
 )
+
+
+# Seconds after which a client may ask again for what can pass by itself
+RETRY_AFTER_S = 5
 
 
 def handle_errors(web: FastAPI) -> None:
@@ -735,7 +740,10 @@ def handle_errors(web: FastAPI) -> None:
 
     def respond_to(error: errors.FolioError) -> JSONResponse:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-        return respond(status, schema.error_body(error))
+        response = respond(status, schema.error_body(error))
+        if isinstance(error, errors.StoreAway):
+            response.headers["Retry-After"] = str(RETRY_AFTER_S)
+        return response
 
     @web.exception_handler(errors.FolioError)
     async def handle_folio_error(_: Request, error: errors.FolioError) -> Response:
