@@ -15,13 +15,15 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from folio.errors import DiskFull
+from folio.errors import DiskFull, StoreBusy
 from folio.store import indexes
 from folio.store.library import Library
+from folio.store.query_log import QueryLog
 from folio.system import workers
 from folio.web.api import make_web
 from folio.web.guard import AccessRules
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+from tests.helpers.libraries import ENTRY
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
 
@@ -145,13 +147,60 @@ def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, f
         assert notice.endswith(f"built in memory from the library for now. {full}")
 
 
-def test_a_library_unopenable_for_lack_of_space_is_not_damaged(app: HashingApp, disk: Path) -> None:
+@pytest.mark.parametrize("free_kb", [0, 40, 72])
+def test_what_only_reads_reads_on_a_full_disk(app: HashingApp, disk: Path, free_kb: int) -> None:
+    """SQLite has no room for its files."""
+    expected = _papers(app)
+    _fill(disk, free_kb * KB)
+    assert _papers(app) == expected
+    assert app.verify() == []
+    with closing(app.open_library()) as library:
+        assert app.retriever(library).search("the shortest vector of a lattice", 1).hits[0].paper.file == "lattices.pdf"
+        log = QueryLog(library.database)
+        if free_kb < 20:
+            with pytest.raises(DiskFull) as caught:
+                log.add(ENTRY)
+            _assert_says_so(caught.value, disk)
+            assert not library.is_read_only
+        (disk / "filler").unlink()
+        log.add(ENTRY)  # by the same connection
+        assert len(log.entries()) == 1
+    with closing(app.open_library()) as library:
+        assert len(QueryLog(library.database).entries()) == 1
+
+
+def test_a_log_that_a_kill_left_is_read_on_a_full_disk(app: HashingApp, disk: Path) -> None:
+    copied = disk / "copied"
+    with closing(app.open_library()) as library:
+        QueryLog(library.database).add(ENTRY)
+        library.set_fingerprint({"made": "again"})
+        copied.mkdir()
+        for name in ("library.sqlite", "library.sqlite-wal", "user.sqlite", "user.sqlite-wal"):
+            shutil.copy(disk / "store" / name, copied / name)
+    before = {path.name: path.read_bytes() for path in copied.iterdir()}
+    assert len(before["user.sqlite-wal"]) > 0
     _fill(disk, 0)
-    with pytest.raises(DiskFull) as caught, closing(app.open_library()) as library:
-        library.papers()
-    _assert_says_so(caught.value, disk)
-    (disk / "filler").unlink()
-    assert _papers(app).keys() == {"lattices.pdf"}
+    with closing(Library(copied / "library.sqlite")) as library:
+        assert library.fingerprint() == {"made": "again"}
+        assert len(QueryLog(library.database).entries()) == 1
+        assert library.check() == []
+        (disk / "filler").unlink()
+        QueryLog(library.database).add(ENTRY)
+        assert len(QueryLog(library.database).entries()) == 2
+
+
+def test_files_that_are_written_while_they_are_read_without_a_lock_are_read_again(app: HashingApp, disk: Path) -> None:
+    def write_while_it_is_read() -> None:
+        with library.reading():
+            (disk / "filler").unlink()
+            with closing(app.open_library()) as other:
+                other.set_fingerprint({"made": "again"})
+
+    _fill(disk, 0)
+    with closing(app.open_library()) as library:
+        with pytest.raises(StoreBusy):
+            write_while_it_is_read()
+        assert library.fingerprint() == {"made": "again"}
 
 
 @pytest.mark.parametrize("full", ["where it waits", "where it goes"])
