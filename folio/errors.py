@@ -10,6 +10,7 @@ FolioError                 exit code 1
 │   ├── StoreBusy          2   another process is writing
 │   ├── StoreAway              the server of a shared library cannot be reached now: a retry may succeed
 │   │   └── StoreCut           the connection was lost while something was read or written; nothing was changed
+│   ├── StoreProtected         it may not be written, or not even be read, by this user
 │   ├── StoreDamaged           the library itself cannot be read
 │   ├── StoreRefused           the library cannot hold a value; nothing was changed
 │   ├── IndexDamaged           a derived index cannot be read; users see this only if rebuilding it fails
@@ -155,6 +156,10 @@ class StoreAway(StoreError):
 
 
 class StoreCut(StoreAway):
+    pass
+
+
+class StoreProtected(StoreError):
     pass
 
 

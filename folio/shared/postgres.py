@@ -32,6 +32,7 @@ from folio.errors import (
     StoreError,
     StoreMismatch,
     StoreMissing,
+    StoreProtected,
     StoreRefused,
 )
 from folio.papers.model import Notice
@@ -568,7 +569,8 @@ class PostgresDatabase(Database):
             case pg.DataCorrupted() | pg.IndexCorrupted():
                 return self.damaged(str(reason))
             case pg.InsufficientPrivilege() | pg.ReadOnlySqlTransaction():
-                return self.unusable(reason, "Ask who runs the server for the rights, or only read.")
+                refused = self.unusable(reason, "Ask who runs the server for the rights, or only read.")
+                return StoreProtected(refused.happened, refused.remedy)
             case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
                 return self.unusable(reason, "Correct the user and the password in DATABASE_URL, or in ~/.pgpass.")
             case pg.UndefinedTable() | pg.UndefinedColumn() | pg.InvalidSchemaName():
@@ -579,6 +581,9 @@ class PostgresDatabase(Database):
                 return StoreCut(
                     f"The connection to {self.place} was lost: {reason}.", "Run the same command again."
                 )
+            case psycopg.OperationalError():  # such as too many connections, or a wrong password
+                refused = self.unusable(reason)
+                return StoreAway(refused.happened, refused.remedy)
             case _:
                 return self.unusable(reason)
 

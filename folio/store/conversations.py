@@ -22,7 +22,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence
-from folio.errors import FIRST_INGEST, NotKnown, StoreError, StoreMissing
+from folio.errors import FIRST_INGEST, NotKnown, StoreMissing, StoreProtected
 from folio.papers.model import Chunk, Hit, Notice, Paper
 from folio.store import rows
 from folio.store.database import Database, closed_on_error, storable
@@ -357,8 +357,8 @@ def insert_turn(
     database.insert("turns", [{**turn, "query": query, "crc": rows.shown_crc(reply, memory)}])
 
 
-def _not_deletable() -> StoreError:
-    return StoreError(
+def _not_deletable() -> StoreProtected:
+    return StoreProtected(
         "Conversations cannot be deleted here: the folder of the index cannot be written.",
         "Make it writable, and delete them again.",
     )

@@ -24,6 +24,7 @@ from folio.errors import (
     StoreError,
     StoreMismatch,
     StoreMissing,
+    StoreProtected,
     StoreRefused,
     command,
 )
@@ -506,7 +507,8 @@ class SqliteDatabase(Database):
         if name.startswith(_BUSY):
             return self._busy()
         if name.startswith(_NO_ACCESS):
-            return self.unusable(error, "Check the permissions of the file and its folder.")
+            refused = self.unusable(clause(error), "Check the permissions of the file and its folder.")
+            return StoreProtected(refused.happened, refused.remedy)
         if name.startswith("SQLITE_CORRUPT") and (unread := next(filter(None, map(read_error, self._files)), None)):
             return self.unusable(unread)
         is_state = name == "SQLITE_ERROR" and any(word in str(error) for word in _STATES)

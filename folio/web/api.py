@@ -35,7 +35,7 @@ from folio.schema import notes as note_schema
 from folio.schema import web as schema
 from folio.schema.papers import SHA256, Sha256
 from folio.store import works
-from folio.system.files import disk_full, is_full, unusable
+from folio.system.files import disk_full, is_full, is_protected, unusable
 from folio.web.events import Broadcast
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
@@ -720,6 +720,8 @@ STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
     (errors.StoreMissing, 409),
     (errors.StoreMismatch, 409),
     (errors.StoreBusy, 409),
+    (errors.StoreProtected, 403),
+    (errors.StoreRefused, 422),
     (errors.StoreAway, 503),
     (errors.DiskFull, 507),
     (errors.SourceError, 502),
@@ -745,13 +747,18 @@ def handle_errors(web: FastAPI) -> None:
             response.headers["Retry-After"] = str(RETRY_AFTER_S)
         return response
 
+    def respond_to_os(error: OSError) -> JSONResponse:
+        if is_full(error):
+            return respond_to(disk_full(Path(error.filename or gettempdir())))
+        return respond(403 if is_protected(error) else 500, schema.error_body(unusable(error)))
+
     @web.exception_handler(errors.FolioError)
     async def handle_folio_error(_: Request, error: errors.FolioError) -> Response:
         return respond_to(error)
 
     @web.exception_handler(OSError)
     async def handle_os_error(_: Request, error: OSError) -> Response:
-        return respond_to(unusable(error))
+        return respond_to_os(error)
 
     @web.exception_handler(RequestValidationError)
     async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
@@ -764,7 +771,7 @@ def handle_errors(web: FastAPI) -> None:
     @web.exception_handler(HTTPException)
     async def handle_http_error(request: Request, error: HTTPException) -> Response:
         if isinstance(cause := error.__cause__, OSError):  # Starlette buffers large bodies in the temporary folder
-            return respond_to(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
+            return respond_to_os(cause)
         if error.status_code == 400 and request.url.path == "/papers":
             return respond(400, _NO_UPLOAD)
         message = _HTTP.get(error.status_code, str(error.detail))

@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
 
 KB = 1024
+PDF = "application/pdf"
 
 
 @pytest.fixture
@@ -216,6 +219,33 @@ def test_an_upload_to_a_full_disk_leaves_nothing(
     assert response.status_code == 507
     assert response.json()["error"].startswith(f"There is no space left on the disk that holds {disk}")
     assert list(papers.glob("*")) == []
+
+
+def test_by_the_web_what_reads_is_answered_and_what_would_write_is_507(app: HashingApp, disk: Path) -> None:
+    app = replace(app, notice=lambda text: None)
+    with TestClient(make_web(app, AccessRules("127.0.0.1", 8420)), base_url="http://127.0.0.1:8420") as client:
+        client.get("/health")
+        for _ in range(3):  # the server's own threads may still open and close the library
+            with suppress(OSError):
+                _fill(disk, 0)
+            time.sleep(0.2)
+        paper = client.get("/papers").json()["papers"][0]["id"]
+        answer = client.post("/chat", json={"message": "What is the shortest vector of a lattice?", "listed": True})
+        assert answer.json()["notice"].endswith(f"no space left on the disk that holds {disk / 'store'}.")
+        for path in ("/health", f"/papers/{paper}", f"/papers/{paper}/about", "/notes", "/papers.bib"):
+            assert client.get(path).status_code == 200
+        replies = [
+            client.patch(f"/papers/{paper}", json={"title": "New"}),
+            client.put(f"/papers/{paper}/reading", json={"page": 1}),
+            client.delete(f"/papers/{paper}"),
+            client.post("/notes", json={"text": "x", "quotes": [{"paper": paper, "start": 0, "end": 10}]}),
+            client.post("/uploads?name=a.pdf", content=b"%PDF-1.7" + bytes(2000), headers={"Content-Type": PDF}),
+        ]
+        assert [reply.status_code for reply in replies] == [507] * len(replies)
+        (disk / "filler").unlink()
+        assert client.patch(f"/papers/{paper}", json={"title": "New"}).json()["title"] == "New"
+        client.post("/chat", json={"message": "What is the shortest vector of a lattice?", "listed": True})
+        assert len(client.get("/conversations").json()["conversations"]) == 1
 
 
 def test_the_command_reports_it_in_two_lines(disk: Path, tmp_path: Path) -> None:
