@@ -36,7 +36,7 @@ from folio.schema import web as schema
 from folio.schema.papers import SHA256, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, is_protected, unusable
-from folio.web.events import Broadcast
+from folio.web.events import Broadcast, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
@@ -714,6 +714,7 @@ def _download(content: str | bytes, media_type: str, name: str) -> Response:
 STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
     (errors.NotKnown, 404),
     (errors.NetworkOff, 403),
+    (TooManyListeners, 503),
     (Busy, 409),
     (errors.ChangedElsewhere, 409),
     (errors.UsageError, 400),
@@ -743,7 +744,7 @@ def handle_errors(web: FastAPI) -> None:
     def respond_to(error: errors.FolioError) -> JSONResponse:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
         response = respond(status, schema.error_body(error))
-        if isinstance(error, errors.StoreAway):
+        if isinstance(error, errors.StoreAway | TooManyListeners):
             response.headers["Retry-After"] = str(RETRY_AFTER_S)
         return response
 
