@@ -228,6 +228,21 @@ def test_an_ingest_ends_although_its_connections_are_cut_again_and_again(
     require_read(app, outcomes, 6)
 
 
+def test_requests_are_answered_although_connections_are_cut_again_and_again(
+    app: HashingApp, server: PostgresServer, proxy: TcpProxy, own_url: str, tmp_path: Path
+) -> None:
+    far = shared_app(tmp_path, tmp_path / "far", through(proxy, server, own_url), RERANKER="builtin")
+    with client_of(far) as client, cut_every(proxy, 0.1):
+        (paper, _) = [each["id"] for each in client.get("/papers").json()["papers"]]
+        for _ in range(6):
+            replies = [client.get(path) for path in ("/papers", f"/papers/{paper}", "/conversations", "/health")]
+            replies.append(client.post("/search", json={"query": LENGTH}))
+            replies.append(client.post("/chat", json={"message": LENGTH, "listed": True}))
+            assert [reply.status_code for reply in replies] == [200] * len(replies)
+            assert replies[-1].json()["notice"].count("could not be saved") == 0
+        assert len(client.get("/conversations").json()["conversations"]) == 6
+
+
 def test_what_always_takes_longer_than_a_connection_lasts_ends_with_a_sentence(
     server: PostgresServer, proxy: TcpProxy, own_url: str
 ) -> None:
