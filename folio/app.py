@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 import weakref
@@ -66,8 +65,8 @@ class App:
 
     settings: Settings
     notice: Notice
-    # Wait as long as the server of a shared library is away, not only for seconds
-    is_patient: bool = field(default=False, kw_only=True)
+    # Seconds to wait for the server of a shared library while it is away; None for the default
+    patience_s: float | None = field(default=None, kw_only=True)
 
     # The settings as values that the other packages take
 
@@ -424,8 +423,7 @@ class App:
 
         if not self.settings.DATABASE_URL.get_secret_value():
             raise UsageError("DATABASE_URL is not set.", "Set it to the address of the database: docs/scale.md.")
-        patience_s = math.inf if self.is_patient else None
-        return PostgresStore(*where, self.settings.DATABASE_URL, self.settings.SEARCH, patience_s)
+        return PostgresStore(*where, self.settings.DATABASE_URL, self.settings.SEARCH, self.patience_s)
 
     def move(self, to: Place, progress: Progress, *, replaces: bool) -> Moved:
         """Move the library here from the other place; see move.move. The caller holds the writer lock."""

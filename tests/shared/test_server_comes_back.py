@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +31,7 @@ from tests.helpers.cli_runner import CliRunner
 from tests.helpers.factories import small_papers
 from tests.helpers.fakes import HashingApp, read_once
 from tests.helpers.libraries import ENTRY
+from tests.helpers.paths import ROOT
 from tests.helpers.postgres import PostgresServer, running_server
 from tests.helpers.shared_writer import shared_app
 from tests.helpers.tcp_proxy import TcpProxy
@@ -131,7 +136,7 @@ def test_a_lasting_failure_is_not_waited_for(server: PostgresServer) -> None:
         began = time.monotonic()
         with pytest.raises(StoreError, match="does not exist") as refused:
             open_library(url)
-        assert not isinstance(refused.value, StoreAway)
+        assert "cannot be used now" in refused.value.happened
         assert time.monotonic() - began < 2
 
 
@@ -145,7 +150,7 @@ def ingest_of(app: HashingApp) -> tuple[list[Outcome], Callable[[], None]]:
 
     def run() -> None:
         try:
-            outcomes.extend(replace(app, is_patient=True).run())
+            outcomes.extend(replace(app, patience_s=math.inf).run())
         except BaseException as error:
             failures.append(error)
 
@@ -187,6 +192,31 @@ def test_an_ingest_waits_as_long_as_its_server_is_away(
     finish()
     require_read(app, outcomes, 6)
     assert len([line for line in told if line.startswith("Waiting for the database ")]) == 1
+
+
+def test_an_ingest_that_waits_is_stopped_at_once(desk: CliRunner, server: PostgresServer, own_url: str) -> None:
+    make_papers(desk.papers, end=40)
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "STORE": "postgres", "DATABASE_URL": own_url}
+    open_library(own_url, create=True).close()
+    command = [sys.executable, str(ROOT / "ingest.py"), "--jobs", "1"]
+    with subprocess.Popen(
+        command, env=desk.environment(), cwd=desk.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        with closing(open_library(own_url)) as library:
+            while not library.counts()["papers"]:
+                assert process.poll() is None
+                time.sleep(0.01)
+        server.kill()
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("Waiting for the database ")
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=10)
+        finally:
+            process.kill()
+            server.start()
+    assert process.returncode == 130
+    assert "They are kept; run the same command again to continue." in told
 
 
 @contextmanager
