@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -65,6 +65,8 @@ class App:
 
     settings: Settings
     notice: Notice
+    # Seconds to wait for the server of a shared library while it is away; None for the default
+    patience_s: float | None = field(default=None, kw_only=True)
 
     # The settings as values that the other packages take
 
@@ -390,10 +392,13 @@ class App:
 
         if not self.backend.exists():
             return
-        with closing(self.backend.open(create=True)) as library:
+        def update() -> None:
             if indexes_too and library.fingerprint():
                 self.backend.update_indexes(library)
             write_json(self.settings.INGESTED_JSON, pipeline.record(library))
+
+        with closing(self.backend.open(create=True)) as library:
+            library.database.repeat(update)
 
     def finish_edit(self, *, is_renamed: bool) -> None:
         """Like finish_ingest, after an edit; the indexes hold only titles. A process that is writing does it itself."""
@@ -418,7 +423,7 @@ class App:
 
         if not self.settings.DATABASE_URL.get_secret_value():
             raise UsageError("DATABASE_URL is not set.", "Set it to the address of the database: docs/scale.md.")
-        return PostgresStore(*where, self.settings.DATABASE_URL, self.settings.SEARCH)
+        return PostgresStore(*where, self.settings.DATABASE_URL, self.settings.SEARCH, self.patience_s)
 
     def move(self, to: Place, progress: Progress, *, replaces: bool) -> Moved:
         """Move the library here from the other place; see move.move. The caller holds the writer lock."""

@@ -8,6 +8,9 @@ FolioError                 exit code 1
 │   ├── StoreMissing           nothing has been ingested yet
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
 │   ├── StoreBusy          2   another process is writing
+│   ├── StoreAway              the server of a shared library cannot be reached now: a retry may succeed
+│   │   └── StoreCut           the connection was lost while something was read or written; nothing was changed
+│   ├── StoreProtected         it may not be written, or not even be read, by this user
 │   ├── StoreDamaged           the library itself cannot be read
 │   ├── StoreRefused           the library cannot hold a value; nothing was changed
 │   ├── IndexDamaged           a derived index cannot be read; users see this only if rebuilding it fails
@@ -146,6 +149,18 @@ class StoreRefused(StoreError):
 
 class StoreBusy(StoreError):
     exit_code = 2
+
+
+class StoreAway(StoreError):
+    pass
+
+
+class StoreCut(StoreAway):
+    pass
+
+
+class StoreProtected(StoreError):
+    pass
 
 
 class StoreDamaged(StoreError):

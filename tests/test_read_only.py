@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import tempfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,30 @@ def test_the_server_keeps_new_conversations_in_memory(
             assert reading.delete(f"/conversations/{begun}").status_code == 204
         assert contents(tmp_path) == before
     assert capsys.readouterr().err.count("The folder of the index cannot be written") == 1
+
+
+def test_what_would_write_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = replace(hashing_app(tmp_path / "desk", LLM="builtin", RERANKER="builtin"), notice=lambda text: None)
+    small_papers(app.settings.PAPERS_DIR)
+    monkeypatch.setattr(workers, "run_guarded", read_here)
+    app.run()
+    with read_only_tree(tmp_path / "desk"):
+        web = make_web(app, AccessRules(host="127.0.0.1", port=8420))
+        with TestClient(web, base_url="http://127.0.0.1:8420") as client:
+            paper = client.get("/papers").json()["papers"][0]["id"]
+            pdf = b"%PDF-1.7" + bytes(2000)
+            quote = {"paper": paper, "start": 0, "end": 10}
+            replies = [
+                client.patch(f"/papers/{paper}", json={"title": "New"}),
+                client.post("/papers/edits", json={"papers": [paper], "add_tags": ["ice"]}),
+                client.put(f"/papers/{paper}/reading", json={"page": 1}),
+                client.delete(f"/papers/{paper}"),
+                client.post("/notes", json={"text": "Ice.", "quotes": [quote]}),
+                client.post("/papers", files={"file": ("a.pdf", pdf)}),
+                client.post("/uploads?name=a.pdf", content=pdf, headers={"Content-Type": "application/pdf"}),
+            ]
+            assert [reply.status_code for reply in replies] == [403] * len(replies)
+            assert all("cannot be" in reply.json()["error"] for reply in replies)
 
 
 def test_bm25_leaves_no_folder_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from folio.answer_types import (
     Style,
     Thinking,
 )
-from folio.errors import UsageError, command
+from folio.errors import StoreAway, StoreCut, UsageError, command
 from folio.papers.model import Hit, Paper
 from folio.papers.versions import is_superseded
 from folio.protocols import Answerer
@@ -230,6 +230,32 @@ class Chat:
         verifier changes. find: used instead of the chat's own search. selected: the words that the question is about.
         Raises UsageError for an empty question, and ModelError. An error leaves the conversation unchanged.
         """
+        shown = 0
+
+        def show(sentence: Sentence) -> None:
+            nonlocal shown
+            shown += 1
+            on_sentence(sentence)
+
+        def answer() -> Reply:
+            try:
+                return self._ask(question, show, on_hits, on_progress, find, selected)
+            except StoreCut as error:
+                if shown:  # what was shown is not shown again
+                    raise StoreAway(error.happened, error.remedy) from error
+                raise
+
+        return self._retriever.repeat(answer)
+
+    def _ask(
+        self,
+        question: str,
+        on_sentence: OnSentence,
+        on_hits: OnHits,
+        on_progress: OnProgress,
+        find: Find | None,
+        selected: Selected | None,
+    ) -> Reply:
         text = question.strip().encode(errors="replace").decode()  # a shell may pass bytes that are not UTF-8
         if not text:
             raise UsageError("The question is empty.", "Ask one: " + command('ask "What is ...?"'))

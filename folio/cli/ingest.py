@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -89,6 +91,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
 
     began = perf_counter()
     known = app.known_files(thorough=arguments.rebuild)
+    app = replace(app, patience_s=math.inf)  # its server was there a moment ago, and may only be restarting
     zotero = _zotero(arguments)
     bibliographies = ingest_sources.read(arguments.bib)
     skips_papers_folder = zotero or (bibliographies and not app.papers_folder.exists())
@@ -181,8 +184,8 @@ def _finishing(app: App) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(StoreError):  # the first error is the one to report
-            app.finish_ingest()
+        with suppress(StoreError):  # the first error is the one to report; and whoever stops it does not wait
+            replace(app, patience_s=0).finish_ingest()
         raise
     app.finish_ingest()
 

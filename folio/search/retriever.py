@@ -542,6 +542,10 @@ class Retriever:
         with self._library.reading():
             yield
 
+    def repeat(self, do: Callable[[], T]) -> T:
+        """See Database.repeat."""
+        return self._library.database.repeat(do)
+
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text, as last read. paper: its id."""
         return self._library.text_as_read(paper, start, end)

@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
@@ -24,13 +25,17 @@ from psycopg import errors as pg
 from folio.errors import (
     DiskFull,
     FolioError,
+    StoreAway,
     StoreBusy,
+    StoreCut,
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreMissing,
+    StoreProtected,
     StoreRefused,
 )
+from folio.papers.model import Notice
 from folio.store.database import (
     BUSY_TIMEOUT_S,
     DAMAGED,
@@ -43,6 +48,7 @@ from folio.store.database import (
     Part,
     added_since,
     clause,
+    closed_on_error,
     findable,
     first_rows,
     statements,
@@ -66,9 +72,17 @@ CREATE TABLE published (
     PRIMARY KEY (kind, epoch, generation, part)
 );
 """
-# Seconds to wait for a connection, and for a new one after it was cut
+# Seconds to wait for an attempt to connect, and for a server that is away
 CONNECT_S, RETRY_S = 10, 20.0
-_PAUSE_S = 0.25
+# Seconds between attempts; until a person is told what is waited for; and between two failures of one outage
+_PAUSE_S, _SILENT_S, _SAME_S = 0.25, 1.0, 15.0
+# What is cut off again and again is tried so often: it may take longer than its connections last
+_TRIES = 20
+# Failures to connect that no waiting mends. They have no SQLSTATE; in other languages, they are told after RETRY_S.
+_LASTING = re.compile(
+    "authentication failed|no password supplied|does not exist|is not permitted|no pg_hba.conf entry|certificate"
+    "|support SSL|invalid .* value"
+)
 # Bytes that are sent together
 _COPIED_AT_ONCE = 2**16
 # The parameters of a statement for both engines, and lists as one parameter
@@ -95,20 +109,43 @@ _FIND = (
 _HOLD = "SELECT 1 FROM meta LIMIT 1"
 
 
+@dataclass
+class _Outage:
+    """A time during which a server is away; in seconds of time.monotonic."""
+
+    began: float
+    last: float  # the last failure to connect
+    is_told: bool = False
+
+
+_outages: dict[str, _Outage] = {}  # by the place of the library
+
+
 class PostgresDatabase(Database):
     """`Database` on a server, over one connection, which is made again if it is lost outside transactions."""
 
-    def __init__(self, url: str, *, create: bool = False, schema: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        create: bool = False,
+        schema: str = "",
+        patience_s: float | None = None,
+        notice: Notice = lambda text: None,
+    ) -> None:
         """url: in libpq's format, `postgresql://user@host/name?sslmode=verify-full`. schema: of another library than
         the current one; it is made if it is missing. create: make missing tables; otherwise StoreMissing is raised.
+        patience_s: seconds to wait for a server that is away, RETRY_S by default; StoreAway is raised after that.
+        notice: gets a line if there is something to wait for.
         """
-        self._url, self._fixed = url, schema
+        self._url, self._fixed, self._notice = url, schema, notice
+        self._patience_s = RETRY_S if patience_s is None else patience_s
         self._connection: psycopg.Connection[Any] | None = None
         self._read_only = False
         self.place = place_of(url)
         try:
             with self._errors():
-                self._open(create=create)
+                self._when_there(lambda: self._open(create=create))
         except BaseException:
             self._close()
             raise
@@ -172,13 +209,17 @@ class PostgresDatabase(Database):
 
     def another_connection(self) -> psycopg.Connection[Any]:
         """A separate connection for the caller. Raises StoreError."""
-        with self._errors():
+
+        def connect() -> psycopg.Connection[Any]:
             options: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": CONNECT_S, "application_name": "folio"}
             connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=None, **options)
-            connection.execute(
-                f"SELECT {_SERVER_KEEPALIVE}, set_config('search_path', '{USER_SCHEMA}', false)".encode()
-            )
+            with closed_on_error(connection):
+                sql = f"SELECT {_SERVER_KEEPALIVE}, set_config('search_path', '{USER_SCHEMA}', false)"
+                connection.execute(sql.encode())
             return connection
+
+        with self._errors():
+            return self._when_there(connect)
 
     @property
     def _own(self) -> psycopg.Connection[Any]:
@@ -194,23 +235,75 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         self._close()
 
-    def _again(self, do: Callable[[], T]) -> T:
-        """The result of `do`, which is retried over a new connection if the old one is lost. Not for transactions."""
-        until, is_second = time.monotonic() + RETRY_S, False
+    def _when_there(self, connect: Callable[[], T]) -> T:
+        """The result of `connect`, which is tried again while the server is away. Raises StoreAway."""
         while True:
             try:
-                if self._connection is None or self._connection.closed:
-                    self._connect()
+                result = connect()
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                if not _is_cut(error):
+                    raise
+                self._wait(error)
+            else:
+                _outages.pop(self.place, None)
+                return result
+
+    def _wait(self, error: psycopg.Error) -> None:
+        """Wait a moment for the server; raises StoreAway if it has been away for too long.
+
+        An outage begins with the first failure of this process, so that not every request waits for a server in vain.
+        """
+        now, outage = time.monotonic(), _outages.get(self.place)
+        if outage is None or now - outage.last > _SAME_S:
+            outage = _outages[self.place] = _Outage(now, now)
+        outage.last = now
+        if now - outage.began > self._patience_s:
+            raise StoreAway(
+                f"The library in {self.place} cannot be reached: {clause(error)}.",
+                "Check the server and DATABASE_URL, and run the same command again.",
+            ) from error
+        if now - outage.began > _SILENT_S and not outage.is_told:
+            outage.is_told = True
+            self._notice(f"Waiting for {self.place}: {clause(error)}.")
+        time.sleep(_PAUSE_S)
+
+    def _again(self, do: Callable[[], T]) -> T:
+        """The result of `do`, which is retried over a new connection if the old one is lost. Not for transactions."""
+        is_second = False
+        for tries_left in reversed(range(_TRIES)):
+            if self._connection is None or self._connection.closed:
+                self._when_there(self._connect)
+            try:
                 return do()
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not _is_cut(error) or time.monotonic() > until:
+                if not _is_cut(error):
                     raise
                 self._close()
-                time.sleep(_PAUSE_S)
+                if not tries_left:
+                    raise self._cut_too_often() from error
             except pg.UndefinedTable:  # a rebuild has replaced the schema of the papers meanwhile
                 if is_second:
                     raise
                 is_second = True
+        raise AssertionError
+
+    def repeat(self, do: Callable[[], T]) -> T:
+        """See Database."""
+        if self.in_snapshot:
+            return do()
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return do()
+            except StoreCut as error:
+                if not tries_left:
+                    raise self._cut_too_often() from error
+        raise AssertionError
+
+    def _cut_too_often(self) -> StoreAway:
+        return StoreAway(
+            f"The connection to {self.place} was lost {_TRIES} times in a row.",
+            "Check the network, and run the same command again.",
+        )
 
     @property
     def is_read_only(self) -> bool:
@@ -258,11 +351,15 @@ class PostgresDatabase(Database):
         sql = (
             f"SELECT nspname FROM pg_namespace WHERE nspname ~ '^{USER_SCHEMA}_[0-9a-f]+$' AND nspname NOT IN ({used})"
         )
-        with self._errors():
+
+        def drop() -> None:
             for (schema,) in self._own.execute(sql.encode()).fetchall():
                 with suppress(pg.LockNotAvailable), self._own.transaction():
                     self._own.execute("SET LOCAL lock_timeout = '2s'")
                     self._own.execute(f"DROP SCHEMA {schema} CASCADE")
+
+        with self._errors():
+            self._again(drop)
 
     def _run(self, sql: str, values: Mapping[str, object], *, find: bool = False) -> list[tuple[Any, ...]]:
         """Run a statement. find: find the current schema of the papers first, in the same round trip."""
@@ -472,13 +569,21 @@ class PostgresDatabase(Database):
             case pg.DataCorrupted() | pg.IndexCorrupted():
                 return self.damaged(str(reason))
             case pg.InsufficientPrivilege() | pg.ReadOnlySqlTransaction():
-                return self.unusable(reason, "Ask who runs the server for the rights, or only read.")
+                refused = self.unusable(reason, "Ask who runs the server for the rights, or only read.")
+                return StoreProtected(refused.happened, refused.remedy)
             case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
                 return self.unusable(reason, "Correct the user and the password in DATABASE_URL, or in ~/.pgpass.")
             case pg.UndefinedTable() | pg.UndefinedColumn() | pg.InvalidSchemaName():
                 return self.damaged(reason)
             case psycopg.DataError() | psycopg.IntegrityError() | pg.ProgramLimitExceeded():
                 return _refused(error)
+            case psycopg.OperationalError() | psycopg.InterfaceError() if _is_cut(error):
+                return StoreCut(
+                    f"The connection to {self.place} was lost: {reason}.", "Run the same command again."
+                )
+            case psycopg.OperationalError():  # such as too many connections, or a wrong password
+                refused = self.unusable(reason)
+                return StoreAway(refused.happened, refused.remedy)
             case _:
                 return self.unusable(reason)
 
@@ -494,7 +599,9 @@ def _is_cut(error: Exception) -> bool:
     """Whether an error is a lost connection, or one that could not be made yet, and not about a statement."""
     state = getattr(error, "sqlstate", None)
     of_connections = ("57P01", "57P02", "57P03", "08")  # a server that stops or starts, and lost connections
-    return state is None or state.startswith(of_connections)
+    if state is None:
+        return not _LASTING.search(str(error))
+    return bool(state.startswith(of_connections))
 
 
 def place_of(url: str) -> str:

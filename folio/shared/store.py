@@ -30,6 +30,7 @@ from folio.shared.postgres import USER_SCHEMA, PostgresDatabase, place_of
 from folio.shared.server_search import open_server_indexes
 from folio.store import indexes, rows
 from folio.store.conversations import Conversations
+from folio.store.database import repeated
 from folio.store.fingerprint import differences, fingerprint
 from folio.store.index_files import read_manifest
 from folio.store.indexes import SearchIndexes
@@ -66,6 +67,7 @@ class SharedLibrary(Library):
                 self._alive.close()
         super().close()
 
+    @repeated
     def claim(self, file: SourceFile, *, is_known: bool = False) -> bool:
         self._register()
         with self.database.transaction("user"):
@@ -117,6 +119,7 @@ class SharedLibrary(Library):
         self._execute("UPDATE jobs SET writer = :writer WHERE paper = :paper", writer=self._writer, paper=paper)
         return True
 
+    @repeated
     def release(self, file: SourceFile) -> None:
         with self.database.transaction("user"):
             sql = "DELETE FROM jobs WHERE paper = :paper AND writer = :writer"
@@ -143,6 +146,7 @@ class SharedLibrary(Library):
         paths = self._read(rows.string, "SELECT path FROM files WHERE paper = :paper", paper=paper.id)
         return bool(paths) and file.path not in paths
 
+    @repeated
     def clear(self) -> None:
         """Remove all papers and the fingerprint."""
         with self._writing():
@@ -153,6 +157,7 @@ class SharedLibrary(Library):
             self._execute("UPDATE meta SET value = '0' WHERE key IN ('chunks', 'fine')")
             self._execute("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
 
+    @repeated
     def _keep_pdf(self, file: SourceFile) -> None:
         try:
             content = Path(file.path).read_bytes()
@@ -187,6 +192,7 @@ class SharedLibrary(Library):
         replace(new, path)
         return path
 
+    @repeated
     def forget_pdfs(self) -> None:
         """Delete the PDFs of papers that are no longer in the library."""
         with self.database.transaction("user"):
@@ -206,6 +212,7 @@ class PostgresStore(Store):
 
     url: SecretStr = field(default=SecretStr(""), repr=False)
     search: Search = "auto"
+    patience_s: float | None = None  # see PostgresDatabase
 
     @property
     def place(self) -> str:
@@ -219,7 +226,8 @@ class PostgresStore(Store):
 
     def database(self, *, create: bool = False, schema: str = "") -> PostgresDatabase:
         """A connection. schema: see PostgresDatabase."""
-        return PostgresDatabase(self.url.get_secret_value(), create=create, schema=schema)
+        url = self.url.get_secret_value()
+        return PostgresDatabase(url, create=create, schema=schema, patience_s=self.patience_s, notice=self.notice)
 
     def open(self, *, create: bool = False) -> SharedLibrary:
         return SharedLibrary(self.database(create=create), self.citation_style)
@@ -316,7 +324,8 @@ class PostgresStore(Store):
         StoreBusy if another computer has added papers meanwhile, which would be lost.
         """
         with closing(self.open(create=True)) as library:
-            schema = self._unfinished(library)
+            repeat = library.database.repeat
+            schema = repeat(lambda: self._unfinished(library))
             before = library.files()
             new = SharedLibrary(self.database(schema=schema), self.citation_style)
             with closing(new):
@@ -324,9 +333,9 @@ class PostgresStore(Store):
                 if made_with and differences(made_with, fingerprint(plan.embedder, plan.reading)):
                     new.clear()
                 yield from read_again(new, plan, self.folder)
-                _inherit(library, new)
+                repeat(lambda: _inherit(library, new))
                 expected = frozenset([*before, *new.files()])
-            self._serve(library, schema, expected)
+            repeat(lambda: self._serve(library, schema, expected))
             queue.refresh(library, lambda: plan.embedder, plan.batch)
             library.forget_pdfs()
 

@@ -22,7 +22,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from folio.answer_types import Answer, Citation, Evidence, RejectedSentence, Section, Sentence
-from folio.errors import FIRST_INGEST, NotKnown, StoreError, StoreMissing
+from folio.errors import FIRST_INGEST, NotKnown, StoreMissing, StoreProtected
 from folio.papers.model import Chunk, Hit, Notice, Paper
 from folio.store import rows
 from folio.store.database import Database, closed_on_error, storable
@@ -220,15 +220,21 @@ class Conversations:
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         reply_json, snapshot = json.dumps(dict(reply)), snapshot_of(answer)
-        with self._writing() as database:
-            sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = :id"
-            place: int = database.query(sql, id=conversation)[0][0]
-            if reply.get("turn", place) != place:
-                raise continued_elsewhere()
-            insert_conversation(database, conversation, storable(title_of(answer.question)), now)
-            row = None if entry is None else insert(database, entry)
-            insert_turn(database, conversation, place, now, reply_json, snapshot, row)
-        return place
+
+        def add() -> int:
+            with self._writing() as database:
+                sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = :id"
+                place: int = database.query(sql, id=conversation)[0][0]
+                if reply.get("turn", place) != place:
+                    raise continued_elsewhere()
+                insert_conversation(database, conversation, storable(title_of(answer.question)), now)
+                row = None if entry is None else insert(database, entry)
+                insert_turn(database, conversation, place, now, reply_json, snapshot, row)
+            return place
+
+        with self._lock:
+            database = self._current_database()
+        return database.repeat(add)
 
     def mark(self, conversation: str, place: int, feedback: Feedback) -> None:
         """Record feedback in a turn's reply. Raises NotKnown."""
@@ -351,8 +357,8 @@ def insert_turn(
     database.insert("turns", [{**turn, "query": query, "crc": rows.shown_crc(reply, memory)}])
 
 
-def _not_deletable() -> StoreError:
-    return StoreError(
+def _not_deletable() -> StoreProtected:
+    return StoreProtected(
         "Conversations cannot be deleted here: the folder of the index cannot be written.",
         "Make it writable, and delete them again.",
     )

@@ -16,7 +16,8 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal, Protocol, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from folio.errors import FolioError, StoreDamaged, StoreError, command
 from folio.text import one_line
@@ -354,6 +355,11 @@ class Database(ABC):
         process's transaction takes longer than `wait_s` seconds.
         """
 
+    def repeat(self, do: Callable[[], T]) -> T:
+        """The result of `do`, which is done again if the connection to a server is lost meanwhile. It must be safe to
+        do again, and begin every transaction that it needs; inside one, it is done once."""
+        return do()
+
     @abstractmethod
     def purge(self) -> None:
         """Overwrite deleted data as far as the engine can, because questions may be private."""
@@ -429,6 +435,24 @@ def findable(values: Mapping[str, object]) -> dict[str, object]:
         return storable(value) if isinstance(value, str) else value
 
     return {name: stored(value) for name, value in values.items()}
+
+
+class _WithDatabase(Protocol):
+    database: Database
+
+
+P = ParamSpec("P")
+W = TypeVar("W", bound=_WithDatabase)
+
+
+def repeated(method: Callable[Concatenate[W, P], T]) -> Callable[Concatenate[W, P], T]:
+    """A method whose work is safe to do again: see Database.repeat."""
+
+    @wraps(method)
+    def run(self: W, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.database.repeat(lambda: method(self, *args, **kwargs))
+
+    return run
 
 
 class _Closeable(Protocol):

@@ -32,7 +32,7 @@ from folio.papers.versions import Other, version_keys, with_versions
 from folio.store import metadata as metadata_layers
 from folio.store import rows, works
 from folio.store.check import LibraryCheck
-from folio.store.database import Database, storable
+from folio.store.database import Database, repeated, storable
 from folio.store.rows import COUNTED, ONLY, PaperVector, Passage, Stamp, text_hash
 from folio.store.sqlite import SqliteDatabase
 
@@ -159,6 +159,7 @@ class Library:
         with self.database.rows_expected():
             return {} if stored is None else rows.fingerprint(stored)
 
+    @repeated
     def set_fingerprint(self, fingerprint: dict[str, str]) -> None:
         value = json.dumps(fingerprint, sort_keys=True)
         with self.database.transaction("library"):
@@ -169,6 +170,7 @@ class Library:
         with self.database.rows_expected():
             return int(self.fingerprint().get("dimension", 0)) or None
 
+    @repeated
     def papers(self) -> list[Paper]:
         """Every paper, sorted by file name."""
         with self.reading():
@@ -178,6 +180,7 @@ class Library:
             self._cache.papers |= {paper.id: paper for paper in papers}
             return papers
 
+    @repeated
     def papers_by_id(self, ids: Iterable[str]) -> list[Paper]:
         """The papers with these ids, without unknown ones. Each is named after the first of its files by name."""
         unique = list(dict.fromkeys(ids))
@@ -212,6 +215,7 @@ class Library:
         """Paper id -> time it was added (ISO, UTC)."""
         return dict(self._read(rows.text_pair, "SELECT id, added FROM papers"))
 
+    @repeated
     def chunks(self, ids: Iterable[int]) -> dict[int, Chunk]:
         """The chunks with these ids; unknown ids are skipped. Does not read or check their text."""
         with self.reading():
@@ -227,6 +231,7 @@ class Library:
             cached |= {chunk.id: (chunk, digest) for chunk, digest in self._read(rows.chunk_of_row, sql, ids=missing)}
         return {id: cached[id] for id in ids if id in cached}
 
+    @repeated
     def read_chunks(self, ids: Sequence[int]) -> list[tuple[Chunk, Paper, str]]:
         """The chunks with these ids, in this order, each with its paper and its text.
 
@@ -269,12 +274,14 @@ class Library:
         sql = f"SELECT id FROM chunks WHERE parent {_AMONG} ORDER BY id"
         return self._read(rows.number, sql, ids=list(passages)) if passages else []
 
+    @repeated
     def fine_in(self, passages: Iterable[int]) -> dict[int, list[Chunk]]:
         """The fine passages in each of these passages, in the order of the text; unknown ids are skipped."""
         with self.reading():
             chunks = self.chunks(passages)
             return rows.read_fine(self.database, chunks) if chunks else {}
 
+    @repeated
     def text(self, paper: str, start: int, end: int) -> str:
         """The characters [start, end) of a paper's text; empty for an unknown paper.
 
@@ -372,6 +379,7 @@ class Library:
         """A copy in `folder` of a paper's PDF that the library keeps; None if it keeps none."""
         return None
 
+    @repeated
     def add(
         self,
         paper: NewPaper,
@@ -419,6 +427,7 @@ class Library:
         ]
         self.database.insert("files", new)
 
+    @repeated
     def link(self, files: Sequence[SourceFile], gone: Sequence[str] = ()) -> None:
         """Link these files to papers of the library. gone: paths that no longer exist.
 
@@ -430,11 +439,13 @@ class Library:
             self._insert_files([(file.path, file.name, file.sha256) for file in files])
             self._drop_orphans(released, generation)
 
+    @repeated
     def drop(self, path: str) -> None:
         """Remove a file, and its paper unless another file holds the same one."""
         with self._writing() as generation:
             self._drop_orphans(self._release([path]), generation)
 
+    @repeated
     def record_failure(self, failure: Failure) -> None:
         """Record a file that could not be read. A paper read earlier from the same path stays."""
         file = failure.file
@@ -443,6 +454,7 @@ class Library:
         with self.database.transaction("library"):
             self.database.insert("failures", [{**row, **texts}], replace=True)
 
+    @repeated
     def forget_failure(self, path: str) -> None:
         """Delete a file's failure record."""
         with self.database.transaction("library"):
@@ -475,17 +487,20 @@ class Library:
         """Paper id -> its vector, for those that have one. Raises StoreDamaged."""
         return rows.read_paper_vectors(self.database)
 
+    @repeated
     def set_paper_vectors(self, vectors: Mapping[str, PaperVector]) -> None:
         """Write the vectors of papers, in one transaction; the passages' indexes stay current."""
         with self.database.transaction("library"):
             rows.write_paper_vectors(self.database, vectors)
 
+    @repeated
     def papers_stamp(self) -> tuple[Stamp, int]:
         """A value that changes with the text by which whole papers are searched."""
         with self.reading() as stamp, self.database.rows_expected():
             assert self._state is not None
             return stamp, int(self._state["described"])
 
+    @repeated
     def state(self) -> tuple[Stamp, tuple[str, str]]:
         """The stamp, and a value that changes with what is known about papers and works."""
         with self.reading() as stamp, self.database.rows_expected():
@@ -496,6 +511,7 @@ class Library:
         """The papers that sources other than their PDFs describe, also if they are not in the library."""
         return set(self._read(rows.string, "SELECT DISTINCT paper FROM metadata"))
 
+    @repeated
     def metadata_layers(self, paper: str) -> dict[Source, Metadata]:
         """Source -> the metadata of a paper from it."""
         with self.database.snapshot():
@@ -508,6 +524,7 @@ class Library:
         """Replace a source's metadata of a paper; metadata without any field removes the source."""
         self.change_metadata(paper, source, lambda _: metadata)
 
+    @repeated
     def set_metadata_of(self, source: Source, metadata: Mapping[str, Metadata]) -> None:
         """Replace a source's metadata of many papers, by their ids.
 
@@ -527,6 +544,7 @@ class Library:
         """
         return self.change_metadata_of([paper], source, lambda layers: change(layers.get(source, NO_METADATA))).renamed
 
+    @repeated
     def change_metadata_of(
         self, papers: Sequence[str], source: Source, change: Callable[[Mapping[Source, Metadata]], Metadata]
     ) -> Changes:
@@ -569,11 +587,13 @@ class Library:
         """The vectors already computed for texts with these hashes, for finished papers or pending ones."""
         return rows.recall_vectors(self.database, hashes, self._dimension()) if hashes else {}
 
+    @repeated
     def remember(self, hashes: Sequence[str], vectors: Vectors) -> None:
         """Keep vectors until their paper is added."""
         with self.database.transaction("library"):
             rows.keep_pending(self.database, hashes, vectors)
 
+    @repeated
     def forget_pending(self) -> None:
         """Delete the vectors of papers that were never added. Call this when no paper is being embedded."""
         with self.database.transaction("library"):

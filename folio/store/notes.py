@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from folio.errors import ChangedElsewhere, NotKnown, StoreError, UsageError
+from folio.errors import ChangedElsewhere, NotKnown, StoreProtected, UsageError
 from folio.store import rows
 from folio.store.database import Database, UserDataChanged, storable
 from folio.text import one_line, shorten
@@ -220,9 +220,9 @@ def follow(database: Database, old: str, new: str) -> None:
 
 
 def require_writable(database: Database) -> None:
-    """Raises StoreError if notes cannot be stored."""
+    """Raises StoreProtected if notes cannot be stored."""
     if database.is_read_only:
-        raise StoreError(
+        raise StoreProtected(
             "Notes cannot be kept here: the folder of the index cannot be written.", "Make it writable, and try again."
         )
 

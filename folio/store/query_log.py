@@ -77,10 +77,12 @@ class QueryLog:
     def add(self, entry: LogEntry) -> int:
         """Log a question; returns its row id."""
         self._newest = 0  # no row has this id: if logging fails, feedback must not go to an earlier question
+        self._newest = self._database.repeat(lambda: self._add(entry))
+        return self._newest
+
+    def _add(self, entry: LogEntry) -> int:
         with self._writing():
-            added = insert(self._database, entry)
-        self._newest = added
-        return added
+            return insert(self._database, entry)
 
     def last(self) -> LogEntry | None:
         """The last question of this process, or the last in the log if this process has logged none."""

@@ -24,6 +24,7 @@ from folio.errors import (
     StoreError,
     StoreMismatch,
     StoreMissing,
+    StoreProtected,
     StoreRefused,
     command,
 )
@@ -41,6 +42,7 @@ from folio.store.database import (
     Part,
     added_since,
     clause,
+    closed_on_error,
     findable,
     first_rows,
     statements,
@@ -74,8 +76,8 @@ _STATES = ("locked", "transaction")
 _USER_VERSION = "SELECT CAST(value AS INTEGER) FROM kept WHERE key = 'version'"
 # Seconds that a new file is waited for, which another process is making
 _LOG_WAIT_S = 5
-# Bytes of free disk space that SQLite needs even to read: the write-ahead log's index and first pages
-SIDE_FILES = 2**16
+# Bytes of free disk space that SQLite needs even to read: the index and the first pages of two write-ahead logs
+SIDE_FILES = 3 * 2**15
 
 
 class SqliteDatabase(Database):
@@ -91,6 +93,8 @@ class SqliteDatabase(Database):
         """
         self.path, self.place, self._part, self._notice = path, str(path), part, notice
         self._waits_s: float | None = None  # the wait of the last transaction, in seconds
+        self._unchanged: tuple[FileState, ...] | None = None  # the state of files that are read without a lock
+        self._is_full = False  # whether they are because the disk is full
         self._user = path if part == "user" or path == MEMORY else user_file.user_file_of(path)
         if path != MEMORY and not path.exists() and (not create or (part == "library" and set_aside(path))):
             raise self._missing()
@@ -118,17 +122,34 @@ class SqliteDatabase(Database):
             raise
 
     def _connected(self) -> sqlite3.Connection:
-        """A connection; if the folder cannot be written, one that needs no further files."""
-        self._unchanged: tuple[FileState, ...] | None = None
+        """A connection; if the folder cannot be written or the disk is full, one that needs no further files."""
+        self._unchanged, self._is_full = None, False
         try:
             return self._attached(str(self.path), self._user)
         except sqlite3.OperationalError as error:
             # SQLite cannot make the files of a write-ahead log. Without a log, the file is the complete library.
-            if not error.sqlite_errorname.startswith(_NO_ACCESS) or any(map(has_log, self._files)):
+            is_full, logs = self._out_of_space(error.sqlite_errorname), any(map(has_log, self._files))
+            if not is_full and (logs or not error.sqlite_errorname.startswith(_NO_ACCESS)):
                 raise
-            self._unchanged = self._states()
-            is_there = self._part == "library" or self.path.exists()
-            return self._attached(immutable_uri(self.path) if is_there else str(MEMORY), self._user)
+        self._is_full = is_full
+        if logs:
+            return self._in_memory()
+        self._unchanged = self._states()
+        is_there = self._part == "library" or self.path.exists()
+        return self._attached(immutable_uri(self.path) if is_there else str(MEMORY), self._user)
+
+    def _in_memory(self) -> sqlite3.Connection:
+        """A connection to a copy in memory, for files with logs that no other process has open."""
+        sqlite = _connect(str(MEMORY))
+        with closed_on_error(sqlite):
+            sqlite.deserialize(_content(self.path))
+            self._version = int(sqlite.execute("PRAGMA user_version").fetchone()[0])
+            if self._part == "library" and not self._is_older:
+                sqlite.execute("ATTACH DATABASE ':memory:' AS user")
+                if self._user.exists():
+                    sqlite.deserialize(_content(self._user), name="user")
+        self._unchanged = self._states()
+        return sqlite
 
     def _attached(self, address: str, user: Path) -> sqlite3.Connection:
         sqlite = _connect(address)
@@ -162,7 +183,7 @@ class SqliteDatabase(Database):
 
     @property
     def is_read_only(self) -> bool:
-        return self._unchanged is not None
+        return self._unchanged is not None and not self._is_full  # a full disk can soon be written again
 
     def identity(self) -> Hashable:
         """Device and inode of the current files."""
@@ -170,10 +191,24 @@ class SqliteDatabase(Database):
         return None if library is None else (library, identity(self._user))
 
     def _refresh(self) -> None:
-        """Open the files again if their owner has written them, which SQLite does not notice without a log."""
-        if self.is_read_only and not self.in_snapshot and self._states() != self._unchanged:
-            self._sqlite.close()
-            self._open(create=False)
+        """Open the files again if their owner has written them, which SQLite does not notice without a log, or if there
+        is space for a log again."""
+        if self._unchanged is None or self.in_snapshot:
+            return
+        has_space = self._is_full and shutil.disk_usage(self.path.parent).free >= SIDE_FILES
+        if has_space or self._has_changed:
+            before = self._sqlite, self._unchanged, self._is_full
+            try:
+                self._open(create=False)
+            except BaseException:
+                self._sqlite, self._unchanged, self._is_full = before
+                raise
+            before[0].close()
+
+    @property
+    def _has_changed(self) -> bool:
+        """Whether files that are read without a lock have been written: what was read may be of two states."""
+        return self._unchanged is not None and self._states() != self._unchanged
 
     def _missing(self) -> StoreError:
         if self._part == "library" and set_aside(self.path):
@@ -199,6 +234,8 @@ class SqliteDatabase(Database):
 
     def _take_over(self) -> None:
         """Convert the library of an earlier version."""
+        if self._is_full:
+            raise disk_full(self.path.parent)
         if self.is_read_only:
             raise StoreMismatch(
                 f"The library {self.path} was made by an older version of Folio, and cannot be updated: its folder"
@@ -293,7 +330,7 @@ class SqliteDatabase(Database):
 
     def _update_user(self) -> None:
         """Add the tables that the user data of an earlier version lacks; another process may be doing the same."""
-        if self.is_read_only:  # they are empty, and last as long as the connection
+        if self._unchanged is not None:  # they are empty, and last as long as the connection
             ((version,),) = self._sqlite.execute(_USER_VERSION).fetchall()
             for statement in statements(added_since(version), user_file.TYPES, "temp"):
                 self._sqlite.execute(statement)
@@ -346,9 +383,15 @@ class SqliteDatabase(Database):
         if self._sqlite.in_transaction:  # SQLite ends it itself after some errors
             with self._errors():
                 self._sqlite.execute("ROLLBACK")
+        if self._has_changed:
+            raise self._busy()
 
     @contextmanager
     def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
+        with self._errors():
+            self._refresh()
+        if self._is_full:
+            raise disk_full(self.path.parent)
         if part != "library" and not self.is_read_only and self._user != MEMORY:
             user_file.copy_daily(self._user)
         with self._errors():
@@ -457,12 +500,15 @@ class SqliteDatabase(Database):
     def _as_ours(self, error: sqlite3.Error) -> StoreError:
         """SQLite's error as one of Folio's; StoreDamaged only if it proves damage."""
         name = getattr(error, "sqlite_errorname", "")  # Python's own errors have no name
-        if self._out_of_space(name):
+        if self._has_changed:
+            return self._busy()
+        if (self._is_full and name.startswith(_NO_ACCESS)) or self._out_of_space(name):
             return disk_full(self.path.parent)
         if name.startswith(_BUSY):
             return self._busy()
         if name.startswith(_NO_ACCESS):
-            return self.unusable(error, "Check the permissions of the file and its folder.")
+            refused = self.unusable(clause(error), "Check the permissions of the file and its folder.")
+            return StoreProtected(refused.happened, refused.remedy)
         if name.startswith("SQLITE_CORRUPT") and (unread := next(filter(None, map(read_error, self._files)), None)):
             return self.unusable(unread)
         is_state = name == "SQLITE_ERROR" and any(word in str(error) for word in _STATES)
@@ -505,6 +551,15 @@ class SqliteDatabase(Database):
 def _lists_as_json(values: Mapping[str, object]) -> dict[str, object]:
     """The values with lists as JSON, for json_each."""
     return {name: dumps(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _content(path: Path) -> bytes:
+    """The content of a file and its log. SQLite needs no file for the log's index while it alone has the file open."""
+    with closing(_connect(str(path))) as alone:
+        alone.execute("PRAGMA locking_mode = EXCLUSIVE")
+        content = bytearray(alone.serialize())
+    content[18:20] = b"\1\1"  # a file without a log: https://www.sqlite.org/fileformat.html#file_format_version_numbers
+    return bytes(content)
 
 
 def _connect(address: str) -> sqlite3.Connection:

@@ -207,6 +207,11 @@ def is_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+def is_protected(error: OSError) -> bool:
+    """Whether the error means that this user may not read or write something."""
+    return error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
 def unusable(error: OSError) -> FolioError:
     """A system error as a FolioError."""
     if is_in_use(error):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -17,6 +17,7 @@ from fastapi import APIRouter, FastAPI, Query, Request, UploadFile
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from fastapi.telemetry import TelemetryConfig
 from sse_starlette import EventSourceResponse
@@ -35,8 +36,8 @@ from folio.schema import notes as note_schema
 from folio.schema import web as schema
 from folio.schema.papers import SHA256, Sha256
 from folio.store import works
-from folio.system.files import disk_full, is_full, unusable
-from folio.web.events import Broadcast
+from folio.system.files import disk_full, is_full, is_protected, unusable
+from folio.web.events import Broadcast, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
@@ -68,6 +69,9 @@ MAX_CONCURRENT_PAGES = 4
 _NOT_JSON = ("text/*", "image/*", "application/pdf", "application/octet-stream")
 _PAGE_CACHE = "private, max-age=600"
 _VERSION = re.compile("[0-9a-f]{16}")
+# Routes for POST that only read; and tries of a request whose connection to the database is cut, before the last one
+_READING = frozenset({"/search"})
+_TRIES = 5
 _FOREVER = "private, max-age=31536000, immutable"
 PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
 T = TypeVar("T")
@@ -129,6 +133,21 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
     return web
 
 
+class _RepeatedRoute(APIRoute):
+    """A route whose requests that only read are done again if the connection to the database was cut meanwhile."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_again(request: Request) -> Response:
+            for _ in range(_TRIES if request.method == "GET" or request.url.path in _READING else 0):
+                with suppress(errors.StoreCut):
+                    return await handle(request)
+            return await handle(request)
+
+        return handle_again
+
+
 class _Assets(StaticFiles):
     """The page's files. At an address with their version, such as /assets/VERSION/app.js, browsers keep them."""
 
@@ -179,7 +198,7 @@ def _add_page(web: FastAPI) -> None:
 
 
 def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
-    routes = APIRouter(tags=["Questions"])
+    routes = APIRouter(tags=["Questions"], route_class=_RepeatedRoute)
     slots = {
         "quick": CapacityLimiter(MAX_CONCURRENT_ANSWERS),
         "deep": CapacityLimiter(MAX_CONCURRENT_DEEP_ANSWERS),
@@ -241,7 +260,7 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
 
 def _conversation_routes(service: Service) -> APIRouter:
-    routes = APIRouter(tags=["Conversations"])
+    routes = APIRouter(tags=["Conversations"], route_class=_RepeatedRoute)
 
     @routes.get("/conversations")
     def list_conversations(query: Annotated[str, Query(max_length=500)] = "") -> schema.ConversationList:
@@ -306,7 +325,7 @@ def _conversation_routes(service: Service) -> APIRouter:
 
 
 def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
-    routes = APIRouter(tags=["Papers"])
+    routes = APIRouter(tags=["Papers"], route_class=_RepeatedRoute)
     one_at_a_time = CapacityLimiter(1)
 
     @routes.get("/papers", response_model=schema.PaperList, responses={304: {"description": "It has not changed."}})
@@ -402,7 +421,7 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
 
 
 def _file_routes(service: Service) -> APIRouter:
-    routes = APIRouter(tags=["Papers"])
+    routes = APIRouter(tags=["Papers"], route_class=_RepeatedRoute)
     slots = CapacityLimiter(MAX_CONCURRENT_PAGES)
 
     async def read_page(request: Request, read: Callable[..., T], *arguments: object) -> T:
@@ -486,7 +505,7 @@ class _PdfResponse(FileResponse):
 
 
 def _bibliography_routes(app: App) -> APIRouter:
-    routes = APIRouter(tags=["Papers"])
+    routes = APIRouter(tags=["Papers"], route_class=_RepeatedRoute)
 
     def read(wanted: schema.FilterRequest) -> tuple[list[Paper], dict[str, str]]:
         """The chosen papers, and their publishers' BibTeX. Raises NotKnown."""
@@ -526,7 +545,7 @@ def _bibliography_routes(app: App) -> APIRouter:
 
 
 def _note_routes(app: App) -> APIRouter:
-    routes = APIRouter(tags=["Notes"])
+    routes = APIRouter(tags=["Notes"], route_class=_RepeatedRoute)
 
     @routes.get("/notes")
     def get_notes(choice: Annotated[note_schema.NoteChoice, Query()]) -> note_schema.NoteList:
@@ -583,7 +602,7 @@ def _note_routes(app: App) -> APIRouter:
 
 
 def _fetch_routes(app: App, fetcher: PaperFetcher, threads: RequestThreads) -> APIRouter:
-    routes = APIRouter(tags=["Papers from the internet"])
+    routes = APIRouter(tags=["Papers from the internet"], route_class=_RepeatedRoute)
     searches, one_at_a_time = CapacityLimiter(MAX_CONCURRENT_SEARCHES), CapacityLimiter(1)
 
     @routes.get("/discover")
@@ -637,7 +656,7 @@ _BODY = {"required": True, "content": {"application/pdf": {"schema": {"type": "s
 
 
 def _upload_routes(queue: UploadQueue) -> APIRouter:
-    routes = APIRouter(tags=["Uploads"])
+    routes = APIRouter(tags=["Uploads"], route_class=_RepeatedRoute)
 
     @routes.post("/uploads", status_code=202, openapi_extra={"requestBody": _BODY})
     async def queue_upload(request: Request, name: Annotated[schema.UploadName, Query()] = "") -> schema.UploadJson:
@@ -689,7 +708,7 @@ def _upload_routes(queue: UploadQueue) -> APIRouter:
 
 
 def _event_routes(broadcast: Broadcast) -> APIRouter:
-    routes = APIRouter(tags=["Events"])
+    routes = APIRouter(tags=["Events"], route_class=_RepeatedRoute)
     kinds = ("hello", "papers", "failures", "uploads", "notes", "conversations")
 
     @routes.get("/events", response_class=EventSourceResponse, responses=_event_stream(*kinds))
@@ -714,17 +733,25 @@ def _download(content: str | bytes, media_type: str, name: str) -> Response:
 STATUSES: tuple[tuple[type[errors.FolioError], int], ...] = (
     (errors.NotKnown, 404),
     (errors.NetworkOff, 403),
+    (TooManyListeners, 503),
     (Busy, 409),
     (errors.ChangedElsewhere, 409),
     (errors.UsageError, 400),
     (errors.StoreMissing, 409),
     (errors.StoreMismatch, 409),
     (errors.StoreBusy, 409),
+    (errors.StoreProtected, 403),
+    (errors.StoreRefused, 422),
+    (errors.StoreAway, 503),
     (errors.DiskFull, 507),
     (errors.SourceError, 502),
     (errors.PaperError, 422),
     (errors.ModelError, 503),
 )
+
+
+# Seconds after which a client may ask again for what can pass by itself
+RETRY_AFTER_S = 5
 
 
 def handle_errors(web: FastAPI) -> None:
@@ -735,7 +762,15 @@ def handle_errors(web: FastAPI) -> None:
 
     def respond_to(error: errors.FolioError) -> JSONResponse:
         status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-        return respond(status, schema.error_body(error))
+        response = respond(status, schema.error_body(error))
+        if isinstance(error, errors.StoreAway | TooManyListeners):
+            response.headers["Retry-After"] = str(RETRY_AFTER_S)
+        return response
+
+    def respond_to_os(error: OSError) -> JSONResponse:
+        if is_full(error):
+            return respond_to(disk_full(Path(error.filename or gettempdir())))
+        return respond(403 if is_protected(error) else 500, schema.error_body(unusable(error)))
 
     @web.exception_handler(errors.FolioError)
     async def handle_folio_error(_: Request, error: errors.FolioError) -> Response:
@@ -743,7 +778,7 @@ def handle_errors(web: FastAPI) -> None:
 
     @web.exception_handler(OSError)
     async def handle_os_error(_: Request, error: OSError) -> Response:
-        return respond_to(unusable(error))
+        return respond_to_os(error)
 
     @web.exception_handler(RequestValidationError)
     async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
@@ -756,7 +791,7 @@ def handle_errors(web: FastAPI) -> None:
     @web.exception_handler(HTTPException)
     async def handle_http_error(request: Request, error: HTTPException) -> Response:
         if isinstance(cause := error.__cause__, OSError):  # Starlette buffers large bodies in the temporary folder
-            return respond_to(disk_full(Path(gettempdir())) if is_full(cause) else unusable(cause))
+            return respond_to_os(cause)
         if error.status_code == 400 and request.url.path == "/papers":
             return respond(400, _NO_UPLOAD)
         message = _HTTP.get(error.status_code, str(error.detail))

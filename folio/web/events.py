@@ -36,6 +36,10 @@ MOST_WAITING = 100
 MOST_LISTENERS = 100
 
 
+class TooManyListeners(Busy):
+    """The server has no room for one more listener now."""
+
+
 class StoreWatch:
     """Compares the store with what it was at the last look. For one thread at a time."""
 
@@ -162,12 +166,17 @@ class Broadcast:
         self._slot = CapacityLimiter(1)
 
     def require_room(self) -> None:
-        """Raise Busy if there are too many listeners."""
+        """Raise TooManyListeners."""
         if len(self._listeners) >= MOST_LISTENERS:
-            raise Busy("Too many pages of Folio are open.", "Close some of them.")
+            raise TooManyListeners(
+                f"{MOST_LISTENERS} pages of Folio are open, as many as this server tells of changes.",
+                "Close some of them.",
+            )
 
     async def listen(self) -> AsyncIterator[dict[str, str]]:
         """`hello`, then each change. A listener that lags too far behind gets `hello` in place of what it missed."""
+        if len(self._listeners) >= MOST_LISTENERS:  # others came between require_room and this
+            return
         queue: asyncio.Queue[Event] = asyncio.Queue(MOST_WAITING)
         self._listeners.add(queue)
         try:

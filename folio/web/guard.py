@@ -22,6 +22,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -54,6 +55,9 @@ ALWAYS = {
 
 MAX_HEADERS = 100  # browsers send about 20
 MAX_HEAD_BYTES = 2**16  # of the address and the headers
+# How much is read of a request after a response that did not need it. With a shorter body, it is read to its end.
+LINGER_S, LINGER_BYTES = 2.0, 2**26
+_SHORT_BODY = 2**16
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # can be bound to, but not opened
@@ -158,8 +162,8 @@ class RequestGuard:
             await send({"type": "websocket.close", "code": 1008})
             return
         limit = self.limit(scope["path"])
-        exchange = _Exchange(receive, send, self._headers(scope["path"]), limit)
         request = _Request(scope)
+        exchange = _Exchange(receive, send, self._headers(scope["path"]), limit, is_long=_has_long_body(request))
         try:
             _require_short_head(request)
             host = _require_host(request, self.rules)
@@ -304,6 +308,11 @@ def _require_body(request: _Request, limit: int) -> None:
         raise _too_large(limit)
 
 
+def _has_long_body(request: _Request) -> bool:
+    lengths = [int(length) for length in request.all("content-length") if re.fullmatch("[0-9]{1,18}", length)]
+    return bool(request.all("transfer-encoding")) or max(lengths, default=0) > _SHORT_BODY
+
+
 def _too_large(limit: int) -> _Refused:
     return _Refused(
         413,
@@ -320,7 +329,12 @@ _FAILED = _Refused(
 class _Exchange:
     """One request and its response, streamed: counts the bytes of the body and adds headers."""
 
-    def __init__(self, receive: Receive, send: Send, headers: Mapping[str, str], limit: int) -> None:
+    def __init__(
+        self, receive: Receive, send: Send, headers: Mapping[str, str], limit: int, *, is_long: bool
+    ) -> None:
+        """is_long: whether the request has a long body, or one of unknown length."""
+        self._is_long = is_long  # until it was read to its end
+        self._closes = False  # whether the connection ends with the response
         self._receive = receive
         self._send = send
         self._headers = headers
@@ -335,6 +349,7 @@ class _Exchange:
             message = await self._receive()
             self._received += len(message.get("body", b""))
             if self._received <= self._limit:
+                self._is_long = self._is_long and bool(message.get("more_body"))
                 return message
             self.cut_off = True
             if not self.started:
@@ -349,12 +364,19 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.started = True
             message = {**message, "headers": self._add_headers(message.get("headers", []))}
+        elif self._closes and not message.get("more_body"):
+            await self._send({**message, "more_body": True})
+            await self._discard_some()
+            message = {"type": "http.response.body"}
         await self._send(message)
 
     def _add_headers(self, headers: Headers) -> Headers:
         kept = [(name, value) for name, value in headers if name.lower().decode("latin-1") not in self._headers]
         if not any(name.lower() == b"cache-control" for name, _ in kept):
             kept.append((b"cache-control", b"no-store"))
+        if self._is_long:  # it was not read to its end, and is not
+            self._closes = True
+            kept.append((b"connection", b"close"))
         return kept + [(name.encode(), value.encode()) for name, value in self._headers.items()]
 
     async def refuse(self, refused: _Refused) -> None:
@@ -365,3 +387,15 @@ class _Exchange:
         length = (b"content-length", str(len(body)).encode())
         await self._forward({"type": "http.response.start", "status": status, "headers": [length, *headers]})
         await self._forward({"type": "http.response.body", "body": body})
+
+    async def _discard_some(self) -> None:
+        """Take some more of the request: a client that still sends would lose the reply if the connection was closed at
+        once (RFC 9112, 9.6)."""
+        size = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while size < LINGER_BYTES:
+                    message = await self._receive()
+                    if not message.get("more_body"):
+                        return
+                    size += len(message["body"])

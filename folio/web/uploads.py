@@ -73,8 +73,10 @@ _AGAIN_S = 15.0
 # too, so the queue waits.
 _OF_ONE_FILE = (PaperError, StoreRefused, ModelFailed, ContextTooSmall)
 _TO_DO = ("waiting", "cancelled")
-# After this many tries during which the server ended, a file is tried only if a person asks for it.
+# After this many tries during which the server ended, a file waits so many seconds before each further one: it may be
+# what ends the server. Other files go before it.
 MAX_TRIES = 3
+LATER_S, _MOST_LATER_S = 600, 6 * 3600
 _STOP_S = 5  # seconds for the worker to stop at shutdown: enough to finish embedding a batch of passages
 
 
@@ -207,8 +209,8 @@ class UploadQueue:
             if not active:
                 records = self._without_shown(records)
             uploads = [self._json(id, record) for id, record in records.items()]
-            waits = any(record.state in _TO_DO for record in records.values())
-            return UploadsJson(uploads=uploads, active=active, notice=self._notice if waits else "")
+            waiting = [record for record in records.values() if record.state in _TO_DO]
+            return UploadsJson(uploads=uploads, active=active, notice=self._notice_about(waiting) if waiting else "")
 
     def counts(self) -> UploadsEvent:
         """How many files wait, are being added, and were added or failed."""
@@ -241,19 +243,21 @@ class UploadQueue:
             return len(records)
 
     def retry(self, id: str) -> UploadJson:
-        """Queue a failed file again, at its old place; in any other state nothing changes. Raises NotKnown."""
+        """Queue a failed file again, at its old place, or end the waiting of one that was interrupted too often; in any
+        other state nothing changes. Raises NotKnown."""
         with self._changing():
             record = self._record(id)
-            if record.state == "failed":
+            if record.state == "failed" or self._is_later(id, record):
                 record = self._queue_again(id, record)
             upload = self._json(id, record)
         self._wake.set()
         return upload
 
     def retry_all(self) -> int:
-        """Queue all failed files again. Returns their number."""
+        """Queue all failed files again, and those that were interrupted too often. Returns their number."""
         with self._changing():
-            failed = self._in_state("failed")
+            later = {id: record for id, record in self._load().items() if self._is_later(id, record)}
+            failed = self._in_state("failed") | later
             for id, record in failed.items():
                 self._queue_again(id, record)
         self._wake.set()
@@ -293,16 +297,18 @@ class UploadQueue:
     def _add_next(self, lock: _FolderLock) -> float:
         """Add the first file that waits. Returns the seconds to wait before the next call."""
         with self._lock:
-            if not any(record.state in _TO_DO for record in self._load().values()):
+            if not any(self._is_due(id, record) for id, record in self._load().items()):
                 self._delete_leftovers()
                 return _LOOK_S
         if not lock.acquired():
             return _LOOK_S
         with self._changing():
-            to_do = [(id, record) for id, record in self._load().items() if record.state in _TO_DO]
+            to_do = [(id, record) for id, record in self._load().items() if self._is_due(id, record)]
             if not to_do:
                 return _LOOK_S
-            id, record = min(to_do, key=lambda each: each[1].state)  # cancelled ones first
+            # Cancelled ones first, and those last that may have ended the server
+            id, record = min(to_do, key=lambda each: (each[1].state, each[1].tries >= MAX_TRIES))
+            is_later = self._is_later(id, record)
         if record.placed:
             self._take_back(record.placed)  # left by a server that was killed
         with self._changing():
@@ -312,8 +318,8 @@ class UploadQueue:
                 self._delete(id)
                 return 0
             record = record.model_copy(update={"placed": None})
-            if record.tries >= MAX_TRIES:
-                self._save(id, _failed(record, *_TOO_OFTEN))
+            if is_later:  # only what a killed server had left had to be taken back at once
+                self._save(id, record)
                 return 0
             self._current = current = _Current(id, record)
         after, obstacle = self._try(current)
@@ -471,7 +477,25 @@ class UploadQueue:
         return self.folder / f"{id}.pdf"
 
     def _is_active(self, records: dict[str, Record]) -> bool:
-        return self._current is not None or any(record.state in _TO_DO for record in records.values())
+        return self._current is not None or any(self._is_due(id, record) for id, record in records.items())
+
+    def _is_due(self, id: str, record: Record) -> bool:
+        """Whether there is something to do for a file now."""
+        return record.state in _TO_DO and (record.placed is not None or not self._is_later(id, record))
+
+    def _is_later(self, id: str, record: Record) -> bool:
+        """Whether a file waits because the server ended too often while it was added. The caller has loaded it."""
+        if record.state != "waiting" or record.tries < MAX_TRIES:
+            return False
+        waited_s = time.time() - self._records[id][0][0] / 1e9
+        return 0 <= waited_s < min(LATER_S << (record.tries - MAX_TRIES), _MOST_LATER_S)  # a clock may go back
+
+    def _notice_about(self, waiting: list[Record]) -> str:
+        """Why these files are not being added; "" if they are."""
+        if self._notice or self._current is not None:
+            return self._notice
+        stopped = next((record for record in waiting if record.tries >= MAX_TRIES), None)
+        return _interrupted(stopped) if stopped else ""
 
     def _without_shown(self, records: dict[str, Record]) -> dict[str, Record]:
         """Delete the added files that clients saw long enough ago; returns the other records."""
@@ -533,11 +557,11 @@ class _FolderLock:
         self._lock.release()
 
 
-_TOO_OFTEN = (
-    f"Folio ended {MAX_TRIES} times while it was adding this file.",
-    "Try again if Folio was stopped on purpose; otherwise look at the terminal that Folio runs in.",
-)
 _INTERNAL = ("Folio failed with an internal error.", "Try again. The terminal that Folio runs in shows details.")
+
+
+def _interrupted(record: Record) -> str:
+    return f"Folio ended {record.tries} times while it was adding {record.file}, which is tried again later."
 
 
 def _failed(record: Record, error: str, remedy: str) -> Record:

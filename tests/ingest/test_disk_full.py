@@ -8,24 +8,29 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
-from folio.errors import DiskFull
+from folio.errors import DiskFull, StoreBusy
 from folio.store import indexes
 from folio.store.library import Library
+from folio.store.query_log import QueryLog
 from folio.system import workers
 from folio.web.api import make_web
 from folio.web.guard import AccessRules
 from tests.helpers.fakes import HashingApp, HashingEmbedder, hashing_app, make_pdf, read_here
+from tests.helpers.libraries import ENTRY
 from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.paths import ROOT
 
 KB = 1024
+PDF = "application/pdf"
 
 
 @pytest.fixture
@@ -145,13 +150,60 @@ def test_a_reader_on_a_full_disk_finds_everything(app: HashingApp, disk: Path, f
         assert notice.endswith(f"built in memory from the library for now. {full}")
 
 
-def test_a_library_unopenable_for_lack_of_space_is_not_damaged(app: HashingApp, disk: Path) -> None:
+@pytest.mark.parametrize("free_kb", [0, 40, 72])
+def test_what_only_reads_reads_on_a_full_disk(app: HashingApp, disk: Path, free_kb: int) -> None:
+    """SQLite has no room for its files."""
+    expected = _papers(app)
+    _fill(disk, free_kb * KB)
+    assert _papers(app) == expected
+    assert app.verify() == []
+    with closing(app.open_library()) as library:
+        assert app.retriever(library).search("the shortest vector of a lattice", 1).hits[0].paper.file == "lattices.pdf"
+        log = QueryLog(library.database)
+        if free_kb < 20:
+            with pytest.raises(DiskFull) as caught:
+                log.add(ENTRY)
+            _assert_says_so(caught.value, disk)
+            assert not library.is_read_only
+        (disk / "filler").unlink()
+        log.add(ENTRY)  # by the same connection
+        assert len(log.entries()) == 1
+    with closing(app.open_library()) as library:
+        assert len(QueryLog(library.database).entries()) == 1
+
+
+def test_a_log_that_a_kill_left_is_read_on_a_full_disk(app: HashingApp, disk: Path) -> None:
+    copied = disk / "copied"
+    with closing(app.open_library()) as library:
+        QueryLog(library.database).add(ENTRY)
+        library.set_fingerprint({"made": "again"})
+        copied.mkdir()
+        for name in ("library.sqlite", "library.sqlite-wal", "user.sqlite", "user.sqlite-wal"):
+            shutil.copy(disk / "store" / name, copied / name)
+    before = {path.name: path.read_bytes() for path in copied.iterdir()}
+    assert len(before["user.sqlite-wal"]) > 0
     _fill(disk, 0)
-    with pytest.raises(DiskFull) as caught, closing(app.open_library()) as library:
-        library.papers()
-    _assert_says_so(caught.value, disk)
-    (disk / "filler").unlink()
-    assert _papers(app).keys() == {"lattices.pdf"}
+    with closing(Library(copied / "library.sqlite")) as library:
+        assert library.fingerprint() == {"made": "again"}
+        assert len(QueryLog(library.database).entries()) == 1
+        assert library.check() == []
+        (disk / "filler").unlink()
+        QueryLog(library.database).add(ENTRY)
+        assert len(QueryLog(library.database).entries()) == 2
+
+
+def test_files_that_are_written_while_they_are_read_without_a_lock_are_read_again(app: HashingApp, disk: Path) -> None:
+    def write_while_it_is_read() -> None:
+        with library.reading():
+            (disk / "filler").unlink()
+            with closing(app.open_library()) as other:
+                other.set_fingerprint({"made": "again"})
+
+    _fill(disk, 0)
+    with closing(app.open_library()) as library:
+        with pytest.raises(StoreBusy):
+            write_while_it_is_read()
+        assert library.fingerprint() == {"made": "again"}
 
 
 @pytest.mark.parametrize("full", ["where it waits", "where it goes"])
@@ -167,6 +219,33 @@ def test_an_upload_to_a_full_disk_leaves_nothing(
     assert response.status_code == 507
     assert response.json()["error"].startswith(f"There is no space left on the disk that holds {disk}")
     assert list(papers.glob("*")) == []
+
+
+def test_by_the_web_what_reads_is_answered_and_what_would_write_is_507(app: HashingApp, disk: Path) -> None:
+    app = replace(app, notice=lambda text: None)
+    with TestClient(make_web(app, AccessRules("127.0.0.1", 8420)), base_url="http://127.0.0.1:8420") as client:
+        client.get("/health")
+        for _ in range(3):  # the server's own threads may still open and close the library
+            with suppress(OSError):
+                _fill(disk, 0)
+            time.sleep(0.2)
+        paper = client.get("/papers").json()["papers"][0]["id"]
+        answer = client.post("/chat", json={"message": "What is the shortest vector of a lattice?", "listed": True})
+        assert answer.json()["notice"].endswith(f"no space left on the disk that holds {disk / 'store'}.")
+        for path in ("/health", f"/papers/{paper}", f"/papers/{paper}/about", "/notes", "/papers.bib"):
+            assert client.get(path).status_code == 200
+        replies = [
+            client.patch(f"/papers/{paper}", json={"title": "New"}),
+            client.put(f"/papers/{paper}/reading", json={"page": 1}),
+            client.delete(f"/papers/{paper}"),
+            client.post("/notes", json={"text": "x", "quotes": [{"paper": paper, "start": 0, "end": 10}]}),
+            client.post("/uploads?name=a.pdf", content=b"%PDF-1.7" + bytes(2000), headers={"Content-Type": PDF}),
+        ]
+        assert [reply.status_code for reply in replies] == [507] * len(replies)
+        (disk / "filler").unlink()
+        assert client.patch(f"/papers/{paper}", json={"title": "New"}).json()["title"] == "New"
+        client.post("/chat", json={"message": "What is the shortest vector of a lattice?", "listed": True})
+        assert len(client.get("/conversations").json()["conversations"]) == 1
 
 
 def test_the_command_reports_it_in_two_lines(disk: Path, tmp_path: Path) -> None:

@@ -219,5 +219,32 @@ def test_listeners_leave_connections_for_others(live: Live, monkeypatch: pytest.
     monkeypatch.setattr(events, "MOST_LISTENERS", 2)
     with live.client() as client, listening(live.port), listening(live.port):
         reply = client.get("/events")
-        assert (reply.status_code, reply.json()["error"]) == (409, "Too many pages of Folio are open.")
+        assert reply.status_code == 503
+        assert reply.json()["error"] == "2 pages of Folio are open, as many as this server tells of changes."
+        assert reply.headers["Retry-After"].isdecimal()
         json_of(client.get("/health"))
+
+
+def test_listeners_that_come_at_once_are_not_more_than_there_is_room_for(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "MOST_LISTENERS", 3)
+    request = f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{live.port}\r\nConnection: close\r\n\r\n".encode()
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", live.port), timeout=5)) for _ in range(40)
+        ]
+        for connection in connections:
+            connection.sendall(request)
+        replies = [_received(connection) for connection in connections]
+    assert sum(b"event: hello" in reply for reply in replies) == 3
+    assert all(reply.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")) for reply in replies)
+
+
+def _received(connection: socket.socket) -> bytes:
+    """What a server sends until the hello, or the end."""
+    received = b""
+    with suppress(TimeoutError):
+        while b"event: hello" not in received and (data := connection.recv(65536)):
+            received += data
+    return received

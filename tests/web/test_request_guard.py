@@ -113,7 +113,7 @@ def ask(
     assert start["type"] == "http.response.start"
     assert {message["type"] for message in rest} == {"http.response.body"}
     found = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"]]
-    return Response(start["status"], found, [message["body"] for message in rest])
+    return Response(start["status"], found, [message["body"] for message in rest if message.get("body")])
 
 
 def outcome(rules: AccessRules, method: str, *headers: tuple[str, str], path: str = "/chat") -> int:

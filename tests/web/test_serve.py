@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -151,6 +152,44 @@ def test_an_oversized_message_is_refused_and_drained(served: Served, *, whole: b
     assert response.status_code == 413
     assert list(response.json()) == ["error", "remedy"]
     assert served.client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "whole", "status"),
+    [
+        *((path, True, 413) for path in ("/chat", "/uploads", "/nowhere")),
+        ("/chat", False, 413),
+        ("/nowhere", False, 404),  # nobody reads it
+        ("/chat?", True, 403),
+        ("/chat?", False, 403),
+    ],
+)
+def test_a_refused_body_is_not_read_to_its_end(served: Served, path: str, status: int, *, whole: bool) -> None:
+    host = "evil.example" if status == 403 else f"localhost:{served.port}"
+    kind = "application/pdf" if path == "/uploads" else "application/json"
+    length = "Content-Length: 99999999999" if whole else "Transfer-Encoding: chunked"
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\n{length}\r\n\r\n"
+    content = b"%PDF-1.7" + b" " * 999_992
+    piece = content if whole else b"%x\r\n%b\r\n" % (len(content), content)
+    sent = 0
+    with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
+        connection.sendall(head.encode())
+        with suppress(ConnectionError):  # the server has closed it
+            while sent < 3000:
+                connection.sendall(piece)
+                sent += 1
+        assert sent < 800, "megabytes were taken"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
+        connection.sendall(head.encode() + (b"" if whole else piece * 20))
+        reply = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert reply.startswith(b"HTTP/1.1 %d " % status)
+    assert b"connection: close" in reply.lower()
+
+
+def test_a_connection_is_kept_after_a_short_refused_request(served: Served) -> None:
+    for _ in range(2):
+        response = served.client.post("/chat", content=b"{}", headers={"Content-Type": "text/plain"})
+        assert (response.status_code, response.headers.get("connection")) == (415, None)
 
 
 # The token

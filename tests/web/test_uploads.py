@@ -485,7 +485,9 @@ def test_what_another_server_cancels_does_not_come_back(
     assert (rested(client), contents(app), sorted(papers_by_file(client))) == ([], [], [])
 
 
-def test_a_file_that_crashes_the_server_is_given_up(start: Start, app: HashingApp) -> None:
+def test_a_file_that_was_interrupted_too_often_is_tried_later(
+    start: Start, app: HashingApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with indexes.writing(app.store_folder):
         client = start()
         send(client, pdf_of())
@@ -495,10 +497,29 @@ def test_a_file_that_crashes_the_server_is_given_up(start: Start, app: HashingAp
     assert kept["tries"] == 0  # that the server ended properly, or another process wrote, is no try
     record.write_text(json.dumps({**kept, "tries": MAX_TRIES}))
     client = start()
-    (failed,) = rested(client)
-    assert (failed["state"], failed["error"]) == ("failed", "Folio ended 3 times while it was adding this file.")
-    client.post(f"/uploads/{failed['id']}/retry")
-    assert [each["state"] for each in rested(client)] == ["added"]
+    send(client, pdf_of(("Sponges filter the water of the sea.",), "On Sponges"), "other.pdf")
+    assert [each["state"] for each in rested(client)] == ["waiting", "added"]
+    notice = "Folio ended 3 times while it was adding otters.pdf, which is tried again later."
+    assert client.get("/uploads").json()["notice"] == notice
+    monkeypatch.setattr(upload_queue, "LATER_S", 0)
+    until(lambda: [each["state"] for each in uploads(client)] == ["added", "added"])
+    assert client.get("/uploads").json()["notice"] == ""
+
+
+@pytest.mark.parametrize("ago_s", [5, -1e9], ids=["asked for", "by a clock that was wrong"])
+def test_a_file_that_waits_is_tried_at_once(start: Start, app: HashingApp, ago_s: float) -> None:
+    with indexes.writing(app.store_folder):
+        client = start()
+        upload = send(client, pdf_of())
+        client.__exit__(None, None, None)
+    (record,) = queue_folder(app).glob("*.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "tries": MAX_TRIES}))
+    os.utime(record, (time.time() - ago_s,) * 2)
+    client = start()
+    if ago_s > 0:
+        assert [each["state"] for each in rested(client)] == ["waiting"]
+        assert client.post("/uploads/retry").json() == {"retried": 1}
+    until(lambda: [(each["id"], each["state"]) for each in uploads(client)] == [(upload["id"], "added")])
 
 
 @pytest.mark.usefixtures("linking")
@@ -537,7 +558,7 @@ def test_a_file_placed_by_a_killed_server_is_taken_back(
         assert embedder.waits.wait(60)
         client.delete("/uploads")
         embedder.gate.set()
-    left = {"cancelled": [], "too often": ["failed"]}.get(then, [then])
+    left = {"cancelled": [], "too often": ["waiting"]}.get(then, [then])
     assert [each["state"] for each in rested(client)] == left
     assert names(app.settings.PAPERS_DIR) == (["otters.pdf"] if then == "added" else [])
     if then == "added":  # a paper that landed keeps its file
