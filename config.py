@@ -97,8 +97,8 @@ class Settings(BaseSettings):
 
     # Models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
-    """The embedder. `auto` uses the one that the index was made with; for a new index, Ollama if it is ready, otherwise
-    the built-in model."""
+    """The embedder. `auto` uses the one that the index was made with (while its Ollama is away, BM25 searches alone);
+    for a new index, Ollama if it is ready, otherwise the built-in model."""
     LLM: Literal["auto", "ollama", "builtin"] = "auto"
     """The answerer. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer."""
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
 from folio.console import output
-from folio.errors import FIRST_INGEST, FolioError, StoreError, command, fetch_command
+from folio.errors import FIRST_INGEST, EmbedderAway, FolioError, StoreError, command, fetch_command
 from folio.shown_text import counted, plain_line
 
 if TYPE_CHECKING:
@@ -173,9 +173,11 @@ def _library(app: App, library: Library) -> Iterator[Row]:
         return
     try:
         app.require_same_settings(library)
-        app.embedder(library)
+        app.embedder_for_questions(library).identity()
         made_with = library.fingerprint()
         yield Row("built with", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
+    except EmbedderAway as error:
+        yield Row("built with", f"{error.happened} Until then, only words are searched.", False, error.remedy)
     except FolioError as error:
         yield Row("built with", error.happened, False, error.remedy, needed=True)
     faults = app.backend.index_faults(library)

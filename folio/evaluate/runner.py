@@ -303,7 +303,7 @@ def open_paper_store(app: App) -> Iterator[OpenedStore]:
     """Open the app's store. Raises StoreMissing, StoreMismatch and ModelError."""
     library = app.open_library()
     try:
-        yield OpenedStore(library, app.retriever(library), _about(library, app.store_folder))
+        yield OpenedStore(library, app.retriever(library, measured=True), _about(library, app.store_folder))
     finally:
         library.close()
 

@@ -7,7 +7,8 @@ are those of Ollama's library, and of GGUF files of the same models.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -15,10 +16,11 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from folio.errors import ContextTooSmall, NoVector, OllamaError
+from folio.errors import ContextTooSmall, EmbedderAway, ModelMissing, NoVector, OllamaError
 from folio.models.ollama import ModelInfo, OllamaServer, first_wait
 from folio.models.ollama_errors import is_transient
 from folio.papers.model import Vectors
+from folio.protocols import Embedder
 from folio.text import one_line
 
 # In a prefix: the title of the passage's paper
@@ -288,6 +290,52 @@ class OllamaEmbedder:
             f"Ollama at {self._server.url} returned {what} for {self._model.name}.",
             f"Update Ollama, then get the model again with `ollama pull {self._model.name}`.",
         )
+
+
+class ReconnectingEmbedder:
+    """The embedder that a store was made with, for questions: its server may go and come back.
+
+    While the server is away, or without the model, each call raises EmbedderAway, and the next one asks again.
+    """
+
+    def __init__(self, model: str, connect: Callable[[], Embedder]) -> None:
+        """connect: makes the embedder. Raises StoreMismatch if the store was made with another one, and ModelError."""
+        self.name = f"{model} (Ollama)"
+        self._model = model
+        self._connect = connect
+        self._embedder: Embedder | None = None
+
+    @property
+    def dimension(self) -> int:
+        with self.connected() as embedder:
+            return embedder.dimension
+
+    def identity(self) -> dict[str, str]:
+        with self.connected() as embedder:
+            return embedder.identity()
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        with self.connected() as embedder:
+            return embedder.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        with self.connected() as embedder:
+            return embedder.embed_query(text)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        with self.connected() as embedder:
+            return embedder.embed_queries(texts)
+
+    @contextmanager
+    def connected(self) -> Iterator[Embedder]:
+        """The embedder itself. Raises EmbedderAway, and what `connect` raises for a model that is the wrong one."""
+        try:
+            self._embedder = embedder = self._embedder or self._connect()
+            self.name = embedder.name
+            yield embedder
+        except (OllamaError, ModelMissing) as error:
+            self._embedder, self.name = None, f"{self._model} (Ollama, away)"
+            raise EmbedderAway(error.happened, error.remedy) from error
 
 
 def _window(model: ModelInfo) -> int:

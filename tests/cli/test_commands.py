@@ -20,7 +20,7 @@ from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import overwrite
 from tests.helpers.ollama_models import LLAMA, NOMIC, VERSION
-from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 from tests.helpers.paths import ROOT, SAMPLE
 from tests.helpers.pdfs import encoded_page
 
@@ -287,7 +287,7 @@ def test_sources_are_passages_in_rank_order(ready: CliRunner) -> None:
     ]
     assert "   At the Konkordiaplatz the ice" in ran.out
     found = ready.query("--json", "--sources", LENGTH).object
-    assert found.keys() == {"question", "hits", "models", "timings_ms"}
+    assert found.keys() == {"question", "hits", "models", "timings_ms", "notice"}
     assert "llm" not in found["models"]
     assert found["hits"][0].keys() >= {"file", "pages", "score", "text"}
 
@@ -454,6 +454,87 @@ def test_auto_answers_without_a_chat_model(with_ollama: CliRunner, ollama_server
     ran = with_ollama.query("--json", LENGTH)
     assert ran.object["models"]["llm"] == "extractive (built in)"
     assert "`ollama pull llama3.1:8b`" in ran.err
+
+
+WORDS_ALONE = "No Ollama server answers at {}. So only words were searched (BM25), and not their meaning."
+
+
+@pytest.fixture
+def ollama_off(with_ollama: CliRunner) -> CliRunner:
+    """A desk whose index was made with an Ollama server that has gone since."""
+    assert with_ollama.ingest().code == 0
+    with_ollama.settings |= {"OLLAMA_HOST": closed_url(), "LLM": "builtin"}
+    return with_ollama
+
+
+def test_with_ollama_off_its_index_is_searched_by_words(ollama_off: CliRunner) -> None:
+    line = WORDS_ALONE.format(ollama_off.settings["OLLAMA_HOST"])
+    asked = ollama_off.query(LENGTH)
+    assert (asked.code, asked.err.count(line)) == (0, 1)
+    assert asked.out.startswith("From the papers\n")
+    assert IS_LONG in asked.out
+    found = ollama_off.query("--json", LENGTH).object
+    assert found["models"] == {
+        "embedder": "nomic-embed-text:latest (Ollama, away)",
+        "reranker": "built in",
+        "llm": "extractive (built in)",
+    }
+    assert found["notice"].startswith(line)
+    ranked = ollama_off.query("--sources", LENGTH)
+    assert (ranked.code, ranked.err) == (0, f"{line}\n")
+    assert "glaciers.pdf" in ranked.out
+    passages = ollama_off.query("--sources", "--json", LENGTH).object
+    assert (passages["hits"][0]["file"], passages["notice"]) == ("alps/glaciers.pdf", line)
+    assert {hit["dense"] for hit in passages["hits"]} == {None}
+    papers = ollama_off.query("--papers", "--json", "glacier ice").object
+    assert ([paper["file"] for paper in papers["papers"]], papers["notice"]) == (["alps/glaciers.pdf"], line)
+    deep = ollama_off.query("--deep", "--json", LENGTH).object
+    assert (IS_LONG in deep["answer"], deep["notice"].count(line)) == (True, 1)
+
+
+def test_with_ollama_off_the_doctor_says_what_goes_on(ollama_off: CliRunner) -> None:
+    code, rows, text = doctor(ollama_off)
+    assert (code, rows["built with"]) == (0, False)
+    assert "Until then, only words are searched." in text
+    assert text.endswith("Ready to answer.")
+    ollama_off.settings["EMBEDDER"] = "ollama"
+    assert doctor(ollama_off)[0] == 1
+
+
+def test_a_search_by_words_alone_asks_no_server(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    with_ollama.settings |= {"RETRIEVAL_MODE": "lexical", "LLM": "builtin", "EMBEDDER": "ollama"}
+    before = len(ollama_server.requests)
+    with_server = with_ollama.query("--sources", LENGTH)
+    assert len(ollama_server.requests) == before
+    with_ollama.settings["OLLAMA_HOST"] = closed_url()
+    for options in (["--sources"], ["--papers"], []):
+        ran = with_ollama.query(*options, LENGTH)
+        assert (ran.code, "Ollama" in ran.err.replace(WITHOUT_MODEL, "")) == (0, False)
+        assert ran.out == with_server.out or options != ["--sources"]
+
+
+@pytest.mark.parametrize("chosen", [{"EMBEDDER": "ollama"}, {"RETRIEVAL_MODE": "dense"}])
+def test_with_ollama_off_what_was_chosen_by_name_is_not_replaced(
+    ollama_off: CliRunner, chosen: dict[str, str]
+) -> None:
+    ollama_off.settings |= chosen
+    ran = ollama_off.query("--sources", LENGTH)
+    assert (ran.code, ran.out) == (1, "")
+    assert "No Ollama server answers" in ran.err
+
+
+def test_a_question_without_a_vector_is_searched_by_words(
+    with_ollama: CliRunner, ollama_server: OllamaStandIn
+) -> None:
+    with_ollama.ingest()
+    with_ollama.settings["LLM"] = "builtin"
+    ollama_server.faults.garbage = "nan"
+    ran = with_ollama.query("--sources", LENGTH)
+    assert (ran.code, ran.err.count("So only words were searched")) == (0, 1)
+    del ollama_server.models[NOMIC.name]
+    ran = with_ollama.query("--sources", LENGTH)
+    assert "does not have the model nomic-embed-text. So only words were searched" in ran.err
 
 
 def test_an_explicit_choice_never_falls_back(desk: CliRunner) -> None:
