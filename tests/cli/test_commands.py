@@ -649,6 +649,25 @@ def test_the_doctor_with_ollama(with_ollama: CliRunner, ollama_server: OllamaSta
     assert "cloud model" in text
 
 
+def test_the_doctor_asks_each_model_as_a_question_does(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    assert (doctor(with_ollama)[0], len(ollama_server.bodies("/api/chat"))) == (0, 1)
+    ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/chat",), "html"
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["embedding model"], rows["chat model"]) == (0, True, False)
+    assert "did not answer like an Ollama server" in text
+    with_ollama.settings["LLM"] = "ollama"
+    assert doctor(with_ollama)[0] == 1
+    ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/embed",), "zero"
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["embedding model"], rows["chat model"]) == (0, False, True)
+    assert "a vector of zeros" in text
+    before = len(ollama_server.requests)
+    with_ollama.settings |= {"LLM": "builtin", "RETRIEVAL_MODE": "lexical", "EMBEDDER": "auto"}
+    doctor(with_ollama)
+    assert "/api/chat" not in [request.path for request in ollama_server.requests[before:]]
+
+
 def test_the_doctor_says_which_verifier_is_in_use(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
     with_ollama.ingest()
     assert "verifier llama3.1:8b (Ollama) " in doctor(with_ollama)[2]
