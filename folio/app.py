@@ -34,7 +34,7 @@ from folio.system.files import make_private, write_json
 from folio.system.network import go_offline
 
 if TYPE_CHECKING:
-    from config import Settings, SettingsError, load_settings, personal_file
+    from config import Settings, SettingsError, load_settings, place_of_settings
     from folio.answer.chat import Chat
     from folio.ingest import pipeline
     from folio.ingest.discovery import IngestProgress, Outcome
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from folio.store.query_log import QueryLog
 else:
     try:  # An installed Folio has config.py under this name: a top-level `config` there may be another program's.
-        from folio._config import SettingsError, load_settings, personal_file
+        from folio._config import SettingsError, load_settings, place_of_settings
     except ModuleNotFoundError:
-        from config import SettingsError, load_settings, personal_file
+        from config import SettingsError, load_settings, place_of_settings
 
 # Where a library may be kept, as STORE names it
 Place = Literal["local", "postgres"]
@@ -573,7 +573,7 @@ def from_environment(notice: Notice) -> App:
     except SettingsError as error:
         raise UsageError(
             f"A setting is invalid: {error}.",
-            f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it.",
+            f"Correct it in {place_of_settings()}; docs/settings.md explains it.",
         ) from error
     app.models.announce_remote()
     make_private(app.store_folder, app.record_file)
