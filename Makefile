@@ -20,9 +20,9 @@ RAY := check-python
 BASE := $(PYTHON)
 else
 PYTHON := .venv/bin/python
-READY := .venv/.installed
-MODELS := .venv/.installed-models
-DEV := .venv/.installed-dev
+READY := .venv/.installed .venv/bin/folio
+MODELS := .venv/.installed-models .venv/bin/folio
+DEV := .venv/.installed-dev .venv/bin/folio
 RAY := .venv/.installed-ray
 BASE := $(PYTHON3)
 endif
@@ -109,6 +109,9 @@ check-python:
 	@$(PYTHON3) -m venv .venv
 	@$(PIP) -r requirements/base.txt
 	@touch $@
+
+.venv/bin/folio: scripts/install_command.py .venv/.installed
+	@$(PYTHON) scripts/install_command.py
 
 .venv/.installed-models: requirements/cross-encoders.txt .venv/.installed
 	@$(PIP) -r requirements/cross-encoders.txt
