@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
@@ -295,7 +296,8 @@ class OllamaEmbedder:
 class ReconnectingEmbedder:
     """The embedder that a store was made with, for questions: its server may go and come back.
 
-    While the server is away, or without the model, each call raises EmbedderAway, and the next one asks again.
+    While the server is away, or without the model, each call raises EmbedderAway, and the next one connects again: but
+    not before as much time has passed as the last attempt took, or a question would wait for a silent server often.
     """
 
     def __init__(self, model: str, connect: Callable[[], Embedder]) -> None:
@@ -304,6 +306,8 @@ class ReconnectingEmbedder:
         self._model = model
         self._connect = connect
         self._embedder: Embedder | None = None
+        self._away: EmbedderAway | None = None
+        self._next_try = 0.0
 
     @property
     def dimension(self) -> int:
@@ -329,13 +333,19 @@ class ReconnectingEmbedder:
     @contextmanager
     def connected(self) -> Iterator[Embedder]:
         """The embedder itself. Raises EmbedderAway, and what `connect` raises for a model that is the wrong one."""
+        begun = monotonic()
+        if self._away and begun < self._next_try:
+            raise EmbedderAway(self._away.happened, self._away.remedy)
         try:
-            self._embedder = embedder = self._embedder or self._connect()
-            self.name = embedder.name
+            embedder = self._embedder or self._connect()
+            self._embedder, self.name, self._next_try = embedder, embedder.name, 0.0
             yield embedder
         except (OllamaError, ModelMissing) as error:
+            if self._embedder is None:
+                self._next_try = 2 * monotonic() - begun
             self._embedder, self.name = None, f"{self._model} (Ollama, away)"
-            raise EmbedderAway(error.happened, error.remedy) from error
+            self._away = EmbedderAway(error.happened, error.remedy)
+            raise self._away from error
 
 
 def _window(model: ModelInfo) -> int:

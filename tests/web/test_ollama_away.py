@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from fastapi.testclient import TestClient
@@ -20,6 +21,7 @@ from tests.helpers.ollama_server import OllamaStandIn
 from tests.helpers.web_client import ask, client_of, json_of, refusal
 
 LENGTH = "What length has the Aletsch glacier?"
+TIMEOUT_S = 4.0
 WORDS_ALONE = "So only words were searched (BM25), and not their meaning."
 
 
@@ -34,6 +36,7 @@ def client(tmp_path: Path, ollama_server: OllamaStandIn, monkeypatch: pytest.Mon
         "INGESTED_JSON": tmp_path / "ingested.json",
         "CACHE_DIR": tmp_path / "cache",
         "OLLAMA_HOST": ollama_server.url,
+        "OLLAMA_TIMEOUT_S": TIMEOUT_S,
         "LLM": "builtin",
         "RERANKER": "builtin",
     }
@@ -79,6 +82,14 @@ def test_when_it_comes_back_the_next_question_uses_it(client: TestClient, ollama
     assert WORDS_ALONE not in " ".join(notices(client))
     asked = (LENGTH, "glacier", "glacier", LENGTH)
     assert ollama_server.embedded()[before:] == [f"search_query: {text}" for text in asked]
+
+
+def test_a_question_waits_for_a_silent_server_twice_at_most(client: TestClient, ollama_server: OllamaStandIn) -> None:
+    notices(client)
+    ollama_server.faults.paths, ollama_server.faults.first_byte_s = ("/api/tags", "/api/embed"), 600
+    begun = monotonic()
+    assert WORDS_ALONE in ask(client, "What length has the Aletsch glacier, and what do sea otters eat?")["notice"]
+    assert monotonic() - begun < 3 * TIMEOUT_S  # for its vector and its list of models; each part has its own search
 
 
 def test_another_model_in_its_place_is_refused(client: TestClient, ollama_server: OllamaStandIn) -> None:
