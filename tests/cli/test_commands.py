@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -522,6 +523,14 @@ def test_with_ollama_off_what_was_chosen_by_name_is_not_replaced(
     ran = ollama_off.query("--sources", LENGTH)
     assert (ran.code, ran.out) == (1, "")
     assert "No Ollama server answers" in ran.err
+
+
+def test_with_ollama_off_nothing_is_measured(ollama_off: CliRunner) -> None:
+    gold = {"paper": "alps/glaciers.pdf", "page": 1, "quote": IS_LONG[:40]}
+    questions = ollama_off.folder / "questions.jsonl"
+    questions.write_text(json.dumps({"id": "a", "question": LENGTH, "gold": [gold]}), encoding="utf-8")
+    ran = ollama_off.evaluate(str(questions), "--no-answers")
+    assert (ran.code, "No Ollama server answers" in ran.err) == (1, True)  # BM25 alone would pass for it
 
 
 def test_a_question_without_a_vector_is_searched_by_words(
