@@ -20,9 +20,9 @@ RAY := check-python
 BASE := $(PYTHON)
 else
 PYTHON := .venv/bin/python
-READY := .venv/.installed
-MODELS := .venv/.installed-models
-DEV := .venv/.installed-dev
+READY := .venv/.installed .venv/bin/folio
+MODELS := .venv/.installed-models .venv/bin/folio
+DEV := .venv/.installed-dev .venv/bin/folio
 RAY := .venv/.installed-ray
 BASE := $(PYTHON3)
 endif
@@ -79,7 +79,7 @@ schema: $(READY) ## Regenerate docs/answer.schema.json, and the page's types, fr
 docs: $(READY) ## Regenerate the generated parts of docs/
 	@$(PYTHON) scripts/make_docs.py
 
-requirements: check-python ## Regenerate the requirements files, with hashes, from pyproject.toml: UPGRADE=--upgrade
+requirements: check-python ## Regenerate the requirements files from pyproject.toml: UPGRADE=--upgrade
 	@set -e; fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(BASE) -m venv "$$fresh"; \
 	"$$fresh/bin/python" -m pip install -qq --disable-pip-version-check $(UV); \
@@ -91,7 +91,7 @@ audit: check-python ## Check the pinned packages for known vulnerabilities, whil
 	"$$fresh/bin/python" -m pip install -qq --disable-pip-version-check $(PIP_AUDIT) 2>/dev/null \
 	  || { echo "The audit needs a network: pip-audit could not be installed. Try again where pypi.org can be reached." >&2; \
 	       exit 2; }; \
-	"$$fresh/bin/python" -m pip_audit --disable-pip --progress-spinner off -r requirements.txt
+	"$$fresh/bin/python" -m pip_audit --disable-pip --progress-spinner off -r requirements/everything.txt
 
 licences: $(READY) ## List the licences of every installed package, and fail for one that is not allowed
 	@$(PYTHON) scripts/list_licences.py
@@ -110,19 +110,22 @@ check-python:
 	@$(PIP) -r requirements/base.txt
 	@touch $@
 
+.venv/bin/folio: scripts/install_command.py .venv/.installed
+	@$(PYTHON) scripts/install_command.py
+
 .venv/.installed-models: requirements/cross-encoders.txt .venv/.installed
 	@$(PIP) -r requirements/cross-encoders.txt
 	@touch $@
 
-# For Linux, requirements.txt has torch's CPU build; where pip finds PyPI's, that and what it brings is installed first.
-.venv/.installed-dev: requirements.txt requirements/cuda.txt requirements/postgres.txt requirements/development.txt .venv/.installed
+# For Linux, everything.txt has torch's CPU build; where pip finds PyPI's, that and what it brings is installed first.
+.venv/.installed-dev: requirements/everything.txt requirements/cuda.txt requirements/postgres.txt requirements/development.txt .venv/.installed
 	@echo "Installing everything that the tests use into .venv; this takes some minutes the first time." >&2
-	@torch="$$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt)"; \
+	@torch="$$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements/everything.txt)"; \
 	[ "$$(uname)" != Linux ] \
 	|| .venv/bin/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --no-deps --report - "$$torch" \
 	   | grep -q '+cpu' \
 	|| $(PIP) -r requirements/cuda.txt
-	@$(PIP) -r requirements.txt
+	@$(PIP) -r requirements/everything.txt
 	@$(PIP) -r requirements/postgres.txt -r requirements/development.txt
 	@touch $@
 

@@ -29,12 +29,18 @@ def _checkout() -> Path | None:
 
 
 def _data_folder() -> Path:
-    """The checkout; for an installed Folio, the folder of the user's data."""
+    """The checkout; for an installed Folio, the folder of the user's data.
+
+    A user without HOME and without an entry in passwd, as in a container, has none: Settings refuses the folder "~".
+    """
     if CHECKOUT is not None:
         return CHECKOUT
     from platformdirs import user_data_path
 
-    return user_data_path("folio", appauthor=False)
+    try:
+        return user_data_path("folio", appauthor=False)
+    except RuntimeError:
+        return Path("~", "folio")
 
 
 CHECKOUT = _checkout()
@@ -97,8 +103,8 @@ class Settings(BaseSettings):
 
     # Models
     EMBEDDER: Literal["auto", "ollama", "builtin"] = "auto"
-    """The embedder. `auto` uses the one that the index was made with; for a new index, Ollama if it is ready, otherwise
-    the built-in model."""
+    """The embedder. `auto` uses the one that the index was made with (while its Ollama is away, BM25 searches alone);
+    for a new index, Ollama if it is ready, otherwise the built-in model."""
     LLM: Literal["auto", "ollama", "builtin"] = "auto"
     """The answerer. `auto` uses Ollama if it is ready, otherwise the built-in extractive answerer."""
     RERANKER: Literal["auto", "crossencoder", "builtin", "none"] = "auto"
@@ -280,7 +286,10 @@ class Settings(BaseSettings):
     @field_validator("PAPERS_DIR", "VECTORSTORE_DIR", "INGESTED_JSON", "CACHE_DIR", "MODELS_DIR")
     @classmethod
     def _at_home(cls, path: Path) -> Path:
-        return path.expanduser()
+        expanded = Path(os.path.expanduser(path))
+        if str(expanded).startswith("~"):
+            raise ValueError(f"{path} is in a home folder that is not known; give the whole path of a folder")
+        return expanded
 
     @field_validator("OPENALEX_API_KEY", "S2_API_KEY")
     @classmethod
@@ -318,11 +327,20 @@ class SettingsError(Exception):
     """A setting has an invalid value; the message names it."""
 
 
-def personal_file() -> Path:
-    """The user's own .env: ~/.config/folio/.env on Linux. It may set all settings."""
+def personal_file() -> Path | None:
+    """The user's own .env: ~/.config/folio/.env on Linux. It may set all settings. None without a home folder."""
     from platformdirs import user_config_path
 
-    return user_config_path("folio", appauthor=False) / ".env"
+    try:
+        return user_config_path("folio", appauthor=False) / ".env"
+    except RuntimeError:
+        return None
+
+
+def place_of_settings() -> str:
+    """Where a person sets them, in words."""
+    file = personal_file()
+    return f"the environment or in {file}" if file else "the environment"
 
 
 def load_settings(notice: Callable[[str], None]) -> Settings:
@@ -332,12 +350,14 @@ def load_settings(notice: Callable[[str], None]) -> Settings:
     SettingsError naming the first invalid setting, or a file that cannot be read or has a setting that it may not have.
     """
     in_checkout = CHECKOUT / ".env" if CHECKOUT else None
-    files = [file for file in (in_checkout, personal_file()) if file and os.path.isfile(file)]  # the last one wins
+    personal = personal_file()
+    files = [file for file in (in_checkout, personal) if file and os.path.isfile(file)]  # the last one wins
     for file in files:
         _check_file(file, () if file != in_checkout else PERSONAL, notice)
     _report_mistyped(notice)
     if os.path.isfile(".env") and not any(os.path.samefile(".env", file) for file in files):
-        notice(f"The file .env in the current folder is not read. Your settings go into {personal_file()}.")
+        place = personal or "the environment"
+        notice(f"The file .env in the current folder is not read. Your settings go into {place}.")
     try:
         return Settings(_env_file=files)  # type: ignore[call-arg]
     except ValidationError as error:

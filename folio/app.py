@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from folio.answer_types import Style
-from folio.errors import FIRST_INGEST, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
+from folio.errors import FIRST_INGEST, EmbedderAway, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
 from folio.ingest.store import LocalStore, Store
 from folio.model_choice import ModelChoice, prefix_of
 from folio.models.ollama import OllamaServer, is_local, server_url
 from folio.papers.label import CitationStyle
-from folio.papers.model import Notice, Paper, Progress, SourceFile
+from folio.papers.model import Hit, Notice, Paper, Progress, SourceFile
 from folio.papers.versions import version_keys
 from folio.protocols import Embedder
 from folio.search.builtin_reranker import ReaderReranker
@@ -34,7 +34,7 @@ from folio.system.files import make_private, write_json
 from folio.system.network import go_offline
 
 if TYPE_CHECKING:
-    from config import Settings, SettingsError, load_settings, personal_file
+    from config import Settings, SettingsError, load_settings, place_of_settings
     from folio.answer.chat import Chat
     from folio.ingest import pipeline
     from folio.ingest.discovery import IngestProgress, Outcome
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from folio.store.query_log import QueryLog
 else:
     try:  # An installed Folio has config.py under this name: a top-level `config` there may be another program's.
-        from folio._config import SettingsError, load_settings, personal_file
+        from folio._config import SettingsError, load_settings, place_of_settings
     except ModuleNotFoundError:
-        from config import SettingsError, load_settings, personal_file
+        from config import SettingsError, load_settings, place_of_settings
 
 # Where a library may be kept, as STORE names it
 Place = Literal["local", "postgres"]
@@ -220,6 +220,27 @@ class App:
         embedder = self.models.embedder(made_with.get("embedder", ""))
         if made_with:
             indexes.require_fingerprint(library, fingerprint(embedder, self.reading))
+        return embedder
+
+    def embedder_for_questions(self, library: Library) -> Embedder:
+        """As `embedder`; but with EMBEDDER=auto, and in a search by words alone, the server may be away for now.
+
+        Its calls then raise EmbedderAway, and no error is raised here.
+        """
+        made_with, by_words = library.fingerprint(), self.settings.RETRIEVAL_MODE == "lexical"
+        if made_with.get("embedder") != "ollama" or (self.settings.EMBEDDER == "ollama" and not by_words):
+            return self.embedder(library)
+        from folio.models.ollama_embedder import ReconnectingEmbedder
+
+        def connect() -> Embedder:
+            embedder = self.models.embedder("ollama")
+            indexes.require_same(made_with, fingerprint(embedder, self.reading))
+            return embedder
+
+        embedder = ReconnectingEmbedder(made_with.get("model", self.settings.EMBED_MODEL), connect)
+        if not by_words:
+            with suppress(EmbedderAway), embedder.connected():
+                pass  # only so that another model in its place is refused before a question
         return embedder
 
     def new_embedder(self) -> Embedder:
@@ -472,11 +493,14 @@ class App:
         """Check the whole index files in threads, for programs that run long enough."""
         self.backend.check_in_background()
 
-    def retriever(self, library: Library) -> Retriever:
-        """A retriever over a library. Raises StoreMissing if it has no paper, StoreMismatch, ModelError."""
+    def retriever(self, library: Library, *, measured: bool = False) -> Retriever:
+        """A retriever over a library. Raises StoreMissing if it has no paper, StoreMismatch, ModelError.
+
+        measured: raise ModelError where other searches would go on by words alone.
+        """
         self.require_paper(library)
         self.require_same_settings(library)
-        embedder = self.embedder(library)
+        embedder = self.embedder(library) if measured else self.embedder_for_questions(library)
         return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
     def require_paper(self, library: Library) -> None:
@@ -520,8 +544,15 @@ class App:
 
         library = self.open_library()
         with closed_on_error(library):
-            search = self.retriever(library).search
-            retriever = FolioRetriever(search=lambda question: search(question, top_k or self.top_k).hits)
+            found_by = self.retriever(library)
+
+            def search(question: str) -> Sequence[Hit]:
+                result = found_by.search(question, top_k or self.top_k)
+                if result.notice:
+                    self.notice(result.notice)
+                return result.hits
+
+            retriever = FolioRetriever(search=search)
         weakref.finalize(retriever, library.close)
         return retriever
 
@@ -547,7 +578,7 @@ def from_environment(notice: Notice) -> App:
     except SettingsError as error:
         raise UsageError(
             f"A setting is invalid: {error}.",
-            f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it.",
+            f"Correct it in {place_of_settings()}; docs/settings.md explains it.",
         ) from error
     app.models.announce_remote()
     make_private(app.store_folder, app.record_file)

@@ -23,6 +23,7 @@ FolioError                 exit code 1
 ├── PackagesMissing        1   this part of Folio needs packages that are not installed
 └── ModelError             1   a model cannot be used
     ├── OllamaError            the server is down, too slow, refused the request or sent something unreadable
+    │   ├── EmbedderAway       the embedder of an index cannot be used now: searches go on by words alone
     │   ├── NoVector           the model has no vector for this text, whenever it is asked
     │   └── ModelFailed        the server could not run the model to the end: a retry may succeed
     │       └── ThoughtAlone   the reply has only a thought and no answer
@@ -209,6 +210,10 @@ class ModelError(FolioError):
 
 
 class OllamaError(ModelError):
+    pass
+
+
+class EmbedderAway(OllamaError):
     pass
 
 

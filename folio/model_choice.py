@@ -18,7 +18,7 @@ from folio.deep.types import Assessor, DeepLimits
 from folio.errors import ModelMissing, OllamaError, command, fetch_command
 from folio.models.bert_onnx import GRAPHS, find_model
 from folio.models.cross_encoder import CrossEncoderReranker, NliVerifier
-from folio.models.ollama import Capability, OllamaServer, is_local, server_url
+from folio.models.ollama import Capability, ModelInfo, OllamaServer, is_local, server_url
 from folio.papers.model import Notice
 from folio.protocols import Answerer, Embedder, PassageReader, QueryWriter, Reranker, TokenEmbedder, Verifier
 from folio.search.builtin_reranker import BuiltinReranker, ReaderReranker
@@ -147,6 +147,22 @@ class ModelChoice:
         except OllamaError:
             return f"start Ollama, then run `ollama pull {model}`"
         return ""
+
+    def tried(self, model: OllamaModel) -> ModelInfo:
+        """What the server says of a model, after one short call as a question makes it. Raises ModelError.
+
+        No call is made of a model that the settings do not use.
+        """
+        info, settings = self.server.require_local(model.name, model.capability), self.settings
+        if model.capability == "embedding" and settings.EMBEDDER != BUILTIN:
+            self._ollama_embedder().embed_query("Ready?")
+        elif model.capability == "completion" and settings.LLM != BUILTIN:
+            from folio.models.ollama_chat import ChatModel
+
+            chat = ChatModel.open(self.server, model.name, self._usual_tokens)
+            pieces = chat.stream("", "Ready?", context=chat.context_for(self._usual_tokens), longest=1)
+            next(pieces, None)  # closed when it is dropped, and with it the request
+        return info
 
     # Embedding
 

@@ -23,7 +23,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 # Run as a file, a script sees only the modules in its own folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from config import Settings, SettingsError, load_settings, personal_file
+from config import Settings, SettingsError, load_settings, place_of_settings
 from folio.errors import FolioError, ModelError, UsageError
 from folio.models.bert_onnx import GRAPHS, find_model, record_digests
 from folio.models.cross_encoder import CrossEncoderReranker, NliVerifier
@@ -144,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         failures = fetch(load_settings(console.print))
     except SettingsError as error:
-        remedy = f"Correct it in the environment or in {personal_file()}; docs/settings.md explains it."
+        remedy = f"Correct it in {place_of_settings()}; docs/settings.md explains it."
         _report(UsageError(f"A setting is invalid: {error}.", remedy))
         return UsageError.exit_code
     except KeyboardInterrupt:

@@ -1,8 +1,8 @@
-"""Write requirements.txt and requirements/*.txt, with hashes, from pyproject.toml: `make requirements`.
+"""Write requirements/*.txt, with hashes, and requirements.txt, to be read, from pyproject.toml: `make requirements`.
 
 uv resolves for every system and Python at once, and takes the hash of every file from the package index. Versions that
 the files have are kept, except with --upgrade. PyPI's torch for Linux is a CUDA build: it and what it brings are in
-requirements/cuda.txt. requirements.txt has the CPU build for Linux, which pip must be able to find on this computer.
+requirements/cuda.txt. everything.txt has the CPU build for Linux, which pip must be able to find on this computer.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "pyproject.toml"
-WHOLE = ROOT / "requirements.txt"
+PAGE = ROOT / "requirements.txt"
 # The parts that pyproject.toml and the Makefile name, and PyPI's torch
-BASE, CROSS_ENCODERS, EVALUATE, POSTGRES, RAY, DEVELOPMENT, CUDA = (
+WHOLE, BASE, CROSS_ENCODERS, EVALUATE, POSTGRES, RAY, DEVELOPMENT, CUDA = (
     ROOT / "requirements" / f"{part}.txt"
-    for part in ("base", "cross-encoders", "evaluate", "postgres", "ray", "development", "cuda")
+    for part in ("everything", "base", "cross-encoders", "evaluate", "postgres", "ray", "development", "cuda")
 )
 EVERYTHING = ("--extra=cross-encoders", "--extra=torch", "--extra=evaluate")
 CUDA_PACKAGES = re.compile(r"(nvidia|cuda|triton)\b")
+HEAD = """\
+# Everything that Folio can use, each package at the version that it is tested with. Made by `make requirements` from
+# pyproject.toml. requirements/ has the same part by part, with the hash of every file:
+#
+#     pip install -r requirements/base.txt    what reading, questions and the page need: 640 MB
+#     pip install -r requirements.txt         all of this page: 1.1 GB, and 4 GB more with PyPI's torch for Linux"""
 # For no system that Folio runs on
 UNUSED = "sys_platform == 'emscripten'"
 
@@ -89,6 +95,24 @@ def write(path: Path, locked: Locked) -> None:
     path.write_text("\n".join([*head, *(locked[name] for name in sorted(locked))]) + "\n", encoding="utf-8")
 
 
+def page(project: str, locked: Locked) -> str:
+    """The packages that a project names, in its groups and with its reasons, then what these bring, without hashes.
+
+    project: the text of pyproject.toml. locked: what the page lists.
+    """
+    pins = {package: entry.partition(" \\\n")[0] for package, entry in locked.items()}
+    lines, title, named = [HEAD], "", set[str]()
+    for comment, package, reason in re.findall(r'^ *# (.+)|^ *"([\w.-]+)[^"]*",(?: +# (.+))?', project, re.MULTILINE):
+        key = package.lower().replace("_", "-")
+        title = comment or title
+        if key not in pins or key in named:
+            continue
+        lines += [f"\n# {title}"] * bool(title) + [f"{pins[key]:<34} # {reason}" if reason else pins[key]]
+        title, named = "", named | {key}
+    rest = [pin for package, pin in sorted(pins.items()) if package not in named]
+    return "\n".join([*lines, "\n# What these bring", *rest]) + "\n"
+
+
 def without(locked: Locked, *others: Locked) -> Locked:
     return {package: entry for package, entry in locked.items() if not any(package in other for other in others)}
 
@@ -100,7 +124,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
-        tests = folder / "tests.in"  # the one package of the tests that requirements.txt lists
+        tests = folder / "tests.in"  # the one package of the tests that requirements.txt lists, too
         development = project["dependency-groups"]["development"]
         tests.write_text(next(one for one in development if one.startswith("pytest>")), encoding="utf-8")
         build = folder / "build.in"  # a test builds the package
@@ -110,6 +134,7 @@ def main() -> None:
         cuda = {package: entry for package, entry in whole.items() if CUDA_PACKAGES.match(package)}
         whole = without(whole, cuda)
         write(WHOLE, whole)
+        PAGE.write_text(page(PROJECT.read_text(encoding="utf-8"), whole), encoding="utf-8")
         write(CUDA, {**cuda, "torch": cuda_torch})
         needed = [*EVERYTHING, "--extra=postgres", "--group=development", str(build)]
         packages = compile_requirements(needed, [WHOLE, CUDA, POSTGRES, DEVELOPMENT], upgrade)

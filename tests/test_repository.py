@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 
 from folio.search.names import SAMPLE_ID
 from folio.system.files import sha256_file
-from scripts import list_licences
+from scripts import list_licences, lock_requirements
 from scripts.list_licences import is_allowed, licence
 from scripts.make_sample import OUTPUT, make_sample
 from tests.helpers.paths import ROOT
@@ -117,7 +117,8 @@ def pins(name: str) -> dict[str, str]:
     return {re.sub(r"[-_.]+", "-", match[1]).lower(): match[2] for match in found if match}
 
 
-FILES = ["requirements.txt", *sorted(f"requirements/{path.name}" for path in (ROOT / "requirements").iterdir())]
+WHOLE = "requirements/everything.txt"
+FILES = sorted(f"requirements/{path.name}" for path in (ROOT / "requirements").iterdir())
 # What a question needs none of, and what takes gigabytes with PyPI's torch
 HEAVY = {"torch", "sentence-transformers", "transformers", "scikit-learn", "scipy", "matplotlib", "onnx", "pandas"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -136,20 +137,31 @@ def test_every_file_that_is_installed_has_a_hash(name: str) -> None:
     assert "://" not in (ROOT / name).read_text(encoding="utf-8")  # from whichever index pip uses
 
 
+def test_the_page_of_requirements_lists_the_whole_closure_for_people() -> None:
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    locked = lock_requirements.parse((ROOT / WHOLE).read_text(encoding="utf-8"))
+    assert text == lock_requirements.page((ROOT / "pyproject.toml").read_text(encoding="utf-8"), locked)
+    assert pins("requirements.txt") == pins(WHOLE)
+    assert "--hash" not in text
+    named = re.findall(r"^([\w.-]+)==\S+ +# .", text, re.MULTILINE)
+    assert {canonicalize_name(Requirement(one).name) for one in PROJECT["project"]["dependencies"]} <= set(named)
+    assert len(text.splitlines()) < 200
+
+
 def test_torch_for_cuda_has_hashes_of_its_own() -> None:
-    files = ("requirements.txt", "requirements/cuda.txt")
+    files = (WHOLE, "requirements/cuda.txt")
     assert len({pins(name)["torch"] for name in files}) == 1
     cpu, cuda = (
         {one for line in requirements(name) if line.startswith("torch==") for one in re.findall("[0-9a-f]{64}", line)}
         for name in files
     )
     assert (bool(cpu), bool(cuda), cpu & cuda) == (True, True, set())
-    assert not set(pins("requirements/cuda.txt")) & set(pins("requirements.txt")) - {"torch"}
-    assert not [name for name in pins("requirements.txt") if name.startswith(("nvidia-", "cuda-", "triton"))]
+    assert not set(pins("requirements/cuda.txt")) & set(pins(WHOLE)) - {"torch"}
+    assert not [name for name in pins(WHOLE) if name.startswith(("nvidia-", "cuda-", "triton"))]
 
 
 def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
-    base, closure = pins("requirements/base.txt"), pins("requirements.txt")
+    base, closure = pins("requirements/base.txt"), pins(WHOLE)
     assert unmet(PROJECT["project"]["dependencies"], base) == []
     assert base.items() <= closure.items()
     assert not HEAVY & set(base)
@@ -157,7 +169,7 @@ def test_requirements_are_pinned_and_hold_what_is_asked_for() -> None:
 
 @pytest.mark.parametrize("extra", ["cross-encoders", "evaluate", "postgres", "ray"])
 def test_files_of_extras_hold_what_they_add(extra: str) -> None:
-    base, closure = pins("requirements/base.txt"), pins("requirements.txt")
+    base, closure = pins("requirements/base.txt"), pins(WHOLE)
     more = pins(f"requirements/{extra}.txt")
     assert unmet(PROJECT["project"]["optional-dependencies"][extra], {**base, **more}) == []
     assert not set(base) & set(more)
@@ -166,7 +178,7 @@ def test_files_of_extras_hold_what_they_add(extra: str) -> None:
 
 
 def test_the_development_requirements_add_to_the_others_and_repeat_none() -> None:
-    closure, more = pins("requirements.txt"), pins("requirements/development.txt")
+    closure, more = pins(WHOLE), pins("requirements/development.txt")
     assert not set(closure) & set(more)
     assert unmet(PROJECT["dependency-groups"]["development"], {**closure, **more}) == []
     assert unmet(PROJECT["build-system"]["requires"], more) == []
@@ -175,7 +187,7 @@ def test_the_development_requirements_add_to_the_others_and_repeat_none() -> Non
 def test_only_the_tests_need_the_development_requirements() -> None:
     assert [task for task in ("ask", "serve", "models") if "requirements/development" in make("--dry-run", task)] == []
     assert "requirements/cross-encoders" not in make("--dry-run", "ask")
-    assert "requirements.txt" not in make("--dry-run", "models")
+    assert WHOLE not in make("--dry-run", "models")
 
 
 def about(**fields: str) -> Message:

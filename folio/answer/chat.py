@@ -193,6 +193,7 @@ class Chat:
         self._rerank = rerank
         self._turns = list(turns)
         self._has_offered_model = False  # before the last `reset`
+        self._search_notice = ""  # of the search for the current question
 
     @property
     def models(self) -> dict[str, str]:
@@ -266,7 +267,7 @@ class Chat:
         last = next((answer for answer in reversed(self._turns) if answer.sentences), None)
         if told := self._reply_to_remark(kind, last, turn):
             return self._add_turn(turn, told)
-        note, is_more = "", bool(last and kind == "more")
+        note, is_more, self._search_notice = "", bool(last and kind == "more"), ""
         with self._retriever.reading():
             if last and is_more:
                 find = partial(self._others, last)
@@ -289,7 +290,7 @@ class Chat:
             reply = self._answer_from_papers(turn)
         if is_more and not reply.answer.sentences:
             return self._add_turn(turn, self._remarked(text, NO_MORE))
-        notice = " ".join(filter(None, [note, reply.answer.notice]))
+        notice = " ".join(filter(None, [note, self._search_notice, reply.answer.notice]))
         meant = reply.answer.standalone_question
         if turn.question.typed and meant == turn.question.text:  # a correction is one more reading
             meant = turn.question.typed
@@ -528,6 +529,7 @@ class Chat:
         turn.clock.inside |= result.timings_ms
         turn.clock.lap("retrieve")
         turn.on_hits(result.hits)
+        self._search_notice = result.notice
         return result.hits
 
     def _answer(self, turn: Turn, hits: Sequence[Hit]) -> Reply:

@@ -278,9 +278,11 @@ def _search(app: App, library: Library, questions: Sequence[str], arguments: arg
         if arguments.json:
             from folio.schema.answers import passages_json
 
-            write_json(passages_json(question, result.hits, retriever.models, result.timings_ms))
+            write_json(passages_json(question, result.hits, retriever.models, result.timings_ms, result.notice))
         else:
             _introduce(question, spelt, len(questions))
+            if result.notice:
+                say(result.notice)
             show.show_hits(output(), result.hits)
             if not result.hits:
                 output().print("No passages found.")
@@ -301,7 +303,7 @@ def _rank_papers(app: App, library: Library, queries: Sequence[str], arguments: 
         spelt = retriever.respelled(query)
         limit = arguments.top_k or app.top_k
         hits = retriever.search_papers(spelt.question, limit, papers=chosen.papers, sections=chosen.sections)
-        notice = papers_notice(retriever.papers_without_vector())
+        notice = retriever.notice or papers_notice(retriever.papers_without_vector())
         if arguments.json:
             added = library.added()
             papers = [found_paper_json(hit, added[hit.paper.id]) for hit in hits]

@@ -44,6 +44,7 @@ positive_int = up_to(10**9)
 
 def run_command(run: Callable[[App], int]) -> int:
     """Run a command with the current settings; errors become two lines and an exit code."""
+    _open_closed_streams()
     # The ollama package creates a client at import, with the proxies of the environment, and fails for a SOCKS proxy.
     # Folio uses no proxy. A program that needs its proxies calls folio.app.connect, which leaves them alone.
     os.environ.update(NO_PROXY="*", no_proxy="*")
@@ -66,6 +67,21 @@ def run_command(run: Callable[[App], int]) -> int:
 
         shown = unusable(error)
         return complain(shown.happened, shown.remedy, shown.exit_code)
+
+
+def _open_closed_streams() -> None:
+    """Put the null device where a stream was closed, as with `2>&-`.
+
+    Otherwise the next file that is opened would get its number, and what a library prints would go into that file.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _end_on_sigterm() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from folio.cli.command import Parser, run_command
-from folio.console import output
-from folio.errors import FIRST_INGEST, FolioError, StoreError, command, fetch_command
+from folio.console import errors, output
+from folio.errors import FIRST_INGEST, EmbedderAway, FolioError, StoreError, command, fetch_command
 from folio.shown_text import counted, plain_line
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def show_doctor(app: App) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    rows = list(examine(app))
+    with errors().status("Asking each model for a word; one that is not loaded takes a while."):
+        rows = list(examine(app))
     table = Table("", "found", "how to fix it", box=None, pad_edge=False, header_style="bold")
     for row in rows:
         style = "green" if row.ready else "red" if row.needed else "yellow"
@@ -87,7 +88,7 @@ def _ollama(models: ModelChoice) -> Iterator[Row]:
     yield Row("Ollama", f"version {version} at {server.url}", True)
     for model in wanted:
         try:
-            yield _model(model, server.require_local(model.name, model.capability))
+            yield _model(model, models.tried(model))
         except FolioError as error:
             yield Row(model.use, error.happened, False, error.remedy, model.required)
 
@@ -173,9 +174,11 @@ def _library(app: App, library: Library) -> Iterator[Row]:
         return
     try:
         app.require_same_settings(library)
-        app.embedder(library)
+        app.embedder_for_questions(library).identity()
         made_with = library.fingerprint()
         yield Row("built with", ", ".join(f"{key} {value}" for key, value in made_with.items() if value), True)
+    except EmbedderAway as error:
+        yield Row("built with", f"{error.happened} Until then, only words are searched.", False, error.remedy)
     except FolioError as error:
         yield Row("built with", error.happened, False, error.remedy, needed=True)
     faults = app.backend.index_faults(library)

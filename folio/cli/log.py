@@ -96,7 +96,7 @@ def _show(app: App, arguments: argparse.Namespace) -> int:
 def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli.show import entry_json
     from folio.schema.answers import line
-    from folio.system.files import write_text
+    from folio.system.files import write_output
 
     with closing(app.open_library()) as library:
         entries = app.query_log(library).entries(arguments.feedback)
@@ -104,6 +104,6 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         sys.stdout.write(text)
         return 0
-    write_text(arguments.out, text)
+    write_output(arguments.out, text.encode())
     say(f"Questions written to {plain_line(str(arguments.out))}: {len(entries):,}.")
     return 0

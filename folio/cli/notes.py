@@ -162,7 +162,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.bibliography.notes import cited_bibtex, markdown, word_document
     from folio.store import works
-    from folio.system.files import write_bytes
+    from folio.system.files import write_output
 
     ending = "" if arguments.file is None else arguments.file.suffix.removeprefix(".").lower()
     kind = arguments.format or (ending if ending in _FORMATS else "md")
@@ -180,6 +180,6 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     if arguments.file is None:
         sys.stdout.write(content.decode())
         return 0
-    write_bytes(arguments.file, content)
+    write_output(arguments.file, content)
     say(f"{counted(len(notes), 'note')} written to {plain_line(str(arguments.file))}.")
     return 0

@@ -166,7 +166,7 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     """Write the bibliography; fields that are not sure are left out, with a note."""
     from folio.bibliography.export import library_bibtex, library_csl_json
     from folio.store import works
-    from folio.system.files import write_text
+    from folio.system.files import write_output
 
     with closing(app.open_library()) as library:
         papers = library.papers()
@@ -175,6 +175,6 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         sys.stdout.write(text)
         return 0
-    write_text(arguments.out, text)
+    write_output(arguments.out, text.encode())
     say(f"Papers written to {plain_line(str(arguments.out))}: {len(papers):,}.")
     return 0

@@ -153,7 +153,8 @@ class DeepSearch:
         chosen = {hit.chunk.id: hit for hit in state.chosen}
         evidence = {hit.chunk.id: replace(chosen.get(hit.chunk.id, hit), found_for=hit.found_for) for hit in first}
         evidence |= {id: hit for id, hit in chosen.items() if id not in evidence}
-        return SearchResult(tuple(evidence.values())[: self._limits.evidence], clock.laps, {})
+        hits = tuple(evidence.values())[: self._limits.evidence]
+        return SearchResult(hits, clock.laps, {}, self._retriever.notice)
 
     def _first_hits(self, question: Question, tools: Tools) -> list[Hit]:
         """The scored hits of the plain search; they come first, so that the evidence is never worse.

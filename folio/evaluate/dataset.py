@@ -26,7 +26,7 @@ from folio.shown_text import name_line, short_line
 from folio.store import works
 from folio.store.library import Library
 from folio.store.query_log import LogEntry
-from folio.system.files import no_space, sync
+from folio.system.files import write_text
 from folio.text import fold, one_line, plain_words
 
 FORMAT = "docs/evaluation-set.md shows the format"
@@ -198,12 +198,7 @@ def record(question: Question, review: str = "") -> dict[str, Any]:
 def save(path: Path, questions: Iterable[Question], review: str = "") -> None:
     """Write questions to a file in Folio's format, one per line, atomically. Raises DiskFull."""
     lines = (json.dumps(record(question, review), ensure_ascii=False) for question in questions)
-    temporary = path.with_name(f"{path.name}.new")
-    with no_space(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        sync(temporary)
-        temporary.replace(path)
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def resolved(evalset: EvalSet, library: Library) -> EvalSet:

@@ -31,7 +31,7 @@ from folio.shown_text import name_line
 from folio.store import indexes
 from folio.store.fingerprint import Reading, fingerprint
 from folio.store.library import Library
-from folio.system.files import write_json
+from folio.system.files import json_bytes, write_output
 
 if TYPE_CHECKING:
     from folio.answer.chat import Chat, Reply
@@ -303,7 +303,7 @@ def open_paper_store(app: App) -> Iterator[OpenedStore]:
     """Open the app's store. Raises StoreMissing, StoreMismatch and ModelError."""
     library = app.open_library()
     try:
-        yield OpenedStore(library, app.retriever(library), _about(library, app.store_folder))
+        yield OpenedStore(library, app.retriever(library, measured=True), _about(library, app.store_folder))
     finally:
         library.close()
 
@@ -437,8 +437,8 @@ def _is_complete(store: Path, papers: set[str], engine: indexes.Engine) -> bool:
 
 
 def save(path: Path, run: object) -> None:
-    """Save a run as JSON, replacing the file. Raises DiskFull."""
-    write_json(path, TypeAdapter(type(run)).dump_python(run, mode="json"))
+    """Save a run as JSON where a person said. Raises DiskFull."""
+    write_output(path, json_bytes(TypeAdapter(type(run)).dump_python(run, mode="json")))
 
 
 def load_run(path: Path, kind: type[SavedRun], form: tuple[str, int], name: str, remedy: str) -> SavedRun:

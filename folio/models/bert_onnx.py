@@ -333,7 +333,7 @@ def find_model(name: str, models: Path) -> Path | None:
         if (cached / "refs" / "main").is_file():
             folders.append(cached / "snapshots" / (cached / "refs" / "main").read_text(encoding="utf-8").strip())
         return next((folder for folder in folders if (folder / CONFIG).is_file()), None)
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have; no home folder
         return None
 
 

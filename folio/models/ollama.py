@@ -113,9 +113,9 @@ def client_kwargs(
     connection. check_cancelled: see CancellableTransport.
 
     trust_env=False: no proxy, .netrc or SSL_CERT_FILE from the environment. No redirects, which the Ollama client
-    follows by default. The auth hook removes OLLAMA_API_KEY, a key for ollama.com that the client sends to any host,
-    and asks the server not to truncate long texts, for which neither package has an option. The transport keeps no
-    connections between requests: they could become stale or stay open.
+    follows by default. The header keeps the client from reading OLLAMA_API_KEY, a key for ollama.com that it sends to
+    any host; the auth hook removes the header, and asks the server not to truncate long texts, for which neither
+    package has an option. The transport keeps no connections between requests: they could become stale or stay open.
     """
     import httpx
 
@@ -125,6 +125,7 @@ def client_kwargs(
         "timeout": httpx.Timeout(timeout_s, connect=min(connect_s, timeout_s)),
         "trust_env": False,
         "follow_redirects": False,
+        "headers": {"Authorization": "none"},
         "auth": _adapt_request,
         "transport": CancellableTransport(check_cancelled),
     }

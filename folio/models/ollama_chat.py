@@ -18,7 +18,7 @@ from folio.errors import ThoughtAlone
 from folio.models.ollama import OllamaServer, client_kwargs, first_wait
 from folio.models.ollama_errors import is_transient, refuses_thinking, thought_alone, translate
 from folio.models.thinking import NO_THINKING, Thinking, ThoughtSplitter, thinking_anyway, without_thoughts
-from folio.system.network import default_clients
+from folio.system.network import without_client_settings
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk
@@ -323,7 +323,7 @@ class ChatModel:
 @cache
 def _chat_class() -> type[ChatOllama]:
     """LangChain's class; its client library makes a client of its own when it is imported."""
-    with default_clients():
+    with without_client_settings():
         from langchain_ollama import ChatOllama
     return ChatOllama
 

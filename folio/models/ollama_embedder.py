@@ -7,18 +7,21 @@ are those of Ollama's library, and of GGUF files of the same models.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
 
-from folio.errors import ContextTooSmall, NoVector, OllamaError
+from folio.errors import ContextTooSmall, EmbedderAway, ModelMissing, NoVector, OllamaError
 from folio.models.ollama import ModelInfo, OllamaServer, first_wait
 from folio.models.ollama_errors import is_transient
 from folio.papers.model import Vectors
+from folio.protocols import Embedder
 from folio.text import one_line
 
 # In a prefix: the title of the passage's paper
@@ -288,6 +291,61 @@ class OllamaEmbedder:
             f"Ollama at {self._server.url} returned {what} for {self._model.name}.",
             f"Update Ollama, then get the model again with `ollama pull {self._model.name}`.",
         )
+
+
+class ReconnectingEmbedder:
+    """The embedder that a store was made with, for questions: its server may go and come back.
+
+    While the server is away, or without the model, each call raises EmbedderAway, and the next one connects again: but
+    not before as much time has passed as the last attempt took, or a question would wait for a silent server often.
+    """
+
+    def __init__(self, model: str, connect: Callable[[], Embedder]) -> None:
+        """connect: makes the embedder. Raises StoreMismatch if the store was made with another one, and ModelError."""
+        self.name = f"{model} (Ollama)"
+        self._model = model
+        self._connect = connect
+        self._embedder: Embedder | None = None
+        self._away: EmbedderAway | None = None
+        self._next_try = 0.0
+
+    @property
+    def dimension(self) -> int:
+        with self.connected() as embedder:
+            return embedder.dimension
+
+    def identity(self) -> dict[str, str]:
+        with self.connected() as embedder:
+            return embedder.identity()
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        with self.connected() as embedder:
+            return embedder.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        with self.connected() as embedder:
+            return embedder.embed_query(text)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        with self.connected() as embedder:
+            return embedder.embed_queries(texts)
+
+    @contextmanager
+    def connected(self) -> Iterator[Embedder]:
+        """The embedder itself. Raises EmbedderAway, and what `connect` raises for a model that is the wrong one."""
+        begun = monotonic()
+        if self._away and begun < self._next_try:
+            raise EmbedderAway(self._away.happened, self._away.remedy)
+        try:
+            embedder = self._embedder or self._connect()
+            self._embedder, self.name, self._next_try = embedder, embedder.name, 0.0
+            yield embedder
+        except (OllamaError, ModelMissing) as error:
+            if self._embedder is None:
+                self._next_try = 2 * monotonic() - begun
+            self._embedder, self.name = None, f"{self._model} (Ollama, away)"
+            self._away = EmbedderAway(error.happened, error.remedy)
+            raise self._away from error
 
 
 def _window(model: ModelInfo) -> int:

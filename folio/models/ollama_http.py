@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
 from ssl import SSLContext
 from time import monotonic
 from typing import Any
@@ -41,7 +40,7 @@ class CancellableTransport(PooledTransport):
 
         An exception that it raises ends the request and closes the connection.
         """
-        super().__init__(_tls_context(), _Backend(check_cancelled))
+        super().__init__(_Backend(check_cancelled))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.headers["Accept-Encoding"] = "identity"
@@ -52,12 +51,6 @@ class CancellableTransport(PooledTransport):
             response.close()
             raise
         return response
-
-
-@cache
-def _tls_context() -> SSLContext:
-    """The certificates for https, cached because reading them takes 0.1 s."""
-    return httpx.create_ssl_context(trust_env=False)
 
 
 def _bound(request: httpx.Request, response: httpx.Response) -> None:

@@ -269,6 +269,8 @@ class PassagesJson(Strict):
     """Best first."""
     models: Models
     timings_ms: Timings
+    notice: str
+    """Why only words were searched; empty if vectors were too."""
 
 
 class ErrorJson(Strict):
@@ -325,10 +327,10 @@ def answer_json(
 
 
 def passages_json(
-    question: str, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float]
+    question: str, hits: Sequence[Hit], models: Mapping[str, str], timings_ms: Mapping[str, float], notice: str = ""
 ) -> PassagesJson:
     """Passages as the object that `--json --sources` prints."""
-    given = {"question": question, "hits": hits, "models": models, "timings_ms": timings_ms}
+    given = {"question": question, "hits": hits, "models": models, "timings_ms": timings_ms, "notice": notice}
     return PassagesJson.model_validate(given)
 
 

@@ -72,10 +72,10 @@ class PaperIndex:
     def has_vectors(self) -> bool:
         return bool(len(self._with_vector))
 
-    def cosines(self, vector: Vectors) -> Scores:
-        """The cosine of each paper to a unit vector, NaN for a paper without a vector."""
+    def cosines(self, vector: Vectors | None) -> Scores:
+        """The cosine of each paper to a unit vector, NaN for a paper without a vector, or without the other one."""
         scores = np.full(len(self.ids), np.nan)
-        if self.has_vectors:
+        if vector is not None:
             scores[self._with_vector] = self._vectors @ vector
         return scores
 

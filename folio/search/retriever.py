@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from folio.errors import IndexDamaged
+from folio.errors import EmbedderAway, IndexDamaged
 from folio.papers.model import Candidate, Chunk, Hit, Paper, PaperHit, Vectors
 from folio.protocols import NOTHING_WRITTEN, Embedder, QueryWriter, Reranker, TermWeights, Written
 from folio.question import parts
@@ -89,6 +89,7 @@ class SearchResult:
     hits: tuple[Hit, ...]
     timings_ms: dict[str, float]
     ranked: dict[str, tuple[int, ...]]  # stage -> chunk ids in its order: dense, bm25, fused, reranked, mmr
+    notice: str = ""  # why only words were searched; "" if vectors were too, or the settings ask for words alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,7 @@ class Retriever:
         self._passage_words: dict[tuple[Stamp, str], list[frozenset[str]]] = {}  # the tokens of each of its passages
         self._front_words: tuple[tuple[Stamp, int], dict[str, frozenset[str]]] | None = None  # of titles and abstracts
         self.embedder = embedder
+        self.notice = ""  # of the last search: see SearchResult
         self._reranker = reranker
         self._fusion = fusion
 
@@ -192,9 +194,11 @@ class Retriever:
     def find(self, request: SearchRequest) -> SearchResult:
         """The passages for a question: candidates of both indexes, filtered, fused, reranked and selected.
 
-        filters.py, fusion.py, the reranker and MMR do these steps. Raises ModelError and StoreDamaged.
+        filters.py, fusion.py, the reranker and MMR do these steps. While the embedder is away, BM25 searches alone.
+        Raises ModelError and StoreDamaged.
         """
         clock = Stopwatch()
+        self.notice = ""
         written = self._written(request, clock)
         with self._library.reading() as stamp:
             self._open_at(stamp)
@@ -206,7 +210,7 @@ class Retriever:
             clock.lap("read")
         reranked = self._reranked(passages, plan)
         selected = self._selected(reranked, plan)
-        return SearchResult(tuple(selected[: request.top_k]), clock.laps, plan.ranked)
+        return SearchResult(tuple(selected[: request.top_k]), clock.laps, plan.ranked, self.notice)
 
     def search_papers(
         self,
@@ -219,7 +223,8 @@ class Retriever:
     ) -> list[PaperHit]:
         """Papers ranked for a query (papers.py), best first: at most `limit` of them, from `offset` on.
 
-        papers: rank only these. sections: take passages only from these. Raises ModelError and StoreDamaged.
+        papers: rank only these. sections: take passages only from these. While the embedder is away, words alone rank.
+        Raises ModelError and StoreDamaged.
         """
         with self._library.reading():
             index = self._paper_index()
@@ -229,13 +234,23 @@ class Retriever:
                 Question(query), PASSAGES, papers, sections, rerank=False, defined=False, written=False
             )
             hits = self.find(fused).hits
-            cosines = index.cosines(self.embedder.embed_query(query) if index.has_vectors else np.zeros(1, np.float32))
+            cosines = index.cosines(self._paper_vector(query) if index.has_vectors else None)
             scores = PaperScores(index.bm25(query, MOST_BY_WORDS), cosines, by_passages(index, hits))
             ranked = scores.fused(PaperWeights())
             places = best_places(index, ranked, within)[offset : offset + limit]
             papers_by_id = {paper.id: paper for paper in self._library.papers_by_id(index.ids[p] for p in places)}
         best = {hit.paper.id: hit for hit in reversed(hits)}
         return [paper_hit(query, papers_by_id[index.ids[place]], place, ranked, scores, best) for place in places]
+
+    def _paper_vector(self, query: str) -> Vectors | None:
+        """The vector to rank papers with; None while the embedder is away, or in a search by words alone."""
+        if self.notice or self._fusion.mode == "lexical":
+            return None
+        try:
+            return self.embedder.embed_query(query)
+        except EmbedderAway as error:
+            self.notice = _words_alone(error)
+            return None
 
     def papers_without_vector(self) -> int:
         """The number of papers without a vector of their current metadata. The next ingest makes it."""
@@ -375,7 +390,12 @@ class Retriever:
             mode = "hybrid"
         plan.clock.lap("bm25")
         # After BM25, because the model may still be loading in the background (App.retriever).
-        vectors = [] if mode == "lexical" else self._vectors(plan)
+        try:
+            vectors = [] if mode == "lexical" else self._vectors(plan)
+        except EmbedderAway as error:
+            if mode == "dense":
+                raise
+            mode, vectors, self.notice = "lexical", [], _words_alone(error)
         plan.clock.lap("embed")
         ids_by_words = {id for scored in first for id, _ in scored}
         self._library.expect_vectors_of(ids_by_words.union(request.also) if vectors else ())
@@ -646,6 +666,10 @@ class Retriever:
         chunks = self._library.chunks(self._library.chunk_ids_of([paper.id])).values()
         ids = [chunk.id for chunk in sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))]
         return [Hit(*chunk_paper_text, 0.0) for chunk_paper_text in self._library.read_chunks(ids[:most])]
+
+
+def _words_alone(error: EmbedderAway) -> str:
+    return f"{error.happened} So only words were searched (BM25), and not their meaning."
 
 
 def _with_all(indexes: SearchIndexes, tokens: Iterable[str]) -> set[int]:

@@ -112,7 +112,7 @@ class HttpClient:
         self._clock = clock or SystemClock()
         self._limits = limits or RateLimits()
         self._backend = _PublicBackend(addresses.may_connect, resolve, check_cancelled)
-        transport = PooledTransport(httpx.create_ssl_context(trust_env=False), self._backend)
+        transport = PooledTransport(self._backend)
         self._http = httpx.Client(transport=transport, trust_env=False, timeout=silence_s, follow_redirects=False)
         self._down: dict[str, SourceError] = {}  # services that failed and are not asked again
 

@@ -135,10 +135,13 @@ class Indexes:
 
 
 def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
-    """Raises StoreMismatch, naming every field in which the store's fingerprint differs from `expected`."""
-    made_with = library.fingerprint()
-    if not made_with:
-        return
+    """As `require_same`, for the fingerprint of a store; a new one has none."""
+    if made_with := library.fingerprint():
+        require_same(made_with, expected)
+
+
+def require_same(made_with: dict[str, str], expected: dict[str, str]) -> None:
+    """Raise StoreMismatch, naming every field in which a store's fingerprint differs from `expected`."""
     differ = [
         f"{field} is {made_with.get(field, 'unknown')} in the index and {expected.get(field, 'unknown')} now"
         for field in differences(made_with, expected)

@@ -156,9 +156,23 @@ def write_text(path: Path, text: str) -> None:
     _replace(path, text.encode())
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Like write_json, for bytes."""
-    _replace(path, content)
+def write_output(path: Path, content: bytes) -> None:
+    """Write where a person said: through a link, into a pipe, to a device. Raises DiskFull.
+
+    A file that is there stays that file, with its permissions, its owner and all its names; it gets its old content
+    back if it cannot be written to the end.
+    """
+    if not path.is_file():
+        _replace(path, content)
+        return
+    before = path.read_bytes() if os.access(path, os.R_OK) else b""
+    with no_space(path.parent):
+        try:
+            path.write_bytes(content)
+        except BaseException:
+            with suppress(OSError):
+                path.write_bytes(before)
+            raise
 
 
 def write_private(path: Path, text: str) -> None:
@@ -172,11 +186,15 @@ def _open_private(path: str, flags: int) -> int:
 
 
 def _replace(path: Path, content: bytes, opener: Callable[[str, int], int] | None = None) -> None:
-    with suppress(OSError):
-        if path.stat().st_size == len(content) and path.read_bytes() == content:
-            return
-    if path.is_dir():  # otherwise the new file would stay, and the error would name it
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.is_file():
+        with suppress(OSError):
+            if path.stat().st_size == len(content) and path.read_bytes() == content:
+                return
+    elif path.exists():  # a device such as /dev/null is written, never replaced; a folder is an error
+        with no_space(path.parent), path.open("wb") as irregular:
+            irregular.write(content)
+        return
+    path = Path(os.path.realpath(path)) if opener is None else path  # a link stays one
     new = path.with_name(path.name + ".new")
     with no_space(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,25 +33,28 @@ def go_offline() -> None:
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
 
 
-# What an HTTP client reads from the environment, in lower case too
+# What HTTP clients and Python's TLS read from the environment, in lower case too
 _CLIENT_SETTINGS = (
     "OLLAMA_HOST",
+    "OLLAMA_API_KEY",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
+    "SSLKEYLOGFILE",
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",
     "NO_PROXY",
 )
-_ENVIRONMENT = threading.Lock()
+_ENVIRONMENT = threading.RLock()
 
 
 @contextmanager
-def default_clients() -> Iterator[None]:
-    """Sets aside what the environment tells HTTP clients, while a library is imported that makes one for nobody.
+def without_client_settings() -> Iterator[None]:
+    """Sets aside what the environment tells HTTP clients, while one is made or its library is imported.
 
-    That one would fail at a certificate file that is gone, a proxy that it does not know or a quoted OLLAMA_HOST, and
-    with it the import, although Folio's own clients read none of these.
+    Folio's clients follow none of it, and would fail at a certificate file or a folder for keys that is gone, a proxy
+    of an unknown kind, a quoted OLLAMA_HOST or a key that is no ASCII. The package ollama makes a client when it is
+    imported.
     """
     with _ENVIRONMENT:
         names = [name for name in os.environ if name.upper() in _CLIENT_SETTINGS]

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from ssl import SSLContext
 
 import httpcore
 import httpx
 
+from folio.system.network import without_client_settings
+
+
+@cache
+def _tls_context() -> SSLContext:
+    """The certificates for https, cached because reading them takes 0.1 s."""
+    with without_client_settings():
+        return httpx.create_ssl_context(trust_env=False)
+
 
 class PooledTransport(httpx.BaseTransport):
     """Sends each request over a connection of its own, without proxies."""
 
-    def __init__(self, ssl_context: SSLContext, network_backend: httpcore.NetworkBackend) -> None:
+    def __init__(self, network_backend: httpcore.NetworkBackend) -> None:
         self._connections = httpcore.ConnectionPool(
-            ssl_context=ssl_context, max_keepalive_connections=0, network_backend=network_backend
+            ssl_context=_tls_context(), max_keepalive_connections=0, network_backend=network_backend
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

@@ -530,7 +530,7 @@ def _ranked(retrievers: RetrieverPool, query: schema.PaperQuery) -> tuple[list[L
         if not any(hit.lexical for hit in hits) and not reader.retriever.is_understood(words):
             return [], NOTHING_KNOWN
         added, opened = library.added(), readings.readings(library.database)
-        notice = papers_notice(reader.retriever.papers_without_vector())
+        notice = reader.retriever.notice or papers_notice(reader.retriever.papers_without_vector())
     return [found_paper_json(hit, added[hit.paper.id], opened.get(hit.paper.id)) for hit in hits], notice
 
 

@@ -100,11 +100,12 @@ class Questions:
             if reader.retriever.is_understood(spelt.question):
                 question = Question(spelt.question, request.query if spelt.typed else "")
                 rerank = request.use_reranker
-                hits = reader.retriever.find(
+                result = reader.retriever.find(
                     SearchRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
-                ).hits
-                has_words = any(hit.lexical is not None for hit in hits)
-                notice = " ".join(filter(None, [spelt.note, "" if has_words or not hits else NO_WORDS]))
+                )
+                hits, has_words = result.hits, any(hit.lexical is not None for hit in result.hits)
+                no_words = "" if has_words or not hits else NO_WORDS
+                notice = " ".join(filter(None, [spelt.note, result.notice, no_words]))
             return schema.SearchReply(
                 query=request.query,
                 hits=list(map(HitJson.model_validate, hits)),

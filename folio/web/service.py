@@ -86,7 +86,7 @@ class Service:
         store, made_with, models = None, dict[str, str](), {"embedder": "", "reranker": "", "llm": ""}
         model, model_errors = "", list[str]()
         with suppress(StoreMissing), self._retrievers.acquire() as reader:
-            models["embedder"] = app.embedder(reader.library).name
+            models["embedder"] = app.embedder_for_questions(reader.library).name
             reranker = app.models.reranker()
             models["reranker"] = reranker.name if reranker else "none"
             try:

@@ -42,7 +42,11 @@ class Computer:
     @classmethod
     def this(cls) -> Computer:
         app_data = os.environ.get("APPDATA")
-        return cls(Path.home(), sys.platform, Path(app_data) if app_data else None)
+        try:
+            home = Path.home()
+        except RuntimeError:  # no HOME and no entry in passwd, as in a container
+            home = Path(os.devnull)  # nothing is in there
+        return cls(home, sys.platform, Path(app_data) if app_data else None)
 
     def profiles(self) -> Path:
         """The folder of Zotero's profiles."""
@@ -66,7 +70,7 @@ def find_data_folder(given: Path | None, computer: Computer) -> DataFolder:
     preferences = list(_preferences(computer.profiles()))
     default = computer.home / "Zotero"
     chosen = [Path(profile["dataDir"]) for profile in preferences if _uses_data_folder(profile)]
-    candidates = [Path(os.path.abspath(given.expanduser()))] if given else [*chosen, default]
+    candidates = [Path(os.path.abspath(os.path.expanduser(given)))] if given else [*chosen, default]
     for folder in candidates:
         if (folder / DATABASE).is_file():
             return DataFolder(folder, _base_folder(folder, default, preferences))

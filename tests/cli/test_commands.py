@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import overwrite
 from tests.helpers.ollama_models import LLAMA, NOMIC, VERSION
-from tests.helpers.ollama_server import OllamaStandIn
+from tests.helpers.ollama_server import OllamaStandIn, closed_url
 from tests.helpers.paths import ROOT, SAMPLE
 from tests.helpers.pdfs import encoded_page
 
@@ -287,7 +288,7 @@ def test_sources_are_passages_in_rank_order(ready: CliRunner) -> None:
     ]
     assert "   At the Konkordiaplatz the ice" in ran.out
     found = ready.query("--json", "--sources", LENGTH).object
-    assert found.keys() == {"question", "hits", "models", "timings_ms"}
+    assert found.keys() == {"question", "hits", "models", "timings_ms", "notice"}
     assert "llm" not in found["models"]
     assert found["hits"][0].keys() >= {"file", "pages", "score", "text"}
 
@@ -456,6 +457,95 @@ def test_auto_answers_without_a_chat_model(with_ollama: CliRunner, ollama_server
     assert "`ollama pull llama3.1:8b`" in ran.err
 
 
+WORDS_ALONE = "No Ollama server answers at {}. So only words were searched (BM25), and not their meaning."
+
+
+@pytest.fixture
+def ollama_off(with_ollama: CliRunner) -> CliRunner:
+    """A desk whose index was made with an Ollama server that has gone since."""
+    assert with_ollama.ingest().code == 0
+    with_ollama.settings |= {"OLLAMA_HOST": closed_url(), "LLM": "builtin"}
+    return with_ollama
+
+
+def test_with_ollama_off_its_index_is_searched_by_words(ollama_off: CliRunner) -> None:
+    line = WORDS_ALONE.format(ollama_off.settings["OLLAMA_HOST"])
+    asked = ollama_off.query(LENGTH)
+    assert (asked.code, asked.err.count(line)) == (0, 1)
+    assert asked.out.startswith("From the papers\n")
+    assert IS_LONG in asked.out
+    found = ollama_off.query("--json", LENGTH).object
+    assert found["models"] == {
+        "embedder": "nomic-embed-text:latest (Ollama, away)",
+        "reranker": "built in",
+        "llm": "extractive (built in)",
+    }
+    assert found["notice"].startswith(line)
+    ranked = ollama_off.query("--sources", LENGTH)
+    assert (ranked.code, ranked.err) == (0, f"{line}\n")
+    assert "glaciers.pdf" in ranked.out
+    passages = ollama_off.query("--sources", "--json", LENGTH).object
+    assert (passages["hits"][0]["file"], passages["notice"]) == ("alps/glaciers.pdf", line)
+    assert {hit["dense"] for hit in passages["hits"]} == {None}
+    papers = ollama_off.query("--papers", "--json", "glacier ice").object
+    assert ([paper["file"] for paper in papers["papers"]], papers["notice"]) == (["alps/glaciers.pdf"], line)
+    deep = ollama_off.query("--deep", "--json", LENGTH).object
+    assert (IS_LONG in deep["answer"], deep["notice"].count(line)) == (True, 1)
+
+
+def test_with_ollama_off_the_doctor_says_what_goes_on(ollama_off: CliRunner) -> None:
+    code, rows, text = doctor(ollama_off)
+    assert (code, rows["built with"]) == (0, False)
+    assert "Until then, only words are searched." in text
+    assert text.endswith("Ready to answer.")
+    ollama_off.settings["EMBEDDER"] = "ollama"
+    assert doctor(ollama_off)[0] == 1
+
+
+def test_a_search_by_words_alone_asks_no_server(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    with_ollama.settings |= {"RETRIEVAL_MODE": "lexical", "LLM": "builtin", "EMBEDDER": "ollama"}
+    before = len(ollama_server.requests)
+    with_server = with_ollama.query("--sources", LENGTH)
+    assert len(ollama_server.requests) == before
+    with_ollama.settings["OLLAMA_HOST"] = closed_url()
+    for options in (["--sources"], ["--papers"], []):
+        ran = with_ollama.query(*options, LENGTH)
+        assert (ran.code, "Ollama" in ran.err.replace(WITHOUT_MODEL, "")) == (0, False)
+        assert ran.out == with_server.out or options != ["--sources"]
+
+
+@pytest.mark.parametrize("chosen", [{"EMBEDDER": "ollama"}, {"RETRIEVAL_MODE": "dense"}])
+def test_with_ollama_off_what_was_chosen_by_name_is_not_replaced(
+    ollama_off: CliRunner, chosen: dict[str, str]
+) -> None:
+    ollama_off.settings |= chosen
+    ran = ollama_off.query("--sources", LENGTH)
+    assert (ran.code, ran.out) == (1, "")
+    assert "No Ollama server answers" in ran.err
+
+
+def test_with_ollama_off_nothing_is_measured(ollama_off: CliRunner) -> None:
+    gold = {"paper": "alps/glaciers.pdf", "page": 1, "quote": IS_LONG[:40]}
+    questions = ollama_off.folder / "questions.jsonl"
+    questions.write_text(json.dumps({"id": "a", "question": LENGTH, "gold": [gold]}), encoding="utf-8")
+    ran = ollama_off.evaluate(str(questions), "--no-answers")
+    assert (ran.code, "No Ollama server answers" in ran.err) == (1, True)  # BM25 alone would pass for it
+
+
+def test_a_question_without_a_vector_is_searched_by_words(
+    with_ollama: CliRunner, ollama_server: OllamaStandIn
+) -> None:
+    with_ollama.ingest()
+    with_ollama.settings["LLM"] = "builtin"
+    ollama_server.faults.garbage = "nan"
+    ran = with_ollama.query("--sources", LENGTH)
+    assert (ran.code, ran.err.count("So only words were searched")) == (0, 1)
+    del ollama_server.models[NOMIC.name]
+    ran = with_ollama.query("--sources", LENGTH)
+    assert "does not have the model nomic-embed-text. So only words were searched" in ran.err
+
+
 def test_an_explicit_choice_never_falls_back(desk: CliRunner) -> None:
     small_papers(desk.papers)
     desk.settings["EMBEDDER"] = "ollama"
@@ -566,6 +656,25 @@ def test_the_doctor_with_ollama(with_ollama: CliRunner, ollama_server: OllamaSta
     code, rows, text = doctor(with_ollama)
     assert not rows["chat model"]
     assert "cloud model" in text
+
+
+def test_the_doctor_asks_each_model_as_a_question_does(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:
+    with_ollama.ingest()
+    assert (doctor(with_ollama)[0], len(ollama_server.bodies("/api/chat"))) == (0, 1)
+    ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/chat",), "html"
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["embedding model"], rows["chat model"]) == (0, True, False)
+    assert "did not answer like an Ollama server" in text
+    with_ollama.settings["LLM"] = "ollama"
+    assert doctor(with_ollama)[0] == 1
+    ollama_server.faults.paths, ollama_server.faults.garbage = ("/api/embed",), "zero"
+    code, rows, text = doctor(with_ollama)
+    assert (code, rows["embedding model"], rows["chat model"]) == (0, False, True)
+    assert "a vector of zeros" in text
+    before = len(ollama_server.requests)
+    with_ollama.settings |= {"LLM": "builtin", "RETRIEVAL_MODE": "lexical", "EMBEDDER": "auto"}
+    doctor(with_ollama)
+    assert "/api/chat" not in [request.path for request in ollama_server.requests[before:]]
 
 
 def test_the_doctor_says_which_verifier_is_in_use(with_ollama: CliRunner, ollama_server: OllamaStandIn) -> None:

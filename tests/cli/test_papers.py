@@ -60,6 +60,16 @@ def test_a_folder_is_no_file_to_export_to(ready: CliRunner) -> None:
     assert set(ready.folder.iterdir()) == before
 
 
+def test_an_export_goes_where_a_person_said(ready: CliRunner) -> None:
+    printed = run(ready, "export").out
+    kept, link = ready.folder / "kept.bib", ready.folder / "thesis.bib"
+    kept.write_text("old")
+    kept.chmod(0o640)
+    link.symlink_to(kept)
+    assert run(ready, "export", "--out", str(link)).code == 0
+    assert (link.is_symlink(), kept.read_text(), kept.stat().st_mode & 0o777) == (True, printed, 0o640)
+
+
 @pytest.mark.parametrize(
     ("arguments", "happened"),
     [

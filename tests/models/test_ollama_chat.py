@@ -377,6 +377,7 @@ def test_without_a_loaded_context_the_smallest_is_requested(
     [
         ("SSL_CERT_FILE", "/gone/cert.pem"), ("SSL_CERT_DIR", "/gone"), ("ALL_PROXY", "socks5://127.0.0.1:9"),
         ("http_proxy", "gopher://x"), ("OLLAMA_HOST", "\"{}\""), ("OLLAMA_HOST", " '{} ' "),
+        ("SSLKEYLOGFILE", "/gone/keys"), ("OLLAMA_API_KEY", "ключ"),
     ],
 )  # fmt: skip
 def test_the_environment_stops_no_request(ollama_server: OllamaStandIn, name: str, value: str) -> None:

@@ -111,7 +111,7 @@ def test_scores_have_four_decimals_and_support_stays_positive(schema: Draft20201
     passages = read(passages_json(QUESTION, hits, MODELS, TIMINGS))
     scores = [(hit["score"], hit["dense"], hit["bm25"]) for hit in passages["hits"]]
     assert scores == [(0.3333, 0.6667, 14.2857), (0.3333, 0.6667, None)]
-    assert passages.keys() == {"question", "hits", "models", "timings_ms"}
+    assert passages.keys() == {"question", "hits", "models", "timings_ms", "notice"}
 
 
 def test_what_query_prints_holds_to_the_schema(

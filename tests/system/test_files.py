@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import stat
 import sys
 from pathlib import Path
 from threading import Event, Thread, Timer
 
 import pytest
 
+from folio.errors import DiskFull
 from folio.system import files
-from folio.system.files import discard, is_in_use, no_device, remove, replace, unusable
+from folio.system.files import (
+    discard,
+    is_in_use,
+    no_device,
+    remove,
+    replace,
+    unusable,
+    write_output,
+    write_text,
+)
 from folio.text import without_ending
 from tests.helpers.windows import install, is_bad_name
 
@@ -38,6 +51,73 @@ def test_whatever_is_at_a_path_is_removed(tmp_path: Path) -> None:
     for path in (file, folder, tmp_path / "missing"):
         remove(path)
     assert list(tmp_path.iterdir()) == []
+
+
+NEW, OLD = b"new " * 30_000, b"old words"  # more than a pipe holds
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_an_output_goes_where_a_person_said(tmp_path: Path) -> None:
+    file, link, hard, dangling = (tmp_path / name for name in ("refs.bib", "link", "hard", "dangling"))
+    file.write_bytes(OLD)
+    file.chmod(0o664)
+    link.symlink_to(file)
+    hard.hardlink_to(file)
+    write_output(link, NEW)
+    assert (link.is_symlink(), file.read_bytes(), hard.read_bytes(), mode(file)) == (True, NEW, NEW, 0o664)
+    dangling.symlink_to(tmp_path / "elsewhere" / "made.bib")
+    write_output(dangling, NEW)
+    assert (dangling.is_symlink(), (tmp_path / "elsewhere" / "made.bib").read_bytes()) == (True, NEW)
+    write_output(tmp_path / "new" / "made.bib", NEW)
+    assert (tmp_path / "new" / "made.bib").read_bytes() == NEW
+    with pytest.raises(IsADirectoryError):
+        write_output(tmp_path / "new", NEW)
+
+
+@needs_linux
+@pytest.mark.parametrize("content", [NEW, b""])
+def test_an_output_goes_into_a_pipe(tmp_path: Path, content: bytes) -> None:
+    pipe, read = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write_output(pipe, content)
+    reader.join(20)
+    assert (read, pipe.is_fifo()) == ([content], True)
+
+
+@needs_linux
+def test_a_device_is_written_and_never_replaced() -> None:
+    null, full = Path("/dev/null"), Path("/dev/full")
+    write_output(null, NEW)
+    write_text(null, "text")
+    with pytest.raises(DiskFull, match="no space left on the disk that holds /dev"):
+        write_output(full, NEW)
+    with pytest.raises(DiskFull):
+        write_text(full, "text")
+    assert null.is_char_device()
+    assert full.is_char_device()
+
+
+@needs_linux
+def test_an_output_that_cannot_be_written_whole_leaves_the_old_one(tmp_path: Path) -> None:
+    import resource
+
+    file = tmp_path / "refs.bib"
+    file.write_bytes(OLD)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+        with pytest.raises(DiskFull):
+            write_output(file, NEW)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert file.read_bytes() == OLD
 
 
 @pytest.mark.parametrize(
