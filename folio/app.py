@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from folio.answer_types import Style
 from folio.errors import FIRST_INGEST, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
-from folio.ingest.store import LocalStore, Store
+from folio.ingest.store import LocalStore, Repaired, Store
 from folio.model_choice import ModelChoice, prefix_of
 from folio.models.ollama import OllamaServer, is_local, server_url
 from folio.papers.label import CitationStyle
@@ -456,8 +456,8 @@ class App:
         """The problems of the store, one sentence each."""
         return self.backend.verify()
 
-    def repair(self) -> int:
-        """Rebuild both indexes from the library; returns the number of chunks."""
+    def repair(self) -> Repaired:
+        """Restore what people made as far as it can be, and rebuild both indexes from the library."""
         return self.backend.repair()
 
     def open_indexes(self, library: Library) -> SearchIndexes:

@@ -9,6 +9,7 @@ FolioError                 exit code 1
 │   ├── StoreMismatch          made with another embedder, other chunk sizes, another version
 │   ├── StoreBusy          2   another process is writing
 │   ├── StoreDamaged           the library itself cannot be read
+│   │   └── UserFileDamaged    what people made cannot be read: a repair, not a rebuild, brings it back
 │   ├── StoreRefused           the library cannot hold a value; nothing was changed
 │   ├── IndexDamaged           a derived index cannot be read; users see this only if rebuilding it fails
 │   └── DiskFull               no space left
@@ -149,6 +150,10 @@ class StoreBusy(StoreError):
 
 
 class StoreDamaged(StoreError):
+    pass
+
+
+class UserFileDamaged(StoreDamaged):
     pass
 
 

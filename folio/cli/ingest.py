@@ -73,7 +73,7 @@ def run(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError("--verify and --repair read no PDFs.", "Run them without --on.")
     if (arguments.collection or arguments.tag) and arguments.zotero is None:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
-    if checks:
+    if arguments.verify or (arguments.repair and not app.has_library()):
         app.open_library().close()  # without a store this fails, before the lock would create its folder
     if arguments.verify:
         with _lock_if_possible(app):
@@ -277,6 +277,7 @@ def _verify(app: App) -> int:
 
 
 def _repair(app: App) -> int:
-    chunks = app.repair()
-    output().print(f"Rebuilt FAISS and BM25 from the library: {chunks:,} passages. Nothing was embedded again.")
-    return _verify(app)
+    repaired = app.repair()
+    passages = f"{repaired.passages:,} passages"
+    output().print(f"Rebuilt FAISS and BM25 from the library: {passages}. Nothing was embedded again.")
+    return max(_verify(app), int(not repaired.is_complete))

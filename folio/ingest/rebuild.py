@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, UserFileDamaged
 from folio.ingest import pipeline, queue
 from folio.ingest.discovery import IngestProgress, Outcome
 from folio.ingest.scanned_pages import FOLDER, ScannedPages
 from folio.papers.model import Notice, SourceFile
 from folio.protocols import Embedder
-from folio.store import check, metadata
+from folio.store import metadata, user_repair
 from folio.store.check import LibraryCheck
 from folio.store.database import DAMAGED
 from folio.store.fingerprint import Reading, differences, fingerprint
@@ -45,11 +45,11 @@ class RebuildPlan:
 def rebuild(path: Path, plan: RebuildPlan, notice: Notice) -> Iterator[Outcome]:
     """Rebuild the library at `path`; the last step replaces its papers, or a damaged library.
 
-    An interrupted rebuild is continued. Raises StoreError if no file could be read: the old
-    library stays. The caller holds the writer lock, and updates the indexes afterwards.
+    An interrupted rebuild is continued. Raises StoreError if no file could be read: the old library stays; and
+    UserFileDamaged. The caller holds the writer lock, and updates the indexes afterwards.
     """
     unfinished = path.with_name(UNFINISHED)
-    check.repair(path, notice)
+    user_repair.require_sound(path)  # its end reads it, and it may take long
     try:
         with closing(open_unfinished(unfinished, fingerprint(plan.embedder, plan.reading))) as new:
             yield from read_again(new, plan, path.parent)
@@ -116,8 +116,8 @@ def listed_files(record: Path) -> dict[Path, SourceFile]:
 def read_if_sound(path: Path, read: Callable[[Library], T], notice: Notice = lambda text: None) -> T | None:
     """The result of `read` on the library; None if the library is missing, or proven to be damaged.
 
-    notice: see SqliteDatabase. Raises StoreError for errors that do not prove damage: a busy library, a full disk, a
-    file that cannot be read now.
+    notice: see SqliteDatabase. Raises UserFileDamaged, and StoreError for errors that do not prove damage: a busy
+    library, a full disk, a file that cannot be read now.
     """
     for _ in range(2):  # a disk may fail to read something once; real damage is still there the second time
         try:
@@ -125,6 +125,8 @@ def read_if_sound(path: Path, read: Callable[[Library], T], notice: Notice = lam
                 return read(library)
         except StoreMissing:
             return None
+        except UserFileDamaged:
+            raise
         except StoreDamaged:
             continue
     return None

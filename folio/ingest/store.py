@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from folio.ingest.discovery import Outcome
     from folio.ingest.rebuild import RebuildPlan
     from folio.store.conversations import Conversations
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """The result of a repair."""
+
+    passages: int  # in the indexes
+    is_complete: bool = True  # whether nothing that people made is lost
 
 
 @dataclass(frozen=True)
@@ -98,11 +106,11 @@ class Store(ABC):
         with closing(self.open()) as library:
             return rebuild.is_sound(library)
 
-    def repair(self) -> int:
-        """Rebuild everything derived; returns the number of passages."""
+    def repair(self) -> Repaired:
+        """Restore what people made as far as it can be, and rebuild everything derived."""
         with closing(self.open()) as library:
             indexes.rebuild_indexes(self.folder, library, self.engine)
-            return library.chunk_count()
+            return Repaired(library.chunk_count())
 
 
 @dataclass(frozen=True)
@@ -147,9 +155,8 @@ class LocalStore(Store):
 
         return rebuild.rebuild(self.database_path, plan, self.notice)
 
-    def repair(self) -> int:
-        """Also repairs the data that people made."""
-        from folio.store import check
+    def repair(self) -> Repaired:
+        from folio.store import user_repair
 
-        check.repair(self.database_path, self.notice)
-        return super().repair()
+        is_complete = user_repair.repair(self.database_path, self.notice)
+        return replace(super().repair(), is_complete=is_complete)

@@ -86,8 +86,9 @@ class SqliteDatabase(Database):
     ) -> None:
         """path: library.sqlite, or user.sqlite for the user data alone; MEMORY for a database in memory.
 
-        create: make the file if it is missing or empty; otherwise StoreMissing is raised. A missing user.sqlite is
-        always made if possible. notice: gets a line if user.sqlite had to be restored.
+        create: make the file if it is missing or empty; otherwise StoreMissing is raised. A missing user.sqlite is made
+        if possible, unless it has copies: then, and if it is damaged, UserFileDamaged is raised. notice: gets a line
+        about what was made of the library of an earlier version.
         """
         self.path, self.place, self._part, self._notice = path, str(path), part, notice
         self._waits_s: float | None = None  # the wait of the last transaction, in seconds
@@ -96,18 +97,9 @@ class SqliteDatabase(Database):
             raise self._missing()
         with self._errors():
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path != MEMORY and (happened := user_file.restored(self._user)):
-                notice(happened)
-            before = identity(self._user)
-            try:
-                self._open(create=create)
-            except (StoreDamaged, sqlite3.DatabaseError):
-                happened = "" if path == MEMORY else user_file.restored(self._user, failed=True)
-                if happened:
-                    notice(happened)
-                elif identity(self._user) == before:  # otherwise another process has restored it
-                    raise
-                self._open(create=create)
+            if self._user != MEMORY and user_file.is_lost(self._user):
+                raise user_file.damaged(self._user, "it is missing or empty")
+            self._open(create=create)
 
     def _open(self, *, create: bool) -> None:
         self._sqlite, self._waits_s = self._connected(), None
@@ -298,7 +290,7 @@ class SqliteDatabase(Database):
             for statement in statements(added_since(version), user_file.TYPES, "temp"):
                 self._sqlite.execute(statement)
             return
-        user_file.copy_daily(self._user)
+        user_file.before_change(self._user)
         self._sqlite.execute("BEGIN IMMEDIATE")
         try:
             ((version,),) = self._sqlite.execute(_USER_VERSION).fetchall()
@@ -350,7 +342,7 @@ class SqliteDatabase(Database):
     @contextmanager
     def transaction(self, part: Part | Literal["both"] = "both", wait_s: float = BUSY_TIMEOUT_S) -> Iterator[None]:
         if part != "library" and not self.is_read_only and self._user != MEMORY:
-            user_file.copy_daily(self._user)
+            user_file.before_change(self._user)
         with self._errors():
             self._begin(part, wait_s)
         try:
@@ -405,8 +397,6 @@ class SqliteDatabase(Database):
         structure_faults = [line for line in lines if line != "ok"]
         structure_faults += user_file.faults(part, self.query(user_file.SELECT.format(schema)))
         broken = [table for table, *_ in self.query(f"PRAGMA {schema}.foreign_key_check")]
-        if part == "user" and structure_faults:
-            user_file.suspect(self._user)
         return structure_faults + [
             f"A row of table {table} refers to a missing row." for table in dict.fromkeys(broken)
         ]
@@ -427,11 +417,6 @@ class SqliteDatabase(Database):
         """Merge the write-ahead logs into the files. Raises StoreBusy while others read from the logs."""
         if any(is_busy for is_busy, *_ in self.execute("PRAGMA wal_checkpoint(TRUNCATE)")):
             raise self._busy()
-
-    def damaged(self, fault: str) -> StoreDamaged:
-        if self._user != MEMORY:
-            user_file.suspect(self._user)  # it may be damaged too
-        return super().damaged(fault)
 
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
         return super().unusable(
@@ -470,11 +455,7 @@ class SqliteDatabase(Database):
         if is_state or is_of_python or (name and not name.startswith(_DAMAGE)):
             return self.unusable(clause(error))
         if self._user != MEMORY and (self._part == "user" or not user_file.is_sound(self._user)):
-            user_file.suspect(self._user)
-            return StoreDamaged(
-                f"The file {self._user}, with your questions, conversations and edits, is damaged: {clause(error)}.",
-                "Run the same command again: it restores the newest sound copy.",
-            )
+            return user_file.damaged(self._user, clause(error))
         if isinstance(error, sqlite3.OperationalError):
             return StoreDamaged(f"The library {self.path} cannot be used: {error}.", DAMAGED)
         return self.damaged(clause(error))

@@ -11,7 +11,9 @@ import pytest
 
 from folio.errors import StoreBusy
 from folio.store.library import Library
+from folio.store.user_file import copies, set_aside
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.damage import zero_pages
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.ollama_server import OllamaStandIn
 
@@ -140,6 +142,31 @@ def test_output_is_utf8_on_a_pipe_of_another_encoding(filled: CliRunner) -> None
     assert ran.code == 0
     assert "Aletsch" in ran.out
     assert "·" in ran.out
+
+
+def test_damaged_user_data_is_restored_by_a_repair_and_by_nothing_else(filled: CliRunner) -> None:
+    for question in ("How do otters sleep?", "How long is the Aletsch glacier?"):
+        assert filled.query(question).code == 0
+    user = filled.store / "user.sqlite"
+    (copy,) = copies(user)
+    zero_pages(user, "queries")
+    before = user.read_bytes(), copy.read_bytes()
+    commands = (
+        (filled.ingest, "--verify"),
+        (filled.ingest, "--rebuild"),
+        (filled.query, "--stats"),
+        (filled.query, "How do otters sleep?"),
+    )
+    for run, argument in (*commands, *commands):
+        ran = run(argument)
+        assert (ran.code != 0 or "could not be written to the log" in ran.err), ran
+        assert "--repair" in ran.out + ran.err
+        assert (user.read_bytes(), copy.read_bytes(), set_aside(user)) == (*before, [])
+    ran = filled.ingest("--repair")
+    assert ran.code == 1
+    assert ": 2 questions. Missing: " in ran.err
+    assert filled.ingest("--verify").code == 0
+    assert "questions 2," in " ".join(filled.query("--stats").out.split())
 
 
 def test_verify_and_repair_take_no_other_arguments(filled: CliRunner) -> None:
