@@ -475,7 +475,8 @@ class App:
         return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
     def require_paper(self, library: Library) -> None:
-        """Raise StoreMissing if the library has no paper."""
+        """Raise StoreMissing if the library has no paper, StoreMismatch if an earlier Folio had read them."""
+        indexes.require_format(library)
         if not library.chunk_count():
             raise StoreMissing(
                 f"The index at {self.backend.place} has no papers yet.",

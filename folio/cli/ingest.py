@@ -73,7 +73,7 @@ def run(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError("--verify and --repair read no PDFs.", "Run them without --on.")
     if (arguments.collection or arguments.tag) and arguments.zotero is None:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
-    if arguments.verify or (arguments.repair and not app.has_library()):
+    if checks and not app.has_library():
         app.open_library().close()  # without a store this fails, before the lock would create its folder
     if arguments.verify:
         with _lock_if_possible(app):

@@ -59,11 +59,14 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.papers.lists import sort_papers
     from folio.schema.papers import paper_json
     from folio.search.names import aliases_in
+    from folio.store.indexes import require_format
     from folio.store.works import cited_papers
 
     wanted = paper_filter(arguments, warnings=arguments.warnings, unsure=arguments.unsure)
     with closing(app.open_library()) as library, library.reading():
         every, added = library.papers(), library.added()
+        if not every:
+            require_format(library)
         cited = partial(cited_papers, library.database)
         fitting = wanted.matching(every, library.files(), cited, aliases_in(library))
     papers = sort_papers(fitting, arguments.sort)

@@ -18,7 +18,7 @@ from folio.protocols import Embedder
 from folio.store import metadata, user_repair
 from folio.store.check import LibraryCheck
 from folio.store.database import DAMAGED
-from folio.store.fingerprint import Reading, differences, fingerprint
+from folio.store.fingerprint import FORMAT, Reading, differences, fingerprint
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
 from folio.store.user_file import has_log, put_aside, set_aside
@@ -93,11 +93,20 @@ def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcom
 def known_files(
     path: Path, record: Path, *, thorough: bool = False, notice: Notice = lambda text: None
 ) -> dict[Path, SourceFile]:
-    """The files that a library was made from, by absolute path; for a damaged library, those in `record`.
+    """The files that a library was made from, by absolute path; for a damaged library, those in `record`. For one that
+    has replaced a library of an earlier format, those of that library.
 
     record: ingested.json. thorough: look for damage in the whole file. notice: see SqliteDatabase.
     """
-    files = read_if_sound(path, sound_files if thorough else Library.files, notice)
+
+
+    def listed(library: Library) -> list[SourceFile]:
+        files = sound_files(library) if thorough else library.files()
+        if files or FORMAT not in library.fingerprint():
+            return files
+        return library.files_before() or list(listed_files(record).values())
+
+    files = read_if_sound(path, listed, notice)
     if files is not None:
         return {Path(file.path): file for file in files}
     return listed_files(record) if path.exists() or set_aside(path) else {}

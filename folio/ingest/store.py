@@ -94,16 +94,20 @@ class Store(ABC):
         """Check the indexes' files completely, in threads."""
         indexes.check_in_background(self.folder, self.engine)
 
+    def open_as_it_is(self) -> Library:
+        """The library, which is not changed. Raises StoreMismatch for one of an earlier format."""
+        return self.open()
+
     def verify(self) -> list[str]:
         """The faults of library and indexes, one sentence each."""
-        with closing(self.open()) as library:
+        with closing(self.open_as_it_is()) as library:
             return indexes.verify(self.folder, library, self.engine)
 
     def is_sound(self) -> bool:
         """Whether the papers' data is undamaged; reads all of it. Does not check the indexes."""
         from folio.ingest import rebuild
 
-        with closing(self.open()) as library:
+        with closing(self.open_as_it_is()) as library:
             return rebuild.is_sound(library)
 
     def repair(self) -> Repaired:
@@ -148,6 +152,10 @@ class LocalStore(Store):
         from folio.ingest import rebuild
 
         return rebuild.known_files(self.database_path, record, thorough=thorough, notice=self.notice)
+
+    def open_as_it_is(self) -> Library:
+        style, notice = self.citation_style, self.notice
+        return Library(self.database_path, citation_style=style, notice=notice, updates=False)
 
     def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
         """See Store and rebuild.rebuild."""
