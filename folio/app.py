@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from folio.ingest import pipeline
     from folio.ingest.discovery import IngestProgress, Outcome
     from folio.ingest.pipeline import PaperReader
+    from folio.ingest.removed import Emptied
     from folio.ingest.scanned_pages import ScannedPages
     from folio.search.langchain import FolioRetriever
     from folio.shared.move import Moved
@@ -385,8 +386,11 @@ class App:
         return self.backend.made_with()
 
     def finish_ingest(self, *, indexes_too: bool = True) -> None:
-        """Update the indexes and ingested.json to the state of the library. The caller holds the writer lock."""
-        from folio.ingest import pipeline
+        """Update the indexes and ingested.json to the state of the library. The caller holds the writer lock.
+
+        Also deletes the files of papers whose removal can no longer be undone.
+        """
+        from folio.ingest import pipeline, removed
 
         if not self.backend.exists():
             return
@@ -394,6 +398,21 @@ class App:
             if indexes_too and library.fingerprint():
                 self.backend.update_indexes(library)
             write_json(self.settings.INGESTED_JSON, pipeline.record(library))
+            removed.delete_expired(library.database, self.papers_folder)
+
+    def delete_expired(self) -> None:
+        """Delete the files of papers whose removal can no longer be undone. The caller holds the writer lock."""
+        from folio.ingest import removed
+
+        with closing(self.open_library()) as library:
+            removed.delete_expired(library.database, self.papers_folder)
+
+    def empty_removed(self) -> Emptied:
+        """Delete the files of all removed papers at once. The caller holds the writer lock."""
+        from folio.ingest import removed
+
+        with closing(self.open_library()) as library:
+            return removed.empty(library.database, self.papers_folder)
 
     def finish_edit(self, *, is_renamed: bool) -> None:
         """Like finish_ingest, after an edit; the indexes hold only titles. A process that is writing does it itself."""

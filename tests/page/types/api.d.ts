@@ -193,6 +193,11 @@ declare namespace Api {
     notices: (string)[];
   }
 
+  interface EmptiedJson {
+    deleted: number;
+    stay: (string)[];
+  }
+
   interface ErrorBody {
     error: string;
     remedy: string;
