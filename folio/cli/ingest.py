@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
@@ -148,11 +148,22 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     code = max(code, ingest_sources.report(bibliographies, imported, outcomes, arguments.verbose))
     if zotero:
         zotero.report(verbose=arguments.verbose)
-    # Looked up again: a file that was moved is in the index under its new path.
-    missing = [] if arguments.prune else [path for path in app.known_files() if not path.exists()]
-    if missing:
-        say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
+    if not arguments.prune:
+        _report_missing(app.known_files())  # looked up again: a moved file is in the index under its new path
     return code
+
+
+def _report_missing(known: Mapping[Path, SourceFile]) -> None:
+    """Print what --prune would do about papers none of whose files is there; those with another file stay."""
+    from folio.ingest.discovery import is_gone
+
+    there = {file.sha256 for path, file in known.items() if path.exists()}
+    missing = [path for path, file in known.items() if file.sha256 not in there]
+    gone = [path for path in missing if is_gone(path)]
+    if gone:
+        say(f"Indexed files that are missing: {len(gone)}. --prune removes their papers.")
+    if len(missing) > len(gone):
+        say(f"Indexed files whose whole folder is missing: {len(missing) - len(gone)}. Their papers stay in the index.")
 
 
 def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) -> None:

@@ -215,3 +215,25 @@ def test_a_moved_file_is_not_said_to_be_missing(filled: CliRunner) -> None:
     (filled.papers / "alps" / "beasts.pdf").unlink()
     ran = filled.ingest()
     assert "Indexed files that are missing: 1. --prune removes their papers." in ran.out + ran.err
+
+
+def test_what_is_said_about_missing_files_is_what_prune_does(filled: CliRunner) -> None:
+    copied = filled.papers / "again" / "otters.pdf"
+    copied.parent.mkdir()
+    shutil.copy(filled.papers / "otters.pdf", copied)
+    assert filled.ingest().code == 0
+    (filled.papers / "otters.pdf").unlink()  # the other copy is still there
+    ran = filled.ingest()
+    assert "missing" not in ran.out + ran.err
+    shutil.rmtree(filled.papers / "alps")
+    ran = filled.ingest()
+    assert "Indexed files whose whole folder is missing: 1. Their papers stay in the index." in ran.err
+    assert "--prune" not in ran.out + ran.err
+    filled.ingest("--prune")
+    assert len(files(filled)) == 2
+    moved = filled.folder / "moved"
+    filled.papers.rename(moved)
+    filled.settings["PAPERS_DIR"] = str(moved)
+    ran = filled.ingest()
+    assert "Moved from" in ran.out
+    assert "--prune" not in ran.out + ran.err
