@@ -95,7 +95,7 @@ class Store(ABC):
         indexes.check_in_background(self.folder, self.engine)
 
     def open_as_it_is(self) -> Library:
-        """The library, which is not changed. Raises StoreMismatch for one of an earlier format."""
+        """The library, which is not changed. Raises StoreMismatch for one of an earlier format, UserFileDamaged."""
         return self.open()
 
     def verify(self) -> list[str]:
@@ -154,6 +154,9 @@ class LocalStore(Store):
         return rebuild.known_files(self.database_path, record, thorough=thorough, notice=self.notice)
 
     def open_as_it_is(self) -> Library:
+        from folio.store import user_repair
+
+        user_repair.require_whole(self.database_path)
         style, notice = self.citation_style, self.notice
         return Library(self.database_path, citation_style=style, notice=notice, updates=False)
 

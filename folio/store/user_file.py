@@ -223,7 +223,9 @@ def day_of(copy: Path) -> str:
 def is_sound(path: Path) -> bool:
     """Whether SQLite's check of a file finds no proof of damage. Reads all of it."""
     try:
-        lines = _check(read_only_uri(path), path)
+        # A connection to a file without a log would leave one beside it
+        is_alone = not path.with_name(f"{path.name}-wal").exists()
+        lines = _check(immutable_uri(path) if is_alone else read_only_uri(path), path)
         return lines == ["ok"] or bool(unread_page(lines))
     except sqlite3.OperationalError as error:  # other errors mean that it could not be read now
         return error.sqlite_errorcode != _SHORT_READ

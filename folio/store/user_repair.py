@@ -72,11 +72,17 @@ def repair(library: Path, notice: Notice) -> bool:
     return is_complete and (not bad or restored == count)
 
 
-def require_sound(library: Path) -> None:
-    """Raise UserFileDamaged if the user data of a local library needs a repair."""
+def require_whole(library: Path) -> None:
+    """Raise UserFileDamaged if the file with the user data of a local library is damaged or lost."""
     path = user_file.user_file_of(library)
     if not _is_sound(path):
-        raise user_file.damaged(path, "its check finds faults")
+        raise user_file.damaged(path, "its check finds faults" if path.exists() else "it is missing")
+
+
+def require_sound(library: Path) -> None:
+    """Raise UserFileDamaged if the user data of a local library needs a repair."""
+    require_whole(library)
+    path = user_file.user_file_of(library)
     with closing(SqliteDatabase(path, "user", create=True)) as database:
         if any(unreadable(database, table) for table in USER_TABLES):
             raise user_file.damaged(path, "a part of it has changed since it was written")

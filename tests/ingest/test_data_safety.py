@@ -151,6 +151,9 @@ def test_damaged_user_data_is_restored_by_a_repair_and_by_nothing_else(filled: C
     (copy,) = copies(user)
     zero_pages(user, "queries")
     before = user.read_bytes(), copy.read_bytes()
+    listed = sorted(filled.store.iterdir())
+    assert filled.ingest("--verify").code == 1
+    assert sorted(filled.store.iterdir()) == listed
     commands = (
         (filled.ingest, "--verify"),
         (filled.ingest, "--rebuild"),
