@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from folio.answer_types import Style
 from folio.errors import FIRST_INGEST, EmbedderAway, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
-from folio.ingest.store import LocalStore, Store
+from folio.ingest.store import LocalStore, Repaired, Store
 from folio.model_choice import ModelChoice, prefix_of
 from folio.models.ollama import OllamaServer, is_local, server_url
 from folio.papers.label import CitationStyle
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from folio.ingest import pipeline
     from folio.ingest.discovery import IngestProgress, Outcome
     from folio.ingest.pipeline import PaperReader
+    from folio.ingest.removed import Emptied
     from folio.ingest.scanned_pages import ScannedPages
     from folio.search.langchain import FolioRetriever
     from folio.shared.move import Moved
@@ -408,18 +409,37 @@ class App:
         return self.backend.made_with()
 
     def finish_ingest(self, *, indexes_too: bool = True) -> None:
-        """Update the indexes and ingested.json to the state of the library. The caller holds the writer lock."""
-        from folio.ingest import pipeline
+        """Update the indexes and ingested.json to the state of the library. The caller holds the writer lock.
+
+        Also deletes the files of papers whose removal can no longer be undone.
+        """
+        from folio.ingest import pipeline, removed
 
         if not self.backend.exists():
             return
+
         def update() -> None:
             if indexes_too and library.fingerprint():
                 self.backend.update_indexes(library)
             write_json(self.settings.INGESTED_JSON, pipeline.record(library))
+            removed.delete_expired(library.database, self.papers_folder)
 
         with closing(self.backend.open(create=True)) as library:
             library.database.repeat(update)
+
+    def delete_expired(self) -> None:
+        """Delete the files of papers whose removal can no longer be undone. The caller holds the writer lock."""
+        from folio.ingest import removed
+
+        with closing(self.open_library()) as library:
+            removed.delete_expired(library.database, self.papers_folder)
+
+    def empty_removed(self) -> Emptied:
+        """Delete the files of all removed papers at once. The caller holds the writer lock."""
+        from folio.ingest import removed
+
+        with closing(self.open_library()) as library:
+            return removed.empty(library.database, self.papers_folder)
 
     def finish_edit(self, *, is_renamed: bool) -> None:
         """Like finish_ingest, after an edit; the indexes hold only titles. A process that is writing does it itself."""
@@ -482,8 +502,8 @@ class App:
         """The problems of the store, one sentence each."""
         return self.backend.verify()
 
-    def repair(self) -> int:
-        """Rebuild both indexes from the library; returns the number of chunks."""
+    def repair(self) -> Repaired:
+        """Restore what people made as far as it can be, and rebuild both indexes from the library."""
         return self.backend.repair()
 
     def open_indexes(self, library: Library) -> SearchIndexes:
@@ -504,7 +524,8 @@ class App:
         return self.retriever_over(library, embedder, lambda: self.open_indexes(library))
 
     def require_paper(self, library: Library) -> None:
-        """Raise StoreMissing if the library has no paper."""
+        """Raise StoreMissing if the library has no paper, StoreMismatch if an earlier Folio had read them."""
+        indexes.require_format(library)
         if not library.chunk_count():
             raise StoreMissing(
                 f"The index at {self.backend.place} has no papers yet.",

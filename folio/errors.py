@@ -12,6 +12,7 @@ FolioError                 exit code 1
 │   │   └── StoreCut           the connection was lost while something was read or written; nothing was changed
 │   ├── StoreProtected         it may not be written, or not even be read, by this user
 │   ├── StoreDamaged           the library itself cannot be read
+│   │   └── UserFileDamaged    what people made cannot be read: a repair, not a rebuild, brings it back
 │   ├── StoreRefused           the library cannot hold a value; nothing was changed
 │   ├── IndexDamaged           a derived index cannot be read; users see this only if rebuilding it fails
 │   └── DiskFull               no space left
@@ -165,6 +166,10 @@ class StoreProtected(StoreError):
 
 
 class StoreDamaged(StoreError):
+    pass
+
+
+class UserFileDamaged(StoreDamaged):
     pass
 
 

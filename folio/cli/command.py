@@ -52,9 +52,13 @@ def run_command(run: Callable[[App], int]) -> int:
     _end_on_sigterm()
     try:
         from folio.app import from_environment
+        from folio.store import user_file
 
         _write_utf8()
-        return run(from_environment(say))
+        try:
+            return run(from_environment(say))
+        finally:
+            user_file.copy_changed()
     except FolioError as error:
         return complain(error.happened, error.remedy, error.exit_code)
     except KeyboardInterrupt:

@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +75,7 @@ def run(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError("--verify and --repair read no PDFs.", "Run them without --on.")
     if (arguments.collection or arguments.tag) and arguments.zotero is None:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
-    if checks:
+    if checks and not app.has_library():
         app.open_library().close()  # without a store this fails, before the lock would create its folder
     if arguments.verify:
         with _lock_if_possible(app):
@@ -151,11 +151,22 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     code = max(code, ingest_sources.report(bibliographies, imported, outcomes, arguments.verbose))
     if zotero:
         zotero.report(verbose=arguments.verbose)
-    # Looked up again: a file that was moved is in the index under its new path.
-    missing = [] if arguments.prune else [path for path in app.known_files() if not path.exists()]
-    if missing:
-        say(f"Indexed files that are missing: {len(missing)}. --prune removes their papers.")
+    if not arguments.prune:
+        _report_missing(app.known_files())  # looked up again: a moved file is in the index under its new path
     return code
+
+
+def _report_missing(known: Mapping[Path, SourceFile]) -> None:
+    """Print what --prune would do about papers none of whose files is there; those with another file stay."""
+    from folio.ingest.discovery import is_gone
+
+    there = {file.sha256 for path, file in known.items() if path.exists()}
+    missing = [path for path, file in known.items() if file.sha256 not in there]
+    gone = [path for path in missing if is_gone(path)]
+    if gone:
+        say(f"Indexed files that are missing: {len(gone)}. --prune removes their papers.")
+    if len(missing) > len(gone):
+        say(f"Indexed files whose whole folder is missing: {len(missing) - len(gone)}. Their papers stay in the index.")
 
 
 def _refuse_missing(missing: Sequence[SourceFile], files: Sequence[SourceFile]) -> None:
@@ -280,6 +291,7 @@ def _verify(app: App) -> int:
 
 
 def _repair(app: App) -> int:
-    chunks = app.repair()
-    output().print(f"Rebuilt FAISS and BM25 from the library: {chunks:,} passages. Nothing was embedded again.")
-    return _verify(app)
+    repaired = app.repair()
+    passages = f"{repaired.passages:,} passages"
+    output().print(f"Rebuilt FAISS and BM25 from the library: {passages}. Nothing was embedded again.")
+    return max(_verify(app), int(not repaired.is_complete))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from folio.cli.command import BY, Parser, add_paper_options, paper_filter, run_subcommand, write_json
 from folio.console import output, say
-from folio.shown_text import plain_line
+from folio.errors import UsageError
+from folio.shown_text import name_line, plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -35,6 +36,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
         ("list", "list papers, or count them", _add_list, _list),
         ("show", "show all metadata of a paper, and where each field comes from", _add_show, _show),
         ("edit", "correct the metadata of a paper", _add_edit, _edit),
+        ("remove", "remove papers from the index; delete the files of removed papers", _add_remove, _remove),
         ("export", "write all papers as BibTeX or CSL-JSON", _add_export, _export),
     )
     return parser
@@ -59,11 +61,14 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.papers.lists import sort_papers
     from folio.schema.papers import paper_json
     from folio.search.names import aliases_in
+    from folio.store.indexes import require_format
     from folio.store.works import cited_papers
 
     wanted = paper_filter(arguments, warnings=arguments.warnings, unsure=arguments.unsure)
     with closing(app.open_library()) as library, library.reading():
         every, added = library.papers(), library.added()
+        if not every:
+            require_format(library)
         cited = partial(cited_papers, library.database)
         fitting = wanted.matching(every, library.files(), cited, aliases_in(library))
     papers = sort_papers(fitting, arguments.sort)
@@ -155,6 +160,33 @@ def _the_paper(library: Library, name: str) -> Paper:
 
     with library.reading():
         return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
+
+
+def _add_remove(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("papers", metavar="PAPER", nargs="*", help="as for show")
+    now = "delete all files in papers/.removed now, not after a day"
+    parser.add_argument("--now", action="store_true", help=now)
+
+
+def _remove(app: App, arguments: argparse.Namespace) -> int:
+    from folio.web.papers import PaperFiles
+
+    if not arguments.papers and not arguments.now:
+        raise UsageError("No paper is named.", "Name one, or add --now to delete the files of those removed before.")
+    files = PaperFiles(app)
+    if arguments.papers:
+        with closing(app.open_library()) as library:
+            papers = [_the_paper(library, name).id for name in arguments.papers]
+        for removed in files.remove(*papers):
+            place = f"its file is now {removed.kept_at}" if removed.kept_at else "its file stays where it is"
+            output().print(f"{name_line(removed.file)}: removed from the index; {place}.", markup=False)
+    if not arguments.now:
+        return 0
+    emptied = files.empty_removed()
+    output().print(f"Deleted files of removed papers: {emptied.deleted}.")
+    for sentence in emptied.stay:
+        output().print(plain_line(sentence), markup=False)
+    return 1 if emptied.stay else 0
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:

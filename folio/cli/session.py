@@ -18,7 +18,7 @@ from folio.bibliography.export import CitedPage, cited_pages, merge_by_page
 from folio.cli import show
 from folio.cli.command import write_json
 from folio.console import complain, errors, output, say
-from folio.errors import FolioError, ModelError, UsageError, command
+from folio.errors import FolioError, ModelError, StoreDamaged, UsageError, command
 from folio.schema.answers import event_json, logged_trace
 from folio.shown_text import counted, name_line, plain_line
 from folio.store.query_log import Feedback, QueryLog
@@ -228,6 +228,8 @@ class ChatSession:
             if self._library.is_read_only:
                 reason = "the folder of the index cannot be written, so nothing is logged."
                 self._log, self._logged = None, False
+            elif isinstance(error, StoreDamaged):
+                reason = f"{reason} {error.remedy}"
             say(f"The question could not be written to the log: {reason}")
 
     def _mark(self, feedback: Feedback) -> None:

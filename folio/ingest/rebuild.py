@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing
+from folio.errors import StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, UserFileDamaged
 from folio.ingest import pipeline, queue
 from folio.ingest.discovery import IngestProgress, Outcome
 from folio.ingest.scanned_pages import FOLDER, ScannedPages
 from folio.papers.model import Notice, SourceFile
 from folio.protocols import Embedder
-from folio.store import check, metadata
+from folio.store import metadata, user_repair
 from folio.store.check import LibraryCheck
 from folio.store.database import DAMAGED
-from folio.store.fingerprint import Reading, differences, fingerprint
+from folio.store.fingerprint import FORMAT, Reading, differences, fingerprint
 from folio.store.library import Library
 from folio.store.sqlite import SqliteDatabase
 from folio.store.user_file import has_log, put_aside, set_aside
@@ -45,11 +45,11 @@ class RebuildPlan:
 def rebuild(path: Path, plan: RebuildPlan, notice: Notice) -> Iterator[Outcome]:
     """Rebuild the library at `path`; the last step replaces its papers, or a damaged library.
 
-    An interrupted rebuild is continued. Raises StoreError if no file could be read: the old
-    library stays. The caller holds the writer lock, and updates the indexes afterwards.
+    An interrupted rebuild is continued. Raises StoreError if no file could be read: the old library stays; and
+    UserFileDamaged. The caller holds the writer lock, and updates the indexes afterwards.
     """
     unfinished = path.with_name(UNFINISHED)
-    check.repair(path, notice)
+    user_repair.require_sound(path)  # its end reads it, and it may take long
     try:
         with closing(open_unfinished(unfinished, fingerprint(plan.embedder, plan.reading))) as new:
             yield from read_again(new, plan, path.parent)
@@ -93,11 +93,20 @@ def read_again(new: Library, plan: RebuildPlan, folder: Path) -> Iterator[Outcom
 def known_files(
     path: Path, record: Path, *, thorough: bool = False, notice: Notice = lambda text: None
 ) -> dict[Path, SourceFile]:
-    """The files that a library was made from, by absolute path; for a damaged library, those in `record`.
+    """The files that a library was made from, by absolute path; for a damaged library, those in `record`. For one that
+    has replaced a library of an earlier format, those of that library.
 
     record: ingested.json. thorough: look for damage in the whole file. notice: see SqliteDatabase.
     """
-    files = read_if_sound(path, sound_files if thorough else Library.files, notice)
+
+
+    def listed(library: Library) -> list[SourceFile]:
+        files = sound_files(library) if thorough else library.files()
+        if files or FORMAT not in library.fingerprint():
+            return files
+        return library.files_before() or list(listed_files(record).values())
+
+    files = read_if_sound(path, listed, notice)
     if files is not None:
         return {Path(file.path): file for file in files}
     return listed_files(record) if path.exists() or set_aside(path) else {}
@@ -116,8 +125,8 @@ def listed_files(record: Path) -> dict[Path, SourceFile]:
 def read_if_sound(path: Path, read: Callable[[Library], T], notice: Notice = lambda text: None) -> T | None:
     """The result of `read` on the library; None if the library is missing, or proven to be damaged.
 
-    notice: see SqliteDatabase. Raises StoreError for errors that do not prove damage: a busy library, a full disk, a
-    file that cannot be read now.
+    notice: see SqliteDatabase. Raises UserFileDamaged, and StoreError for errors that do not prove damage: a busy
+    library, a full disk, a file that cannot be read now.
     """
     for _ in range(2):  # a disk may fail to read something once; real damage is still there the second time
         try:
@@ -125,6 +134,8 @@ def read_if_sound(path: Path, read: Callable[[Library], T], notice: Notice = lam
                 return read(library)
         except StoreMissing:
             return None
+        except UserFileDamaged:
+            raise
         except StoreDamaged:
             continue
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from folio.ingest.discovery import Outcome
     from folio.ingest.rebuild import RebuildPlan
     from folio.store.conversations import Conversations
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """The result of a repair."""
+
+    passages: int  # in the indexes
+    is_complete: bool = True  # whether nothing that people made is lost
 
 
 @dataclass(frozen=True)
@@ -86,23 +94,27 @@ class Store(ABC):
         """Check the indexes' files completely, in threads."""
         indexes.check_in_background(self.folder, self.engine)
 
+    def open_as_it_is(self) -> Library:
+        """The library, which is not changed. Raises StoreMismatch for one of an earlier format, UserFileDamaged."""
+        return self.open()
+
     def verify(self) -> list[str]:
         """The faults of library and indexes, one sentence each."""
-        with closing(self.open()) as library:
+        with closing(self.open_as_it_is()) as library:
             return indexes.verify(self.folder, library, self.engine)
 
     def is_sound(self) -> bool:
         """Whether the papers' data is undamaged; reads all of it. Does not check the indexes."""
         from folio.ingest import rebuild
 
-        with closing(self.open()) as library:
+        with closing(self.open_as_it_is()) as library:
             return rebuild.is_sound(library)
 
-    def repair(self) -> int:
-        """Rebuild everything derived; returns the number of passages."""
+    def repair(self) -> Repaired:
+        """Restore what people made as far as it can be, and rebuild everything derived."""
         with closing(self.open()) as library:
             indexes.rebuild_indexes(self.folder, library, self.engine)
-            return library.chunk_count()
+            return Repaired(library.chunk_count())
 
 
 @dataclass(frozen=True)
@@ -141,15 +153,21 @@ class LocalStore(Store):
 
         return rebuild.known_files(self.database_path, record, thorough=thorough, notice=self.notice)
 
+    def open_as_it_is(self) -> Library:
+        from folio.store import user_repair
+
+        user_repair.require_whole(self.database_path)
+        style, notice = self.citation_style, self.notice
+        return Library(self.database_path, citation_style=style, notice=notice, updates=False)
+
     def rebuild(self, plan: RebuildPlan) -> Iterator[Outcome]:
         """See Store and rebuild.rebuild."""
         from folio.ingest import rebuild
 
         return rebuild.rebuild(self.database_path, plan, self.notice)
 
-    def repair(self) -> int:
-        """Also repairs the data that people made."""
-        from folio.store import check
+    def repair(self) -> Repaired:
+        from folio.store import user_repair
 
-        check.repair(self.database_path, self.notice)
-        return super().repair()
+        is_complete = user_repair.repair(self.database_path, self.notice)
+        return replace(super().repair(), is_complete=is_complete)

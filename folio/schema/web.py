@@ -472,6 +472,13 @@ class RemovedPapers(Strict):
     """Those of the last day, latest first."""
 
 
+class EmptiedJson(Strict):
+    deleted: Count
+    """Number of files."""
+    stay: list[str]
+    """A sentence about each file that was not deleted."""
+
+
 class RestoredPapers(Strict):
     restored: list[ListedPaperJson]
     failed: list[FailureJson]

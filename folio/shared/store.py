@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from folio.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreMissing, command
 from folio.ingest import queue
 from folio.ingest.rebuild import RebuildPlan, listed_files, read_again
-from folio.ingest.store import Store
+from folio.ingest.store import Repaired, Store
 from folio.papers.label import CitationStyle
 from folio.papers.model import NewPaper, SourceFile
 from folio.shared import published, server_index, server_search
@@ -296,11 +296,11 @@ class PostgresStore(Store):
                     self.update_indexes(library)
         return super().verify()
 
-    def repair(self) -> int:
+    def repair(self) -> Repaired:
         with closing(self.open()) as library:
             if self._on_server(library):
                 server_index.update(_postgres(library), library, rebuild=True)
-                return library.chunk_count()
+                return Repaired(library.chunk_count())
         return super().repair()
 
     def _fetch(self, library: Library) -> None:

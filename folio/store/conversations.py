@@ -437,11 +437,11 @@ def restore(snapshot: str, library: Library) -> Answer | None:
             evidence.append(restored)
     try:
         sentences = tuple(_restore_sentence(kept, evidence) for kept in answer["sentences"])
-    except ValueError:  # the text is the same, but its pages begin elsewhere
+        # What an older Folio did not keep has the default of the dataclass.
+        left_out = tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ()))
+        return Answer(**{**answer, "sentences": sentences, "evidence": tuple(evidence), "left_out": left_out})
+    except (ValueError, TypeError, KeyError):  # its pages begin elsewhere now, or an older Folio kept other fields
         return None
-    # What an older Folio did not keep has the default of the dataclass.
-    left_out = tuple(RejectedSentence(*kept) for kept in answer.get("left_out", ()))
-    return Answer(**{**answer, "sentences": sentences, "evidence": tuple(evidence), "left_out": left_out})
 
 
 def _values(kept: Answer | Sentence) -> dict[str, Any]:

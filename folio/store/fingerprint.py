@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from folio.errors import StoreMismatch, command
 from folio.protocols import Embedder
 
 # Increment when reader.py, ingest/sections.py, cleaning.py or layout_model.py gives different output for the same file.
@@ -16,7 +17,18 @@ PARSER, CLEANER, LAYOUT = 6, 4, 1
 # Increment when chunking.py splits the same text differently, or ingest/sections.py finds other sections.
 CHUNKER = 3
 
+# Of a library without papers that has replaced one of an earlier format: that format (old_library.py)
+FORMAT = "format"
+
 Parser = Literal["fast", "layout"]
+
+
+def of_other_format(version: int | str) -> StoreMismatch:
+    """The error for a library whose papers were read by a Folio with another format. version: its format."""
+    return StoreMismatch(
+        f"The papers were read by an earlier Folio (library format {version}), and must be read again.",
+        f"Run `{command('ingest --rebuild')}`. Your questions, conversations and edits stay.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from folio.protocols import LexicalIndex
 from folio.store import bm25, index_files, vectors
 from folio.store.bm25 import MANIFEST as LEXICAL_MANIFEST
 from folio.store.bm25 import OkapiIndex, TantivyIndex
-from folio.store.fingerprint import differences
+from folio.store.fingerprint import FORMAT, differences, of_other_format
 from folio.store.index_files import any_damaged
 from folio.store.library import Library
 from folio.store.rows import Stamp
@@ -134,8 +134,15 @@ class Indexes:
         return any_damaged(self.vectors.files | fine | lexical)
 
 
+def require_format(library: Library) -> None:
+    """Raises StoreMismatch if the library has replaced one of an earlier format (old_library.py)."""
+    if version := library.fingerprint().get(FORMAT):
+        raise of_other_format(version)
+
+
 def require_fingerprint(library: Library, expected: dict[str, str]) -> None:
     """As `require_same`, for the fingerprint of a store; a new one has none."""
+    require_format(library)
     if made_with := library.fingerprint():
         require_same(made_with, expected)
 
@@ -262,7 +269,11 @@ def size(folder: Path) -> int:
 
 
 def verify(folder: Path, library: Library, engine: Engine) -> list[str]:
-    """Check the library and, if it is sound, compare the indexes with it; returns the faults, one sentence each."""
+    """Check the library and, if it is sound, compare the indexes with it; returns the faults, one sentence each.
+
+    Raises StoreMismatch as require_format does.
+    """
+    require_format(library)
     problems = library.check()
     if problems or not library.fingerprint():  # without a fingerprint, no paper was ever added
         return problems

@@ -82,16 +82,22 @@ class Library:
         place: Path | Database,
         *,
         create: bool = False,
+        updates: bool = True,
         citation_style: CitationStyle = "author-year",
         notice: Notice = lambda text: None,
     ) -> None:
         """place: an open database, or the path of a local one.
 
-        create: make a missing library; the caller holds the writer lock. Otherwise StoreMissing is raised.
+        create: make a missing library; the caller holds the writer lock. Otherwise StoreMissing is raised. updates: see
+        SqliteDatabase.
         """
         self._citation_style = citation_style
         # shared with the query log
-        self.database = place if isinstance(place, Database) else SqliteDatabase(place, create=create, notice=notice)
+        self.database = (
+            place
+            if isinstance(place, Database)
+            else SqliteDatabase(place, create=create, updates=updates, notice=notice)
+        )
         self._query, self._read, self._execute = self.database.query, self.database.read, self.database.execute
         self._state: dict[str, str] | None = None  # the state in the open snapshot
         self._cache = _Cache()
@@ -207,6 +213,11 @@ class Library:
     def files(self) -> list[SourceFile]:
         """Every file in the library, in the order they were added."""
         return self._read(rows.source_file, "SELECT path, name, paper FROM files ORDER BY place")
+
+    def files_before(self) -> list[SourceFile]:
+        """The files of a library of an earlier format that this one replaces, until they are read again."""
+        sql = "SELECT value FROM meta WHERE key = :key"
+        return [file for files in self._read(rows.files_before, sql, key=rows.FILES_BEFORE) for file in files]
 
     def failures(self) -> list[Failure]:
         return self._read(rows.failure, "SELECT path, name, sha256, happened, remedy FROM failures ORDER BY path")

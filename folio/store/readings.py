@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from folio.store.database import Database, storable
 from folio.store.rows import number, string
 
 READING_COLUMNS = "paper, opened, page"
 REMOVAL_COLUMNS = "paper, title, files, removed"
-# How long a removed paper can be brought back
-OFFERED = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +94,29 @@ def inherit(database: Database, old: str, new: str) -> None:
 
 
 def removals(database: Database) -> list[Removal]:
-    """The papers that were removed within OFFERED and are not in the library, latest first. Raises StoreDamaged."""
-    since = (datetime.now(UTC) - OFFERED).isoformat(timespec="seconds")
-    sql = f"""SELECT {REMOVAL_COLUMNS} FROM removals WHERE removed >= :since AND paper NOT IN (SELECT id FROM papers)
+    """The removed papers that can be brought back and are not in the library, latest first. Raises StoreDamaged."""
+    sql = f"""SELECT {REMOVAL_COLUMNS} FROM removals WHERE paper NOT IN (SELECT id FROM papers)
         ORDER BY removed DESC, paper"""
-    return database.read(removal, sql, since=since)
+    return database.read(removal, sql)
+
+
+def all_removals(database: Database) -> list[Removal]:
+    """The removals whose files were not deleted yet, also of papers that are in the library again."""
+    return database.read(removal, f"SELECT {REMOVAL_COLUMNS} FROM removals ORDER BY removed, paper")
+
+
+def redate_removals(database: Database, papers: Iterable[str]) -> None:
+    """Set the time of removals to now."""
+    with database.transaction("user"):
+        for paper in papers:
+            database.execute("UPDATE removals SET removed = :now WHERE paper = :paper", now=now(), paper=paper)
 
 
 def record_removal(database: Database, paper: str, title: str, files: Sequence[MovedFile]) -> None:
-    """A person has removed a paper. Forgets removals that are no longer offered."""
+    """A person has removed a paper. It can be brought back until its files are deleted (ingest/removed.py)."""
     listed = json.dumps([[file.name, file.path, file.kept_at] for file in files])
     row = {"paper": paper, "title": storable(title), "files": listed, "removed": now()}
-    since = (datetime.now(UTC) - OFFERED).isoformat(timespec="seconds")
     with database.transaction("user"):
-        database.execute("DELETE FROM removals WHERE removed < :since", since=since)
         database.insert("removals", [row], replace=True)
 
 

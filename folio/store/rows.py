@@ -219,6 +219,15 @@ def stamp(meta: Mapping[str, str]) -> Stamp:
     return Stamp(meta["epoch"], int(meta["generation"]))
 
 
+# The row of the table meta with the files of a library of an earlier format, which must be read again
+FILES_BEFORE = "files"
+
+
+def files_before(value: object) -> list[SourceFile]:
+    """From the row FILES_BEFORE."""
+    return [source_file(*file) for file in listed(list, value, "the list of files to read again")]
+
+
 def fingerprint(value: object) -> dict[str, str]:
     label = "the store's fingerprint"
     return {key: typed(str, field, label) for key, field in mapped(value, label).items()}

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from functools import partial
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Literal
-
-import numpy as np
-from filelock import FileLock
 
 from folio.errors import (
     FIRST_INGEST,
@@ -28,9 +23,8 @@ from folio.errors import (
     StoreRefused,
     command,
 )
-from folio.papers.metadata import from_json, to_json
 from folio.papers.model import Notice
-from folio.store import rows, user_file
+from folio.store import user_file
 from folio.store.database import (
     BUSY_TIMEOUT_S,
     DAMAGED,
@@ -48,19 +42,17 @@ from folio.store.database import (
     statements,
     storable,
 )
-from folio.store.rows import pack_vector, row_digest, text_crc, vector_bytes
+from folio.store.fingerprint import of_other_format
 from folio.store.user_file import (
     FileState,
-    copy_now,
     file_state,
     has_log,
     immutable_uri,
     read_error,
     set_aside,
     uri,
-    user_file_of,
 )
-from folio.system.files import discard, disk_full, identity, no_space, replace, sync, sync_folder
+from folio.system.files import disk_full, identity
 from folio.text import one_line
 
 # Instead of a path: an in-memory database, lost when it is closed
@@ -84,14 +76,22 @@ class SqliteDatabase(Database):
     """`Database` in files: a library with its user data, or the user data alone."""
 
     def __init__(
-        self, path: Path, part: Part = "library", *, create: bool = False, notice: Notice = lambda text: None
+        self,
+        path: Path,
+        part: Part = "library",
+        *,
+        create: bool = False,
+        updates: bool = True,
+        notice: Notice = lambda text: None,
     ) -> None:
         """path: library.sqlite, or user.sqlite for the user data alone; MEMORY for a database in memory.
 
-        create: make the file if it is missing or empty; otherwise StoreMissing is raised. A missing user.sqlite is
-        always made if possible. notice: gets a line if user.sqlite had to be restored.
+        create: make the file if it is missing or empty; otherwise StoreMissing is raised. A missing user.sqlite is made
+        if possible, unless it has copies: then, and if it is damaged, UserFileDamaged is raised. updates: bring files
+        of an earlier version to this one; otherwise StoreMismatch is raised for a library. notice: gets a line on it.
         """
         self.path, self.place, self._part, self._notice = path, str(path), part, notice
+        self._updates = updates
         self._waits_s: float | None = None  # the wait of the last transaction, in seconds
         self._unchanged: tuple[FileState, ...] | None = None  # the state of files that are read without a lock
         self._is_full = False  # whether they are because the disk is full
@@ -100,18 +100,9 @@ class SqliteDatabase(Database):
             raise self._missing()
         with self._errors():
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path != MEMORY and (happened := user_file.restored(self._user)):
-                notice(happened)
-            before = identity(self._user)
-            try:
-                self._open(create=create)
-            except (StoreDamaged, sqlite3.DatabaseError):
-                happened = "" if path == MEMORY else user_file.restored(self._user, failed=True)
-                if happened:
-                    notice(happened)
-                elif identity(self._user) == before:  # otherwise another process has restored it
-                    raise
-                self._open(create=create)
+            if self._user != MEMORY and user_file.is_lost(self._user):
+                raise user_file.damaged(self._user, "it is missing or empty")
+            self._open(create=create)
 
     def _open(self, *, create: bool) -> None:
         self._sqlite, self._waits_s = self._connected(), None
@@ -233,7 +224,7 @@ class SqliteDatabase(Database):
             self._make("user")
 
     def _take_over(self) -> None:
-        """Convert the library of an earlier version."""
+        """Keep what people made in the library of an earlier version."""
         if self._is_full:
             raise disk_full(self.path.parent)
         if self.is_read_only:
@@ -243,8 +234,12 @@ class SqliteDatabase(Database):
                 "Make its folder and every file in it writable, or set VECTORSTORE_DIR to a copy of the folder.",
             )
 
+        from folio.store import old_library  # which uses this module
+
+        if not self._updates:
+            raise of_other_format(self._version)
         self._sqlite.close()
-        take_over(self.path)
+        old_library.take_over(self.path, self._version, self._notice)
         self._sqlite = self._connected()
 
     def _require_version(self, required: int) -> None:
@@ -330,12 +325,12 @@ class SqliteDatabase(Database):
 
     def _update_user(self) -> None:
         """Add the tables that the user data of an earlier version lacks; another process may be doing the same."""
-        if self._unchanged is not None:  # they are empty, and last as long as the connection
+        if self._unchanged is not None or not self._updates:  # they are empty, and last as long as the connection
             ((version,),) = self._sqlite.execute(_USER_VERSION).fetchall()
             for statement in statements(added_since(version), user_file.TYPES, "temp"):
                 self._sqlite.execute(statement)
             return
-        user_file.copy_daily(self._user)
+        user_file.before_change(self._user)
         self._sqlite.execute("BEGIN IMMEDIATE")
         try:
             ((version,),) = self._sqlite.execute(_USER_VERSION).fetchall()
@@ -393,7 +388,7 @@ class SqliteDatabase(Database):
         if self._is_full:
             raise disk_full(self.path.parent)
         if part != "library" and not self.is_read_only and self._user != MEMORY:
-            user_file.copy_daily(self._user)
+            user_file.before_change(self._user)
         with self._errors():
             self._begin(part, wait_s)
         try:
@@ -446,10 +441,9 @@ class SqliteDatabase(Database):
         if unread := user_file.unread_page(lines):
             raise self.unusable(f"a page of it could not be read ({unread})")
         structure_faults = [line for line in lines if line != "ok"]
-        structure_faults += user_file.faults(part, self.query(user_file.SELECT.format(schema)))
+        ((version,),) = self.query(f"PRAGMA {schema}.user_version")
+        structure_faults += user_file.faults(part, self.query(user_file.SELECT.format(schema)), int(version))
         broken = [table for table, *_ in self.query(f"PRAGMA {schema}.foreign_key_check")]
-        if part == "user" and structure_faults:
-            user_file.suspect(self._user)
         return structure_faults + [
             f"A row of table {table} refers to a missing row." for table in dict.fromkeys(broken)
         ]
@@ -470,11 +464,6 @@ class SqliteDatabase(Database):
         """Merge the write-ahead logs into the files. Raises StoreBusy while others read from the logs."""
         if any(is_busy for is_busy, *_ in self.execute("PRAGMA wal_checkpoint(TRUNCATE)")):
             raise self._busy()
-
-    def damaged(self, fault: str) -> StoreDamaged:
-        if self._user != MEMORY:
-            user_file.suspect(self._user)  # it may be damaged too
-        return super().damaged(fault)
 
     def unusable(self, reason: object, remedy: str = "") -> StoreError:
         return super().unusable(
@@ -516,11 +505,7 @@ class SqliteDatabase(Database):
         if is_state or is_of_python or (name and not name.startswith(_DAMAGE)):
             return self.unusable(clause(error))
         if self._user != MEMORY and (self._part == "user" or not user_file.is_sound(self._user)):
-            user_file.suspect(self._user)
-            return StoreDamaged(
-                f"The file {self._user}, with your questions, conversations and edits, is damaged: {clause(error)}.",
-                "Run the same command again: it restores the newest sound copy.",
-            )
+            return user_file.damaged(self._user, clause(error))
         if isinstance(error, sqlite3.OperationalError):
             return StoreDamaged(f"The library {self.path} cannot be used: {error}.", DAMAGED)
         return self.damaged(clause(error))
@@ -565,270 +550,3 @@ def _content(path: Path) -> bytes:
 def _connect(address: str) -> sqlite3.Connection:
     """address: a path or an SQLite URI."""
     return sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
-
-
-# The schema of the previous release, which `take_over` converts; that release converts an older library.
-OLD_VERSION = 15
-_FOLDER = "takeover"
-Row = dict[str, object]
-# Table -> the columns that are copied; `place` is the order of the old rows
-_USER_COLUMNS = {
-    "metadata": "paper, source, fields, updated",
-    "queries": f"{rows.QUERY_COLUMNS}, feedback",
-    "conversations": "id, title, begun, updated",
-    "turns": "id, conversation, place, asked, reply, memory, query",
-    "works": "id, version_of, said",
-    "work_marks": "mark, work",
-    "citations": "citing, cited, source, said_at, rowid AS place",
-    "paper_works": "paper, work, found_by, score",
-    "notices": "work, kind, dated, link, source, said_at",
-}
-_LIBRARY_COLUMNS = {
-    "files": "path, name, paper, rowid AS place",
-    "failures": "path, name, sha256, happened, remedy",
-    "chunks": 'id, paper, start, "end", hex(text_hash) AS text_hash, generation, parent',
-    "vectors": "chunk, data",
-    "removed": "chunk, generation",
-    "paper_vectors": "paper, lower(hex(text_hash)) AS text_hash, data",
-}
-# Table -> the columns in the digests of its rows; for queries, only those that are not NULL
-_DIGESTED = {
-    **{table: _USER_COLUMNS[table] for table in ("metadata", "works", "paper_works", "notices")},
-    "queries": rows.QUERY_COLUMNS,
-    "conversations": "id, title, begun",
-    "turns": "conversation, place, asked, reply, memory",
-    "citations": "citing, cited, source, said_at",
-    "files": "path, name, paper",
-    "failures": _LIBRARY_COLUMNS["failures"],
-    "chunks": "id, paper, start, end, text_hash, parent",
-}
-_META = "('epoch', 'generation', 'fingerprint', 'chunks', 'fine', 'described')"
-_PAPERS = """SELECT p.*, d.text AS crc, d.about, d.sections AS sections_digest,
-    m.fields, m.updated, m.digest AS metadata_digest,
-    (SELECT json_group_array(json_array(start, "end", level, number, title, kind)) FROM sections
-        WHERE paper = p.id) AS sections,
-    (SELECT count(*) FROM chunks WHERE paper = p.id AND parent IS NULL) AS passages
-    FROM papers p LEFT JOIN paper_digests d ON d.paper = p.id
-    LEFT JOIN metadata m ON m.paper = p.id AND m.source = 'pdf'"""
-_ABOUT_PAPER = ("id", "title", "authors", "year", "starts", "labels", "length", "problems", "arxiv", "added")
-_BATCH = 100
-# The largest deviation from 1 of the length of a vector without a checksum
-_UNIT_ERROR = 1e-3
-
-
-class _OldLibrary:
-    """The old library. `close` also closes open cursors, which would keep the file locked after an error."""
-
-    def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S)
-        self._read: list[sqlite3.Cursor] = []
-
-    def execute(self, sql: str) -> sqlite3.Cursor:
-        self._read.append(self._connection.execute(sql))
-        return self._read[-1]
-
-    def rows(self, sql: str) -> Iterator[Row]:
-        """The rows of a query, by the names of its columns."""
-        cursor = self.execute(sql)
-        names = [column[0] for column in cursor.description]
-        return (dict(zip(names, row, strict=True)) for row in cursor)
-
-    def close(self) -> None:
-        for cursor in self._read:
-            cursor.close()
-        if self._connection.in_transaction:
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-        self._connection.close()
-
-
-def take_over(path: Path) -> None:
-    """Convert a library of the previous release, which had the user data in the same file, to the current tables.
-
-    The user data is copied to user.sqlite first, as far as it can be read, so that it survives even if the papers are
-    damaged and have to be read again. Then a new library is filled next to the old one and replaces it. A kill at any
-    point leaves the old library, and the next command starts again. Raises StoreMismatch for an older library;
-    StoreDamaged, and SQLite's own errors; the user data is in user.sqlite then, as far as it can be read.
-    """
-    folder = path.with_name(_FOLDER)
-    new = folder / path.name
-    with no_space(path.parent), FileLock(path.with_name(f"{_FOLDER}.lock")):
-        try:
-            with closing(_OldLibrary(path)) as old:
-                if not _is_due(old, path):
-                    return
-                old.execute("BEGIN IMMEDIATE")  # so that no other process writes to it meanwhile
-                _copy_user_data(old, path)
-                discard(folder)
-                folder.mkdir()
-                _copy_papers(old, new)
-                old.execute("COMMIT")
-                _empty_log(old, path)
-            _put_in_place(new, path)
-        except (ValueError, TypeError, LookupError) as error:
-            raise StoreDamaged(f"The library {path} is damaged: {clause(error)}.", DAMAGED) from error
-        finally:
-            with suppress(OSError):
-                discard(folder)
-
-
-def _is_due(old: _OldLibrary, path: Path) -> bool:
-    """Whether the library is still to be converted, and no other process has done so meanwhile."""
-    ((version,),) = old.execute("PRAGMA user_version").fetchall()
-    if version < OLD_VERSION:
-        raise StoreMismatch(
-            f"The library {path} was made by a version of Folio that is older than the one before this.",
-            f"Open it once with that version (`{command('ingest --verify')}`); or move the folder vectorstore/ away"
-            f" and run `{command('ingest')}`, which reads your PDFs again.",
-        )
-    return bool(version == OLD_VERSION)
-
-
-def _empty_log(old: _OldLibrary, path: Path) -> None:
-    """Merge the write-ahead log into the old file, so that the file alone is complete."""
-    ((is_busy, *_),) = old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    if is_busy:
-        raise StoreBusy(
-            f"Another process reads the library {path}, which is to be updated to this version of Folio.",
-            "Wait until it has finished, or end it, then run the same command again.",
-        )
-
-
-def _put_in_place(new: Path, path: Path) -> None:
-    sync(new)
-    shutil.copymode(path, new)
-    for log in ("-wal", "-shm"):  # SQLite would use them for the new file
-        path.with_name(path.name + log).unlink(missing_ok=True)
-    replace(new, path)
-    sync_folder(path.parent)
-
-
-def _copy_user_data(old: _OldLibrary, path: Path) -> None:
-    """Add the user data to user.sqlite, except rows that it has already. Raises the first error of unreadable rows."""
-    faults: list[Exception] = []
-    target = user_file_of(path)
-    with closing(SqliteDatabase(target, "user", create=True)) as database:
-        with database.transaction("user"):
-            database.execute("PRAGMA defer_foreign_keys = ON")
-            for table in _USER_COLUMNS:
-                for batch in _batches(_user_rows(old, table, faults)):
-                    _add(database, table, batch)
-            # Turns whose conversation or question could not be read
-            database.execute("DELETE FROM turns WHERE conversation NOT IN (SELECT id FROM conversations)")
-            database.execute("UPDATE turns SET query = NULL WHERE query NOT IN (SELECT id FROM queries)")
-        shutil.copymode(path, target)
-        copy_now(target)  # the copy from before the transaction lacks these rows
-    if faults:
-        raise faults[0]
-
-
-def _user_rows(old: _OldLibrary, table: str, faults: list[Exception]) -> Iterator[Row]:
-    """The sound rows of a table, up to one that cannot be read; adds errors to `faults`."""
-    only = "WHERE source != 'pdf'" if table == "metadata" else ""
-    digest = ", digest" if table in _DIGESTED else ""
-    try:
-        for row in old.rows(f"SELECT {_USER_COLUMNS[table]}{digest} FROM {table} {only}"):
-            try:
-                converted = _converted(table, row)
-            except (ValueError, TypeError, LookupError) as error:
-                faults.append(error)
-            else:
-                yield converted
-    except sqlite3.DatabaseError as error:
-        name = getattr(error, "sqlite_errorname", "")  # "" for Python's error for text that is not UTF-8
-        if isinstance(error, sqlite3.OperationalError) and name not in ("", "SQLITE_ERROR"):
-            raise  # an error of reading that proves no damage
-        faults.append(error)
-
-
-def _add(database: Database, table: str, batch: list[Row]) -> None:
-    columns, values = (", ".join(f"{mark}{name}" for name in batch[0]) for mark in ("", ":"))
-    database.execute_many(f"INSERT INTO {table} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING", batch)
-
-
-def _copy_papers(old: _OldLibrary, new: Path) -> None:
-    """Fill a new library. Raises ValueError, TypeError or LookupError for a row that has changed."""
-    with closing(SqliteDatabase(new, create=True)) as database:
-        with database.transaction("library"):
-            database.execute("PRAGMA defer_foreign_keys = ON")  # a fine passage may come before its passage
-            meta = f"SELECT key, CAST(value AS TEXT) AS value FROM meta WHERE key IN {_META}"
-            database.insert("meta", old.rows(meta), replace=True)
-            new_rows = {
-                "papers": map(_paper, old.rows(_PAPERS)),
-                "texts": old.rows("SELECT id AS paper, text FROM papers"),
-            }
-            for table, columns in _LIBRARY_COLUMNS.items():
-                digest = ", digest" if table in _DIGESTED else ""
-                old_rows = old.rows(f"SELECT {columns}{digest} FROM {table}")
-                new_rows[table] = map(partial(_converted, table), old_rows)
-            for table, converted in new_rows.items():
-                copied = 0
-                for batch in _batches(converted):
-                    database.insert(table, batch)
-                    copied += len(batch)
-                ((count,),) = old.execute(f"SELECT count(*) FROM {'papers' if table == 'texts' else table}")
-                if copied != count:
-                    raise ValueError(f"{copied} of {count} rows of the table {table} can be read")
-        database.merge_log()
-
-
-def _paper(row: Row) -> Row:
-    """A paper's row with values that were in other tables. Raises ValueError if any of them has changed."""
-    label, crc = f"the record of paper {str(row['id'])[:12]}", row["crc"]
-    sections = sorted(json.loads(rows.string(row["sections"])))
-    about = row_digest("papers", *(row[name] for name in _ABOUT_PAPER), row["passages"], crc)
-    listed = row_digest("sections", row["id"], crc, sections) if sections or row["sections_digest"] else None
-    metadata_digest = row_digest("metadata", row["id"], "pdf", row["fields"], row["updated"]) if row["fields"] else None
-    if (row["about"], row["sections_digest"], row["metadata_digest"]) != (about, listed, metadata_digest):
-        raise ValueError(f"{label} has changed since it was written")
-    if text_crc(rows.string(row["text"])) != crc:
-        raise ValueError(f"the text of paper {str(row['id'])[:12]} is not the one that was stored")
-    metadata = from_json(json.loads(rows.string(row["fields"] or "{}")))
-    values = {**row, "sections": json.dumps(sections), "metadata": json.dumps(to_json(metadata)), "text_crc": crc}
-    columns = {name: values[name] for name in rows.PAPER_COLUMNS.split(", ")}
-    digest = row_digest("papers", *columns.values())
-    return {**columns, "digest": digest, "generation": row["generation"], **rows.search_keys(metadata)}
-
-
-def _batches(rows_in: Iterator[Row]) -> Iterator[list[Row]]:
-    batch: list[Row] = []
-    for row in rows_in:
-        batch.append(row)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def _converted(table: str, row: Row) -> Row:
-    """A row for the current table. Raises ValueError, TypeError or LookupError if it has changed."""
-    if table in _DIGESTED:
-        values = [row[name] for name in _DIGESTED[table].split(", ")]
-        if table == "queries":
-            values = [value for value in values if value is not None]
-        if row.pop("digest") != row_digest(table, *values):
-            raise ValueError(f"a row of the table {table} has changed since it was written")
-    return _CHANGED[table](row) if table in _CHANGED else row
-
-
-def _packed(row: Row) -> Row:
-    """The row with a checksum of its vector, which vectors of Folio 0.3 lack."""
-    blob = rows.typed(bytes, row["data"], "a vector")
-    if len(blob) % 4:
-        vector_bytes(blob)
-        return row
-    numbers = np.frombuffer(blob, dtype="<f4")
-    if not abs(float(np.linalg.norm(numbers.astype(np.float64))) - 1) < _UNIT_ERROR:  # NaN is not smaller
-        raise ValueError("a vector is not of unit length")
-    return {**row, "data": pack_vector(numbers)}
-
-
-_CHANGED: dict[str, Callable[[Row], Row]] = {
-    "metadata": lambda row: {**row, **rows.search_keys(from_json(json.loads(rows.string(row["fields"]))))},
-    "queries": lambda row: {**row, "crc": rows.shown_crc(*(row[name] for name in rows.QUERY_COLUMNS.split(", ")[1:]))},
-    "turns": lambda row: {**row, "crc": rows.shown_crc(row["reply"], row["memory"])},
-    "chunks": lambda row: {**row, "text_hash": rows.string(row["text_hash"]).lower()},
-    "vectors": _packed,
-    "paper_vectors": _packed,
-}

@@ -1,12 +1,13 @@
-"""user.sqlite, the file with the user data: copied once a day, and restored from a copy if it is damaged.
+"""user.sqlite, the file with the user data: its copies of each day, and whether it is sound.
 
-Nothing else can restore it. The three newest copies are kept; the name of each contains its date. A lock lets one
-process at a time copy or restore the file.
+Nothing else can restore it, and only a repair does (store/user_repair.py). A copy is made before the first change of a
+day, and renewed when a command that has changed the file ends. The name of a copy has its date, for people; a number in
+it says which is newer, because a clock may be wrong. The three newest are kept. A lock lets one process at a time copy
+or restore the file.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -18,8 +19,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from folio.errors import UserFileDamaged, command
 from folio.store.database import TABLES, USER_VERSION, Part, added_since, statements
-from folio.system.files import discard, no_space, replace, sha256_file, sync, sync_folder
+from folio.system.files import discard, replace, sha256_file, sync, sync_folder
 
 # Inode, bytes, and time of the last change in ns
 FileState = tuple[int, int, int]
@@ -27,13 +29,13 @@ FileState = tuple[int, int, int]
 
 NAME = "user.sqlite"
 COPIES = 3
-# The ending of a mark next to the file: a part of it could not be read, so it is checked before it is opened again
-_SUSPECT = ".suspect"
+# Where SQLite's header has the application id (https://www.sqlite.org/fileformat.html#application_id): in a copy, its
+# number. No statement needs it, and it is read without opening the file.
+_NUMBER_AT = slice(68, 72)
+_MOST_COPIES = 2**31  # a larger number is damage
 # How SQLite's check reports a page that the system could not read, with SQLite's error code if it has one
 _NOT_READ = re.compile(r"unable to get the page\. error code=(\d+)|failed to get page")
 _CORRUPT, _SHORT_READ = 11, 522  # SQLITE_CORRUPT and its kin, SQLITE_IOERR_SHORT_READ
-# Errors for a folder that cannot be written, or a file that Windows keeps for another process
-_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def user_file_of(library: Path) -> Path:
@@ -107,29 +109,52 @@ def _is_empty(path: Path) -> bool:
 
 
 def copies(path: Path) -> list[Path]:
-    """The copies of the file, oldest first."""
-    return sorted(path.parent.glob(f"{path.stem}-????-??-??{path.suffix}"))
+    """The copies of the file, oldest first; those of an earlier Folio have no number, and come before the others."""
+    return sorted(path.parent.glob(f"{path.stem}-????-??-??{path.suffix}"), key=lambda copy: (_number(copy), copy.name))
 
 
-def copy_daily(path: Path, today: date | None = None) -> None:
-    """Copy the file unless there is a copy of today."""
+def _number(copy: Path) -> int:
+    """The number of a copy; 0 if it has none, or cannot be read."""
+    try:
+        with copy.open("rb") as file:
+            header = file.read(_NUMBER_AT.stop)
+    except OSError:
+        return 0
+    number = int.from_bytes(header[_NUMBER_AT], "big")
+    return number if header.startswith(b"SQLite format 3\0") and number < _MOST_COPIES else 0
+
+
+_changed: set[Path] = set()  # files that this process has changed since it copied them
+
+
+def before_change(path: Path, today: date | None = None) -> None:
+    """Copy the file unless there is a copy of today. Raises UserFileDamaged, because it must not be written then."""
     if not _copy_of(path, today).exists():
         copy_now(path, today)
+    _changed.add(path)
+
+
+def copy_changed() -> None:
+    """Renew today's copies of the files that this process has changed, at its end."""
+    while _changed:
+        path = _changed.pop()
+        if has_content(path):
+            with suppress(UserFileDamaged):  # the next command that changes it will report it
+                copy_now(path)
 
 
 def copy_now(path: Path, today: date | None = None) -> None:
     """Copy the file, replacing today's copy if there is one, and delete all but the three newest copies.
 
-    A damaged file is not copied, but marked with `suspect`. Makes no copy if the disk is full or another process is
-    copying.
+    Makes no copy if the disk is full or another process is copying. Raises UserFileDamaged, and makes none then.
     """
-    with suppress(OSError, sqlite3.Error), _locked(path, wait_s=0):
+    with suppress(OSError, sqlite3.Error), locked(path, wait_s=0):
         _copy(path, today)
 
 
 def renew_copies(path: Path) -> None:
     """Overwrite and delete the copies, which still contain deleted data, and make a new copy."""
-    with suppress(OSError, sqlite3.Error), _locked(path):
+    with suppress(OSError, sqlite3.Error), locked(path):
         for copy in (*copies(path), *_unfinished(path)):
             with suppress(OSError):
                 with copy.open("rb+") as file:
@@ -142,13 +167,12 @@ def renew_copies(path: Path) -> None:
 def _copy(path: Path, today: date | None = None) -> None:
     if not has_content(path):
         return
-    if not is_sound(path):
-        suspect(path)
-        return
+    if not (is_sound(path) or is_sound(path)):  # real damage is still there the second time
+        raise damaged(path, "its check finds faults")
     copy = _copy_of(path, today)
     new = copy.with_name(f"{copy.name}.new")
     try:
-        _write_copy(path, new)
+        _write_copy(path, new, 1 + max(map(_number, copies(path)), default=0))
         shutil.copymode(path, new)
         replace(new, copy)
     finally:
@@ -158,64 +182,50 @@ def _copy(path: Path, today: date | None = None) -> None:
         old.unlink(missing_ok=True)
 
 
-def _write_copy(path: Path, new: Path) -> None:
+def _write_copy(path: Path, new: Path, number: int) -> None:
     new.unlink(missing_ok=True)
-    with closing(_connect(read_only_uri(path))) as source, closing(_connect(str(new))) as target:
+    # Not read-only: such a connection leaves the log that it makes, if no other is open
+    with closing(_connect(uri(path))) as source, closing(_connect(str(new))) as target:
         target.execute("PRAGMA journal_mode = OFF")  # a new file needs no rollback
         source.backup(target)
+    with new.open("rb+") as file:
+        file.seek(_NUMBER_AT.start)
+        file.write(number.to_bytes(4, "big"))
     sync(new)
 
 
-def suspect(path: Path) -> None:
-    """Mark the file, so that it is checked before it is opened again."""
-    with suppress(OSError):
-        _mark(path).touch()
+def damaged(path: Path, fault: str) -> UserFileDamaged:
+    """The error for a damaged file. fault: a clause, "its check finds faults"."""
+    copy = newest_usable(path)
+    rest = f", and the rest from its copy of {day_of(copy)}" if copy else ""
+    return UserFileDamaged(
+        f"The file {path}, with your questions, conversations and edits, is damaged: {fault}.",
+        f"Run `{command('ingest --repair')}`: it takes from the file all that can be read{rest}. Until then nothing is"
+        " changed.",
+    )
 
 
-def restored(path: Path, *, failed: bool = False) -> str:
-    """Replace the file by its newest sound copy if it is missing, or proven to be damaged.
-
-    Checks the file only if it is marked by `suspect`, or if opening it has `failed`. Returns what happened, or "" if
-    nothing. Raises DiskFull.
-    """
-    is_lost = _is_empty(path) and copies(path)
-    if not (failed or is_lost or _mark(path).exists()):
-        return ""
-    try:
-        with no_space(path.parent), _locked(path):
-            return _restored(path)
-    except OSError as error:
-        if error.errno in _NOT_ALLOWED:  # opening the file will report it
-            return ""
-        raise
+def is_lost(path: Path) -> bool:
+    """Whether the file is missing or empty although it has copies."""
+    return _is_empty(path) and bool(copies(path))
 
 
-def _restored(path: Path) -> str:
-    if not _is_empty(path) and (is_sound(path) or is_sound(path)):  # real damage is still there the second time
-        _mark(path).unlink(missing_ok=True)
-        return ""
-    copy = next(filter(_is_usable, reversed(copies(path))), None)
-    new = path.with_name(f"{path.name}.new")
-    if copy is not None:
-        shutil.copy(copy, new)
-        sync(new)
-    aside = put_aside(path, linked=copy is not None) if has_content(path) or has_log(path) else None
-    if copy is not None:  # after a kill before this, the file is missing, and the next call continues
-        replace(new, path)
-    _mark(path).unlink(missing_ok=True)
-    if copy is None and aside is None:
-        return ""
-    happened = f"{path.name} was damaged and set aside as {aside.name}" if aside else f"{path.name} was missing"
-    if copy is None:
-        return f"{happened}. There is no sound copy of it: your questions, conversations and edits begin anew."
-    day = copy.stem.removeprefix(f"{path.stem}-")
-    return f"{happened}: your questions, conversations and edits are again those of the copy of {day}."
+def newest_usable(path: Path) -> Path | None:
+    """The newest copy that is whole and sound."""
+    return next(filter(_is_usable, reversed(copies(path))), None)
+
+
+def day_of(copy: Path) -> str:
+    """The date in the name of a copy."""
+    return copy.stem[-len("YYYY-MM-DD") :]
 
 
 def is_sound(path: Path) -> bool:
     """Whether SQLite's check of a file finds no proof of damage. Reads all of it."""
     try:
-        lines = _check(read_only_uri(path), path)
+        # A connection to a file without a log would leave one beside it
+        is_alone = not path.with_name(f"{path.name}-wal").exists()
+        lines = _check(immutable_uri(path) if is_alone else read_only_uri(path), path)
         return lines == ["ok"] or bool(unread_page(lines))
     except sqlite3.OperationalError as error:  # other errors mean that it could not be read now
         return error.sqlite_errorcode != _SHORT_READ
@@ -283,11 +293,7 @@ def _copy_of(path: Path, day: date | None) -> Path:
     return path.with_name(f"{path.stem}-{(day or date.today()).isoformat()}{path.suffix}")
 
 
-def _mark(path: Path) -> Path:
-    return path.with_name(path.name + _SUSPECT)
-
-
-def _locked(path: Path, wait_s: float = -1) -> FileLock:
+def locked(path: Path, wait_s: float = -1) -> FileLock:
     return FileLock(path.with_name(f"{path.stem}.lock"), timeout=wait_s)
 
 

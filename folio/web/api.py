@@ -413,6 +413,11 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
         removed = service.paper_files.remove(*request.papers)
         return schema.RemovedFiles(removed=[schema.RemovedJson.model_validate(each) for each in removed])
 
+    @routes.post("/removed/empty")
+    def empty_removed() -> schema.EmptiedJson:
+        """Delete the files of all removed papers now. Files outside the papers folder stay where they are."""
+        return schema.EmptiedJson.model_validate(service.paper_files.empty_removed())
+
     @routes.post("/removed/restore")
     def restore_papers(request: schema.ChosenPapers) -> schema.RestoredPapers:
         """Bring removed papers back, or none if one is unknown: their files move back and are read again. Their edits,

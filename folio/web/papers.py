@@ -18,8 +18,9 @@ from time import time
 from typing import BinaryIO, NamedTuple
 
 from folio.app import EDIT_WAIT_S, App
-from folio.errors import NotKnown, PaperError, StoreBusy, StoreMissing, command
+from folio.errors import NotKnown, PaperError, StoreBusy, StoreError, StoreMissing, command
 from folio.ingest.discovery import IngestProgress, Outcome
+from folio.ingest.removed import Emptied, is_due
 from folio.papers.model import Failure, Paper, SourceFile
 from folio.papers.work import Work
 from folio.schema import web as schema
@@ -165,6 +166,18 @@ class PaperFiles:
             with suppress(OSError):
                 if time() - path.stat().st_mtime > STALE_S:
                     path.unlink()
+
+    def delete_expired(self) -> None:
+        """Delete the files of papers whose removal can no longer be undone, unless another process is writing."""
+        with suppress(StoreError, OSError):
+            if is_due(removed_papers(self._app)):
+                with self.writing():
+                    self._app.delete_expired()
+
+    def empty_removed(self) -> Emptied:
+        """Delete the files of all removed papers at once. Raises StoreBusy."""
+        with self.writing():
+            return self._app.empty_removed()
 
     def ingest(self, upload: Upload, progress: IngestProgress, found: PaperFound | None = None) -> Outcome:
         """Ingest an uploaded file. A new file is deleted again if that fails or if it duplicates a paper.

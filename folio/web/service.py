@@ -64,6 +64,7 @@ class Service:
                 unlogged = "questions are not logged, and conversations are kept until Folio stops."
                 say(f"The folder of the index cannot be written: {unlogged}")
         run_in_background(self.paper_files.delete_stale_uploads)
+        run_in_background(self.paper_files.delete_expired)
         self.uploads.start()
         warm_up()
         self._app.check_indexes_in_background()
@@ -183,7 +184,8 @@ class Service:
             record_reading(library.database, paper, page)
 
     def removed(self) -> schema.RemovedPapers:
-        """The papers that can be brought back."""
+        """The papers that can be brought back. Deletes the files of those whose day is over."""
+        self.paper_files.delete_expired()
         return schema.removed_papers(removed_papers(self._app))
 
     def restore(self, papers: Sequence[str]) -> schema.RestoredPapers:

@@ -14,12 +14,12 @@ from contextlib import closing
 from pathlib import Path
 
 from folio.papers.edits import edited, parse_edits
-from folio.store import sqlite
+from folio.store import old_library
 from folio.store.library import Library
 from tests.helpers.fakes import hashing_app
 from tests.helpers.kill_child import Steps
 
-assert sqlite.OLD_VERSION  # imported before the fork, so that no run pays for it
+_IMPORTED = old_library  # before the fork, so that no run pays for it
 
 
 def _take_over(folder: Path) -> None:

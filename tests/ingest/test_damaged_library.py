@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from folio.cli.doctor import examine
-from folio.errors import FolioError, StoreDamaged
+from folio.errors import FolioError, StoreDamaged, UserFileDamaged
 from folio.papers.metadata import simple_metadata
 from folio.store.conversations import Conversations
 from folio.store.database import NAMES
@@ -411,6 +411,10 @@ def test_user_data_comes_back_from_its_copy(
             desk.user.with_name("user.sqlite-wal").write_bytes(b"a log of it")
     if library_too:
         overwrite(desk.library, desk.library.read_bytes()[:-20000])
+    with pytest.raises(UserFileDamaged):
+        desk.app.run(rebuild=library_too)
+    assert desk.notices == []
+    assert isinstance(answer_or_sentence(desk.app.repair), StoreDamaged) == library_too
     desk.app.run(rebuild=library_too)
     assert {name: getattr(desk, name)() for name in right} == right
     assert desk.app.verify() == []

@@ -11,7 +11,9 @@ import pytest
 
 from folio.errors import StoreBusy
 from folio.store.library import Library
+from folio.store.user_file import copies, set_aside
 from tests.helpers.cli_runner import CliRunner
+from tests.helpers.damage import zero_pages
 from tests.helpers.factories import OTTERS, small_papers, write_pdf
 from tests.helpers.ollama_server import OllamaStandIn
 
@@ -142,6 +144,34 @@ def test_output_is_utf8_on_a_pipe_of_another_encoding(filled: CliRunner) -> None
     assert "·" in ran.out
 
 
+def test_damaged_user_data_is_restored_by_a_repair_and_by_nothing_else(filled: CliRunner) -> None:
+    for question in ("How do otters sleep?", "How long is the Aletsch glacier?"):
+        assert filled.query(question).code == 0
+    user = filled.store / "user.sqlite"
+    (copy,) = copies(user)
+    zero_pages(user, "queries")
+    before = user.read_bytes(), copy.read_bytes()
+    listed = sorted(filled.store.iterdir())
+    assert filled.ingest("--verify").code == 1
+    assert sorted(filled.store.iterdir()) == listed
+    commands = (
+        (filled.ingest, "--verify"),
+        (filled.ingest, "--rebuild"),
+        (filled.query, "--stats"),
+        (filled.query, "How do otters sleep?"),
+    )
+    for run, argument in (*commands, *commands):
+        ran = run(argument)
+        assert (ran.code != 0 or "could not be written to the log" in ran.err), ran
+        assert "--repair" in ran.out + ran.err
+        assert (user.read_bytes(), copy.read_bytes(), set_aside(user)) == (*before, [])
+    ran = filled.ingest("--repair")
+    assert ran.code == 1
+    assert ": 2 questions. Missing: " in ran.err
+    assert filled.ingest("--verify").code == 0
+    assert "questions 2," in " ".join(filled.query("--stats").out.split())
+
+
 def test_verify_and_repair_take_no_other_arguments(filled: CliRunner) -> None:
     for arguments in (["--verify", "--prune"], ["--repair", "papers"]):
         ran = filled.ingest(*arguments)
@@ -188,3 +218,25 @@ def test_a_moved_file_is_not_said_to_be_missing(filled: CliRunner) -> None:
     (filled.papers / "alps" / "beasts.pdf").unlink()
     ran = filled.ingest()
     assert "Indexed files that are missing: 1. --prune removes their papers." in ran.out + ran.err
+
+
+def test_what_is_said_about_missing_files_is_what_prune_does(filled: CliRunner) -> None:
+    copied = filled.papers / "again" / "otters.pdf"
+    copied.parent.mkdir()
+    shutil.copy(filled.papers / "otters.pdf", copied)
+    assert filled.ingest().code == 0
+    (filled.papers / "otters.pdf").unlink()  # the other copy is still there
+    ran = filled.ingest()
+    assert "missing" not in ran.out + ran.err
+    shutil.rmtree(filled.papers / "alps")
+    ran = filled.ingest()
+    assert "Indexed files whose whole folder is missing: 1. Their papers stay in the index." in ran.err
+    assert "--prune" not in ran.out + ran.err
+    filled.ingest("--prune")
+    assert len(files(filled)) == 2
+    moved = filled.folder / "moved"
+    filled.papers.rename(moved)
+    filled.settings["PAPERS_DIR"] = str(moved)
+    ran = filled.ingest()
+    assert "Moved from" in ran.out
+    assert "--prune" not in ran.out + ran.err

@@ -248,6 +248,9 @@ def test_an_unreadable_edit_is_restored_or_lost_alone(app: HashingApp) -> None:
         with pytest.raises(StoreDamaged):
             metadata(app)
         assert len(app.verify()) == 1
+        with pytest.raises(StoreDamaged):
+            app.run(rebuild=True)
+        assert app.repair().is_complete == bool(copies)
         app.run(rebuild=True)
         assert_edited(app) if copies else assert_not_edited(app, "sponges.pdf")
         assert metadata(app, "trees.pdf").year == Field(1999, "person", True)

@@ -186,7 +186,7 @@ def test_a_damaged_index_of_fine_passages_is_made_again(
 
 def test_repair_makes_every_index_again(app: HashingApp) -> None:
     shutil.rmtree(app.store_folder / FINE)
-    assert app.repair() == 3
+    assert app.repair().passages == 3
     assert app.verify() == []
 
 

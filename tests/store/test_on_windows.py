@@ -32,7 +32,7 @@ from tests.helpers.paths import ROOT
 ENTRY = LogEntry("2026-01-02T03:04:05+00:00", "0?", "0?", (5,), "It is.", (), {"total": 3.5}, "by hand")
 QUESTION = "the shortest vector of a lattice"
 # Those in which files are replaced that something has open; with EXHAUSTIVE=1 all that write a store
-_STORE = ["conversations", "daily_notice", "indexes", "user_file", "vector_index"]
+_STORE = ["conversations", "daily_notice", "indexes", "user_file", "user_repair", "vector_index"]
 _INGEST = ["rebuild_safety"]
 if EXHAUSTIVE:
     _STORE += ["bm25_index", "damaged_indexes", "faiss_segment", "library", "takeover", "works"]
@@ -55,7 +55,7 @@ LEFT_OUT = (
     "tests/store/test_vector_index.py::test_an_open_index_works_after_its_files_were_deleted",
     "tests/store/test_vector_index.py::test_a_reader_retries_if_a_writer_replaced_the_manifest",
     # They rename files that are open.
-    "tests/store/test_user_file.py::test_an_open_library_notices_that_its_user_file_was_replaced",
+    "tests/store/test_user_repair.py::test_an_open_library_notices_that_its_user_file_was_replaced",
     "tests/ingest/test_damaged_library.py::test_a_killed_rebuild_of_a_damaged_library_loses_nothing",
     # They look at the bits of permissions.
     "tests/store/test_takeover.py::test_the_mode_of_the_file_is_kept",

@@ -30,7 +30,7 @@ app = hashing_app(folder, PAPERS_DIR=papers, LLM="builtin")
 for rebuild in (False, False, True):
     app.run(rebuild=rebuild)
     assert app.verify() == []
-assert app.repair() == 8
+assert app.repair().passages == 8
 with closing(app.open_library()) as library:
     for hit in app.retriever(library).search("the shortest vector of a lattice", 3).hits:
         print(hit.paper.file, round(hit.score, 6))

@@ -324,4 +324,19 @@ def test_a_removal_is_offered_for_a_day(client: TestClient, app: HashingApp, ids
     assert client.get("/removed").json() == {"papers": []}
     refused = refusal(client.post("/removed/restore", json={"papers": [otters]}), 404)
     assert refused == "This paper cannot be brought back."
-    assert kept.exists()
+    assert not kept.exists()
+
+
+def test_files_of_removed_papers_are_deleted_now(client: TestClient, app: HashingApp, ids: dict[str, str]) -> None:
+    otters, folder = ids["otters.pdf"], app.settings.PAPERS_DIR / ".removed"
+    client.delete(f"/papers/{otters}")
+    (folder / "replaced v1.pdf").write_bytes(b"%PDF-1.7 of an earlier version")
+    (folder / "a folder.pdf").mkdir()
+    emptied = client.post("/removed/empty", json={}).json()
+    assert emptied["deleted"] == 2
+    (stays,) = emptied["stay"]
+    assert stays.startswith(f"{folder / 'a folder.pdf'} stays: it cannot be deleted (")
+    assert client.get("/removed").json() == {"papers": []}
+    (folder / "a folder.pdf").rmdir()
+    assert client.post("/removed/empty", json={}).json() == {"deleted": 0, "stay": []}
+    assert not folder.exists()

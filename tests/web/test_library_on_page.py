@@ -299,6 +299,11 @@ def test_a_removed_paper_is_brought_back(opened: Open, tmp_path: Path) -> None:
         expect(rows(tab)).to_have_count(1)
         expect(removed.locator("summary")).to_have_text("Removed today: 1")
         expect(tab.find("#toast")).to_have_text(f"{ICE_TITLE}: back in your library.")
+        removed.get_by_role("button", name="Delete their files now").click()
+        tab.find("#confirm-do").click()
+        expect(tab.find("#toast")).to_have_text("1 file deleted.")
+        expect(removed).to_be_hidden()
+        assert not (tmp_path / "papers" / ".removed").exists()
         tab.page.goto("about:blank")
 
 

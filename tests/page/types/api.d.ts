@@ -194,6 +194,11 @@ declare namespace Api {
     notices: (string)[];
   }
 
+  interface EmptiedJson {
+    deleted: number;
+    stay: (string)[];
+  }
+
   interface ErrorBody {
     error: string;
     remedy: string;

@@ -176,6 +176,9 @@ export const putReading = (id, page) => request(`/papers/${id}/reading`, sendJso
 /** @returns {Promise<Api.RemovedPapers>} */
 export const listRemoved = () => getJson("/removed");
 
+/** @returns {Promise<Api.EmptiedJson>} */
+export const emptyRemoved = () => getJson("/removed/empty", postJson({}));
+
 /** @param {string[]} papers @returns {Promise<Api.RestoredPapers>} */
 export const restorePapers = (papers) => getJson("/removed/restore", postJson({ papers }));
 

@@ -378,6 +378,10 @@ export const TEXTS = Object.freeze({
   "removed.left": "Removed. The file was not moved.",
   "removed.doing": { one: "Removing {count} paper …", other: "Removing {count} papers …" },
   "removed.many": { one: "{count} paper removed.", other: "{count} papers removed." },
+  "removed.empty": "Delete their files now",
+  "removed.empty.title": "Delete the files of removed papers?",
+  "removed.empty.text": "The files in {folder} are deleted now, not after a day. Nothing brings them back. Notes stay.",
+  "removed.emptied": { one: "{count} file deleted.", other: "{count} files deleted." },
   restore: "Bring back",
   "restore.all": "Bring all back",
   "restore.doing": {

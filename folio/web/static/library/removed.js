@@ -79,9 +79,24 @@ export class RemovedToday {
     this.count.textContent = t("removed.count", { count: papers.length });
     const isInside = this.list.contains(document.activeElement);
     const all = papers.length > 1 ? [el("li", {}, this.#makeButton(papers, t("restore.all")))] : [];
-    this.list.replaceChildren(...all, ...papers.map((paper) => this.#renderPaper(paper)));
+    const empty = makeButton("button quiet", oneAtATime(() => this.#empty()), makeIcon("delete"), t("removed.empty"));
+    this.list.replaceChildren(...all, ...papers.map((paper) => this.#renderPaper(paper)), el("li", {}, empty));
     if (isInside) (this.list.querySelector("button") ?? byId("main")).focus();
   });
+
+  /** Deletes the files of all removed papers once a person has confirmed it, and says which stay. */
+  async #empty() {
+    const text = el("span", {}, parts("removed.empty.text", { folder: el("code", {}, "papers/.removed") }));
+    if (!(await confirmAction(t("removed.empty.title"), text, t("removed.empty")))) return;
+    this.problem.replaceChildren();
+    try {
+      const { deleted, stay } = await api.emptyRemoved();
+      showToast([t("removed.emptied", { count: deleted }), ...stay].join(" "));
+    } catch (thrown) {
+      this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
+    }
+    await this.refresh();
+  }
 
   /** @param {Api.RemovedPaperJson} paper */
   #renderPaper(paper) {
