@@ -25,6 +25,7 @@ from folio.search.builtin_reranker import ReaderReranker
 from folio.search.filters import PaperFilter
 from folio.search.retriever import Retriever
 from folio.services.addresses import InternetAccess
+from folio.shown_text import name_line
 from folio.store import indexes
 from folio.store.database import closed_on_error
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
@@ -282,6 +283,7 @@ class App:
         with closing(self.backend.open(create=True)) as library:
             self.require_same_settings(library)
             self._require_same_embedder(library)
+            library.give_keys()
             limits, batch, get_embedder = self.limits(jobs), self.embed_batch, lambda: self.embedder(library)
             read = self._ray_reader(get_embedder, jobs) if on_ray else None
             yield from pipeline.ingest(
@@ -385,7 +387,10 @@ class App:
         return self.backend.made_with()
 
     def finish_ingest(self, *, indexes_too: bool = True) -> None:
-        """Update the indexes and ingested.json to the state of the library. The caller holds the writer lock."""
+        """Update the indexes, ingested.json and what papers are called in citations to the state of the library.
+
+        The caller holds the writer lock.
+        """
         from folio.ingest import pipeline
 
         if not self.backend.exists():
@@ -393,7 +398,15 @@ class App:
         with closing(self.backend.open(create=True)) as library:
             if indexes_too and library.fingerprint():
                 self.backend.update_indexes(library)
-            write_json(self.settings.INGESTED_JSON, pipeline.record(library))
+            with library.reading():
+                papers = library.papers()
+                record = pipeline.record(library, papers)
+            for lost in library.keep_names(papers):
+                self.notice(
+                    f"{name_line(lost.file)}: its citation key is {lost.new} now, because {lost.key} was chosen for"
+                    " another paper."
+                )
+            write_json(self.settings.INGESTED_JSON, record)
 
     def finish_edit(self, *, is_renamed: bool) -> None:
         """Like finish_ingest, after an edit; the indexes hold only titles. A process that is writing does it itself."""

@@ -487,7 +487,7 @@ def show_counts(console: Console, by: By, counts: Sequence[tuple[str, int]]) -> 
     console.print(table)
 
 
-def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
+def show_paper(console: Console, paper: Paper, files: Sequence[str], citation_key: str) -> None:
     """Print every field with its origin, the files, the sections and the warnings. files: names."""
     console.print(Text(name_line(paper.title or paper.file), style="bold"))
     for notice in paper.notices:
@@ -500,6 +500,8 @@ def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
     for name in FIELDS:
         if name in known:
             table.add_row(name.replace("_", " "), Text(_value(known[name])), _origin(known[name]))
+    if paper.metadata.citation_key.value != citation_key:
+        table.add_row("citation key", Text(citation_key), "made by Folio")
     table.add_row("key", Text(name_line(paper.key)), "in citations")
     table.add_row("id", paper.id)
     table.add_row("files", Text(", ".join(map(name_line, files))))

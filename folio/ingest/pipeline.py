@@ -27,7 +27,7 @@ from folio.ingest import sections as section_tree
 from folio.ingest.discovery import IngestProgress, Outcome, Status, is_gone
 from folio.ingest.queue import Added, EmbeddedPaper, EmbeddingQueue
 from folio.ingest.scanned_pages import ScannedPages
-from folio.papers.model import Failure, NewPaper, Page, SourceFile
+from folio.papers.model import Failure, NewPaper, Page, Paper, SourceFile
 from folio.pdf import ocr, reader
 from folio.pdf.damage import TORN
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
@@ -262,16 +262,16 @@ def prune(library: Library, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[O
             yield Outcome(file, "unchanged", notes=("Kept, because its whole folder is missing.",))
 
 
-def record(library: Library) -> list[dict[str, object]]:
+def record(library: Library, papers: Sequence[Paper]) -> list[dict[str, object]]:
     """The papers of the library and the files that could not be read, in the format of ingested.json.
 
-    Raises StoreDamaged.
+    papers: all of the library, in the caller's snapshot. Raises StoreDamaged.
     """
-    with library.reading(), library.database.rows_expected():
-        return _papers_read(library) + _failures(library)
+    with library.database.rows_expected():
+        return _papers_read(library, papers) + _failures(library)
 
 
-def _papers_read(library: Library) -> list[dict[str, object]]:
+def _papers_read(library: Library, papers: Sequence[Paper]) -> list[dict[str, object]]:
     files: dict[str, list[str]] = {}
     for file in library.files():
         files.setdefault(file.sha256, []).append(file.path)
@@ -292,7 +292,7 @@ def _papers_read(library: Library) -> list[dict[str, object]]:
             "paths": files[paper.id],
             "problems": list(paper.problems),
         }
-        for paper in library.papers()
+        for paper in papers
     ]
 
 

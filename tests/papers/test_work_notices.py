@@ -107,7 +107,7 @@ def test_the_terminal_shows_notices(capsys: pytest.CaptureFixture[str]) -> None:
     paper = noted(RETRACTED, CORRECTED)
     show_papers(output(), [paper], 1, warnings=False)
     assert "RETRACTED 2021-03-04 · Ice of the Alps" in capsys.readouterr().out
-    show_paper(output(), paper, ["ice.pdf"])
+    show_paper(output(), paper, ["ice.pdf"], "ice")
     assert capsys.readouterr().out.splitlines()[1:3] == [RETRACTED.text, CORRECTED.text]
     show_found(output(), [PaperHit(paper, 0.5)])
     assert "1. RETRACTED 2021-03-04  Ice & Berg 2021" in capsys.readouterr().out
@@ -126,7 +126,8 @@ def test_json_has_the_notice() -> None:
     assert found.warnings == list(warnings([noted(RETRACTED)]).values())
     paper = noted(RETRACTED, CORRECTED)
     assert paper_json(paper, "2026-01-01").notice == found.citations[0].notice
-    assert [each.kind for each in paper_details_json(paper, "2026-01-01", []).notices] == ["retraction", "correction"]
+    details = paper_details_json(paper, "2026-01-01", [], "ice")
+    assert [each.kind for each in details.notices] == ["retraction", "correction"]
 
 
 def test_a_bibliography_has_the_notice() -> None:
