@@ -360,8 +360,13 @@ class App:
         """The older versions and duplicates of these papers in the library, or among them. papers: ids."""
         with closing(self.open_library()) as library:
             every = library.papers()
-        keys = {key for paper in every if paper.id in set(papers) for key in version_keys(paper.metadata)}
-        versions = [paper for paper in every if keys.intersection(version_keys(paper.metadata))]
+        ids = set(papers)
+        keys = {key for paper in every if paper.id in ids for key in version_keys(paper.metadata)}
+        versions = [
+            paper
+            for paper in every
+            if ids & {paper.id, paper.copy_of} or keys.intersection(version_keys(paper.metadata))
+        ]
         return [paper for paper in versions if paper.flag and paper.flag.is_of_library]
 
     def prune(self) -> list[Outcome]:

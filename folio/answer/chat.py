@@ -378,7 +378,7 @@ class Chat:
         if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
             read = len({piece.paper.id for piece in answer.evidence})
-            papers, notice = library_questions.narrowed(question, self._shelf())
+            papers, notice = library_questions.narrowed(question, self._shelf(question))
             return f"{notice} {library_questions.listed_notice(listed, read, len(papers))}".strip()
         missing = self._answerer.unanswered
         if missing is None:
@@ -410,19 +410,25 @@ class Chat:
             question = Question(followup.about(question.text, turn.papers[: turn.meant]))
         if question.about_library is None and question.papers in (WantedPapers(), WantedPapers(question.topic)):
             return None
-        answer = library_questions.answer(question, self._shelf(turn.papers))
+        answer = library_questions.answer(question, self._shelf(question, turn.papers))
         if answer is None:
             return None
         numbers = SourceNumbers()
         return replace(answer, sentences=tuple(map(numbers.numbered, answer.sentences)), style=self._style)
 
-    def _shelf(self, papers: Sequence[Paper] = ()) -> Shelf:
-        """What a question about the library is asked about: these papers, by default all selected ones."""
-        retriever, papers = self._retriever, papers or self._selected_papers()
+    def _shelf(self, question: Question, papers: Sequence[Paper] = ()) -> Shelf:
+        """What a question about the library is asked about: these papers, by default the selected ones, or all.
+
+        Of several copies it is one, and those that the question names.
+        """
+        retriever, among = self._retriever, papers or self._selected_papers()
+        if not papers and self._papers is None and any(paper.is_copy for paper in among):
+            named = retriever.paper_names().meant(question.text)
+            among = [paper for paper in among if not paper.is_copy or paper in named]
         return Shelf(
-            papers,
+            among,
             retriever.paper_names,
-            lambda words: self._named_or_described(words, f"{words} paper", papers),
+            lambda words: self._named_or_described(words, f"{words} paper", among),
             self._front_of,
             retriever.uses,
             retriever.mentions,
@@ -598,7 +604,7 @@ class Chat:
 
     def _search_by_type(self, question: Question) -> SearchResult:
         if question.topic:
-            among, notice = library_questions.narrowed(question, self._shelf())
+            among, notice = library_questions.narrowed(question, self._shelf(question))
             return self._search_for_papers(Question(question.topic), among if notice else self._papers)
         paper = None if self._sections else self._whole_paper(question)
         if paper:

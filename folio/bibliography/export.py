@@ -167,7 +167,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
             "keywords": _latex(", ".join(about["tags"]), _LONGEST_ABSTRACT),
             "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
         }
-    flags = [paper.flag.text] if paper.flag else []  # a publisher's entry may have a note of its own
+    flags = [paper.flag.text] if paper.flag and flag else []  # a publisher's entry may have a note of its own
     comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in [*flags, *_doubts(paper)])
     before = ""
     if entry := _publishers(paper, published):
@@ -231,7 +231,7 @@ def csl_item(paper: Paper, key: str) -> dict[str, Any]:
         "URL": _text(about["url"]),
         "abstract": _text(about["abstract"], _LONGEST_ABSTRACT),
         "keyword": _text(", ".join(about["tags"]), _LONGEST_ABSTRACT),
-        "note": ". ".join([*([paper.flag.note] if paper.flag else []), *doubts]),
+        "note": ". ".join(filter(None, [paper.flag.note if paper.flag else "", *doubts])),
     }
     return {name: value for name, value in item.items() if value}
 

@@ -326,6 +326,8 @@ def _introduce(question: str, spelling: Respelling, count: int) -> None:
 
 def _show_statistics(app: App, library: Library, by: By | None, *, as_json: bool) -> int:
     """Print statistics of the index and the log, or the number of papers for each value of the field `by`."""
+    from statistics import mean
+
     from folio.cli import show
     from folio.cli.papers import print_counts
     from folio.schema.answers import StatsJson
@@ -335,13 +337,24 @@ def _show_statistics(app: App, library: Library, by: By | None, *, as_json: bool
     if by:
         print_counts(library.papers(), by, as_json=as_json)
         return 0
-    log_counts = With(
+    with library.reading():
+        every, sizes, fine_sizes = library.papers(), library.chunk_sizes(), library.chunk_sizes("fine")
+    papers = [paper for paper in every if not paper.is_copy]
+    pages = [paper.page_count for paper in papers]
+    counts = With(
         app.query_log(library).counts(),
-        papers=library.counts()["papers"],
-        chunks=library.chunk_count(),
+        papers=len(papers),
+        copies=len(every) - len(papers),
+        pages=sum(pages),
+        mean_pages=mean(pages or [0]),
+        mean_length=mean([paper.length for paper in papers] or [0]),
+        chunks=sizes.chunks,
+        mean_chunk=sizes.mean,
+        fine_chunks=fine_sizes.chunks,
+        mean_fine_chunk=fine_sizes.mean,
         bytes=indexes.size(app.store_folder),
     )
-    stats = StatsJson.model_validate(log_counts)
+    stats = StatsJson.model_validate(counts)
     if as_json:
         write_json(stats)
     else:

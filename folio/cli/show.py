@@ -256,12 +256,16 @@ def _show_passage(console: Console, number: str, passage: Hit | Evidence, score:
 
 def show_stats(console: Console, stats: StatsJson) -> None:
     """Print statistics of the index and the log as a table."""
+    copies = f", copies: {stats.copies:,}" if stats.copies else ""
+    fine = f"{stats.fine_chunks:,}, of {stats.mean_fine_chunk:,.0f} characters (mean)"
     typical = "" if stats.median_ms is None else f", answered in {stats.median_ms / 1000:.1f} s (median)"
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     for name, value in (
-        ("papers", f"{stats.papers:,}"),
-        ("passages", f"{stats.chunks:,}"),
+        ("papers", f"{stats.papers:,}{copies}"),
+        ("pages", f"{stats.pages:,}, {stats.mean_pages:,.1f} a paper (mean; {stats.mean_length:,.0f} characters)"),
+        ("passages", f"{stats.chunks:,}, of {stats.mean_chunk:,.0f} characters (mean)"),
+        ("fine passages", fine if stats.fine_chunks else "none"),
         ("size on disk", f"{stats.bytes / 1e6:,.1f} MB"),
         ("questions", f"{stats.questions:,}{typical}"),
         ("not found", f"{stats.refused:,}"),

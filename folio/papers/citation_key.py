@@ -19,9 +19,10 @@ def citation_keys(papers: Sequence[Paper], given: Mapping[str, Sequence[str]]) -
     """Paper id -> its citation key, among all papers of a library.
 
     A key that a person or a reference manager chose comes first, then the key that a paper was given last, then a new
-    one. New keys that are equal get letters, in the order of titles. No paper gets a key that another paper ever had,
-    unless it was chosen for it. given: paper id -> its keys until now, the last one at the end; also of papers that
-    are not in the library.
+    one. New keys that are equal get letters, in the order of titles, copies last. No paper gets a key that another
+    paper ever had, unless it was chosen for it.
+
+    given: paper id -> its keys until now, the last one at the end; also of papers that are not in the library.
     """
     owner = {key.casefold(): id for id, keys in given.items() for key in keys}
     keys: dict[str, str] = {}
@@ -34,7 +35,7 @@ def citation_keys(papers: Sequence[Paper], given: Mapping[str, Sequence[str]]) -
         keys[paper.id] = key
         taken.add(key.casefold())
 
-    in_order = sorted(papers, key=lambda paper: (paper.title, paper.id))
+    in_order = sorted(papers, key=lambda paper: (paper.is_copy, paper.title, paper.id))
     # If several papers have the same chosen key, it stays with the one that was given it.
     for paper in sorted(in_order, key=lambda paper: owner.get(chosen_key(paper).casefold()) != paper.id):
         if (chosen := chosen_key(paper)) and chosen.casefold() not in taken:
@@ -44,7 +45,7 @@ def citation_keys(papers: Sequence[Paper], given: Mapping[str, Sequence[str]]) -
         if paper.id not in keys and last and last.casefold() not in taken:
             give(paper, last)
     new = [paper for paper in in_order if paper.id not in keys]
-    wanted = Counter(own_key(paper).casefold() for paper in new)
+    wanted = Counter(own_key(paper).casefold() for paper in new if not paper.is_copy)
     added: dict[str, Iterator[int]] = {}
     for paper in new:
         key = own_key(paper)

@@ -278,11 +278,29 @@ class ErrorJson(Strict):
     """What to do about it."""
 
 
+NotNegative = Annotated[float, Field(ge=0)]
+
+
 class StatsJson(Strict):
     """What `--stats` prints."""
 
     papers: Count
+    """Each once, however many copies of it there are."""
+    copies: Count
+    """Further files with the text of one of them, which are not searched."""
+    pages: Count
+    """Of all papers together."""
+    mean_pages: NotNegative
+    """Of a paper."""
+    mean_length: NotNegative
+    """Of a paper, in characters of text."""
     chunks: Count
+    mean_chunk: NotNegative
+    """The mean size of a passage, in characters."""
+    fine_chunks: Count
+    """Passages within these passages, with INDEX=dual."""
+    mean_fine_chunk: NotNegative
+    """Their mean size, in characters."""
     bytes: Count
     """Size of the store on disk."""
     questions: Count

@@ -50,6 +50,13 @@ _STATE = "SELECT key, value FROM meta UNION ALL SELECT key, value FROM kept WHER
 _AMONG = "IN (SELECT value FROM json_each(:ids))"
 
 
+class ChunkSizes(NamedTuple):
+    """The number of chunks of a grain, and their mean size in characters."""
+
+    chunks: int
+    mean: float
+
+
 class LostKey(NamedTuple):
     """A citation key that a paper lost, because it was chosen for another paper."""
 
@@ -282,6 +289,11 @@ class Library:
         with self.reading():
             return {id: chunk for id, (chunk, _) in self._chunks(list(ids)).items()}
 
+    def text_hashes(self, ids: Iterable[int]) -> dict[int, str]:
+        """The hash of the text of each of these chunks, which is not read; unknown ids are skipped."""
+        with self.reading():
+            return {id: digest for id, (_, digest) in self._chunks(list(ids)).items()}
+
     def _chunks(self, ids: Sequence[int]) -> dict[int, tuple[Chunk, str]]:
         cached = self._cache.chunks
         if missing := [id for id in dict.fromkeys(ids) if id not in cached]:
@@ -373,6 +385,12 @@ class Library:
         """The recorded number of chunks of a grain."""
         with self.database.rows_expected():
             return int((self._state or self._read_state())[COUNTED[grain]])
+
+    def chunk_sizes(self, grain: Grain = "passage") -> ChunkSizes:
+        """How many chunks of a grain there are, and how long they are."""
+        sql = f'SELECT count(*), CAST(coalesce(sum("end" - start), 0) AS BIGINT) FROM chunks WHERE {ONLY[grain]}'
+        ((count, characters),) = self._query(sql)
+        return ChunkSizes(count, characters / max(1, count))
 
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
         """Every passage's id and vector, shape (n, dimension), in batches."""
@@ -661,27 +679,49 @@ _SAME_YEAR = "(o.year IS NULL OR p.year IS NULL OR p.year = o.year OR EXISTS ({}
     "SELECT 1 FROM metadata m WHERE m.paper = p.id AND (m.year = o.year OR m.year IS NULL)"
 )
 _SAME = ("title_start", "arxiv", "doi")
-_LIKE = "WITH {}, alike AS ({})".format(
+# Pairs of papers that may be copies, because they have the same passages: at least a quarter of those of one of them.
+# {} limits the first one. Passages of many papers, such as a licence, say nothing.
+_SHARED = """
+    SELECT a.paper AS own, b.paper AS other FROM chunks a
+    JOIN chunks b ON b.text_hash = a.text_hash AND b.paper != a.paper
+    JOIN papers p ON p.id = a.paper JOIN papers q ON q.id = b.paper
+    WHERE a.parent IS NULL AND b.parent IS NULL AND {}
+    GROUP BY a.paper, b.paper, p.passages, q.passages
+    HAVING 4 * count(DISTINCT a.text_hash) >= p.passages OR 4 * count(DISTINCT a.text_hash) >= q.passages"""
+_MOST_SHARED = 50  # papers with the same passage
+_OF_ALL = f"""a.text_hash IN (
+    SELECT text_hash FROM chunks GROUP BY text_hash HAVING count(*) BETWEEN 2 AND {_MOST_SHARED})"""
+_OF_SOME = f"""a.paper IN (SELECT value FROM json_each(:ids))
+    AND (SELECT count(*) FROM chunks c WHERE c.text_hash = a.text_hash) BETWEEN 2 AND {_MOST_SHARED}"""
+_LIKE = "WITH {}, shared AS ({}), alike AS ({})".format(
     _OWN,
+    _SHARED.format(_OF_SOME),
     " UNION ".join(
         (
             f"SELECT p.id FROM own o JOIN papers p ON p.family = o.family WHERE {_SAME_YEAR}",
             *(f"SELECT p.id FROM own o JOIN papers p ON p.{name} = o.{name}" for name in _SAME),
             *(f"SELECT m.paper FROM own o JOIN metadata m ON m.{name} = o.{name}" for name in ("family", *_SAME)),
+            "SELECT other FROM shared",
         )
     ),
 )
-# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library
+# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library.
+# And the pairs of papers that share passages.
+_SHARES = "shares"
 _LAYERS = f"""
     {_LIKE}
     SELECT id, 'pdf', metadata FROM papers WHERE id IN (SELECT id FROM alike)
     UNION ALL SELECT paper, source, fields FROM metadata
-        WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))"""
+        WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))
+    UNION ALL SELECT own, '{_SHARES}', other FROM shared"""
 
 
 def name_all(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
     """All papers of a library with their labels in this style, and with a notice if the library has other versions."""
-    return _named(database, papers, {paper.id: paper.metadata for paper in papers}, style)
+    sharing: dict[str, list[str]] = defaultdict(list)
+    for own, other in database.read(rows.text_pair, _SHARED.format(_OF_ALL)):
+        sharing[own].append(other)
+    return _named(database, papers, {paper.id: paper.metadata for paper in papers}, sharing, style)
 
 
 def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
@@ -692,24 +732,36 @@ def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> l
     if not papers:
         return []
     ids = [paper.id for paper in papers]
-    known = _known(database, ids)
+    known, sharing = _known(database, ids)
     labels = {citation_label(known[id]) for id in ids if id in known}
     alike = [
         id for id, other in known.items() if id not in ids and other.arxiv.value and citation_label(other) in labels
     ]
     if alike:  # the labels of these papers depend on their versions in turn
-        known = {**_known(database, alike), **known}
+        known = {**_known(database, alike)[0], **known}
     papers = [replace(paper, metadata=known.get(paper.id, paper.metadata)) for paper in papers]
     known = {**known, **{paper.id: paper.metadata for paper in papers}}
-    return _named(database, papers, known, style)
+    return _named(database, papers, known, sharing, style)
 
 
-def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
-    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them."""
+def _known(database: Database, ids: Sequence[str]) -> tuple[dict[str, Metadata], dict[str, list[str]]]:
+    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them.
+
+    Also: paper -> those that share passages with it, for these papers.
+    """
     layers: dict[str, dict[Source, Metadata]] = defaultdict(dict)
-    for paper, source, metadata in database.read(rows.metadata_layer, _LAYERS, ids=list(ids)):
-        layers[paper][source] = metadata
-    return {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
+    sharing: dict[str, list[str]] = defaultdict(list)
+
+    def add(paper: object, source: object, value: object) -> None:
+        if source == _SHARES:
+            sharing[rows.string(paper)].append(rows.string(value))
+        else:
+            id, known_source, metadata = rows.metadata_layer(paper, source, value)
+            layers[id][known_source] = metadata
+
+    database.read(add, _LAYERS, ids=list(ids))
+    known = {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
+    return known, sharing
 
 
 def _pages_of(database: Database) -> Callable[[str, str], tuple[list[str], list[str]] | None]:
@@ -730,9 +782,10 @@ def _named(
     database: Database,
     papers: Sequence[Paper],
     known: Mapping[str, Metadata],
+    sharing: Mapping[str, Sequence[str]],
     style: CitationStyle,
 ) -> list[Paper]:
-    """The papers with labels. known: from `_known`."""
+    """The papers with labels. known: from `_known`. sharing: from `_known`."""
     pages = _pages_of(database)
     same: dict[str, list[str]] = defaultdict(list)
     for id, metadata in known.items():
@@ -740,8 +793,9 @@ def _named(
             same[key].append(id)
 
     def versions(id: str) -> list[str]:
-        others = dict.fromkeys(other for key in version_keys(known[id]) for other in same[key] if other != id)
-        return [other for other in others if other != id]
+        alike = (other for key in version_keys(known[id]) for other in same[key])
+        shared = (other for other in sharing.get(id, ()) if other in known)
+        return [other for other in dict.fromkeys((*alike, *shared)) if other != id]
 
     def has_versions(id: str, metadata: Metadata) -> bool:
         return _has_versions(metadata, [known[other] for other in versions(id)])
@@ -760,7 +814,8 @@ def _named(
     for id, metadata in known.items():
         labels[id] = _label(metadata, has_versions=has_versions(id, metadata))
         alike[labels[id]].append((metadata.title.value, id))
-    given = citation_names.labels(database, {labels[paper.id] for paper in papers} - {""})
+    shown = {labels[paper.id] for paper in papers} - {""}
+    given = citation_names.labels(database, shown) if shown else {}
     places = {label: label_places(given.get(label, {}), each) for label, each in alike.items() if label}
 
     def lettered(id: str) -> str:

@@ -234,6 +234,8 @@ def test_equal_keys_get_letters_and_a_persons_own_stays() -> None:
     assert citation_keys([one], {}) == {one.id: "otter2020ice"}
     many = citation_keys([one, two, *more], {}).values()
     assert (sorted(many)[-1], len(set(many))) == ("otter2020icez", 30)
+    copy = replace(one, id="0" * 64, copy_of=one.id)
+    assert citation_keys([copy, one], {}) == {one.id: "otter2020ice", copy.id: "otter2020icea"}
     # What was given stays, also for papers that are gone; a key in another case is the same one to BibTeX.
     given = {two.id: ["Otter2020Ice"], "gone": ["otter2020icea"]}
     kept = {two.id: "Otter2020Ice", one.id: "otter2020iceb"}
