@@ -330,9 +330,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Unscanned:
-    """A file that cannot be read before OCR has read these pages (indexes from 0)."""
+    """A file that cannot be read before OCR has read these of its pages (indexes from 0). of: the number of all."""
 
     pages: tuple[int, ...]
+    of: int
 
 
 def read_part(part: Part, reading: Reading, max_file_mb: int, seconds: float) -> NewPaper | Unscanned | Scan:
@@ -347,7 +348,7 @@ def part_of(part: Part, content: bytes, reading: Reading, seconds: float) -> New
     try:
         return paper_of(part.file, content, reading, seconds, part.scans, draw_apart=part.draw_apart)
     except NotScannedYet as missing:
-        return Unscanned(missing.pages)
+        return Unscanned(missing.pages, missing.of)
 
 
 def checked_content(file: SourceFile, max_file_mb: int) -> bytes:
@@ -488,6 +489,7 @@ class Scanning:
         self._scans, self._scanned = scans, scanned
         self._reading, self._limits = reading, limits
         self._read: dict[SourceFile, dict[int, Scan]] = {}
+        self._of: dict[SourceFile, int] = {}  # file -> the number of its pages
         self._left: dict[SourceFile, int] = {}  # file -> the number of its pages without a result
         self._pages: deque[Part] = deque()
         self._whole: deque[Part] = deque()  # files whose pages all have a result, and files to read again
@@ -514,6 +516,7 @@ class Scanning:
             self._whole.append(replace(part, draw_apart=True))
             return None
         if isinstance(result, Unscanned):
+            self._of[part.file] = result.of
             self._begin(part.file, result.pages, part.scans)
             return None
         assert not isinstance(result, Scan)
@@ -540,8 +543,7 @@ class Scanning:
         return _conditions(self._reading, self._limits)
 
     def _report(self, file: SourceFile) -> None:
-        done = len(self._read[file])
-        self._scanned(file, done, done + self._left[file])
+        self._scanned(file, self._of[file] - self._left[file], self._of[file])
         if not self._left[file]:
             self._whole.append(Part(file, None, self._read.pop(file), file in self._drawn_apart))
 
