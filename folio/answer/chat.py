@@ -103,6 +103,7 @@ class Reply:
     stopped: bool = False  # ended by AnswerStopped: the answer has the sentences that were shown before
     question: Question | None = None  # as it was searched; None without a search
     papers: tuple[Paper, ...] = ()  # the papers that were searched, if the question stayed on them
+    raw: str = ""  # what the model wrote, as it came; "" if none wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,7 +529,7 @@ class Chat:
         offers_model = bool(evidence and sentences) and answerer.quotes_only and not self._offered_model
         shows_notice = bool(evidence) and (offers_model or not answerer.quotes_only)
         if is_stopped:
-            return stopped(Reply(answer, tuple(hits)))
+            return stopped(Reply(answer, tuple(hits), raw=answerer.raw if evidence else ""))
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
@@ -540,7 +541,8 @@ class Chat:
         )
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
         confidence = parts.returned if answer.evidence else None
-        return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers)
+        raw = answerer.raw if evidence else ""
+        return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers, raw=raw)
 
     def _shown(self, parts: Iterable[Written], turn: Turn) -> tuple[list[Sentence], list[RejectedSentence], bool]:
         """The sentences that were shown, those that were left out, and whether the answer was stopped.

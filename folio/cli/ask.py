@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 MOST_PASSAGES = 10_000  # of --top-k: the search allocates room for all of them
 # Options for how an answer is made and shown
-_ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log", "model", "verbose")
+_ANSWERING = ("style", "show_evidence", "show_dropped", "show_raw", "top_k", *FILTERS, "no_log", "model",
+              "verbose")  # fmt: skip
 # Option -> the options that may be combined with it. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": (),
@@ -34,7 +35,7 @@ COMBINES_WITH = {
     "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log", "verbose"),
     "papers": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
     "deep": ("question", "batch", "resume", "verify", "json", *_ANSWERING),
-    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "no_log", "model", "verbose"),
+    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "show_raw", "no_log", "model", "verbose"),
     "verify": ("question", "deep", "resume", *_ANSWERING),
     "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
 }
@@ -58,6 +59,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--show-dropped", action="store_true", help="also show the statements that were left out, and why"
     )
+    parser.add_argument("--show-raw", action="store_true", help="also show the model's reply as it came")
     parser.add_argument(
         "--verify",
         action="store_true",
@@ -223,6 +225,7 @@ def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple
         as_json=arguments.json,
         evidence=arguments.show_evidence,
         dropped=arguments.show_dropped,
+        raw=arguments.show_raw,
         logged=logged,
         verbose=arguments.verbose,
         deep=arguments.deep,

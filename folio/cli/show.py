@@ -229,6 +229,13 @@ def show_evidence(console: Console, evidence: Sequence[Evidence], citation_marks
         console.print("None: no passages found.")
 
 
+def show_raw(console: Console, reply: str) -> None:
+    """Print what the model wrote, as it came; characters that would control the terminal are left out."""
+    console.print("\nThe model's reply", style="bold")
+    lines = reply.expandtabs().splitlines() or ["No model wrote a reply."]
+    console.print(Text("\n".join("".join(filter(str.isprintable, line)) for line in lines)))
+
+
 def scores(hit: Hit) -> str:
     """The score that ranks a passage, and the scores it is made from."""
     parts = [
