@@ -25,6 +25,7 @@ from folio.search.builtin_reranker import ReaderReranker
 from folio.search.filters import PaperFilter
 from folio.search.retriever import Retriever
 from folio.services.addresses import InternetAccess
+from folio.shown_text import name_line
 from folio.store import indexes
 from folio.store.database import closed_on_error
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
@@ -306,6 +307,7 @@ class App:
         with closing(self.backend.open(create=True)) as library:
             self.require_same_settings(library)
             self._require_same_embedder(library)
+            library.give_keys()
             limits, batch, get_embedder = self.limits(jobs), self.embed_batch, lambda: self.embedder(library)
             read = self._ray_reader(get_embedder, jobs) if on_ray else None
             yield from pipeline.ingest(
@@ -382,8 +384,13 @@ class App:
         """The older versions and duplicates of these papers in the library, or among them. papers: ids."""
         with closing(self.open_library()) as library:
             every = library.papers()
-        keys = {key for paper in every if paper.id in set(papers) for key in version_keys(paper.metadata)}
-        versions = [paper for paper in every if keys.intersection(version_keys(paper.metadata))]
+        ids = set(papers)
+        keys = {key for paper in every if paper.id in ids for key in version_keys(paper.metadata)}
+        versions = [
+            paper
+            for paper in every
+            if ids & {paper.id, paper.copy_of} or keys.intersection(version_keys(paper.metadata))
+        ]
         return [paper for paper in versions if paper.flag and paper.flag.is_of_library]
 
     def prune(self) -> list[Outcome]:
@@ -409,9 +416,9 @@ class App:
         return self.backend.made_with()
 
     def finish_ingest(self, *, indexes_too: bool = True) -> None:
-        """Update the indexes and ingested.json to the state of the library. The caller holds the writer lock.
+        """Update the indexes, ingested.json and what papers are called in citations to the state of the library.
 
-        Also deletes the files of papers whose removal can no longer be undone.
+        Also deletes the files of papers whose removal can no longer be undone. The caller holds the writer lock.
         """
         from folio.ingest import pipeline, removed
 
@@ -421,7 +428,15 @@ class App:
         def update() -> None:
             if indexes_too and library.fingerprint():
                 self.backend.update_indexes(library)
-            write_json(self.settings.INGESTED_JSON, pipeline.record(library))
+            with library.reading():
+                papers = library.papers()
+                record = pipeline.record(library, papers)
+            for lost in library.keep_names(papers):
+                self.notice(
+                    f"{name_line(lost.file)}: its citation key is {lost.new} now, because {lost.key} was chosen for"
+                    " another paper."
+                )
+            write_json(self.settings.INGESTED_JSON, record)
             removed.delete_expired(library.database, self.papers_folder)
 
         with closing(self.backend.open(create=True)) as library:

@@ -127,7 +127,7 @@ class Reranker(Protocol):
 class Answerer(Protocol):
     """Turns a question and evidence into the sentences of an answer, each with its citations.
 
-    Answers one question at a time: `notice`, `failed` and `unanswered` describe the last answer.
+    Answers one question at a time: `notice`, `failed`, `unanswered` and `raw` describe the last answer.
     """
 
     name: str
@@ -135,6 +135,7 @@ class Answerer(Protocol):
     failed: bool  # whether the model's server failed during the last answer
     # The questions in one that got no statement, in their own words; None if they were not asked one by one
     unanswered: tuple[str, ...] | None
+    raw: str  # what the model wrote, as it came; "" if none wrote
     evidence_tokens: int  # room for evidence
     quotes_only: bool  # whether its sentences are quotes, not a model's words
 

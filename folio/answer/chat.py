@@ -103,6 +103,7 @@ class Reply:
     stopped: bool = False  # ended by AnswerStopped: the answer has the sentences that were shown before
     question: Question | None = None  # as it was searched; None without a search
     papers: tuple[Paper, ...] = ()  # the papers that were searched, if the question stayed on them
+    raw: str = ""  # what the model wrote, as it came; "" if none wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +411,7 @@ class Chat:
         if question.topic:
             listed = len({quote.paper.id for quote in answer.citations})
             read = len({piece.paper.id for piece in answer.evidence})
-            papers, notice = library_questions.narrowed(question, self._shelf())
+            papers, notice = library_questions.narrowed(question, self._shelf(question))
             return f"{notice} {library_questions.listed_notice(listed, read, len(papers))}".strip()
         missing = self._answerer.unanswered
         if missing is None:
@@ -442,19 +443,25 @@ class Chat:
             question = Question(followup.about(question.text, turn.papers[: turn.meant]))
         if question.about_library is None and question.papers in (WantedPapers(), WantedPapers(question.topic)):
             return None
-        answer = library_questions.answer(question, self._shelf(turn.papers))
+        answer = library_questions.answer(question, self._shelf(question, turn.papers))
         if answer is None:
             return None
         numbers = SourceNumbers()
         return replace(answer, sentences=tuple(map(numbers.numbered, answer.sentences)), style=self._style)
 
-    def _shelf(self, papers: Sequence[Paper] = ()) -> Shelf:
-        """What a question about the library is asked about: these papers, by default all selected ones."""
-        retriever, papers = self._retriever, papers or self._selected_papers()
+    def _shelf(self, question: Question, papers: Sequence[Paper] = ()) -> Shelf:
+        """What a question about the library is asked about: these papers, by default the selected ones, or all.
+
+        Of several copies it is one, and those that the question names.
+        """
+        retriever, among = self._retriever, papers or self._selected_papers()
+        if not papers and self._papers is None and any(paper.is_copy for paper in among):
+            named = retriever.paper_names().meant(question.text)
+            among = [paper for paper in among if not paper.is_copy or paper in named]
         return Shelf(
-            papers,
+            among,
             retriever.paper_names,
-            lambda words: self._named_or_described(words, f"{words} paper", papers),
+            lambda words: self._named_or_described(words, f"{words} paper", among),
             self._front_of,
             retriever.uses,
             retriever.mentions,
@@ -555,7 +562,7 @@ class Chat:
         offers_model = bool(evidence and sentences) and answerer.quotes_only and not self._offered_model
         shows_notice = bool(evidence) and (offers_model or not answerer.quotes_only)
         if is_stopped:
-            return stopped(Reply(answer, tuple(hits)))
+            return stopped(Reply(answer, tuple(hits), raw=answerer.raw if evidence else ""))
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
@@ -567,7 +574,8 @@ class Chat:
         )
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
         confidence = parts.returned if answer.evidence else None
-        return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers)
+        raw = answerer.raw if evidence else ""
+        return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers, raw=raw)
 
     def _shown(self, parts: Iterable[Written], turn: Turn) -> tuple[list[Sentence], list[RejectedSentence], bool]:
         """The sentences that were shown, those that were left out, and whether the answer was stopped.
@@ -631,7 +639,7 @@ class Chat:
 
     def _search_by_type(self, question: Question) -> SearchResult:
         if question.topic:
-            among, notice = library_questions.narrowed(question, self._shelf())
+            among, notice = library_questions.narrowed(question, self._shelf(question))
             return self._search_for_papers(Question(question.topic), among if notice else self._papers)
         paper = None if self._sections else self._whole_paper(question)
         if paper:

@@ -123,6 +123,7 @@ class ExtractiveAnswerer:
     notice = WITHOUT_MODEL
     quotes_only = True
     failed = False
+    raw = ""
     unanswered: tuple[str, ...] | None = None
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -129,6 +129,7 @@ class OllamaAnswerer:
         self._end = _End()
         self.notice = ""
         self.failed = False
+        self.raw = ""
         self.unanswered: tuple[str, ...] | None = None
         self.name = f"{self._model.name} (Ollama)"
 
@@ -140,7 +141,7 @@ class OllamaAnswerer:
         If nothing that the model wrote can be shown, or the server fails before a statement is shown, the stand-in
         answers from the same evidence. Raises ModelError for what only a person can fix.
         """
-        self.notice, self.failed, self.unanswered, self._end = "", False, None, _End()
+        self.notice, self.failed, self.unanswered, self.raw, self._end = "", False, None, "", _End()
         if not evidence:
             return
         question = Question.of(question)
@@ -326,7 +327,7 @@ class OllamaAnswerer:
             own_words=layout.format != "quote" or not (self._strict or (self._verifier and not self._judge)),
         )
         longest = LONGEST_TOKEN * self._answer_tokens
-        pieces = self._stream(layout.rules, layout.prompt, shape=layout.shape, tolerant=True)
+        pieces = self._recorded(self._stream(layout.rules, layout.prompt, shape=layout.shape, tolerant=True))
         first, has_reported = "", False
         for first in pieces:
             if first:
@@ -341,6 +342,13 @@ class OllamaAnswerer:
             is_cut=lambda: self._end.is_early,
         )
         return (yield from validator.check(parts))
+
+    def _recorded(self, pieces: Iterable[str]) -> Iterator[str]:
+        """These pieces of a reply, which are added to `raw`; that of another question in one begins a new paragraph."""
+        self.raw += "\n\n" if self.raw else ""
+        for piece in pieces:
+            self.raw += piece
+            yield piece
 
     def standalone(self, question: str, history: Sequence[Answer]) -> str:
         """See protocols.Answerer. If the model writes no usable question, the follow-up is unchanged."""

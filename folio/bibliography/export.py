@@ -8,30 +8,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 from folio.answer.markers import printable
 from folio.answer_types import Citation, Quote
 from folio.bibliography.entries import BIBTEX_TYPES, FROM_CSL, OF_AN_INSTITUTION
 from folio.bibliography.latex import brace_depths, to_latex
-from folio.papers.label import letters, published_in, sure_venue, sure_year
+from folio.papers.citation_key import OTHERS, own_key
+from folio.papers.label import published_in, sure_venue, sure_year
 from folio.papers.metadata import AND_OTHERS, FIELDS, MASTER, PHD, TECHNICAL, Metadata, PersonName
 from folio.papers.model import Paper
 from folio.shown_text import name_line, plain_line
-from folio.text import STOP_WORDS, fold, one_line, without_accents
+from folio.text import one_line
 
 MAX_LABEL = 40  # characters of a printed page label
 MAX_AUTHORS = 3  # named in a reference; more become "et al."
 _LONGEST = 1_000  # characters of a value
 _LONGEST_ABSTRACT = 20_000
-_OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
 # Words that BibTeX would split or rearrange, as in the name of an organisation
 _SPLITTABLE = re.compile(r",|\band\b", re.I)
-_KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
 _VENUES = {
     "article": "journal", "inproceedings": "booktitle", "incollection": "booktitle", "phdthesis": "school",
     "mastersthesis": "school", "techreport": "institution",
@@ -170,7 +167,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
             "keywords": _latex(", ".join(about["tags"]), _LONGEST_ABSTRACT),
             "file": f":{_IN_FILE.sub(_BACKSLASHED, _text(paper.file).translate(_ROUND))}:PDF",
         }
-    flags = [paper.flag.text] if paper.flag else []  # a publisher's entry may have a note of its own
+    flags = [paper.flag.text] if paper.flag and flag else []  # a publisher's entry may have a note of its own
     comments = "".join(f"% {line.replace('@', '(at)')}\n" for line in [*flags, *_doubts(paper)])
     before = ""
     if entry := _publishers(paper, published):
@@ -192,20 +189,19 @@ def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
     return (match[1].lower(), f"  {fields},\n") if is_balanced else None
 
 
-def library_bibtex(
-    papers: Sequence[Paper], published: Mapping[str, str] | None = None, keys: Mapping[str, str] | None = None
-) -> str:
-    """Papers as one BibTeX file. published: paper id -> the publisher's entry (works.publishers_bibtex).
+def library_bibtex(papers: Sequence[Paper], keys: Mapping[str, str], published: Mapping[str, str]) -> str:
+    """Papers as one BibTeX file.
 
-    keys: paper id -> citation key; default: unique among these papers.
+    keys: paper id -> citation key (Library.citation_keys). published: paper id -> the publisher's entry
+    (works.publishers_bibtex).
     """
-    keys, known = keys or unique_keys(papers), published or {}
-    return "\n".join(bibtex(paper, keys[paper.id], full=True, published=known.get(paper.id, "")) for paper in papers)
+    return "\n".join(
+        bibtex(paper, keys[paper.id], full=True, published=published.get(paper.id, "")) for paper in papers
+    )
 
 
-def library_csl_json(papers: Sequence[Paper]) -> str:
-    """All papers as one CSL-JSON file."""
-    keys = unique_keys(papers)
+def library_csl_json(papers: Sequence[Paper], keys: Mapping[str, str]) -> str:
+    """Papers as one CSL-JSON file. keys: see library_bibtex."""
     return json.dumps([csl_item(paper, keys[paper.id]) for paper in papers], ensure_ascii=False, indent=1) + "\n"
 
 
@@ -235,7 +231,7 @@ def csl_item(paper: Paper, key: str) -> dict[str, Any]:
         "URL": _text(about["url"]),
         "abstract": _text(about["abstract"], _LONGEST_ABSTRACT),
         "keyword": _text(", ".join(about["tags"]), _LONGEST_ABSTRACT),
-        "note": ". ".join([*([paper.flag.note] if paper.flag else []), *doubts]),
+        "note": ". ".join(filter(None, [paper.flag.note if paper.flag else "", *doubts])),
     }
     return {name: value for name, value in item.items() if value}
 
@@ -277,48 +273,6 @@ def bibtex_type(metadata: Metadata) -> str:
     return FROM_CSL.get(about["kind"], "misc")
 
 
-def unique_keys(papers: Sequence[Paper]) -> dict[str, str]:
-    """Paper id -> citation key. Equal keys get letters, in the order of titles; a key that a person chose stays."""
-    wanted: dict[str, list[Paper]] = defaultdict(list)
-    for paper in sorted(papers, key=lambda paper: (not _chosen_key(paper), paper.title, paper.id)):
-        wanted[own_key(paper).casefold()].append(paper)
-    taken = set(wanted)
-    keys: dict[str, str] = {}
-    for same in wanted.values():
-        keep_first = bool(_chosen_key(same[0])) or len(same) == 1
-        added = map(letters, count())
-        for place, paper in enumerate(same):
-            key = own_key(paper)
-            if place or not keep_first:
-                key = next(made for letter in added if (made := f"{key}{letter}").casefold() not in taken)
-                taken.add(key.casefold())
-            keys[paper.id] = key
-    return keys
-
-
-def own_key(paper: Paper) -> str:
-    """The key that a person chose; else author, year and first content word of the title: "otter2021sea"."""
-    if chosen := _chosen_key(paper):
-        return chosen
-    about = _sure(paper.metadata)
-    family = _ascii(_OTHERS.sub("", about["authors"][0].family)) if about["authors"] else ""
-    words = (word for word in re.findall(r"\w+", about["title"]) if word.lower() not in STOP_WORDS)
-    first = next((plain for word in words if (plain := _ascii(word))), "")
-    if family or first:
-        return f"{family}{about['year'] or ''}{first}"
-    return _ascii(paper.key) or f"paper{paper.id[:8]}"
-
-
-def _chosen_key(paper: Paper) -> str:
-    chosen = paper.metadata.citation_key.value
-    return chosen if _KEY.fullmatch(chosen) and chosen.isprintable() else ""
-
-
-def _ascii(text: str) -> str:
-    """The letters and digits of a text, in lower case, without diacritics."""
-    return "".join(filter(str.isascii, fold(without_accents(text))))[:100]
-
-
 def _text(text: str, longest: int = _LONGEST) -> str:
     return name_line(printable(text), longest)
 
@@ -330,7 +284,7 @@ def _latex(text: str, longest: int = _LONGEST) -> str:
 
 def _bibtex_name(name: PersonName) -> str:
     """A name for BibTeX, family first. Braces protect names that BibTeX would split wrongly."""
-    family, given = _latex(_OTHERS.sub("", name.family)), _latex(_OTHERS.sub("", name.given))
+    family, given = _latex(OTHERS.sub("", name.family)), _latex(OTHERS.sub("", name.given))
     if name == AND_OTHERS or not (family or given):
         return "others"
     if not given or _SPLITTABLE.search(given):

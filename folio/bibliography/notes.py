@@ -10,9 +10,8 @@ from io import BytesIO
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from folio.bibliography.export import library_bibtex, page_and_label, unique_keys
+from folio.bibliography.export import library_bibtex, page_and_label
 from folio.bibliography.markdown import LINE_BREAK, escaped
-from folio.papers.model import Paper
 from folio.shown_text import name_line, plain_line
 from folio.store.note_places import Place, PlacedNote, PlacedQuote
 from folio.store.notes import Colour, NoteQuote
@@ -168,13 +167,13 @@ def _add_link(paragraph: Paragraph, text: str, address: str) -> None:
     paragraph._p.append(link)
 
 
-def cited_bibtex(notes: Sequence[PlacedNote], papers: Sequence[Paper], published: Mapping[str, str]) -> str:
+def cited_bibtex(notes: Sequence[PlacedNote], keys: Mapping[str, str], published: Mapping[str, str]) -> str:
     """The papers that the notes cite as BibTeX, with a comment on each that was removed.
 
-    papers: all of the library, among which the keys are unique. published: see library_bibtex.
+    keys, published: see library_bibtex.
     """
     quotes = [each for note in notes for each in note.quotes]
     cited = {each.paper.id: each.paper for each in quotes if each.paper}
     removed = dict.fromkeys(_name(each.quote).replace("@", "(at)") for each in quotes if each.paper is None)
     comments = "".join(f"% {REMARKS['removed']} {name}\n" for name in removed)
-    return comments + library_bibtex(list(cited.values()), published, unique_keys(papers))
+    return comments + library_bibtex(list(cited.values()), keys, published)

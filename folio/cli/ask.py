@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 MOST_PASSAGES = 10_000  # of --top-k: the search allocates room for all of them
 # Options for how an answer is made and shown
-_ANSWERING = ("style", "show_evidence", "show_dropped", "top_k", *FILTERS, "no_log", "model", "verbose")
+_ANSWERING = ("style", "show_evidence", "show_dropped", "show_raw", "top_k", *FILTERS, "no_log", "model",
+              "verbose")  # fmt: skip
 # Option -> the options that may be combined with it. "question" is the question itself.
 COMBINES_WITH = {
     "doctor": (),
@@ -34,7 +35,7 @@ COMBINES_WITH = {
     "sources": ("question", "batch", "top_k", *FILTERS, "json", "no_log", "verbose"),
     "papers": ("question", "batch", "top_k", *FILTERS, "json", "no_log"),
     "deep": ("question", "batch", "resume", "verify", "json", *_ANSWERING),
-    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "no_log", "model", "verbose"),
+    "resume": ("deep", "verify", "json", "show_evidence", "show_dropped", "show_raw", "no_log", "model", "verbose"),
     "verify": ("question", "deep", "resume", *_ANSWERING),
     "batch": ("deep", "sources", "papers", "json", *_ANSWERING),
 }
@@ -58,6 +59,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--show-dropped", action="store_true", help="also show the statements that were left out, and why"
     )
+    parser.add_argument("--show-raw", action="store_true", help="also show the model's reply as it came")
     parser.add_argument(
         "--verify",
         action="store_true",
@@ -223,6 +225,7 @@ def _session(app: App, library: Library, arguments: argparse.Namespace) -> tuple
         as_json=arguments.json,
         evidence=arguments.show_evidence,
         dropped=arguments.show_dropped,
+        raw=arguments.show_raw,
         logged=logged,
         verbose=arguments.verbose,
         deep=arguments.deep,
@@ -328,6 +331,8 @@ def _introduce(question: str, spelling: Respelling, count: int) -> None:
 
 def _show_statistics(app: App, library: Library, by: By | None, *, as_json: bool) -> int:
     """Print statistics of the index and the log, or the number of papers for each value of the field `by`."""
+    from statistics import mean
+
     from folio.cli import show
     from folio.cli.papers import print_counts
     from folio.schema.answers import StatsJson
@@ -337,13 +342,24 @@ def _show_statistics(app: App, library: Library, by: By | None, *, as_json: bool
     if by:
         print_counts(library.papers(), by, as_json=as_json)
         return 0
-    log_counts = With(
+    with library.reading():
+        every, sizes, fine_sizes = library.papers(), library.chunk_sizes(), library.chunk_sizes("fine")
+    papers = [paper for paper in every if not paper.is_copy]
+    pages = [paper.page_count for paper in papers]
+    counts = With(
         app.query_log(library).counts(),
-        papers=library.counts()["papers"],
-        chunks=library.chunk_count(),
+        papers=len(papers),
+        copies=len(every) - len(papers),
+        pages=sum(pages),
+        mean_pages=mean(pages or [0]),
+        mean_length=mean([paper.length for paper in papers] or [0]),
+        chunks=sizes.chunks,
+        mean_chunk=sizes.mean,
+        fine_chunks=fine_sizes.chunks,
+        mean_fine_chunk=fine_sizes.mean,
         bytes=indexes.size(app.store_folder),
     )
-    stats = StatsJson.model_validate(log_counts)
+    stats = StatsJson.model_validate(counts)
     if as_json:
         write_json(stats)
     else:

@@ -245,9 +245,12 @@ def _report_versions(app: App, outcomes: Sequence[Outcome]) -> None:
 
     new = {outcome.file.sha256 for outcome in outcomes if outcome.status in ("added", "replaced")}
     versions = app.versions_among(new) if new else []
+    said: dict[tuple[str, str], list[str]] = {}  # one line for all copies of a paper
     for paper in versions:
         if paper.flag:
-            output().print(f"{name_line(paper.file)}: {paper.flag.text}.", markup=False)
+            said.setdefault((paper.copy_of or paper.id, paper.flag.text), []).append(name_line(paper.file))
+    for (_, text), files in said.items():
+        output().print(f"{', '.join(files)}: {text}.", markup=False)
     if any(paper.is_copy for paper in versions):
         output().print("Answers use one of several copies, unless you choose another with --paper.")
     if any(is_superseded(paper) and not paper.is_copy for paper in versions):

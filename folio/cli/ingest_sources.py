@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from folio.zotero.library import read_library
 
 if TYPE_CHECKING:
     from folio.app import App
+    from folio.bibliography.entries import Entry
     from folio.bibliography.imports import Bibliography, Imported
 
 
@@ -70,8 +72,22 @@ def report(
         _list("No paper for", [entry.key or entry.title for entry in result.unmatched], verbose)
         _list("Skipped", [f"{entry.key}: {why}" for entry, why in result.ambiguous], verbose)
         lines = [(f"line {problem.line}: " if problem.line else "", problem) for problem in bibliography.problems]
+        _list("Key of several entries", _repeated_keys(bibliography), verbose)
         _list("Could not be read", [f"{line}{problem.happened}" for line, problem in lines], verbose)
     return int(any(bibliography.problems and not bibliography.entries for bibliography in bibliographies))
+
+
+def _repeated_keys(bibliography: Bibliography) -> list[str]:
+    """The keys that several entries have, with their lines. BibTeX forbids it, and case does not matter to it."""
+    entries: dict[str, list[Entry]] = {}
+    for entry in bibliography.entries:
+        entries.setdefault(entry.key.casefold(), []).append(entry)
+    repeated = [same for key, same in entries.items() if key and len(same) > 1]
+    lines = [", ".join(str(entry.line) for entry in same if entry.line) for same in repeated]  # JSON has no lines
+    return [
+        f"{same[0].key} ({f'lines {listed}' if listed else f'{len(same)} entries'})"
+        for same, listed in zip(repeated, lines, strict=True)
+    ]
 
 
 def _list(heading: str, items: Sequence[str], verbose: bool) -> None:
@@ -95,8 +111,9 @@ class ZoteroIngest:
         known = [each.metadata for each in self._zotero.attachments]
         # An empty library is more likely a mistake than a wish to remove everything.
         if not known and not self._zotero.trashed:
-            where = self._zotero.folder
-            raise UsageError(f"There are no PDFs in the Zotero library {where}.", "Name another after --zotero.")
+            others = f", only {counted(len(self._zotero.others), 'other file')}" if self._zotero.others else ""
+            happened = f"There are no PDFs in the Zotero library {self._zotero.folder}{others}."
+            raise UsageError(happened, "Name another after --zotero.")
         if unknown := unknown_names(known, collections, tags):
             raise UsageError(
                 f"No PDF in Zotero is in a collection or has a tag of this name: {', '.join(map(name_line, unknown))}.",
@@ -104,6 +121,8 @@ class ZoteroIngest:
             )
         self.files = sync.selected(self._zotero, self._is_wanted)
         self._missing = sync.missing(self._zotero, self._is_wanted)
+        self._others = sync.other_files(self._zotero, self._is_wanted)
+        self._mislabelled = sync.mislabelled(self._zotero, self._is_wanted)
         self._described = sync.Described()
 
     def _is_wanted(self, metadata: Metadata) -> bool:
@@ -122,23 +141,32 @@ class ZoteroIngest:
         return [Outcome(file, "pruned", notes=(reason,)) for file, reason in removed]
 
     def report(self, *, verbose: bool) -> None:
-        """Print a summary. verbose: name every missing file."""
+        """Print a summary. verbose: name every file that is missing or not read."""
         described = self._described
         say(
             f"Zotero: {counted(len(self.files), 'PDF')} in {self._zotero.folder}; papers with new metadata:"
             f" {described.new:,}, with changed metadata: {described.changed:,}."
         )
+        if self._zotero.problem:
+            say(f"The citation keys of Better BibTeX were not read: {self._zotero.problem}")
+        most = sys.maxsize if verbose else _NAMED
+        if self._mislabelled:
+            named = _listed(self._mislabelled, most)
+            say(f"PDFs that Zotero does not call PDFs, read too: {len(self._mislabelled):,}, {named}.")
+        if self._others:
+            kinds = [f"{counted(len(names), kind)}, {_listed(names, most)}" for kind, names in self._others.items()]
+            say(f"Files in Zotero that are no PDFs, and are not read: {'; '.join(kinds)}.")
         if self._missing:
-            named = _listed(self._missing, len(self._missing) if verbose else _NAMED)
+            named = _listed(self._missing, most, plain_line)
             say(f"PDFs whose file is not on this computer: {len(self._missing):,}, {named}.")
         if described.shared:
             named = _listed(described.shared, _NAMED)
             say(f"PDFs of several Zotero items, with the metadata of the first: {len(described.shared):,}, {named}.")
 
 
-def _listed(names: Sequence[str], most: int) -> str:
+def _listed(names: Sequence[str], most: int, as_line: Callable[[str], str] = name_line) -> str:
     more = len(names) - most
-    return ", ".join(map(name_line, names[:most])) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(map(as_line, names[:most])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _names_that_exist(known: Sequence[Metadata], *, of_tags: bool) -> str:

@@ -171,10 +171,8 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     with closing(app.open_library()) as library:
         notes = _chosen(library, arguments)
         if kind == "bib":
-            with library.reading():
-                papers = library.papers()
-                published = works.publishers_bibtex(library.database, [paper.id for paper in papers])
-            content = cited_bibtex(notes, papers, published).encode()
+            keys = library.citation_keys()
+            content = cited_bibtex(notes, keys, works.publishers_bibtex(library.database, keys)).encode()
         else:
             content = word_document(notes) if kind == "docx" else markdown(notes).encode()
     if arguments.file is None:

@@ -118,10 +118,11 @@ def _show_paper(library: Library, id: str, *, as_json: bool) -> None:
         (paper,) = library.papers_by_id([id])
         files = [file.name for file in library.files() if file.sha256 == id]
         added = library.added()[id]
+    key = library.citation_key(paper)
     if as_json:
-        write_json(paper_details_json(paper, added, files))
+        write_json(paper_details_json(paper, added, files, key))
     else:
-        show.show_paper(output(), paper, files)
+        show.show_paper(output(), paper, files, key)
 
 
 def _add_edit(parser: argparse.ArgumentParser) -> None:
@@ -139,11 +140,12 @@ def _add_edit(parser: argparse.ArgumentParser) -> None:
 
 def _edit(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
-    from folio.papers.edits import edited, parse_edits
+    from folio.papers.edits import edited, key_in, parse_edits
 
     edits = parse_edits(arguments.changes, arguments.reset)
     with closing(app.open_library()) as library:
         before = _the_paper(library, arguments.paper)
+        library.require_free_key([before.id], key_in(edits))
         is_renamed = library.change_metadata(before.id, "person", lambda person: edited(person, edits))
         app.finish_edit(is_renamed=is_renamed)
         if arguments.json:
@@ -201,9 +203,10 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
     from folio.system.files import write_output
 
     with closing(app.open_library()) as library:
-        papers = library.papers()
-        published = works.publishers_bibtex(library.database, [paper.id for paper in papers])
-    text = library_bibtex(papers, published) if arguments.format == "bibtex" else library_csl_json(papers)
+        keys, papers = library.citation_keys(), library.papers()
+        papers = [paper for paper in papers if paper.id in keys]
+        published = works.publishers_bibtex(library.database, keys)
+    text = library_bibtex(papers, keys, published) if arguments.format == "bibtex" else library_csl_json(papers, keys)
     if arguments.out is None:
         sys.stdout.write(text)
         return 0

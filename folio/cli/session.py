@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 HELP = (
     "/sources lists the passages behind the last answer, /evidence the text it was made from, /dropped the statements"
-    " that were left out of it, /verify 2 opens its second source; /note 2 keeps its second statement as a note; /good"
-    " and /bad rate it; /new starts a new conversation, /quit ends the chat. /deep before a question searches in"
-    " rounds. Ctrl-C stops an answer; /resume continues a search in rounds that was stopped."
+    " that were left out of it, /raw the model's reply as it came, /verify 2 opens its second source; /note 2 keeps its"
+    " second statement as a note; /good and /bad rate it; /new starts a new conversation, /quit ends the chat. /deep"
+    " before a question searches in rounds. Ctrl-C stops an answer; /resume continues a search in rounds that was"
+    " stopped."
 )
 NOTHING_CITED = "The answer has no citations, so there is no page to open."
 # How a search ended that can be resumed; "over": it is complete, but the model failed before it had answered
@@ -50,7 +51,7 @@ _ENDS: dict[End, str] = {
     "over": "The search is saved; {} answers from it again",
 }
 # Chat commands about the last answer
-COMMANDS = ("/sources", "/evidence", "/dropped", "/verify", "/note", "/good", "/bad")
+COMMANDS = ("/sources", "/evidence", "/dropped", "/raw", "/verify", "/note", "/good", "/bad")
 
 
 class ChatSession:
@@ -65,14 +66,15 @@ class ChatSession:
         as_json: bool,
         evidence: bool,
         dropped: bool,
+        raw: bool,
         logged: bool,
         verbose: bool,
         checkpoints: Callable[[], CheckpointFile],
         deep: bool = False,
     ) -> None:
-        """evidence, dropped: show the evidence and the statements left out with every answer. logged: write questions
-        to the log. verbose: print models, scores and times. deep: search in rounds for every question. checkpoints:
-        makes the file that such a search is saved in until it is done.
+        """evidence, dropped, raw: show the evidence, the statements left out and the model's reply with every answer.
+        logged: write questions to the log. verbose: print models, scores and times. deep: search in rounds for every
+        question. checkpoints: makes the file that such a search is saved in until it is done.
         """
         self._app = app
         self._library = library
@@ -80,6 +82,7 @@ class ChatSession:
         self._as_json = as_json
         self._evidence = evidence
         self._dropped = dropped
+        self._raw = raw
         self._logged = logged
         self._verbose = verbose
         self._log: QueryLog | None = None
@@ -205,6 +208,8 @@ class ChatSession:
             show.show_evidence(output(), answer.evidence, self._marks)
         if self._dropped:
             show.show_left_out(output(), answer, self._marks)
+        if self._raw:
+            show.show_raw(output(), reply.raw)
         if answer.notice:
             say(answer.notice)
         if answer.dropped:
@@ -305,6 +310,8 @@ class ChatSession:
             show.show_evidence(output(), last.answer.evidence, self._marks)
         elif command == "/dropped":
             show.show_left_out(output(), last.answer, self._marks)
+        elif command == "/raw":
+            show.show_raw(output(), last.raw)
         elif command == "/verify":
             self.verify(last, int(more[0]) if more else None)
         elif command == "/note":

@@ -234,6 +234,13 @@ def show_evidence(console: Console, evidence: Sequence[Evidence], citation_marks
         console.print("None: no passages found.")
 
 
+def show_raw(console: Console, reply: str) -> None:
+    """Print what the model wrote, as it came; characters that would control the terminal are left out."""
+    console.print("\nThe model's reply", style="bold")
+    lines = reply.expandtabs().splitlines() or ["No model wrote a reply."]
+    console.print(Text("\n".join("".join(filter(str.isprintable, line)) for line in lines)))
+
+
 def scores(hit: Hit) -> str:
     """The score that ranks a passage, and the scores it is made from."""
     parts = [
@@ -261,12 +268,16 @@ def _show_passage(console: Console, number: str, passage: Hit | Evidence, score:
 
 def show_stats(console: Console, stats: StatsJson) -> None:
     """Print statistics of the index and the log as a table."""
+    copies = f", copies: {stats.copies:,}" if stats.copies else ""
+    fine = f"{stats.fine_chunks:,}, of {stats.mean_fine_chunk:,.0f} characters (mean)"
     typical = "" if stats.median_ms is None else f", answered in {stats.median_ms / 1000:.1f} s (median)"
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     for name, value in (
-        ("papers", f"{stats.papers:,}"),
-        ("passages", f"{stats.chunks:,}"),
+        ("papers", f"{stats.papers:,}{copies}"),
+        ("pages", f"{stats.pages:,}, {stats.mean_pages:,.1f} a paper (mean; {stats.mean_length:,.0f} characters)"),
+        ("passages", f"{stats.chunks:,}, of {stats.mean_chunk:,.0f} characters (mean)"),
+        ("fine passages", fine if stats.fine_chunks else "none"),
         ("size on disk", f"{stats.bytes / 1e6:,.1f} MB"),
         ("questions", f"{stats.questions:,}{typical}"),
         ("not found", f"{stats.refused:,}"),
@@ -492,7 +503,7 @@ def show_counts(console: Console, by: By, counts: Sequence[tuple[str, int]]) -> 
     console.print(table)
 
 
-def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
+def show_paper(console: Console, paper: Paper, files: Sequence[str], citation_key: str) -> None:
     """Print every field with its origin, the files, the sections and the warnings. files: names."""
     console.print(Text(name_line(paper.title or paper.file), style="bold"))
     for notice in paper.notices:
@@ -505,6 +516,8 @@ def show_paper(console: Console, paper: Paper, files: Sequence[str]) -> None:
     for name in FIELDS:
         if name in known:
             table.add_row(name.replace("_", " "), Text(_value(known[name])), _origin(known[name]))
+    if paper.metadata.citation_key.value != citation_key:
+        table.add_row("citation key", Text(citation_key), "made by Folio")
     table.add_row("key", Text(name_line(paper.key)), "in citations")
     table.add_row("id", paper.id)
     table.add_row("files", Text(", ".join(map(name_line, files))))

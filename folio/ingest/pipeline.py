@@ -27,7 +27,7 @@ from folio.ingest import sections as section_tree
 from folio.ingest.discovery import IngestProgress, Outcome, Status, is_gone
 from folio.ingest.queue import Added, EmbeddedPaper, EmbeddingQueue
 from folio.ingest.scanned_pages import ScannedPages
-from folio.papers.model import Failure, NewPaper, Page, SourceFile
+from folio.papers.model import Failure, NewPaper, Page, Paper, SourceFile
 from folio.pdf import ocr, reader
 from folio.pdf.damage import TORN
 from folio.pdf.limits import PAGE_RANGES, PROBLEMS
@@ -262,16 +262,16 @@ def prune(library: Library, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[O
             yield Outcome(file, "unchanged", notes=("Kept, because its whole folder is missing.",))
 
 
-def record(library: Library) -> list[dict[str, object]]:
+def record(library: Library, papers: Sequence[Paper]) -> list[dict[str, object]]:
     """The papers of the library and the files that could not be read, in the format of ingested.json.
 
-    Raises StoreDamaged.
+    papers: all of the library, in the caller's snapshot. Raises StoreDamaged.
     """
-    with library.reading(), library.database.rows_expected():
-        return _papers_read(library) + _failures(library)
+    with library.database.rows_expected():
+        return _papers_read(library, papers) + _failures(library)
 
 
-def _papers_read(library: Library) -> list[dict[str, object]]:
+def _papers_read(library: Library, papers: Sequence[Paper]) -> list[dict[str, object]]:
     files: dict[str, list[str]] = {}
     for file in library.files():
         files.setdefault(file.sha256, []).append(file.path)
@@ -292,7 +292,7 @@ def _papers_read(library: Library) -> list[dict[str, object]]:
             "paths": files[paper.id],
             "problems": list(paper.problems),
         }
-        for paper in library.papers()
+        for paper in papers
     ]
 
 
@@ -330,9 +330,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Unscanned:
-    """A file that cannot be read before OCR has read these pages (indexes from 0)."""
+    """A file that cannot be read before OCR has read these of its pages (indexes from 0). of: the number of all."""
 
     pages: tuple[int, ...]
+    of: int
 
 
 def read_part(part: Part, reading: Reading, max_file_mb: int, seconds: float) -> NewPaper | Unscanned | Scan:
@@ -347,7 +348,7 @@ def part_of(part: Part, content: bytes, reading: Reading, seconds: float) -> New
     try:
         return paper_of(part.file, content, reading, seconds, part.scans, draw_apart=part.draw_apart)
     except NotScannedYet as missing:
-        return Unscanned(missing.pages)
+        return Unscanned(missing.pages, missing.of)
 
 
 def checked_content(file: SourceFile, max_file_mb: int) -> bytes:
@@ -488,6 +489,7 @@ class Scanning:
         self._scans, self._scanned = scans, scanned
         self._reading, self._limits = reading, limits
         self._read: dict[SourceFile, dict[int, Scan]] = {}
+        self._of: dict[SourceFile, int] = {}  # file -> the number of its pages
         self._left: dict[SourceFile, int] = {}  # file -> the number of its pages without a result
         self._pages: deque[Part] = deque()
         self._whole: deque[Part] = deque()  # files whose pages all have a result, and files to read again
@@ -514,6 +516,7 @@ class Scanning:
             self._whole.append(replace(part, draw_apart=True))
             return None
         if isinstance(result, Unscanned):
+            self._of[part.file] = result.of
             self._begin(part.file, result.pages, part.scans)
             return None
         assert not isinstance(result, Scan)
@@ -540,8 +543,7 @@ class Scanning:
         return _conditions(self._reading, self._limits)
 
     def _report(self, file: SourceFile) -> None:
-        done = len(self._read[file])
-        self._scanned(file, done, done + self._left[file])
+        self._scanned(file, self._of[file] - self._left[file], self._of[file])
         if not self._left[file]:
             self._whole.append(Part(file, None, self._read.pop(file), file in self._drawn_apart))
 

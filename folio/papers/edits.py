@@ -111,6 +111,12 @@ def checked_field(name: str, value: Any) -> Field[Any]:
     return Field(checked, "person", True)
 
 
+def key_in(edits: Edits) -> str:
+    """The citation key that these edits choose; "" for none."""
+    field = edits.get("citation_key")
+    return field.value if field else ""
+
+
 def edited(person: Metadata, edits: Edits) -> Metadata:
     """A person's metadata of a paper after these edits. person: before them."""
     known: dict[str, Field[Any]] = person.known()

@@ -7,7 +7,7 @@ only between two people, and no label ends like a file name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from folio.papers.identifiers import version_number
@@ -92,6 +92,14 @@ def letters(number: int) -> str:
     return (letters(before - 1) if before else "") + chr(ord("a") + last)
 
 
-def order(papers: Iterable[tuple[str, str]]) -> list[str]:
-    """The ids of papers, given as (title, id), in the order of their letters, which does not depend on history."""
-    return [id for _, id in sorted(papers)]
+def label_places(given: Mapping[str, int], papers: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Paper id -> its place, from 0, among the papers that have or had one label: it decides the paper's letter.
+
+    given: the places until now, which stay; new papers get the next ones. papers: those that have the label, as
+    (title, id). New papers are in the order of their titles, which does not depend on history.
+    """
+    places = dict(given)
+    for _, id in sorted(papers):
+        if id not in places:
+            places[id] = max(places.values(), default=-1) + 1
+    return places

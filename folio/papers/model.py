@@ -117,7 +117,12 @@ class Paper(Described):
     by_file: bool = False  # whether its key is its file name even if it has an arXiv identifier
     has_versions: bool = False  # whether the library has several versions of it, so that its name includes the version
     notices: tuple[WorkNotice, ...] = ()  # retractions, corrections and newer versions
-    is_copy: bool = False  # whether the library has it again, with the same text, and searches that one
+    copy_of: str = ""  # the id of the paper with the same text that is searched in its place
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the library has it again, with the same text, and searches that one."""
+        return bool(self.copy_of)
 
     @property
     def flag(self) -> WorkNotice | None:

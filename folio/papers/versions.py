@@ -1,12 +1,14 @@
 """Recognises versions and copies of one paper in a library, by their own identifiers and their texts. Pure.
 
-Versions share an identifier and much of their text: a supplement has its article's DOI, title and authors, and other
-text. Copies, such as two downloads, need no identifier: their pages have the same lines, but for stamps. Nothing is
-merged: a search leaves out older versions, and all copies but one, unless a user names them.
+Versions share an identifier and much of their text: a supplement has its article's identifiers, title and authors, and
+other text, as have the chapters of one book. Copies, such as two downloads, need no identifier and no title: they have
+the same text, but for stamps. Nothing is merged: a search leaves out older versions, and all copies but one, unless a
+user names them.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,15 +25,20 @@ from folio.text import fold
 # The least likeness of the titles of papers with one DOI: a comment, a supplement or a citing paper may name it too.
 # Versions at arXiv may have other titles, but not other authors.
 _SAME_TITLE = 0.9
-# Words in a shingle, and the least share of the shorter text's shingles that versions have in common. A thorough
-# revision keeps more, and so does a scan read by OCR; an article and its supplement have next to none in common.
-_SHINGLE, _SHARED = 10, 0.3
+# Words in a shingle, and the least shares of the shorter and of the longer text's shingles that versions have in
+# common. A thorough revision keeps more, and so does a scan read by OCR; an article and its supplement have next to
+# none in common, and short ones their title, authors and abstract.
+_SHINGLE, _SHARED, _SHARED_OF_LONGER = 10, 0.3, 0.1
 # Copies have all lines in common but stamps and pages in front, and in all at least this share of them. Stamps are
 # among so many lines at the top and the bottom of a page, and those that are on one page only within this share of it:
 # what else differs in so few lines may be a number that was corrected.
 _EDGE_LINES, _EDGE, _SAME_LINES = 3, 1 / 8, 0.7
+# The least likeness of a line to the one that it was before a correction
+_SAME_LINE = 0.7
 # The fewest words of a title by which copies are looked for: there are many editorials.
 _TELLING = 3
+# The fewest characters of a text that shows that it is a copy: two scans that nobody could read have the same cover.
+_ENOUGH = 200
 _KINDS = ("arxiv", "doi")
 
 
@@ -51,14 +58,22 @@ class Other:
         """Whether much of the shorter text is in the other one."""
         pages = self.pages()
         own, other = (set(_shingles(texts)) for texts in pages or ((), ()))
-        return not (own and other) or len(own & other) >= _SHARED * min(len(own), len(other))
+        few, many = sorted((len(own), len(other)))
+        return not few or len(own & other) >= max(_SHARED * few, _SHARED_OF_LONGER * many)
 
     @cached_property
     def is_copy(self) -> bool:
-        """Whether the pages differ at most at their edges, where downloads have stamps, and by pages in front."""
+        """Whether the texts differ at most in line breaks, or at the edges of pages, where downloads have stamps, and
+        by pages in front.
+        """
         pages = self.pages()
         if pages is None:
             return False
+        whole, other_whole = ("".join("".join(texts).split()) for texts in pages)
+        if min(len(whole), len(other_whole)) < _ENOUGH:
+            return False
+        if whole == other_whole:
+            return True
         own, other = ([_lines(page) for page in texts] for texts in pages)
         return _adds_edges_alone(own, other) and _adds_edges_alone(other, own)
 
@@ -72,6 +87,8 @@ def relation(
     """
     if bare_arxiv(own.arxiv.value) and bare_arxiv(own.arxiv.value) == bare_arxiv(other.arxiv.value):
         if not _share_author(own, other) and not _same_title(own, other) and _are_described(own, other):
+            return ""
+        if not shares_text():  # a supplement that prints the number of its article
             return ""
         return _order(version_number(own.arxiv.value), version_number(other.arxiv.value))
     if not (own.doi.sure and other.doi.sure and own.doi.value.casefold() == other.doi.value.casefold()):
@@ -90,17 +107,19 @@ def relation(
 
 def with_versions(paper: Paper, others: Iterable[Other]) -> Paper:
     """The paper, with a notice if one of these others is a version of it that is not older, or a copy."""
-    newer, same = list[str](), list[str]()
+    newer, same, copies = list[str](), list[str](), list[Other]()
     for other in others:
         kind = relation(paper.metadata, other.metadata, lambda other=other: other.shares_text)  # type: ignore[misc]
         if kind == "older":
             newer.append(_link(other.metadata))
         elif kind != "newer" and may_be_copies(paper.metadata, other.metadata) and other.is_copy:
-            if _rank(other.metadata, other.id) < _rank(paper.metadata, paper.id):
-                paper = replace(paper, is_copy=True)
-                same.append("")
+            copies.append(other)
         elif kind == "same":
             same.append(_link(other.metadata))
+    first = min(copies, key=lambda other: _rank(other.metadata, other.id), default=None)
+    if first is not None and _rank(first.metadata, first.id) < _rank(paper.metadata, paper.id):
+        paper = replace(paper, copy_of=first.id)
+        same.append("")
     if not newer and not same:
         return paper
     notice = WorkNotice("older-version" if newer else "same-paper", link=max(newer or same, key=_by_number))
@@ -108,11 +127,7 @@ def with_versions(paper: Paper, others: Iterable[Other]) -> Paper:
 
 
 def may_be_copies(own: Metadata, other: Metadata) -> bool:
-    """Whether nothing in their metadata says that two papers are different."""
-    if not _same_title(own, other) or len(own.title.value.split()) < _TELLING:
-        return False
-    if (own.authors.value or other.authors.value) and not _share_author(own, other):
-        return False
+    """Whether no identifier says that two papers are different."""
     identifiers = ((getattr(own, kind).value.casefold(), getattr(other, kind).value.casefold()) for kind in _KINDS)
     return all(not first or not second or first == second for first, second in identifiers)
 
@@ -151,7 +166,12 @@ def _lines(page: str) -> list[str]:
 def _adds_edges_alone(own: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> bool:
     """Whether the first text has nothing that the second lacks but stamps at the edges of pages, and pages in front."""
     left = Counter(line for page in other for line in page)
-    pages_with = Counter(line for page in own for line in set(page))
+    lacking = left - Counter(line for page in own for line in page)
+    pages_with = Counter(kind for page in own for kind in {_without_numbers(line) for line in page})
+
+    def is_on_one_page(line: str) -> bool:
+        return pages_with[_without_numbers(line)] == 1
+
     has_begun, new, count = False, 0, 0
     for page in own:
         missing = []
@@ -164,12 +184,25 @@ def _adds_edges_alone(own: Sequence[Sequence[str]], other: Sequence[Sequence[str
             continue  # a cover
         has_begun = True
         if any(
-            from_edge >= _EDGE_LINES or (pages_with[line] == 1 and from_edge >= int(_EDGE * len(page)))
+            from_edge >= _EDGE_LINES
+            or (is_on_one_page(line) and (from_edge >= int(_EDGE * len(page)) or _is_changed(line, lacking)))
             for from_edge, line in missing
         ):
             return False
         new, count = new + len(missing), count + len(page)
     return count > 0 and new <= (1 - _SAME_LINES) * count
+
+
+def _without_numbers(line: str) -> str:
+    """A line by which stamps with dates and page numbers are the same."""
+    return re.sub(r"\d+", "0", line)
+
+
+def _is_changed(line: str, others: Iterable[str]) -> bool:
+    """Whether a line is one of these with a few other words: a correction rather than a stamp."""
+    from rapidfuzz import fuzz
+
+    return any(fuzz.ratio(line, other) / 100 >= _SAME_LINE for other in others)
 
 
 def _order(own: int | None, other: int | None) -> Literal["older", "newer", "same"]:

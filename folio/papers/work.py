@@ -274,9 +274,12 @@ class WorkNotice:
 
     @property
     def note(self) -> str:
-        """The text for a bibliography: "Retracted: 2021-03-04, doi:10.1234/notice"."""
+        """The text for a bibliography: "Retracted: 2021-03-04, doi:10.1234/notice".
+
+        "" for the relation to another paper of the library: it says nothing to those who read the bibliography.
+        """
         if self.is_of_library:
-            return self.text
+            return ""
         return f"{_WORDS[self.kind].capitalize()}: {', '.join(filter(None, [self.dated, self._place]))}"
 
 

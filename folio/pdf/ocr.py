@@ -64,11 +64,11 @@ class Scan(NamedTuple):
 
 
 class NotScannedYet(Exception):
-    """A file cannot be read before these pages (indexes from 0) are read by OCR."""
+    """A file cannot be read before these pages (indexes from 0) are read by OCR. of: the number of all its pages."""
 
-    def __init__(self, pages: Sequence[int]) -> None:
-        super().__init__(f"{len(pages)} pages need OCR")
-        self.pages = tuple(pages)
+    def __init__(self, pages: Sequence[int], of: int) -> None:
+        super().__init__(f"{len(pages)} of {of} pages need OCR")
+        self.pages, self.of = tuple(pages), of
 
 
 @cache

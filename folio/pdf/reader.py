@@ -443,7 +443,7 @@ def _read(reader: _Reader, max_chars: int) -> ParsedPdf:
     attached.refuse_cover(document, pages)
     pages = _finish(pages, reader)
     if reader.not_scanned:
-        raise NotScannedYet(reader.not_scanned)
+        raise NotScannedYet(reader.not_scanned, length)
     reader.obstacles.check_text(pages, failed)
     nothing = PageText((), 1, 1, "")
     fronts = [nothing if reader.is_encoded(index) else page for index, page in enumerate(reader.front_pages)]

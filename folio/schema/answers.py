@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,7 +20,19 @@ from pydantic import (
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from folio.answer_types import REFUSAL, Answer, Disagreement, Outcome, Quote, Style, shown_citation, warnings
+from folio.answer_types import (
+    REFUSAL,
+    SUMMARY,
+    Answer,
+    Disagreement,
+    Outcome,
+    Quote,
+    Section,
+    Style,
+    shown_citation,
+    warnings,
+)
+from folio.bibliography.markdown import LINE_BREAK, escaped, line_escaped
 from folio.deep.types import (
     Agreement,
     DeepEvent,
@@ -51,6 +64,7 @@ from folio.schema.papers import (
     With,
     at,
 )
+from folio.shown_text import statement_lines
 from folio.zotero.link import open_page
 
 Models = Annotated[dict[str, str], Field(description="The models that embedded, reranked and answered.")]
@@ -235,7 +249,7 @@ class AnswerJson(Strict):
     """The question, rewritten to stand alone."""
     style: Style
     answer: Annotated[str, at("text")]
-    """The sentences joined, the remark, or the fixed refusal."""
+    """The sentences joined, the remark, or the fixed refusal. A report is Markdown with its headings."""
     refused: bool
     remark: str = ""
     """Folio's own words in place of an answer, such as to a greeting, without citations; else empty."""
@@ -283,11 +297,29 @@ class ErrorJson(Strict):
     """What to do about it."""
 
 
+NotNegative = Annotated[float, Field(ge=0)]
+
+
 class StatsJson(Strict):
     """What `--stats` prints."""
 
     papers: Count
+    """Each once, however many copies of it there are."""
+    copies: Count
+    """Further files with the text of one of them, which are not searched."""
+    pages: Count
+    """Of all papers together."""
+    mean_pages: NotNegative
+    """Of a paper."""
+    mean_length: NotNegative
+    """Of a paper, in characters of text."""
     chunks: Count
+    mean_chunk: NotNegative
+    """The mean size of a passage, in characters."""
+    fine_chunks: Count
+    """Passages within these passages, with INDEX=dual."""
+    mean_fine_chunk: NotNegative
+    """Their mean size, in characters."""
     bytes: Count
     """Size of the store on disk."""
     questions: Count
@@ -323,7 +355,26 @@ def answer_json(
 ) -> AnswerJson:
     """An answer as the object that `--json` prints."""
     warned = list(warnings(citation.paper for citation in answer.citations).values())
-    return AnswerJson.model_validate(With(answer, warnings=warned, hits=hits, models=models, timings_ms=timings_ms))
+    text = "\n\n".join(_report(answer)) if answer.style == "report" and answer.sentences else answer.text
+    given = {"text": text, "warnings": warned, "hits": hits, "models": models, "timings_ms": timings_ms}
+    return AnswerJson.model_validate(With(answer, **given))
+
+
+def _report(answer: Answer) -> Iterator[str]:
+    """The blocks of a report as Markdown: headings, the summary as a list, and paragraphs. Its text has no markup."""
+    before = Section()
+    for section, group in groupby(answer.sentences, lambda sentence: sentence.section):
+        if section.heading and section.heading != before.heading:
+            yield f"## {section.heading}"
+        if section.subheading:
+            yield f"### {escaped(section.subheading)}"
+        before = section
+        lines = (filter(None, statement_lines(sentence.text)) for sentence in group)
+        texts = [LINE_BREAK.join(map(line_escaped, each)) for each in lines]
+        if section == SUMMARY:
+            yield "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+        else:
+            yield " ".join(texts)
 
 
 def passages_json(

@@ -206,7 +206,7 @@ class FieldsJson(Strict):
     genre: TextFieldJson
     """A kind of the CSL type: "PhD thesis"."""
     citation_key: TextFieldJson
-    """Its key in a bibliography."""
+    """The key that a person, Zotero or a bibliography chose."""
     bibliography: TextFieldJson
     """The path of that bibliography."""
     tags: ListFieldJson
@@ -230,6 +230,8 @@ class PaperDetailsJson(PaperJson):
 
     files: list[str]
     """The names of all its files."""
+    citation_key: str
+    """Its key in exports, which it keeps: the chosen one, else one that Folio made."""
     fields: Annotated[FieldsJson, at("metadata")]
     sections: list[SectionJson]
     notices: list[NoticeJson]
@@ -274,13 +276,13 @@ def papers_notice(without_vector: int) -> str:
     )
 
 
-def paper_details_json(paper: Paper, added: str, files: Sequence[str]) -> PaperDetailsJson:
-    """added: ISO time in UTC. files: the names of its files."""
-    return PaperDetailsJson.model_validate(details(paper, added, files))
+def paper_details_json(paper: Paper, added: str, files: Sequence[str], key: str) -> PaperDetailsJson:
+    """added: ISO time in UTC. files: the names of its files. key: its citation key."""
+    return PaperDetailsJson.model_validate(details(paper, added, files, key))
 
 
-def details(paper: Paper, added: str, files: Sequence[str], **more: Any) -> With:
+def details(paper: Paper, added: str, files: Sequence[str], key: str, **more: Any) -> With:
     """The object to build a PaperDetailsJson from. more: other attributes."""
     pages_of = paper.pages.pages_of
     sections = [With(section, pages=pages_of(section.start, section.end)) for section in paper.sections.headed]
-    return With(paper, added=added, files=files, sections=sections, **more)
+    return With(paper, added=added, files=files, citation_key=key, sections=sections, **more)

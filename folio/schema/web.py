@@ -602,21 +602,26 @@ class AddedEvent(Strict):
 
 
 def paper_details(
-    paper: Paper, added: str, files: Sequence[str], published: str, sizes: Sequence[tuple[float, float]]
+    paper: Paper,
+    added: str,
+    files: Sequence[str],
+    key: str,
+    published: str,
+    sizes: Sequence[tuple[float, float]],
 ) -> PaperDetails:
     """paper_details_json with page labels, a reference, BibTeX and an outline.
 
-    published: the publisher's BibTeX, "" for none. sizes: of the pages, () if unknown.
+    key: its citation key. published: the publisher's BibTeX, "" for none. sizes: of the pages, () if unknown.
     """
     page_at, sections = paper.pages.page_at, paper.sections.headed
     shown = {
-        "bibtex": bibtex(paper, published=published),
+        "bibtex": bibtex(paper, key, published=published),
         "reference": reference(paper, ()),
         "outline": [With(section, title=section.plain, page=page_at(section.start)) for section in sections],
         "sizes": list(map(list, sizes)),
     }
     zotero = open_pdf(paper.metadata.zotero.value)
-    return PaperDetails.model_validate(details(paper, added, files, **shown, zotero=zotero))
+    return PaperDetails.model_validate(details(paper, added, files, key, **shown, zotero=zotero))
 
 
 def paper_filter(query: PaperFields, **more: Any) -> PaperFilter:

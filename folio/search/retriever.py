@@ -54,7 +54,7 @@ from folio.store.readings import Use, uses
 from folio.store.rows import Stamp
 from folio.store.works import cited_papers
 from folio.system.threads import Stopwatch
-from folio.text import plain_words, tokenize
+from folio.text import one_line, plain_words, tokenize
 
 T = TypeVar("T")
 
@@ -209,8 +209,8 @@ class Retriever:
             passages = self._read(fused, candidates, plan)
             clock.lap("read")
         reranked = self._reranked(passages, plan)
-        selected = self._selected(reranked, plan)
-        return SearchResult(tuple(selected[: request.top_k]), clock.laps, plan.ranked, self.notice)
+        selected = first_distinct(self._selected(reranked, plan), request.top_k)
+        return SearchResult(tuple(selected), clock.laps, plan.ranked, self.notice)
 
     def search_papers(
         self,
@@ -439,6 +439,7 @@ class Retriever:
         reranker, request = self._reranker_of(plan.request), plan.request
         reads = reranker.reads if reranker else 0
         limit = len(fused) if reads is None else max(reads, request.top_k)
+        fused = self._distinct(fused)
         kept = [c for place, c in enumerate(fused) if place < limit or (reranker and c.chunk_id in found.added)]
         texts = self._library.read_chunks([candidate.chunk_id for candidate in kept])
         hits = [
@@ -450,6 +451,12 @@ class Retriever:
         ids = [hit.chunk.id for hit in hits] if is_spread else []
         vectors = dict(zip(ids, self._library.vectors_of(ids), strict=True)) if ids else {}
         return _Passages(hits, self.term_weights(request.question), vectors)
+
+    def _distinct(self, fused: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates without those that repeat the text of a better one, such as a page of a second file."""
+        texts = self._library.text_hashes(candidate.chunk_id for candidate in fused)
+        best = {texts[each.chunk_id]: each for each in reversed(fused)}
+        return [each for each in fused if best[texts[each.chunk_id]] is each]
 
     def _named(self, hits: Sequence[Hit], plan: _Plan) -> list[Hit]:
         """The passages with the algorithms that the question names, from the papers of these hits, if none has them.
@@ -724,3 +731,18 @@ def reranked(reranker: Reranker, question: Question, hits: Sequence[Hit], weight
     scores = reranker.scores(question, hits, weights)
     scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)
+
+
+def first_distinct(hits: Sequence[Hit], most: int) -> list[Hit]:
+    """The best hits, at most this many, without those whose text stands in a better one word for word.
+
+    An answer would drop them, and have less evidence than there is.
+    """
+    kept: list[tuple[Hit, str]] = []
+    for hit in hits:
+        if len(kept) == most:
+            break
+        line = one_line(hit.text)
+        if not any(line in other for _, other in kept):
+            kept.append((hit, line))
+    return [hit for hit, _ in kept]

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from folio.errors import StoreDamaged
-from folio.store import notes, query_log, readings, rows, works
+from folio.store import citation_names, notes, query_log, readings, rows, works
 from folio.store.database import Database, Part
 from folio.store.rows import text_hash
 
@@ -61,6 +61,7 @@ USER_TABLES = {
     "notices": UserTable(works.notice, works.NOTICE_COLUMNS, "work, kind, link, source"),
     "readings": UserTable(readings.reading, readings.READING_COLUMNS, "paper"),
     "removals": UserTable(readings.removal, readings.REMOVAL_COLUMNS, "paper"),
+    "citation_names": UserTable(citation_names.citation_name, citation_names.NAME_COLUMNS, "kind, name, paper"),
     "notes": UserTable(notes.note, notes.NOTE_COLUMNS, "id"),
     "note_quotes": UserTable(notes.note_quote, notes.QUOTE_COLUMNS, "note, place"),
 }

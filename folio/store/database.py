@@ -215,6 +215,16 @@ CREATE TABLE removals (                 -- papers that a person removed, and may
 -- Conversations that stand above the others
 CREATE TABLE pins (conversation {text} PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE);
 """,
+    5: """
+CREATE TABLE citation_names (           -- what papers were given, and keep; they need not be in the library
+    kind {text} NOT NULL,               -- "key" for a citation key, "label" for a label that may need a letter
+    name {text} NOT NULL,
+    paper {text} NOT NULL,              -- SHA-256 of its file
+    place {integer} NOT NULL,           -- of a key among its paper's, the last is in use; of a label among its papers
+    PRIMARY KEY (kind, name, paper)
+);
+CREATE INDEX citation_names_paper ON citation_names(paper);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -229,6 +239,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "citations": ("citing", "cited"),
     "notices": ("work", "kind", "link", "source"),
     "conversations": ("id",),
+    "citation_names": ("kind", "name", "paper"),
 }
 TABLES = {"library": LIBRARY, "user": USER + "".join(USER_ADDED.values())}
 NAMES = {part: re.findall(r"CREATE TABLE (\w+)", text) for part, text in TABLES.items()}

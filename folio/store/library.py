@@ -4,10 +4,10 @@ Each paper is added in one transaction, which also increments the generation. Re
 see one complete generation, even while a writer works. Rows are read in lists: a question takes about a dozen
 statements, however many passages it reads, because each statement may be a round trip over a network.
 
-Papers with the same citation label get letters, whatever an answer cites. The letters follow the order of the titles,
-so they depend only on the papers in the library. They are not stored, so they are never out of date. Papers that may
-have the same label are looked up by columns with their first author, title and identifiers (database.py), in time that
-hardly depends on the size of the library.
+Papers with the same citation label get letters, whatever an answer cites. Letters and citation keys are stored when a
+paper is given them, and stay (citation_names.py); those that are not stored yet follow the order of the titles. Papers
+that may have the same label are looked up by columns with their first author, title and identifiers (database.py), in
+time that hardly depends on the size of the library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -23,15 +23,18 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from folio.errors import IndexDamaged
+from folio.errors import DiskFull, IndexDamaged, StoreBusy, UsageError
+from folio.papers.citation_key import chosen_key, citation_keys
 from folio.papers.identifiers import bare_arxiv
-from folio.papers.label import CitationStyle, citation_label, order, with_letter, with_version
+from folio.papers.label import CitationStyle, citation_label, label_places, with_letter, with_version
 from folio.papers.metadata import NO_METADATA, Metadata, Source, merged
 from folio.papers.model import Chunk, Failure, Grain, NewPaper, Notice, Paper, SourceFile, Vectors
 from folio.papers.versions import Other, version_keys, with_versions
+from folio.shown_text import name_line
+from folio.store import citation_names, rows, works
 from folio.store import metadata as metadata_layers
-from folio.store import rows, works
 from folio.store.check import LibraryCheck
+from folio.store.citation_names import CitationName
 from folio.store.database import Database, repeated, storable
 from folio.store.rows import COUNTED, ONLY, PaperVector, Passage, Stamp, text_hash
 from folio.store.sqlite import SqliteDatabase
@@ -45,6 +48,21 @@ _VECTORS_KEPT = 2**12
 _PAPERS_AT_ONCE = 32
 _STATE = "SELECT key, value FROM meta UNION ALL SELECT key, value FROM kept WHERE key = 'said'"
 _AMONG = "IN (SELECT value FROM json_each(:ids))"
+
+
+class ChunkSizes(NamedTuple):
+    """The number of chunks of a grain, and their mean size in characters."""
+
+    chunks: int
+    mean: float
+
+
+class LostKey(NamedTuple):
+    """A citation key that a paper lost, because it was chosen for another paper."""
+
+    file: str
+    key: str
+    new: str  # the paper's key now
 
 
 class Changes(NamedTuple):
@@ -201,6 +219,60 @@ class Library:
         papers = self._read(rows.paper, f"{rows.SELECT_PAPERS} WHERE id {_AMONG}", ids=ids) if ids else []
         return works.with_notices(self.database, name(self.database, papers, self._citation_style))
 
+    def citation_keys(self) -> dict[str, str]:
+        """Paper id -> its citation key, for all papers. They are stored, so that they stay.
+
+        Not if the library cannot be written now: then the next call gives the same ones, unless papers change.
+        """
+        papers = self.papers()
+        given = citation_names.keys(self.database)
+        keys = citation_keys(papers, given)
+        if _new_keys(keys, given) and not self.is_read_only:
+            with suppress(StoreBusy, DiskFull), self.database.transaction("user"):
+                given = citation_names.keys(self.database)
+                keys = citation_keys(papers, given)
+                citation_names.give(self.database, _new_keys(keys, given))
+        return keys
+
+    def citation_key(self, paper: Paper) -> str:
+        """The citation key of a paper. See citation_keys."""
+        last = citation_names.keys(self.database, paper.id).get(paper.id, [""])[-1]
+        return last if last and chosen_key(paper) in ("", last) else self.citation_keys()[paper.id]
+
+    def require_free_key(self, papers: Sequence[str], key: str) -> None:
+        """Raises UsageError if a citation key that a person chooses for papers would not be that of one paper alone."""
+        if not key:
+            return
+        every = self.papers()
+        keys = citation_keys(every, citation_names.keys(self.database))
+        holders = (paper for paper in every if keys[paper.id].casefold() == key.casefold() and paper.id not in papers)
+        if other := next(holders, None):
+            raise UsageError(f"The citation key {key} is that of {name_line(other.file)}.", "Choose another key.")
+        if len(papers) > 1:
+            raise UsageError(f"The citation key {key} cannot be that of {len(papers)} papers.", "Edit one paper.")
+
+    def give_keys(self) -> None:
+        """Give citation keys to the papers that have none, so that papers to be added cannot get theirs."""
+        named = "SELECT paper FROM citation_names WHERE kind = 'key'"
+        if self._query(f"SELECT 1 FROM papers WHERE id NOT IN ({named}) LIMIT 1"):
+            self.citation_keys()
+
+    def keep_names(self, papers: Sequence[Paper]) -> list[LostKey]:
+        """Store the places of labels of all papers, and the keys that are chosen or that chosen ones change.
+
+        A paper whose key nobody chose or has used gets one later, when it is exported or papers are added: until then
+        its metadata may become better. papers: all of the library.
+        """
+        with self.database.transaction("user"):
+            given, places = citation_names.keys(self.database), citation_names.labels(self.database)
+            keys = citation_keys(papers, given)
+            chosen = {paper.id for paper in papers if chosen_key(paper)}
+            kept = {id: key for id, key in keys.items() if id in given or id in chosen}
+            citation_names.give(self.database, [*_new_keys(kept, given), *_new_places(papers, places)])
+        files = {paper.id: paper.file for paper in papers if paper.id not in chosen}
+        changed = {id: given[id][-1] for id, key in kept.items() if id in given and given[id][-1] != key}
+        return [LostKey(files[id], old, keys[id]) for id, old in changed.items() if id in files]
+
     def _described(self, papers: Sequence[Paper], layers: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
         """Papers with the metadata of all sources. layers: paper id -> the metadata of sources other than its PDF."""
         return [
@@ -231,6 +303,11 @@ class Library:
         """The chunks with these ids; unknown ids are skipped. Does not read or check their text."""
         with self.reading():
             return {id: chunk for id, (chunk, _) in self._chunks(list(ids)).items()}
+
+    def text_hashes(self, ids: Iterable[int]) -> dict[int, str]:
+        """The hash of the text of each of these chunks, which is not read; unknown ids are skipped."""
+        with self.reading():
+            return {id: digest for id, (_, digest) in self._chunks(list(ids)).items()}
 
     def _chunks(self, ids: Sequence[int]) -> dict[int, tuple[Chunk, str]]:
         cached = self._cache.chunks
@@ -326,6 +403,12 @@ class Library:
         """The recorded number of chunks of a grain."""
         with self.database.rows_expected():
             return int((self._state or self._read_state())[COUNTED[grain]])
+
+    def chunk_sizes(self, grain: Grain = "passage") -> ChunkSizes:
+        """How many chunks of a grain there are, and how long they are."""
+        sql = f'SELECT count(*), CAST(coalesce(sum("end" - start), 0) AS BIGINT) FROM chunks WHERE {ONLY[grain]}'
+        ((count, characters),) = self._query(sql)
+        return ChunkSizes(count, characters / max(1, count))
 
     def vectors(self, batch: int = 4096) -> Iterator[tuple[list[int], Vectors]]:
         """Every passage's id and vector, shape (n, dimension), in batches."""
@@ -627,27 +710,49 @@ _SAME_YEAR = "(o.year IS NULL OR p.year IS NULL OR p.year = o.year OR EXISTS ({}
     "SELECT 1 FROM metadata m WHERE m.paper = p.id AND (m.year = o.year OR m.year IS NULL)"
 )
 _SAME = ("title_start", "arxiv", "doi")
-_LIKE = "WITH {}, alike AS ({})".format(
+# Pairs of papers that may be copies, because they have the same passages: at least a quarter of those of one of them.
+# {} limits the first one. Passages of many papers, such as a licence, say nothing.
+_SHARED = """
+    SELECT a.paper AS own, b.paper AS other FROM chunks a
+    JOIN chunks b ON b.text_hash = a.text_hash AND b.paper != a.paper
+    JOIN papers p ON p.id = a.paper JOIN papers q ON q.id = b.paper
+    WHERE a.parent IS NULL AND b.parent IS NULL AND {}
+    GROUP BY a.paper, b.paper, p.passages, q.passages
+    HAVING 4 * count(DISTINCT a.text_hash) >= p.passages OR 4 * count(DISTINCT a.text_hash) >= q.passages"""
+_MOST_SHARED = 50  # papers with the same passage
+_OF_ALL = f"""a.text_hash IN (
+    SELECT text_hash FROM chunks GROUP BY text_hash HAVING count(*) BETWEEN 2 AND {_MOST_SHARED})"""
+_OF_SOME = f"""a.paper IN (SELECT value FROM json_each(:ids))
+    AND (SELECT count(*) FROM chunks c WHERE c.text_hash = a.text_hash) BETWEEN 2 AND {_MOST_SHARED}"""
+_LIKE = "WITH {}, shared AS ({}), alike AS ({})".format(
     _OWN,
+    _SHARED.format(_OF_SOME),
     " UNION ".join(
         (
             f"SELECT p.id FROM own o JOIN papers p ON p.family = o.family WHERE {_SAME_YEAR}",
             *(f"SELECT p.id FROM own o JOIN papers p ON p.{name} = o.{name}" for name in _SAME),
             *(f"SELECT m.paper FROM own o JOIN metadata m ON m.{name} = o.{name}" for name in ("family", *_SAME)),
+            "SELECT other FROM shared",
         )
     ),
 )
-# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library
+# The metadata of these papers from all sources; of the requested papers themselves also if they are not in the library.
+# And the pairs of papers that share passages.
+_SHARES = "shares"
 _LAYERS = f"""
     {_LIKE}
     SELECT id, 'pdf', metadata FROM papers WHERE id IN (SELECT id FROM alike)
     UNION ALL SELECT paper, source, fields FROM metadata
-        WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))"""
+        WHERE paper IN (SELECT id FROM alike) OR paper IN (SELECT value FROM json_each(:ids))
+    UNION ALL SELECT own, '{_SHARES}', other FROM shared"""
 
 
 def name_all(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
     """All papers of a library with their labels in this style, and with a notice if the library has other versions."""
-    return _named(papers, {paper.id: paper.metadata for paper in papers}, style, _pages_of(database))
+    sharing: dict[str, list[str]] = defaultdict(list)
+    for own, other in database.read(rows.text_pair, _SHARED.format(_OF_ALL)):
+        sharing[own].append(other)
+    return _named(database, papers, {paper.id: paper.metadata for paper in papers}, sharing, style)
 
 
 def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> list[Paper]:
@@ -658,24 +763,36 @@ def name(database: Database, papers: Sequence[Paper], style: CitationStyle) -> l
     if not papers:
         return []
     ids = [paper.id for paper in papers]
-    known = _known(database, ids)
+    known, sharing = _known(database, ids)
     labels = {citation_label(known[id]) for id in ids if id in known}
     alike = [
         id for id, other in known.items() if id not in ids and other.arxiv.value and citation_label(other) in labels
     ]
     if alike:  # the labels of these papers depend on their versions in turn
-        known = {**_known(database, alike), **known}
+        known = {**_known(database, alike)[0], **known}
     papers = [replace(paper, metadata=known.get(paper.id, paper.metadata)) for paper in papers]
     known = {**known, **{paper.id: paper.metadata for paper in papers}}
-    return _named(papers, known, style, _pages_of(database))
+    return _named(database, papers, known, sharing, style)
 
 
-def _known(database: Database, ids: Sequence[str]) -> dict[str, Metadata]:
-    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them."""
+def _known(database: Database, ids: Sequence[str]) -> tuple[dict[str, Metadata], dict[str, list[str]]]:
+    """Paper -> its metadata, for these papers and those that may have the same label or be versions of them.
+
+    Also: paper -> those that share passages with it, for these papers.
+    """
     layers: dict[str, dict[Source, Metadata]] = defaultdict(dict)
-    for paper, source, metadata in database.read(rows.metadata_layer, _LAYERS, ids=list(ids)):
-        layers[paper][source] = metadata
-    return {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
+    sharing: dict[str, list[str]] = defaultdict(list)
+
+    def add(paper: object, source: object, value: object) -> None:
+        if source == _SHARES:
+            sharing[rows.string(paper)].append(rows.string(value))
+        else:
+            id, known_source, metadata = rows.metadata_layer(paper, source, value)
+            layers[id][known_source] = metadata
+
+    database.read(add, _LAYERS, ids=list(ids))
+    known = {paper: merged(by_source) for paper, by_source in layers.items() if "pdf" in by_source}
+    return known, sharing
 
 
 def _pages_of(database: Database) -> Callable[[str, str], tuple[list[str], list[str]] | None]:
@@ -693,20 +810,23 @@ def _pages_of(database: Database) -> Callable[[str, str], tuple[list[str], list[
 
 
 def _named(
+    database: Database,
     papers: Sequence[Paper],
     known: Mapping[str, Metadata],
+    sharing: Mapping[str, Sequence[str]],
     style: CitationStyle,
-    pages: Callable[[str, str], tuple[list[str], list[str]] | None],
 ) -> list[Paper]:
-    """The papers with labels. known: from `_known`. pages: from `_pages_of`."""
+    """The papers with labels. known: from `_known`. sharing: from `_known`."""
+    pages = _pages_of(database)
     same: dict[str, list[str]] = defaultdict(list)
     for id, metadata in known.items():
         for key in version_keys(metadata):
             same[key].append(id)
 
     def versions(id: str) -> list[str]:
-        others = dict.fromkeys(other for key in version_keys(known[id]) for other in same[key] if other != id)
-        return [other for other in others if other != id]
+        alike = (other for key in version_keys(known[id]) for other in same[key])
+        shared = (other for other in sharing.get(id, ()) if other in known)
+        return [other for other in dict.fromkeys((*alike, *shared)) if other != id]
 
     def has_versions(id: str, metadata: Metadata) -> bool:
         return _has_versions(metadata, [known[other] for other in versions(id)])
@@ -723,16 +843,46 @@ def _named(
     labels: dict[str, str] = {}
     alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for id, metadata in known.items():
-        label = citation_label(metadata)
-        labels[id] = with_version(label, metadata.arxiv.value) if has_versions(id, metadata) else label
+        labels[id] = _label(metadata, has_versions=has_versions(id, metadata))
         alike[labels[id]].append((metadata.title.value, id))
-    places = {id: place for each in alike.values() for place, id in enumerate(order(each))}
+    shown = {labels[paper.id] for paper in papers} - {""}
+    given = citation_names.labels(database, shown) if shown else {}
+    places = {label: label_places(given.get(label, {}), each) for label, each in alike.items() if label}
 
     def lettered(id: str) -> str:
         label = labels[id]
-        return with_letter(label, places[id]) if label and len(alike[label]) > 1 else label
+        return with_letter(label, places[label][id]) if label and len(places[label]) > 1 else label
 
     return [replace(paper, label=lettered(paper.id)) for paper in papers]
+
+
+def _new_keys(keys: Mapping[str, str], given: Mapping[str, Sequence[str]]) -> list[CitationName]:
+    """The keys that papers get now. given: those that they had until now."""
+    return [
+        CitationName("key", key, id, len(given.get(id, ())))
+        for id, key in keys.items()
+        if given.get(id, ("",))[-1] != key
+    ]
+
+
+def _new_places(papers: Iterable[Paper], given: Mapping[str, Mapping[str, int]]) -> list[CitationName]:
+    """The places that papers get now among those with the same label. given: label -> paper -> its place."""
+    alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for paper in papers:
+        if label := _label(paper.metadata, has_versions=paper.has_versions):
+            alike[label].append((paper.title, paper.id))
+    return [
+        CitationName("label", label, id, place)
+        for label, those in alike.items()
+        for id, place in label_places(given.get(label, {}), those).items()
+        if id not in given.get(label, {})
+    ]
+
+
+def _label(metadata: Metadata, *, has_versions: bool) -> str:
+    """The label of a paper without a letter."""
+    label = citation_label(metadata)
+    return with_version(label, metadata.arxiv.value) if has_versions else label
 
 
 def _has_versions(metadata: Metadata, versions: Sequence[Metadata]) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from folio.papers.identifiers import without_version
 from folio.papers.metadata import Metadata, Source, merged, to_json
-from folio.store import notes, readings, rows, works
+from folio.store import citation_names, notes, readings, rows, works
 from folio.store.database import NAMES, Database
 from folio.store.sqlite import SqliteDatabase
 from folio.text import tokenize
@@ -60,7 +60,7 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
     """Give a paper the user data of another one, and its work, if both are versions of one paper.
 
     Sources that already describe the new paper are kept. is_replaced: whether the old paper leaves the library, so that
-    its notes become notes on the new one.
+    its notes and its names in citations become those of the new one.
     """
     if not same_paper(old, new):
         return
@@ -68,6 +68,7 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
     readings.inherit(database, old.id, new.id)
     if is_replaced:
         notes.follow(database, old.id, new.id)
+        citation_names.inherit(database, old.id, new.id)
     layers = read(database, [old.id, new.id])
     for source, metadata in layers.get(old.id, {}).items():
         if source not in layers.get(new.id, {}):
@@ -77,9 +78,9 @@ def inherit(database: Database, old: Version, new: Version, *, is_replaced: bool
 
 
 def with_user_data(database: Database, papers: Iterable[str]) -> set[str]:
-    """Those of these papers that people or services described, that were read or have notes, or whose work is known."""
+    """Those of these papers about which there is user data."""
     among = "paper IN (SELECT value FROM json_each(:papers))"
-    tables = ("metadata", "paper_works", "readings", "note_quotes")
+    tables = ("metadata", "paper_works", "readings", "note_quotes", "citation_names")
     sql = " UNION ".join(f"SELECT paper FROM {table} WHERE {among}" for table in tables)
     return set(database.read(rows.string, sql, papers=list(papers)))
 

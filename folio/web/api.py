@@ -512,13 +512,16 @@ class _PdfResponse(FileResponse):
 def _bibliography_routes(app: App) -> APIRouter:
     routes = APIRouter(tags=["Papers"], route_class=_RepeatedRoute)
 
-    def read(wanted: schema.FilterRequest) -> tuple[list[Paper], dict[str, str]]:
-        """The chosen papers, and their publishers' BibTeX. Raises NotKnown."""
-        with suppress(errors.StoreMissing), closing(app.open_library()) as library, library.reading():
-            require_papers(library, wanted.papers)
-            papers = fitting_papers(library, replace(schema.paper_filter(wanted), ids=frozenset(wanted.papers)))
-            return papers, works.publishers_bibtex(library.database, [paper.id for paper in papers])
-        return [], {}
+    def read(wanted: schema.FilterRequest) -> tuple[list[Paper], dict[str, str], dict[str, str]]:
+        """The chosen papers, the citation keys of all, and the publishers' BibTeX of the chosen. Raises NotKnown."""
+        with suppress(errors.StoreMissing), closing(app.open_library()) as library:
+            keys = library.citation_keys()
+            with library.reading():
+                require_papers(library, wanted.papers)
+                papers = fitting_papers(library, replace(schema.paper_filter(wanted), ids=frozenset(wanted.papers)))
+                papers = [paper for paper in papers if paper.id in keys]  # not one that was added since
+                return papers, keys, works.publishers_bibtex(library.database, [paper.id for paper in papers])
+        return [], {}, {}
 
     bibtex = _content("application/x-bibtex", "The BibTeX file.")
     objects = {"type": "array", "items": {"type": "object"}}
@@ -538,7 +541,8 @@ def _bibliography_routes(app: App) -> APIRouter:
     @routes.get("/papers.csl.json", response_class=Response, responses=csl_json, summary="Export CSL-JSON")
     def export_csl_json(wanted: Annotated[schema.FilterRequest, Query()]) -> Response:
         """The chosen papers, or all, as CSL-JSON. Fields that are not sure are left out, with a note."""
-        text = library_csl_json(read(wanted)[0])
+        papers, keys, _ = read(wanted)
+        text = library_csl_json(papers, keys)
         return _download(text, "application/vnd.citationstyles.csl+json", "folio.json")
 
     @routes.post("/papers.csl.json", response_class=Response, responses=csl_json, summary="Export many as CSL-JSON")

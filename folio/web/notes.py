@@ -81,6 +81,6 @@ def bibtex_of_notes(app: App, chosen: Sequence[PlacedNote]) -> str:
         library = app.open_library()
     except StoreMissing:
         return ""
-    with closing(library), library.reading():
-        papers = library.papers()
-        return cited_bibtex(chosen, papers, publishers_bibtex(library.database, [paper.id for paper in papers]))
+    with closing(library):
+        keys = library.citation_keys()
+        return cited_bibtex(chosen, keys, publishers_bibtex(library.database, keys))

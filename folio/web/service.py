@@ -13,7 +13,7 @@ from folio.answer.chat import warm_up
 from folio.app import App
 from folio.console import say
 from folio.errors import ModelError, NotKnown, PaperError, StoreError, StoreMissing
-from folio.papers.edits import edited, retagged
+from folio.papers.edits import edited, key_in, retagged
 from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
@@ -137,12 +137,14 @@ class Service:
 
     def paper(self, paper: str) -> schema.PaperDetails:
         """Raises NotKnown."""
-        with closing(self._app.open_library()) as library, library.reading():
-            (stored,) = require_papers(library, [paper])
-            files = [file.name for file in library.files() if file.sha256 == paper]
-            published = publishers_bibtex(library.database, [paper]).get(paper, "")
-            added = library.added()[paper]
-        return schema.paper_details(stored, added, files, published, self._sizes(paper))
+        with closing(self._app.open_library()) as library:
+            with library.reading():
+                (stored,) = require_papers(library, [paper])
+                files = [file.name for file in library.files() if file.sha256 == paper]
+                published = publishers_bibtex(library.database, [paper]).get(paper, "")
+                added = library.added()[paper]
+            key = library.citation_key(stored)
+        return schema.paper_details(stored, added, files, key, published, self._sizes(paper))
 
     def _sizes(self, paper: str) -> Sequence[tuple[float, float]]:
         with suppress(PaperError, OSError):  # everything else about the paper is known without its file
@@ -154,6 +156,7 @@ class Service:
         with closing(self._app.open_library()) as library:
             require_papers(library, [paper])
             edits = schema.paper_edits(request)
+            library.require_free_key([paper], key_in(edits))
             is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
         self.paper_files.finish_edit(is_renamed=is_renamed)
         return self.paper(paper)
@@ -166,6 +169,7 @@ class Service:
         with closing(self._app.open_library()) as library:
             papers = [paper.id for paper in require_papers(library, request.papers)]
             edits = schema.paper_edits(request.edits)
+            library.require_free_key(papers, key_in(edits))
 
             def change(layers: Mapping[Source, Metadata]) -> Metadata:
                 person = edited(layers.get("person", NO_METADATA), edits)

@@ -58,19 +58,25 @@ class Tables:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Tables]:
-    """The tables of the database at `path`, from a copy that is deleted at the end of the `with` block.
+    """The tables of Zotero's database at `path`, from a copy that is deleted at the end of the `with` block.
 
     Raises UsageError if it is damaged, older than Zotero 5, or not Zotero's; DiskFull; FolioError if the copy cannot be
     read.
     """
+    with opened_copy(path) as tables:
+        _require_zotero(tables, path)
+        yield tables
+
+
+@contextmanager
+def opened_copy(path: Path) -> Iterator[Tables]:
+    """The tables of any database at `path`. As `opened`, but for what its tables are."""
     with temporary_folder("folio-zotero-") as folder:
         copy = folder / path.name
         with no_space(folder):
             _copy_intact(path, copy)
         with closing(_connect(copy)) as sqlite:
-            tables = Tables(sqlite, path)
-            _require_zotero(tables, path)
-            yield tables
+            yield Tables(sqlite, path)
 
 
 def _require_zotero(tables: Tables, path: Path) -> None:

@@ -25,7 +25,7 @@ _REMEDY = (
     "Name the data folder, which Zotero shows in its settings under Advanced, Files and Folders:"
     f" {command('ingest --zotero FOLDER')}."
 )
-_STORED, _RELATIVE = "storage:", "attachments:"  # how paths in the database begin
+_STORED, RELATIVE = "storage:", "attachments:"  # how paths in the database begin
 # linkMode: imported file, imported URL, linked file; 3 is a linked URL, which has no file
 _IMPORTED, _LINKED = (0, 1), 2
 _LONGEST = 4096  # characters of a path
@@ -144,8 +144,8 @@ def attachment_file(folder: Path, key: str, link_mode: int, path: str, base: Pat
         return _existing(folder / "storage" / key / name) if is_name else None
     if link_mode != _LINKED:
         return None
-    if path.startswith(_RELATIVE):
-        relative = PurePath(path.removeprefix(_RELATIVE).replace("\\", "/"))
+    if path.startswith(RELATIVE):
+        relative = PurePath(path.removeprefix(RELATIVE).replace("\\", "/"))
         if base is None or relative.is_absolute() or relative.drive or not relative.parts or ".." in relative.parts:
             return None
         return _existing(base / relative)

@@ -14,6 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from folio.errors import UsageError
 from folio.papers.identifiers import (
     ARXIV_ADDRESS,
     ARXIV_DOI,
@@ -25,7 +26,7 @@ from folio.papers.identifiers import (
 )
 from folio.papers.metadata import Field, Metadata, PersonName
 from folio.text import one_line
-from folio.zotero import database
+from folio.zotero import better_bibtex, database
 from folio.zotero.database import Tables
 from folio.zotero.files import DATABASE, DataFolder, attachment_file
 from folio.zotero.link import is_item, is_key
@@ -34,10 +35,14 @@ from folio.zotero.link import is_item, is_key
 LONGEST, LONGEST_ABSTRACT = 2000, 20_000
 _MOST_CREATORS, _MOST_TAGS, _MOST_COLLECTIONS = 5000, 500, 200  # of one paper
 _DEEPEST = 100  # nested collections
-# Attachments that have a PDF file, and the items that they belong to; a bare file has no such item.
-_PDFS = "SELECT itemID FROM itemAttachments WHERE contentType = 'application/pdf' AND linkMode IN (0, 1, 2)"
-_PARENTS = "SELECT parentItemID FROM itemAttachments WHERE contentType = 'application/pdf' AND parentItemID IS NOT NULL"
-_OWNERS = f"({_PDFS} UNION {_PARENTS})"
+# Attachments that have a file, and the items that they belong to; a bare file has no such item.
+_FILES = "SELECT itemID FROM itemAttachments WHERE linkMode IN (0, 1, 2)"
+_PARENTS = "SELECT parentItemID FROM itemAttachments WHERE linkMode IN (0, 1, 2) AND parentItemID IS NOT NULL"
+_OWNERS = f"({_FILES} UNION {_PARENTS})"
+# The type of a PDF. Browsers and servers give some PDFs another one, so the ending of the name counts too.
+PDF_TYPE, _PDF_NAME = "application/pdf", re.compile(r"\.pdf\Z", re.I)
+# The types of other files -> their kinds, in words
+_OTHER_KINDS = {"application/epub+zip": "EPUB", "text/html": "web page", "application/xhtml+xml": "web page"}
 
 # Zotero's types of items -> CSL's, as in Zotero's own translation (zotero/zotero-schema, schema.json)
 _KINDS = {
@@ -90,6 +95,7 @@ class Attachment:
 
     path: Path  # absolute; the file may be missing
     metadata: Metadata  # of its item; a bare file has only link, tags and collections
+    content_type: str = PDF_TYPE
 
     @property
     def link(self) -> str:
@@ -105,6 +111,8 @@ class ZoteroLibrary:
     attachments: tuple[Attachment, ...]
     unusable: Mapping[str, str]  # attachments with an invalid path: link -> path in Zotero
     trashed: Mapping[str, Path | None]  # attachments in the trash: link -> path
+    others: tuple[tuple[str, Attachment], ...] = ()  # files that are no PDFs, each after its kind in words
+    problem: str = ""  # why the keys of Better BibTeX could not be read
 
     def names(self) -> dict[Path, str]:
         """Each file with the name shown to people: with its key where several files have the same name."""
@@ -123,8 +131,13 @@ class _Row:
     parent: int | None
     library: int
     link_mode: int
+    content_type: str
     path: str
     key: str
+
+    @property
+    def is_pdf(self) -> bool:
+        return self.content_type == PDF_TYPE or bool(_PDF_NAME.search(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +156,7 @@ class Item:
     kind: str = ""  # "journalArticle", ...
     fields: Mapping[str, str] | None = None
     creators: Sequence[Creator] = ()  # in order
+    citation_key: str = ""  # from Better BibTeX
 
 
 def read_library(folder: DataFolder) -> ZoteroLibrary:
@@ -151,9 +165,11 @@ def read_library(folder: DataFolder) -> ZoteroLibrary:
         rows = _attachments(tables)
         places = _libraries(tables)
         trash = {item for (item,) in tables.rows("SELECT itemID FROM deletedItems")}
-        items = _items(tables)
+        keys, problem = _better_bibtex(folder.path)
+        items = _items(tables, keys)
         tags, collections = _tags(tables), _collections(tables)
     attachments: list[Attachment] = []
+    others: list[tuple[str, Attachment]] = []
     unusable: dict[str, str] = {}
     trashed: dict[str, Path | None] = {}
     for row in sorted(rows, key=lambda row: (places.get(row.library) != "library", row.item)):
@@ -161,24 +177,39 @@ def read_library(folder: DataFolder) -> ZoteroLibrary:
         if not is_item(link):
             continue
         path = attachment_file(folder.path, row.key, row.link_mode, row.path, folder.attachments)
-        if row.item in trash or row.parent in trash:
-            trashed[link] = path
-        elif path is None:
-            unusable[link] = text(row.path)
-        else:
+        is_trash = row.item in trash or row.parent in trash
+        if row.is_pdf and (is_trash or path is None):
+            if is_trash:
+                trashed[link] = path
+            else:
+                unusable[link] = text(row.path)
+        elif path is not None and not is_trash:
             owners = (row.parent, row.item) if row.parent is not None else (row.item,)
             item = items.get(row.parent, Item()) if row.parent is not None else Item()
             names = ([name for owner in owners for name in of.get(owner, ())] for of in (tags, collections))
-            attachments.append(Attachment(path, metadata(item, link, *names)))
-    return ZoteroLibrary(folder.path, tuple(attachments), unusable, trashed)
+            attachment = Attachment(path, metadata(item, link, *names), row.content_type)
+            if row.is_pdf:
+                attachments.append(attachment)
+            else:
+                others.append((_OTHER_KINDS.get(row.content_type, "other file"), attachment))
+    return ZoteroLibrary(folder.path, tuple(attachments), unusable, trashed, tuple(others), problem)
+
+
+def _better_bibtex(folder: Path) -> tuple[dict[tuple[int, str], str], str]:
+    """The keys of Better BibTeX, and why they could not be read; they are not needed."""
+    try:
+        return better_bibtex.read_keys(folder), ""
+    except UsageError as error:
+        return {}, error.happened
 
 
 def _attachments(tables: Tables) -> list[_Row]:
-    sql = f"""SELECT a.itemID, a.parentItemID, i.libraryID, a.linkMode, substr(a.path, 1, 5000), i.key
-        FROM itemAttachments a JOIN items i ON i.itemID = a.itemID WHERE a.itemID IN ({_PDFS})"""
+    sql = f"""SELECT a.itemID, a.parentItemID, i.libraryID, a.linkMode, substr(a.contentType, 1, 200),
+        substr(a.path, 1, 5000), i.key
+        FROM itemAttachments a JOIN items i ON i.itemID = a.itemID WHERE a.itemID IN ({_FILES})"""
     return [
-        _Row(item, parent, library, mode, path if type(path) is str else "", key)
-        for item, parent, library, mode, path, key in tables.rows(sql)
+        _Row(item, parent, library, mode, text(kind), path if type(path) is str else "", key)
+        for item, parent, library, mode, kind, path, key in tables.rows(sql)
         if type(item) is type(library) is type(mode) is int
         and (parent is None or type(parent) is int)
         and type(key) is str
@@ -196,7 +227,8 @@ def _libraries(tables: Tables) -> dict[int, str]:
     return {library: f"groups/{group}" for library, group in groups} | {library: "library" for (library,) in users}
 
 
-def _items(tables: Tables) -> dict[int, Item]:
+def _items(tables: Tables, keys: Mapping[tuple[int, str], str]) -> dict[int, Item]:
+    """Item -> what is known about it. keys: library and key of an item -> its citation key in Better BibTeX."""
     wanted = ", ".join(f"'{name}'" for name in FIELDS)
     longest = max(LONGEST, LONGEST_ABSTRACT) + 1
     fields: defaultdict[int, dict[str, str]] = defaultdict(dict)
@@ -216,10 +248,13 @@ def _items(tables: Tables) -> dict[int, Item]:
     ):
         creators[item].append(Creator(text(role), text(last), "" if mode == 1 else text(first)))
     kinds = tables.rows(
-        "SELECT i.itemID, t.typeName FROM items i JOIN itemTypes t ON t.itemTypeID = i.itemTypeID"
+        "SELECT i.itemID, t.typeName, i.libraryID, i.key FROM items i JOIN itemTypes t ON t.itemTypeID = i.itemTypeID"
         f" WHERE i.itemID IN ({_PARENTS})"
     )
-    return {item: Item(text(kind), fields.get(item), creators.get(item, ())) for item, kind in kinds}
+    return {
+        item: Item(text(kind), fields.get(item), creators.get(item, ()), keys.get((library, key), ""))
+        for item, kind, library, key in kinds
+    }
 
 
 def _tags(tables: Tables) -> dict[int, list[str]]:
@@ -302,7 +337,8 @@ def metadata(item: Item, link: str, tags: Iterable[str] = (), collections: Itera
         "pages": first(("pages",)),
         "publisher": first(_PUBLISHERS),
         "url": _address(first(("url",))),
-        "citation_key": text(fields.get("citationKey", "")).partition(" ")[0] or extra.get("citationkey", ""),
+        "citation_key": text(fields.get("citationKey", "") or extra.get("citationkey", "") or item.citation_key)
+        .partition(" ")[0],
         "tags": _names(tags, _MOST_TAGS),
         "collections": _names(collections, _MOST_COLLECTIONS),
         "zotero": link,

@@ -9,7 +9,8 @@ from pathlib import Path
 from folio.papers.metadata import NO_METADATA, Field, Metadata
 from folio.papers.model import Paper, SourceFile
 from folio.store.library import Library
-from folio.zotero.library import Attachment, ZoteroLibrary
+from folio.zotero.files import RELATIVE
+from folio.zotero.library import PDF_TYPE, Attachment, ZoteroLibrary
 
 IN_TRASH = "Removed from the index, because it is in Zotero's trash."
 NOT_IN_ZOTERO = "Removed from the index, because it is no longer in Zotero."
@@ -31,10 +32,35 @@ def selected(zotero: ZoteroLibrary, is_wanted: Callable[[Metadata], bool]) -> di
 
 
 def missing(zotero: ZoteroLibrary, is_wanted: Callable[[Metadata], bool]) -> list[str]:
-    """The names of the wanted attachments whose file is missing, and the invalid paths."""
+    """The names of the wanted attachments whose file is missing, each with where it was looked for.
+
+    Also those whose place Zotero does not say: a path that is not valid, or one below an unknown base folder.
+    """
     names = zotero.names()
-    absent = [names[each.path] for each in zotero.attachments if is_wanted(each.metadata) and not _exists(each.path)]
-    return [*dict.fromkeys(absent), *zotero.unusable.values()]
+    absent = [each.path for each in zotero.attachments if is_wanted(each.metadata) and not _exists(each.path)]
+    placeless = [
+        f"{path or 'a file without a name'} (not at a place that Folio can look at)"
+        if not path.startswith(RELATIVE)
+        else f"{path.removeprefix(RELATIVE)} (Zotero's base folder for linked files is not known)"
+        for path in zotero.unusable.values()
+    ]
+    return [*(f"{names[path]} (looked for in {path.parent})" for path in dict.fromkeys(absent)), *placeless]
+
+
+def other_files(zotero: ZoteroLibrary, is_wanted: Callable[[Metadata], bool]) -> dict[str, list[str]]:
+    """Kind of file -> the names of the wanted attachments that are no PDFs: EPUBs, snapshots of web pages, others."""
+    names: dict[str, list[str]] = {}
+    for kind, each in zotero.others:
+        if is_wanted(each.metadata):
+            names.setdefault(kind, []).append(each.path.name)
+    return names
+
+
+def mislabelled(zotero: ZoteroLibrary, is_wanted: Callable[[Metadata], bool]) -> list[str]:
+    """The names of the wanted PDFs that Zotero does not call PDFs."""
+    return [
+        each.path.name for each in zotero.attachments if each.content_type != PDF_TYPE and is_wanted(each.metadata)
+    ]
 
 
 def _exists(path: Path) -> bool:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from folio.bibliography import bibtex as bibtex_reader
 from folio.bibliography import csl as csl_reader
-from folio.bibliography.export import bibtex, csl_item, library_bibtex, library_csl_json, own_key, unique_keys
+from folio.bibliography.export import bibtex, csl_item, library_bibtex, library_csl_json
+from folio.papers.citation_key import citation_keys, own_key
 from folio.papers.metadata import AND_OTHERS, Field, Metadata, PersonName
 from folio.papers.model import Paper
 from folio.shown_text import plain_line
@@ -70,7 +71,8 @@ def test_a_publishers_entry_stands_with_our_key() -> None:
     )
     (read,) = from_bibtex(entry)
     assert (read["title"], read["year"], read["volume"]) == ("In Search of an Understandable Algorithm", 2014, "118")
-    exported = library_bibtex([raft, crossref_paper()], {raft.id: PUBLISHED})
+    both = [raft, crossref_paper()]
+    exported = library_bibtex(both, citation_keys(both, {}), {raft.id: PUBLISHED})
     assert exported.count("  file = {:raft.pdf:PDF},") == 2
     assert from_bibtex(exported)[0]["title"] == "In Search of an Understandable Algorithm"
 
@@ -178,13 +180,14 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
 def test_what_is_exported_can_be_imported(about: dict[str, Any]) -> None:
     expected = {name: value for name, value in about.items() if value}
     found = paper(**about)
-    assert from_bibtex(library_bibtex([found])) == [expected]
-    (entry,), problems = csl_reader.read(library_csl_json([found]))
+    assert from_bibtex(library_bibtex([found], {found.id: own_key(found)}, {})) == [expected]
+    (entry,), problems = csl_reader.read(library_csl_json([found], {found.id: own_key(found)}))
     assert (values(entry.describe()), problems) == (expected, [])
 
 
 def test_the_file_is_found_again() -> None:
-    entries, _ = bibtex_reader.read(library_bibtex([paper("alps/a;b:c_d.pdf", title="X")]))
+    found = paper("alps/a;b:c_d.pdf", title="X")
+    entries, _ = bibtex_reader.read(library_bibtex([found], {found.id: "x"}, {}))
     assert entries[0].files[0] == "alps/a;b:c_d.pdf"
 
 
@@ -195,7 +198,7 @@ LETTERS = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_
 def test_whatever_a_paper_is_called_its_entry_can_be_read(words: list[str], given_names: list[str]) -> None:
     title = " ".join(words)
     found = paper(title=title, authors=(PersonName(words[0], " ".join(given_names)), PersonName("Seal", "Bo")))
-    text = library_bibtex([found])
+    text = library_bibtex([found], {found.id: own_key(found)}, {})
     assert [line for line in text.splitlines() if line.startswith("@")] == [text.splitlines()[0]]
     (about,) = from_bibtex(text)
     assert about["title"] == plain_line(title)
@@ -225,16 +228,30 @@ def test_equal_keys_get_letters_and_a_persons_own_stays() -> None:
     one, two, *more = (iced(number) for number in range(30))
     own = paper("own.pdf", title="Snow", citation_key="otter2020ice")
     odd = paper("odd.pdf", title="Rain", citation_key="not, a key")
-    keys = unique_keys([two, own, one, odd])
+    keys = citation_keys([two, own, one, odd], {})
     assert keys == {own.id: "otter2020ice", one.id: "otter2020icea", two.id: "otter2020iceb", odd.id: "rain"}
-    assert unique_keys([one, two]) == {one.id: "otter2020icea", two.id: "otter2020iceb"}
-    assert unique_keys([one]) == {one.id: "otter2020ice"}
-    many = unique_keys([one, two, *more]).values()
+    assert citation_keys([one, two], {}) == {one.id: "otter2020icea", two.id: "otter2020iceb"}
+    assert citation_keys([one], {}) == {one.id: "otter2020ice"}
+    many = citation_keys([one, two, *more], {}).values()
     assert (sorted(many)[-1], len(set(many))) == ("otter2020icez", 30)
+    copy = replace(one, id="0" * 64, copy_of=one.id)
+    assert citation_keys([copy, one], {}) == {one.id: "otter2020ice", copy.id: "otter2020icea"}
+    # What was given stays, also for papers that are gone; a key in another case is the same one to BibTeX.
+    given = {two.id: ["Otter2020Ice"], "gone": ["otter2020icea"]}
+    kept = {two.id: "Otter2020Ice", one.id: "otter2020iceb"}
+    assert citation_keys([one, two], given) == kept
+    # A chosen key wins; the paper that had it gets another one, and not one that a paper had.
+    assert citation_keys([one, two, own], given) == {own.id: "otter2020ice", one.id: "otter2020iceb",
+                                                     two.id: "otter2020icec"}  # fmt: skip
+    # Of two papers with one chosen key, it stays with the one that was given it.
+    other = paper("other.pdf", title="Sleet", citation_key="otter2020ice")
+    assert citation_keys([other, own], {}) == {other.id: "otter2020ice", own.id: "otter2020icea"}
+    assert citation_keys([other, own], {own.id: ["old", "otter2020ice"]})[own.id] == "otter2020ice"
 
 
 def test_csl_json() -> None:
-    (item,) = json.loads(library_csl_json([paper(**RAFT)]))
+    found = paper(**RAFT)
+    (item,) = json.loads(library_csl_json([found], {found.id: own_key(found)}))
     assert item["author"] == [{"family": "Ongaro", "given": "Diego"}, {"family": "van Ousterhout", "given": "John K."}]
     about = (item["id"], item["type"], item["issued"], item["container-title"])
     assert about == ("ongaro2014search", "paper-conference", {"date-parts": [[2014]]}, RAFT["venue"])

@@ -43,6 +43,23 @@ def test_metadata_and_pdfs_come_from_a_bibliography(desk: CliRunner) -> None:
     assert desk.ingest("--verify").code == 0
 
 
+def test_one_key_of_several_entries_is_said(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin"}
+    small_papers(desk.papers)
+    bib = desk.folder / "my.bib"
+    ice = "@article{Same, title={The Aletsch Glacier}, year={2021}, file={glaciers.pdf}}\n"
+    otters = "@book{same, title={On Sea Otters}, year={2020}, file={otters.pdf}}\n@misc{other, title={Another}}\n"
+    bib.write_text(ice + otters, encoding="utf-8")
+    told = desk.ingest("--bib", str(bib)).out
+    assert "  Key of several entries: Same (lines 1, 2)" in told.splitlines()
+    items = [{"id": key, "type": "book", "title": title} for key, title in (("a", "On Sea Otters"), ("a", "Ice"))]
+    other = desk.folder / "my.json"
+    other.write_text(json.dumps(items), encoding="utf-8")
+    assert "  Key of several entries: a (2 entries)" in desk.ingest("--bib", str(other)).out.splitlines()
+    bib.write_text(otters, encoding="utf-8")
+    assert "Key of several entries" not in desk.ingest("--bib", str(bib)).out
+
+
 def test_what_is_no_bibliography_is_said(desk: CliRunner) -> None:
     small_papers(desk.papers)
     missing = desk.ingest("--bib", str(desk.folder / "no.bib"))

@@ -38,6 +38,25 @@ def test_a_deep_answer_loads_the_model_once(thinker: CliRunner, ollama_server: O
     assert len(ollama_server.loads) == 1
 
 
+def test_the_reply_of_the_model_is_shown_as_it_came(thinker: CliRunner, ollama_server: OllamaStandIn) -> None:
+    replies: list[str] = []
+
+    def kept(messages: list[Json]) -> str:
+        replies.append(f"{loose_reply(messages)}\n  And {{this}}: [1].\x1b[31m")
+        return replies[-1]
+
+    ollama_server.reply = kept
+    shown = thinker.query("--show-raw", "--no-log", LENGTH).out
+    raw = shown[shown.index("\nThe model's reply\n") :]
+    assert raw.split("\n", 2)[2].rstrip("\n") in [reply.replace("\x1b", "") for reply in replies]
+    assert "\x1b" not in shown
+    chat = thinker.query("--no-log", typed=f"{LENGTH}\n/raw\n/quit\n")
+    assert raw in chat.out
+    assert "The model's reply" not in thinker.query("--no-log", LENGTH).out
+    thinker.settings["LLM"] = "builtin"
+    assert "\nThe model's reply\nNo model wrote a reply.\n" in thinker.query("--show-raw", "--no-log", LENGTH).out
+
+
 def rewriting_reply(messages: list[Json]) -> str:
     return LENGTH if "Standalone question:" in str(messages[-1]["content"]) else loose_reply(messages)
 

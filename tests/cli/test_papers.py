@@ -99,8 +99,9 @@ def test_everything_known_about_a_paper_is_shown(filled: CliRunner) -> None:
         "On Sea Otters",
         "title On Sea Otters from the file's metadata, not sure",
         "doi 10.1000/otters edited",
-        "key otters in citations",
+        "citation key otters made by Folio",
     ]
+    assert lines[4:5] == ["key otters in citations"]
     assert "files otters.pdf" in lines
     found = shown(filled, "otters")
     assert found["fields"]["doi"] == {"value": "10.1000/otters", "origin": "person", "sure": True}

@@ -138,8 +138,11 @@ STEPS = OUTCOMES.sentences[3]
 (HIT,) = MELT_EVIDENCE.hits
 BY_DENSE = replace(MELT_EVIDENCE, hits=(replace(HIT, lexical=None),))
 BY_NONE = replace(MELT_EVIDENCE, hits=(replace(HIT, dense=None, lexical=None),))
-STATS = StatsJson(papers=12, chunks=3456, bytes=98_765_432, questions=7, refused=2, good=3, bad=1, median_ms=1234.0,
-                  median_confidence=0.632)  # fmt: skip
+STATS = StatsJson(
+    papers=12, copies=1, pages=240, mean_pages=20.0, mean_length=54_321.0, chunks=3456, mean_chunk=1200.4,
+    fine_chunks=0, mean_fine_chunk=0.0, bytes=98_765_432, questions=7, refused=2, good=3, bad=1, median_ms=1234.0,
+    median_confidence=0.632,
+)  # fmt: skip
 SCREENS: dict[str, Callable[[Console], None]] = {
     "sentences": sentences(ANSWER),
     "sentences with every outcome": sentences(OUTCOMES),

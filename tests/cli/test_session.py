@@ -14,8 +14,11 @@ import pytest
 from folio.models.ollama_chat import TRIES
 from folio.shown_text import counted
 from folio.store.conversations import Conversations
+from folio.store.indexes import LIBRARY
+from folio.store.library import Library
 from tests.helpers.answers import REFUSED
 from tests.helpers.cli_runner import CliResult, CliRunner
+from tests.helpers.factories import small_papers
 from tests.helpers.ollama_models import LLAMA
 from tests.helpers.ollama_server import OllamaStandIn, closed_url
 
@@ -130,9 +133,20 @@ def test_stats_for_people_and_for_programs(filled: CliRunner) -> None:
     assert found["median_ms"] > 0
     assert 0.5 < found["median_confidence"] <= 1
     assert size <= found["bytes"] <= size + 100_000  # two files of SQLite's own are there while it is open
-    assert {name: found[name] for name in found if name not in ("median_ms", "median_confidence", "bytes")} == {
+    with closing(Library(filled.store / LIBRARY)) as library:
+        lengths = [paper.length for paper in library.papers()]
+    assert 0.9 * sum(lengths) / 2 < found["mean_chunk"] <= sum(lengths) / 2  # each paper is one passage
+    measured = ("median_ms", "median_confidence", "bytes")
+    assert {name: found[name] for name in found if name not in measured} == {
         "papers": 2,
+        "copies": 0,
+        "pages": 5,
+        "mean_pages": 2.5,
+        "mean_length": sum(lengths) / 2,
         "chunks": 2,
+        "mean_chunk": found["mean_chunk"],
+        "fine_chunks": 0,
+        "mean_fine_chunk": 0,
         "questions": 1,
         "refused": 0,
         "good": 1,
@@ -141,10 +155,23 @@ def test_stats_for_people_and_for_programs(filled: CliRunner) -> None:
     shown = filled.query("--stats")
     assert (shown.code, shown.err) == (0, "")
     assert re.search(r"^papers +2 *$", shown.out, re.MULTILINE)
+    assert re.search(r"^pages +5, 2\.5 a paper \(mean; \d+ characters\) *$", shown.out, re.MULTILINE)
+    assert re.search(r"^passages +2, of \d+ characters \(mean\) *$", shown.out, re.MULTILINE)
+    assert re.search(r"^fine passages +none *$", shown.out, re.MULTILINE)
     assert re.search(r"^size on disk +[\d.]+ MB *$", shown.out, re.MULTILINE)
     assert re.search(r"^questions +1, answered in [\d.]+ s \(median\) *$", shown.out, re.MULTILINE)
     assert re.search(r"^confidence +\d\.\d\d \(median\) *$", shown.out, re.MULTILINE)
     assert re.search(r"^feedback +1 good, 0 bad *$", shown.out, re.MULTILINE)
+
+
+def test_stats_of_fine_passages(desk: CliRunner) -> None:
+    small_papers(desk.papers)
+    desk.settings |= {"EMBEDDER": "builtin", "INDEX": "dual", "COARSE_SIZE": "300", "FINE_SIZE": "120"}
+    assert desk.ingest().code == 0
+    found = desk.query("--stats", "--json").object
+    assert found["fine_chunks"] > found["chunks"] > 2
+    assert 0 < found["mean_fine_chunk"] <= 120 < found["mean_chunk"] <= 300
+    assert re.search(r"^fine passages +\d+, of \d+ characters \(mean\) *$", desk.query("--stats").out, re.MULTILINE)
 
 
 # Which model answers, and how an answer came about

@@ -141,6 +141,24 @@ def test_papers_of_other_folders_and_libraries_are_left_alone(shelf: Shelf) -> N
     assert (described, gone) == ([f"library/items/{shelf.glaciers_key}"], [""])
 
 
+def test_files_that_are_no_pdfs_are_counted_and_named(shelf: Shelf) -> None:
+    made = shelf.zotero
+    made.attach(shelf.otters, "storage:odd.pdf", _pdf(shelf.desk.folder, "Odd words."), content_type="application/x")
+    for name in ("a", "b", "c", "d"):
+        made.attach(shelf.otters, f"storage:{name}.html", b"<p>", content_type="text/html")
+    made.attach(shelf.glaciers, "storage:ice.epub", b"PK", content_type="application/epub+zip")
+    said = shelf.ingest().err.splitlines()
+    assert said[1:3] == [
+        "PDFs that Zotero does not call PDFs, read too: 1, odd.pdf.",
+        "Files in Zotero that are no PDFs, and are not read: 4 web pages, a.html, b.html, c.html and 1 more; 1 EPUB,"
+        " ice.epub.",
+    ]
+    assert said[0].startswith("Zotero: 3 PDFs in ")
+    cold = shelf.ingest("--tag", "cold").err
+    assert "not read: 1 EPUB, ice.epub." in cold
+    assert "odd.pdf" not in cold
+
+
 def test_prune_and_rebuild_know_zoteros_papers(shelf: Shelf) -> None:
     shelf.ingest()
     ran = shelf.desk.ingest("--rebuild", str(shelf.zotero.folder / "storage" / shelf.otters_key))
@@ -151,7 +169,8 @@ def test_prune_and_rebuild_know_zoteros_papers(shelf: Shelf) -> None:
     (shelf.zotero.folder / "storage" / shelf.otters_key / "otters.pdf").unlink()
     kept = shelf.ingest()
     assert len(shelf.titles()) == 2
-    assert "PDFs whose file is not on this computer: 1, otters.pdf." in kept.err
+    place = shelf.zotero.folder / "storage" / shelf.otters_key
+    assert f"PDFs whose file is not on this computer: 1, otters.pdf (looked for in {place})." in kept.err
     shelf.ingest("--prune")
     assert shelf.titles() == ["Ice of Zotero"]
 

@@ -30,6 +30,7 @@ class ScriptedAnswerer:
     name = "scripted"
     notice = ""
     failed = False
+    raw = ""
     unanswered: tuple[str, ...] | None = None
     evidence_tokens = 6000
     quotes_only = False

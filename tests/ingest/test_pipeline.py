@@ -554,7 +554,7 @@ def test_the_record_takes_few_statements_for_many_papers(app: HashingApp) -> Non
         library, seen = app.open_library(), list[str]()
         assert isinstance(library.database, SqliteDatabase)
         library.database._sqlite.set_trace_callback(seen.append)
-        assert len(pipeline.record(library)) == len(list(_papers(app).glob("*.pdf")))
+        assert len(pipeline.record(library, library.papers())) == len(list(_papers(app).glob("*.pdf")))
         library.close()
         return len(seen)
 

@@ -14,14 +14,18 @@ from pathlib import Path
 import pymupdf
 import pytest
 
+from folio.ingest.pipeline import Limits, Part, Scanning, Unscanned
 from folio.ingest.scanned_pages import ScannedPages
+from folio.papers.model import SourceFile
 from folio.pdf.ocr import Scan
 from folio.pdf.order import Box
+from folio.store.fingerprint import Reading
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.paths import ROOT
 from tests.helpers.pdfs import image_page
 from tests.helpers.slow_ocr import page_words
 
+READING, LIMITS = Reading(1000, 100, ocr=True), Limits(1, 60.0, 1000, 100)
 PAGES = 25
 PAGE = Scan([[Box(1.5, 2.0, 3.25, 4.0, "A line"), Box(1.5, 5.0, 3.25, 7.0, "up the page", False)], []])
 
@@ -65,6 +69,18 @@ class Desk:
 
     def kept(self) -> int:
         return len(list(self.scans.rglob("*.json")))
+
+
+def test_the_progress_of_ocr_counts_the_pages_of_the_file() -> None:
+    """Of five pages, the third and the fifth are scans."""
+    said: list[tuple[int, int]] = []
+    scanning = Scanning(ScannedPages(None), lambda file, pages, of: said.append((pages, of)), READING, LIMITS)
+    file = SourceFile("/papers/a.pdf", "a.pdf", "0" * 64)
+    scanning.take(Part(file), Unscanned((2, 4), 5))
+    for part in (next(scanning), next(scanning)):
+        scanning.take(part, PAGE)
+    assert said == [(3, 5), (4, 5), (5, 5)]
+    assert list(next(scanning).scans) == [2, 4]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from folio.cli import papers
 from folio.papers.metadata import Field, Metadata, PersonName
 from folio.papers.model import PageMap, Paper
 from folio.papers.versions import Other, is_superseded, relation, with_versions
@@ -67,7 +69,7 @@ def test_what_is_said_of_an_older_version() -> None:
     older = with_versions(paper, map(Other, others))
     assert older.flag is not None
     assert (older.flag.text, older.flag.mark) == ("Older version: arXiv:2101.01234v10 is in the index", "")
-    assert older.flag.note == older.flag.text
+    assert older.flag.note == ""
     assert is_superseded(older)
     newest = with_versions(replace(paper, metadata=others[1]), [Other(paper.metadata), Other(others[0])])
     assert (newest.flag, is_superseded(newest)) == (None, False)
@@ -243,3 +245,79 @@ def test_an_article_and_its_supplement_are_both_searched(desk: CliRunner, case: 
     assert desk.query(question, "--no-log").out.startswith("1.37 chicks")
     assert _sources(desk, question)[0] == "coast500.pdf"
     assert _sources(desk, "Which table gives the ring numbers of adults that were trapped?")[0] == "coast500_supp.pdf"
+
+
+PAGES = (
+    "The polished electrode released two moles of gas in each hour of the trial, and the rough one released four.",
+    "After nine weeks the rough electrode was worn, and its release fell to a third of what it had been at first.",
+    "A coat of lead kept the polished electrode bright, but the cell had to be opened twice to put it on again.",
+    "The price of the lead was small beside that of the current, which the trial took from the mains at night.",
+)
+
+
+def download(path: Path, pages: tuple[str, ...], *, stamp: str = "", cover: str = "") -> None:
+    """A paper without a title that could be read. stamp: at the foot of its first page. cover: a page in front."""
+    texts = [f"{text} {page(n, 24)}." for n, text in enumerate(pages)]
+    lines = [[(72.0, 90 + 14.0 * n, line) for n, line in enumerate(textwrap.wrap(text, 70))] for text in texts]
+    lines[0] += [(72.0, 760.0, stamp)] if stamp else []
+    save(path, [[(72.0, 200.0, cover)], *lines] if cover else lines, metadata={"producer": path.name})
+
+
+def test_copies_are_known_by_their_text_and_give_way_to_other_evidence(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    copies = {"cell": {}, "download_1": {}, "7f3a": {"stamp": "Lent by the library of Norhaven, 2 June 2021"},
+              "s2.0-99": {"cover": "The archive of Norhaven keeps this copy."}, "x": {}}  # fmt: skip
+    for name, more in copies.items():
+        download(desk.papers / f"{name}.pdf", PAGES, **more)
+    download(desk.papers / "later.pdf", ("A later trial of the polished electrode released five moles of gas.",))
+    said = desk.ingest().out
+    (line,) = (line for line in said.splitlines() if "In the index again" in line)
+    assert line.count(".pdf") == 4
+    sources = _sources(desk, "What did the polished electrode release?", "--top-k", "3")
+    assert len(sources) == 3
+    assert {source for source in sources if source in line} == set()
+    assert "later.pdf" in sources
+    stats = desk.query("--stats", "--json").object
+    assert (stats["papers"], stats["copies"]) == (2, 4)
+    assert "2 papers" in desk.query("How many papers are in the library?").out
+    assert desk.query("How many pages does x.pdf have?").out == "“x.pdf” has 4 pages.\n"
+    named = ["--paper", "cell", "--paper", "7f3a", "--paper", "x"]
+    passages = desk.query("What did the polished electrode release?", "--sources", "--json", "--top-k", "3", *named)
+    texts = [hit["text"] for hit in passages.object["hits"]]
+    assert len(texts) == len(set(texts)) == 3  # one of each, though three files have it
+
+
+def test_a_corrected_number_makes_another_text(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    download(desk.papers / "old.pdf", PAGES)
+    download(desk.papers / "new.pdf", (PAGES[0].replace("two moles", "six moles"), *PAGES[1:]))
+    assert "again" not in desk.ingest().out
+    asked = desk.query("How much gas did the polished electrode release?", "--no-log", "--sources").out
+    assert "two moles" in asked
+    assert "six moles" in asked
+
+
+def chapter(path: Path, *said: str) -> None:
+    """A chapter that prints the title, editors, licence and DOI of its book."""
+    head = (TITLE, "Ann Otter and Bo Seal", "https://doi.org/10.1234/book.7", "ISBN 978-3-16-148410-0. All",
+            "rights are reserved by the society for the study of otters and the kelp that they keep.")  # fmt: skip
+    lines = [(72.0, 100 + 22.0 * n, text) for n, text in enumerate((*head, *said))]
+    save(path, [lines], metadata={"title": TITLE, "author": "Ann Otter; Bo Seal"})
+
+
+def test_chapters_of_one_book_are_papers_of_their_own(desk: CliRunner) -> None:
+    desk.settings |= {"EMBEDDER": "builtin", "LLM": "builtin", "PDF_VIEWER": "none"}
+    chapter(desk.papers / "1.pdf", *(f"In the year {year} the otters of bay {year % 7} ate {year % 90} urchins."
+                                     for year in range(1950, 1972)))  # fmt: skip
+    chapter(desk.papers / "2.pdf", *(f"Rope {n} was hauled up with {n % 13} blades of kelp, {n % 5} of them torn."
+                                     for n in range(40, 62)))  # fmt: skip
+    assert "again" not in desk.ingest().out
+    assert desk.query("--stats", "--json").object["papers"] == 2
+    assert "index again" not in desk._here(papers, ["export"]).out
+
+
+@pytest.mark.parametrize("number", ["2101.01234", "2101.01234v1"])
+def test_a_supplement_with_the_number_of_its_article_is_no_version(number: str) -> None:
+    supplement = [f"{TITLE}\nAnn Otter and Bo Seal\n{page(9)}", page(10)]
+    pair = other([f"{TITLE}\nAnn Otter and Bo Seal\n{ARTICLE[0]}", *ARTICLE[1:]], supplement)
+    assert relation(arxiv(OTTERS, "2101.01234v2"), arxiv(OTTERS, number), lambda: pair.shares_text) == ""

@@ -193,7 +193,7 @@ def test_scanned_pages_are_all_named_before_any_is_read(tmp_path: Path, monkeypa
     path = mixed(tmp_path / "a.pdf")
     with pytest.raises(ocr.NotScannedYet) as missing:
         read_pdf(path, ocr=True, scans={})
-    assert (missing.value.pages, written.asked) == ((1, 2), [])
+    assert (missing.value.pages, missing.value.of, written.asked) == ((1, 2), 3, [])
     scans = {page: reader.scan(path.read_bytes(), page) for page in missing.value.pages}
     assert read_pdf(path, ocr=True, scans=scans) == read_pdf(path, ocr=True)
     assert written.asked == [1, 2, 1, 2]

@@ -10,7 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from pydantic import BaseModel
 
-from folio.answer_types import REFUSAL, Answer
+from folio.answer_types import REFUSAL, SUMMARY, Answer, Section
+from folio.bibliography.markdown import escaped
 from folio.schema.answers import ErrorJson, StatsJson, answer_json, json_schema, line, passages_json
 from scripts.make_schema import SCHEMA
 from tests.helpers.answers import ANSWER, HITS, MODELS, OUTCOMES, QUESTION, REFUSED, REPORT, TIMINGS
@@ -137,8 +138,25 @@ def test_what_query_prints_holds_to_the_schema(
         schema.validate(found)
     assert [found["refused"] for found in batch] == [False, True]
     assert report["style"] == "report"
+    assert report["answer"].startswith("## ")
     assert [found["model_failed"] for found in (*batch, report, *failed)] == [False] * 3 + [True] * 2
     assert stats.keys() == StatsJson.model_fields.keys()
     # What a program does with a citation: the words stand where it says.
     (evidence,) = (one for one in batch[0]["evidence"] if one["number"] == batch[0]["citations"][0]["evidence"])
     assert batch[0]["citations"][0]["quote"] in evidence["text"]
+
+
+def test_a_report_is_markdown_with_its_headings() -> None:
+    """Its text is no markup, whatever the papers and the model wrote."""
+    first = REPORT.sentences[0]
+    said = (
+        replace(first, section=SUMMARY), replace(first, section=SUMMARY, text="Ice [melts](x).\n\n# fast"),
+        replace(first, section=Section("Analysis", "Melt *now*")), replace(first, section=Section("Analysis", "Loss")),
+    )  # fmt: skip
+    text = answer_json(replace(REPORT, sentences=said), (), {}, {}).answer
+    words = escaped(first.text)
+    assert text == (
+        f"## Summary\n\n- {words}\n- Ice \\[melts\\](x).\\\n  \\# fast\n\n"
+        f"## Analysis\n\n### Melt \\*now\\*\n\n{words}\n\n### Loss\n\n{words}"
+    )
+    assert answer_json(replace(REPORT, style="plain"), (), {}, {}).answer == REPORT.text

@@ -796,6 +796,35 @@ def test_papers_are_named_for_citations(both: Both) -> None:
     both.require_equal()
 
 
+def test_names_in_citations_stay(both: Both) -> None:
+    def described(library: Library, letter: str, title: str) -> None:
+        add(library, f"{letter}.pdf", paper(letter, TEXT + letter, NO_METADATA))
+        library.set_metadata(letter * 64, "bibliography", about("Otter", 2020, title))
+        library.keep_names(library.papers())
+
+    def names(library: Library) -> dict[str, tuple[str, str]]:
+        keys = library.citation_keys()
+        return {each.id[0]: (keys[each.id], each.label) for each in library.papers()}
+
+    both(lambda library: described(library, "a", "Sleep"))
+    both(lambda library: described(library, "b", "Sleep Again"))
+    given = {"a": ("otter2020sleepa", "Otter 2020a"), "b": ("otter2020sleepb", "Otter 2020b")}
+    assert both(names) == given
+    both(lambda library: described(library, "c", "Sleep 1"))
+    assert both(names) == {**given, "c": ("otter2020sleepc", "Otter 2020c")}
+    both(lambda library: library.drop("/papers/a.pdf"))
+    both(lambda library: described(library, "d", "Sleep"))
+    assert both(names) == {"b": given["b"], "c": ("otter2020sleepc", "Otter 2020c"),
+                           "d": ("otter2020sleepd", "Otter 2020d")}  # fmt: skip
+    chosen = Metadata(citation_key=_said("OTTER2020sleepD"))
+    both(lambda library: library.set_metadata("b" * 64, "zotero", chosen))
+    (lost,) = both(lambda library: library.keep_names(library.papers()))
+    assert lost == ("d.pdf", "otter2020sleepd", "otter2020sleepe")
+    assert both(lambda library: library.citation_key(library.papers_by_id(["b" * 64])[0])) == "OTTER2020sleepD"
+    both(lambda library: library.give_keys())
+    both.require_equal()
+
+
 # Works
 
 

@@ -231,6 +231,7 @@ def test_a_report_has_sections(shared: TestClient) -> None:
     reply = ask(shared, LENGTH, style="report")
     assert reply["style"] == "report"
     assert reply["sentences"][0]["section"] == "Summary"
+    assert reply["answer"].startswith(f"## Summary\n\n- {reply['sentences'][0]['text']}")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,23 @@ def test_fields_are_set_emptied_and_reset(client: TestClient, otters: str) -> No
     assert client.get(f"/papers/{otters}").json() == found
 
 
+def test_a_citation_key_is_one_papers(client: TestClient, otters: str) -> None:
+    made = client.get(f"/papers/{otters}").json()
+    assert made["citation_key"] == "otters"  # of the file: the title is not sure
+    assert made["bibtex"].count("@misc{otters,") == 1
+    assert edit(client, otters, title="Kelp Rafts", year=2014)["citation_key"] == "otters"
+    assert client.get("/papers.bib", params={"papers": otters}).text.count("@misc{otters,") == 1
+    chosen = edit(client, otters, citation_key="Kelp14")
+    assert (chosen["citation_key"], chosen["fields"]["citation_key"]["origin"]) == ("Kelp14", "person")
+    glaciers = str(papers_by_file(client)["alps/glaciers.pdf"]["id"])
+    for refused in (
+        client.patch(f"/papers/{glaciers}", json={"citation_key": "kelp14"}),
+        client.post("/papers/edits", json={"papers": [glaciers], "edits": {"citation_key": "kelp14"}}),
+    ):
+        assert refused.status_code == 400
+        assert refused.json()["error"] == "The citation key kelp14 is that of otters.pdf."
+
+
 def test_an_edit_is_seen_by_search_answers_and_the_record(client: TestClient, app: HashingApp, otters: str) -> None:
     assert client.post("/search", json={"query": "Zanzibar"}).json()["hits"] == []  # readers are open
     edit(client, otters, title="Zanzibar and its otters", year=2014)

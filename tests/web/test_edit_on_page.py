@@ -68,6 +68,8 @@ def test_what_is_not_sure_says_so(tab: Tab) -> None:
     open_form(tab)
     expect(form(tab).get_by_label("Title")).to_have_accessible_description("From the file’s metadata, not sure.")
     expect(form(tab).get_by_label("Year")).to_have_accessible_description("Not known.")
+    expect(form(tab).get_by_label("Citation key")).to_have_value("otters")
+    expect(form(tab).get_by_label("Citation key")).to_have_accessible_description("Made by Folio.")
 
 
 def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
@@ -78,7 +80,7 @@ def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
     expect(title).to_be_focused()
     assert tab.focus_shows()
     authors = "Otter, Ann\nBo Seal\n{The Otter Society}"
-    for value in ("Kelp Rafts", authors, "2014", "Journal of Otters", "10.1000/kelp", "sea\nto read"):
+    for value in ("Kelp Rafts", authors, "2014", "Journal of Otters", "10.1000/kelp", "kelp14", "sea\nto read"):
         press("Control+a")
         tab.page.keyboard.type(value)
         press("Tab")
@@ -99,6 +101,7 @@ def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
     open_form(tab, "Kelp Rafts")
     expect(form(tab).get_by_label("Authors")).to_have_value("Otter, Ann\nSeal, Bo\n{The Otter Society}")
     expect(form(tab).get_by_label("Year")).to_have_accessible_description("Your edit.")
+    expect(form(tab).get_by_label("Citation key")).to_have_value("kelp14")
     expect(form(tab).get_by_label("Tags")).to_have_value("sea\nto read")
     form(tab).get_by_role("button", name="Undo my edit : Title").click()
     expect(title).to_have_value(OTTERS)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -20,8 +21,9 @@ from folio.papers.metadata import PersonName, from_json, to_json
 from folio.zotero import database
 from folio.zotero.files import DataFolder
 from folio.zotero.library import ZoteroLibrary, read_library
+from folio.zotero.sync import mislabelled, missing, other_files
 from tests.helpers.sqlite_faults import sqlite_faults
-from tests.helpers.zotero_library import FEED, GROUP, MadeZotero, state_of
+from tests.helpers.zotero_library import FEED, GROUP, PDF, MadeZotero, state_of
 
 
 @pytest.fixture
@@ -149,6 +151,83 @@ def test_trash_and_other_files_are_left_out(made: MadeZotero) -> None:
     found = _read(made)
     assert [each.link for each in found.attachments] == [f"library/items/{kept}"]
     assert found.trashed.keys() == {f"library/items/{trashed}", f"library/items/{orphan}"}
+    assert [(kind, each.path.name) for kind, each in found.others] == [("web page", "page.html")]
+
+
+def test_files_are_told_apart_by_type_and_by_name(made: MadeZotero) -> None:
+    item = made.item(title="Kept")
+    for name, kind in (
+        ("scan.PDF", "application/octet-stream"), ("torn.pdf", ""), ("typed", PDF),
+        ("sub.epub", "application/epub+zip"), ("page.html", "text/html"), ("data.csv", "text/csv"),
+    ):  # fmt: skip
+        made.attach(item, f"storage:{name}", content_type=kind)
+    made.attach(item, "storage:gone.epub", content_type="application/epub+zip")
+    made.trash(made._last)
+    found = _read(made)
+    assert [each.path.name for each in found.attachments] == ["scan.PDF", "torn.pdf", "typed"]
+    assert mislabelled(found, lambda metadata: True) == ["scan.PDF", "torn.pdf"]
+    assert other_files(found, lambda metadata: True) == {
+        "EPUB": ["sub.epub"], "web page": ["page.html"], "other file": ["data.csv"]
+    }  # fmt: skip
+    assert other_files(found, lambda metadata: False) == {}
+    assert found.attachments[0].metadata.title.value == "Kept"
+
+
+def test_missing_files_are_named_with_where_they_were_looked_for(made: MadeZotero, tmp_path: Path) -> None:
+    stored = made.attach(made.item(title="Stored"), "storage:a.pdf")
+    made.attach(made.item(title="Relative"), "attachments:sub/b.pdf", link_mode=2)
+    made.attach(made.item(title="Outside"), "storage:../c.pdf")
+    linked = "b.pdf (looked for in {})".format(tmp_path / "base" / "sub")
+    expected = [
+        f"a.pdf (looked for in {made.folder / 'storage' / stored})",
+        "sub/b.pdf (Zotero's base folder for linked files is not known)",
+        "storage:../c.pdf (not at a place that Folio can look at)",
+    ]
+    assert missing(_read(made), lambda metadata: True) == expected
+    assert missing(_read(made, tmp_path / "base"), lambda metadata: True) == [expected[0], linked, expected[2]]
+
+
+def better_bibtex(folder: Path, *statements: tuple[Any, ...]) -> None:
+    with closing(sqlite3.connect(folder / "better-bibtex.sqlite")) as sqlite:
+        for statement in statements:
+            sqlite.execute(*statement)
+        sqlite.commit()
+
+
+def keys_of(zotero: ZoteroLibrary) -> list[str]:
+    return [each.metadata.citation_key.value for each in zotero.attachments]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_keys_of_better_bibtex_that_are_not_pinned(made: MadeZotero, is_old: bool) -> None:
+    items = [
+        made.item(title="One", extra="Citation Key: pinned2001"), made.item(title="Two", citationKey="native2002"),
+        made.item(title="Three"), made.item(title="Four", library=GROUP), made.item(title="Five"),
+    ]  # fmt: skip
+    for item in items:
+        made.attach(item, library=GROUP if item == items[3] else 1)
+    rows = [(item, made.key(item), GROUP if item == items[3] else 1, f"bbt{item}", 0) for item in items[:4]]
+    if is_old:
+        names = ("itemID", "itemKey", "libraryID", "citekey", "pinned")
+        entries = [dict(zip(names, row, strict=True)) for row in rows]
+        stored = json.dumps({"name": "better-bibtex.citekey", "data": entries})
+        better_bibtex(made.folder, ('CREATE TABLE "better-bibtex" (name TEXT PRIMARY KEY, data TEXT)',),
+                      ('INSERT INTO "better-bibtex" VALUES (?, ?)', ("better-bibtex.citekey", stored)))  # fmt: skip
+    else:
+        create = "CREATE TABLE citationkey (itemID, itemKey, libraryID, citationKey, pinned)"
+        better_bibtex(made.folder, (create,), *(("INSERT INTO citationkey VALUES (?, ?, ?, ?, ?)", r) for r in rows))
+    found = _read(made)
+    assert keys_of(found) == ["pinned2001", "native2002", f"bbt{items[2]}", "", f"bbt{items[3]}"]
+    assert found.problem == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"This is no database at all, but a text that somebody put there." * 99])
+def test_a_library_is_read_without_a_damaged_better_bibtex(made: MadeZotero, content: bytes) -> None:
+    made.attach(made.item(title="One"))
+    (made.folder / "better-bibtex.sqlite").write_bytes(content)
+    found = _read(made)
+    assert keys_of(found) == [""]
+    assert found.problem == (f"The library {made.folder / 'better-bibtex.sqlite'} is damaged." if content else "")
 
 
 def test_groups_bare_files_and_linked_ones(made: MadeZotero, tmp_path: Path) -> None:

@@ -531,6 +531,7 @@ declare namespace Api {
     problems: (string)[];
     notice: NoticeJson | null;
     files: (string)[];
+    citation_key: string;
     fields: FieldsJson;
     sections: (SectionJson)[];
     notices: (NoticeJson)[];

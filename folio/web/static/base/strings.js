@@ -401,6 +401,8 @@ export const TEXTS = Object.freeze({
   "edit.year.hint": "Four digits, such as 2014",
   "edit.venue": "Journal, conference or university",
   "edit.doi": "DOI",
+  "edit.key": "Citation key",
+  "edit.key.made": "Made by Folio.",
   "edit.tags": "Tags",
   "edit.tags.hint": "One on each line.",
   "edit.unsure": "{origin}, not sure.",

@@ -5,7 +5,7 @@ import { el, hideVisually, isolate, makeButton, renderProblem, showToast } from 
 import { enterPanel, leavePanel } from "../base/panels.js";
 import { t } from "../base/strings.js";
 
-/** @typedef {"title" | "authors" | "year" | "venue" | "doi" | "tags"} Field */
+/** @typedef {"title" | "authors" | "year" | "venue" | "doi" | "citation_key" | "tags"} Field */
 /** @typedef {import("../base/strings.js").Key} Key */
 /** @typedef {{name: Key, tag: "input" | "textarea", attributes: Record<string, string>, hint?: Key}} Control */
 
@@ -16,6 +16,7 @@ const CONTROLS = {
   year: { name: "edit.year", tag: "input", attributes: { inputmode: "numeric", pattern: "[0-9]{4}", size: "6" } },
   venue: { name: "edit.venue", tag: "input", attributes: {} },
   doi: { name: "edit.doi", tag: "input", attributes: {} },
+  citation_key: { name: "edit.key", tag: "input", attributes: {} },
   tags: { name: "edit.tags", tag: "textarea", attributes: {}, hint: "edit.tags.hint" },
 };
 const FIELDS = /** @type {Field[]} */ (Object.keys(CONTROLS));
@@ -39,7 +40,8 @@ const ORIGINS = {
 };
 
 /** What is typed for a field. @param {Field} name @param {Api.PaperDetails} paper */
-function toText(name, { fields }) {
+function toText(name, { fields, citation_key }) {
+  if (name === "citation_key") return citation_key;
   if (name === "authors") return fields.authors.value.map(formatPerson).join("\n");
   return name === "tags" ? fields.tags.value.join("\n") : String(fields[name].value ?? "");
 }
@@ -132,7 +134,9 @@ export class EditForm {
   #renderNote(name) {
     const { origin, sure } = this.paper.fields[name];
     const { hint } = CONTROLS[name];
-    const source = origin && !sure ? t("edit.unsure", { origin: t(ORIGINS[origin]) }) : `${t(ORIGINS[origin])}.`;
+    const isMade = name === "citation_key" && !origin;
+    const known = origin && !sure ? t("edit.unsure", { origin: t(ORIGINS[origin]) }) : `${t(ORIGINS[origin])}.`;
+    const source = isMade ? t("edit.key.made") : known;
     const text = [source, hint ? t(hint) : ""].filter(Boolean).join(" ");
     const which = hideVisually(`: ${t(CONTROLS[name].name)}`);
     const reset = makeButton("button quiet", () => this.#reset(name), t("edit.reset"), which);
