@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, UsageError
+from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, StoreProtected, UsageError
 from folio.papers.model import Failure
 from folio.store import indexes
 from folio.store.conversations import Conversations
@@ -159,7 +159,7 @@ def test_an_ingest_does_not_wait_for_a_question(library: Library, path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("pragma", "error"), [("PRAGMA query_only = ON", StoreError), ("PRAGMA user.max_page_count = 1", DiskFull)]
+    ("pragma", "error"), [("PRAGMA query_only = ON", StoreProtected), ("PRAGMA user.max_page_count = 1", DiskFull)]
 )
 def test_failed_writes_raise(library: Library, log: QueryLog, path: Path, pragma: str, error: type[FolioError]) -> None:
     log.add(ENTRY)
