@@ -17,7 +17,7 @@ import pytest
 
 from folio.errors import DiskFull, StoreDamaged, UserFileDamaged
 from folio.papers.metadata import simple_metadata
-from folio.store import pages, user_file, user_repair
+from folio.store import sqlite_pages, user_file, user_repair
 from folio.store.conversations import Conversations
 from folio.store.database import COLUMNS, NAMES
 from folio.store.library import Library
@@ -330,7 +330,7 @@ def test_a_folder_that_cannot_be_written_with_a_damaged_file(path: Path, user: P
 
 def test_every_record_of_a_sound_file_is_read(user: Path) -> None:
     found: dict[str, int] = {}
-    for row_id, values in pages.records(user):
+    for row_id, values in sqlite_pages.records(user):
         table, _ = user_repair._recognised(row_id, values)
         found[table] = found.get(table, 0) + 1
     with closing(sqlite3.connect(user)) as opened:
@@ -346,5 +346,5 @@ def test_bytes_of_any_kind_are_read_without_an_error(user: Path, seed: int) -> N
     for _ in range(200):
         content[made.randrange(len(content))] = made.randrange(256)
     user.write_bytes(bytes(content))
-    for row_id, values in pages.records(user):
+    for row_id, values in sqlite_pages.records(user):
         user_repair._recognised(row_id, values)
