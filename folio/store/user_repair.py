@@ -22,7 +22,7 @@ from typing import Any
 
 from folio.errors import StoreDamaged, StoreError
 from folio.papers.model import Notice
-from folio.store import pages, rows, user_file
+from folio.store import rows, sqlite_pages, user_file
 from folio.store.check import USER_TABLES
 from folio.store.database import COLUMNS, NAMES, USER, Database, first_rows
 from folio.store.sqlite import SqliteDatabase
@@ -158,7 +158,7 @@ def _read_damaged(database: SqliteDatabase, path: Path, folder: Path, found: _Fo
                         found.rows[table] = read
                         found.whole.add(table)
     if not found.is_whole:
-        for row_id, values in pages.records(path):
+        for row_id, values in sqlite_pages.records(path):
             table, row = _recognised(row_id, values)
             if table and table not in found.whole:
                 found.rows[table].append(row)

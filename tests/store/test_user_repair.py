@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import sqlite3
@@ -17,7 +18,7 @@ import pytest
 
 from folio.errors import DiskFull, StoreDamaged, UserFileDamaged
 from folio.papers.metadata import simple_metadata
-from folio.store import pages, user_file, user_repair
+from folio.store import sqlite_pages, user_file, user_repair
 from folio.store.conversations import Conversations
 from folio.store.database import COLUMNS, NAMES
 from folio.store.library import Library
@@ -330,7 +331,7 @@ def test_a_folder_that_cannot_be_written_with_a_damaged_file(path: Path, user: P
 
 def test_every_record_of_a_sound_file_is_read(user: Path) -> None:
     found: dict[str, int] = {}
-    for row_id, values in pages.records(user):
+    for row_id, values in sqlite_pages.records(user):
         table, _ = user_repair._recognised(row_id, values)
         found[table] = found.get(table, 0) + 1
     with closing(sqlite3.connect(user)) as opened:
@@ -338,13 +339,31 @@ def test_every_record_of_a_sound_file_is_read(user: Path) -> None:
             assert found.get(table, 0) == opened.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
 
 
+@pytest.mark.parametrize("page_size", [512, 4096, 65_536])
+def test_values_of_every_kind_and_length_are_read(tmp_path: Path, page_size: int) -> None:
+    made, path = random.Random(page_size), tmp_path / "any.sqlite"
+    numbers = (None, 0, 1, -1, 127, -128, 40_000, -(2**31), 2**40, -(2**60), 1.5, -2.25e300)
+    pairs = {(f"{made.random()}{'x' * made.choice((0, 0, 900, 3000))}", str(number)) for number in range(900)}
+    stored = {
+        (number, made.choice(numbers), "é" * made.choice((0, 1, 50, 9000)), made.randbytes(made.choice((0, 5000))))
+        for number in (*range(1, 600), 2**40, 2**62)
+    }
+    with closing(sqlite3.connect(path)) as opened, opened:
+        opened.execute(f"PRAGMA page_size = {page_size}")
+        opened.execute("CREATE TABLE pairs (one TEXT, other TEXT, PRIMARY KEY (one, other)) WITHOUT ROWID")
+        opened.execute("CREATE TABLE stored (id INTEGER PRIMARY KEY, number, text, bytes)")
+        opened.executemany("INSERT INTO pairs VALUES (?, ?)", pairs)
+        opened.executemany("INSERT INTO stored VALUES (?, ?, ?, ?)", stored)
+    found = list(sqlite_pages.records(path))
+    assert {tuple(values) for row_id, values in found if row_id is None} == pairs
+    assert {(row_id, *values[1:]) for row_id, values in found if row_id and len(values) == 4} == stored
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bytes_of_any_kind_are_read_without_an_error(user: Path, seed: int) -> None:
-    import random
-
     made, content = random.Random(seed), bytearray(user.read_bytes())
     for _ in range(200):
         content[made.randrange(len(content))] = made.randrange(256)
     user.write_bytes(bytes(content))
-    for row_id, values in pages.records(user):
+    for row_id, values in sqlite_pages.records(user):
         user_repair._recognised(row_id, values)
