@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 
 from folio.papers.label import letters
@@ -15,7 +15,7 @@ _KEY = re.compile(r"[^\s,{}()=\"#%'\\~@\x00-\x1f\x7f]{1,200}")
 OTHERS = re.compile(r"(?:,?\s+|^)et\.?\s+al\.?$", re.I)
 
 
-def citation_keys(papers: Sequence[Paper], given: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def citation_keys(papers: Sequence[Paper], given: Mapping[str, Collection[str]]) -> dict[str, str]:
     """Paper id -> its citation key, among all papers of a library.
 
     A key that a person or a reference manager chose comes first, then the key that a paper was given last, then a new
@@ -41,7 +41,7 @@ def citation_keys(papers: Sequence[Paper], given: Mapping[str, Sequence[str]]) -
         if (chosen := chosen_key(paper)) and chosen.casefold() not in taken:
             give(paper, chosen)
     for paper in in_order:
-        last = given.get(paper.id, ("",))[-1]
+        last = last_key(given, paper.id)
         if paper.id not in keys and last and last.casefold() not in taken:
             give(paper, last)
     new = [paper for paper in in_order if paper.id not in keys]
@@ -55,6 +55,11 @@ def citation_keys(papers: Sequence[Paper], given: Mapping[str, Sequence[str]]) -
             key = next(made for n in numbers if is_free(made := f"{key}{letters(n)}", paper))
         give(paper, key)
     return keys
+
+
+def last_key(given: Mapping[str, Collection[str]], paper: str) -> str:
+    """The key that a paper was given last, "" if none. given: see citation_keys."""
+    return next(reversed([*given.get(paper, ())]), "")
 
 
 def own_key(paper: Paper) -> str:

@@ -88,9 +88,10 @@ def relation(
     if bare_arxiv(own.arxiv.value) and bare_arxiv(own.arxiv.value) == bare_arxiv(other.arxiv.value):
         if not _share_author(own, other) and not _same_title(own, other) and _are_described(own, other):
             return ""
-        if not shares_text():  # a supplement that prints the number of its article
-            return ""
-        return _order(version_number(own.arxiv.value), version_number(other.arxiv.value))
+        order = _order(version_number(own.arxiv.value), version_number(other.arxiv.value))
+        # A supplement prints the number of its article, but hardly another version of it under its title.
+        is_sure = order != "same" and _same_title(own, other)
+        return order if is_sure or shares_text() else ""
     if not (own.doi.sure and other.doi.sure and own.doi.value.casefold() == other.doi.value.casefold()):
         return ""
     if not own.doi.value or not _same_title(own, other):

@@ -38,13 +38,16 @@ def labels(database: Database, names: Iterable[str] | None = None) -> dict[str, 
     return dict(places)
 
 
-def keys(database: Database, paper: str = "") -> dict[str, list[str]]:
-    """Paper -> its citation keys, the one in use at the end; of one paper or of all. Raises StoreDamaged."""
+def keys(database: Database, paper: str = "") -> dict[str, dict[str, int]]:
+    """Paper -> its citation keys with their places, the one in use at the end; of one paper or of all.
+
+    Raises StoreDamaged.
+    """
     sql = f"SELECT {NAME_COLUMNS} FROM citation_names WHERE kind = 'key'"
     sql = f"{sql}{' AND paper = :paper' if paper else ''} ORDER BY paper, place"
-    given: dict[str, list[str]] = defaultdict(list)
+    given: dict[str, dict[str, int]] = defaultdict(dict)
     for each in database.read(citation_name, sql, **({"paper": paper} if paper else {})):
-        given[each.paper].append(each.name)
+        given[each.paper][each.name] = each.place
     return dict(given)
 
 

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from folio.errors import DiskFull, IndexDamaged, StoreBusy, UsageError
-from folio.papers.citation_key import chosen_key, citation_keys
+from folio.papers.citation_key import chosen_key, citation_keys, last_key
 from folio.papers.identifiers import bare_arxiv
 from folio.papers.label import CitationStyle, citation_label, label_places, with_letter, with_version
 from folio.papers.metadata import NO_METADATA, Metadata, Source, merged
@@ -236,7 +236,7 @@ class Library:
 
     def citation_key(self, paper: Paper) -> str:
         """The citation key of a paper. See citation_keys."""
-        last = citation_names.keys(self.database, paper.id).get(paper.id, [""])[-1]
+        last = last_key(citation_names.keys(self.database, paper.id), paper.id)
         return last if last and chosen_key(paper) in ("", last) else self.citation_keys()[paper.id]
 
     def require_free_key(self, papers: Sequence[str], key: str) -> None:
@@ -270,7 +270,7 @@ class Library:
             kept = {id: key for id, key in keys.items() if id in given or id in chosen}
             citation_names.give(self.database, [*_new_keys(kept, given), *_new_places(papers, places)])
         files = {paper.id: paper.file for paper in papers if paper.id not in chosen}
-        changed = {id: given[id][-1] for id, key in kept.items() if id in given and given[id][-1] != key}
+        changed = {id: last for id, key in kept.items() if (last := last_key(given, id)) not in ("", key)}
         return [LostKey(files[id], old, keys[id]) for id, old in changed.items() if id in files]
 
     def _described(self, papers: Sequence[Paper], layers: Mapping[str, Mapping[Source, Metadata]]) -> list[Paper]:
@@ -856,12 +856,12 @@ def _named(
     return [replace(paper, label=lettered(paper.id)) for paper in papers]
 
 
-def _new_keys(keys: Mapping[str, str], given: Mapping[str, Sequence[str]]) -> list[CitationName]:
-    """The keys that papers get now. given: those that they had until now."""
+def _new_keys(keys: Mapping[str, str], given: Mapping[str, Mapping[str, int]]) -> list[CitationName]:
+    """The keys that papers get now. given: paper id -> those that it had until now, with their places."""
     return [
-        CitationName("key", key, id, len(given.get(id, ())))
+        CitationName("key", key, id, 1 + max(given.get(id, {}).values(), default=-1))
         for id, key in keys.items()
-        if given.get(id, ("",))[-1] != key
+        if last_key(given, id) != key
     ]
 
 

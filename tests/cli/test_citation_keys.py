@@ -122,6 +122,11 @@ def test_a_key_is_edited_like_any_field(bay: CliRunner) -> None:
     # The key that was used last stays when the choice is taken back.
     assert run(bay, "edit", "winter", "--reset", "citation_key").code == 0
     assert keys(bay) == {"winter": "Chen14", "rest": "chen2014ottersa"}
+    for key in ("chen2014otters", "Chen14", "other", "Chen14", "last"):
+        assert run(bay, "edit", "winter", f"citation_key={key}").code == 0
+        assert keys(bay)["winter"] == key
+    assert run(bay, "edit", "winter", "--reset", "citation_key").code == 0
+    assert keys(bay) == {"winter": "last", "rest": "chen2014ottersa"}
 
 
 def test_a_key_of_a_bibliography_wins_and_is_said(bay: CliRunner) -> None:
