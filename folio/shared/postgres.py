@@ -237,25 +237,26 @@ class PostgresDatabase(Database):
 
     def _when_there(self, connect: Callable[[], T]) -> T:
         """The result of `connect`, which is tried again while the server is away. Raises StoreAway."""
+        began = time.monotonic()
         while True:
             try:
                 result = connect()
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if not _is_cut(error):
                     raise
-                self._wait(error)
+                self._wait(error, began)
             else:
                 _outages.pop(self.place, None)
                 return result
 
-    def _wait(self, error: psycopg.Error) -> None:
+    def _wait(self, error: psycopg.Error, began: float) -> None:
         """Wait a moment for the server; raises StoreAway if it has been away for too long.
 
-        An outage begins with the first failure of this process, so that not every request waits for a server in vain.
+        An outage is of the whole process, so that not every request waits in vain. began: when the caller began.
         """
         now, outage = time.monotonic(), _outages.get(self.place)
         if outage is None or now - outage.last > _SAME_S:
-            outage = _outages[self.place] = _Outage(now, now)
+            outage = _outages[self.place] = _Outage(began, now)
         outage.last = now
         if now - outage.began > self._patience_s:
             raise StoreAway(

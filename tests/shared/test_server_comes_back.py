@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -138,6 +139,25 @@ def test_a_lasting_failure_is_not_waited_for(server: PostgresServer) -> None:
             open_library(url)
         assert "cannot be used now" in refused.value.happened
         assert time.monotonic() - began < 2
+
+
+def test_a_server_that_never_replies_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt takes longer than two failures of one outage are apart."""
+    for name, seconds in (("RETRY_S", 1.0), ("CONNECT_S", 2), ("_SAME_S", 0.5)):
+        monkeypatch.setattr(engine, name, seconds)
+    refused: list[StoreError] = []
+
+    def open_it() -> None:
+        try:
+            open_library(f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/papers?sslmode=disable")
+        except StoreError as error:
+            refused.append(error)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        thread = threading.Thread(target=open_it, daemon=True)
+        thread.start()
+        thread.join(15)
+    assert [type(error) for error in refused] == [StoreAway]
 
 
 # An ingest
