@@ -79,7 +79,12 @@ export class RemovedToday {
     this.count.textContent = t("removed.count", { count: papers.length });
     const isInside = this.list.contains(document.activeElement);
     const all = papers.length > 1 ? [el("li", {}, this.#makeButton(papers, t("restore.all")))] : [];
-    const empty = makeButton("button quiet", oneAtATime(() => this.#empty()), makeIcon("delete"), t("removed.empty"));
+    const empty = makeButton(
+      "button quiet",
+      oneAtATime(() => this.#empty()),
+      makeIcon("delete"),
+      t("removed.empty"),
+    );
     this.list.replaceChildren(...all, ...papers.map((paper) => this.#renderPaper(paper)), el("li", {}, empty));
     if (isInside) (this.list.querySelector("button") ?? byId("main")).focus();
   });
