@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from folio.answer import prompts
-from folio.answer.extractive import ExtractiveAnswerer, found_for
+from folio.answer.extractive import ExtractiveAnswerer, Scored, found_deep, found_for, of_other_papers
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
@@ -151,7 +151,10 @@ class OllamaAnswerer:
         notices, unanswered = list[str](), list[str]()
         self._quoted.clear()
         for part in asked:
-            own = found_for(part, evidence) if len(asked) > 1 else evidence
+            own = evidence
+            if len(asked) > 1:
+                own = list(found_for(part, evidence))
+                own += [piece for piece in found_deep(evidence) if piece not in own]
             of_part = replace(layout, question=part.text, evidence=own)
             self._end = _End(failure=self._end.failure)  # a server that failed is not asked the next question either
             shown = yield from self._choose(part, of_part, notices)
@@ -235,23 +238,41 @@ class OllamaAnswerer:
             return None
         try:
             self._widen(_tokens(layout.rules, layout.prompt))  # so that no other question makes the server reload
-            odds = self._odds_of([(one.block.evidence, one.text) for one in scored.excerpts], layout)
-            if not any(odds):
-                return None
-            if SURE_WEIGHT * _log_odds(scored.confidence) + max(odds) < LEAST_ODDS:
-                shown = self._named(question, layout.evidence, notices)
-            else:
-                pairs = zip(odds, scored.excerpts, strict=True)
-                ranked = [one for _, one in sorted(pairs, key=lambda pair: -(pair[1].lead + ODDS_WEIGHT * pair[0]))]
-                chosen = [self._narrowed(ranked[0], layout), *self._stand_in.sides(question, ranked)]
-                shown = list(self._stand_in.shown(question, chosen, layout.evidence))
-                notices += [] if self._strict else [CHOSEN.format(name=self.name)]
+            chosen = self._chosen(question, layout, scored)
         except OllamaError as error:
             self._end.fail(error)
             return None
+        if chosen is None:
+            return None
+        if chosen:
+            shown = list(self._stand_in.shown(question, chosen, layout.evidence))
+            notices += [] if self._strict else [CHOSEN.format(name=self.name)]
+        else:
+            shown = self._named(question, layout.evidence, notices)
         yield from (one for one in shown if one.text not in self._quoted)  # once, if it answers several questions
         self._quoted.update(one.text for one in shown)
         return len(shown)
+
+    def _chosen(self, question: Question, layout: Layout, scored: Scored) -> list[Excerpt] | None:
+        """The excerpts to show; [] if none states the answer, None if the model's probabilities are not known.
+
+        After the best, of a comparison one for each side; of a deep search one for each further paper that states it.
+        """
+        first = scored.excerpts
+        further = self._stand_in.further(question, layout.evidence, first)
+        odds = self._odds_of([(one.block.evidence, one.text) for one in (*first, *further)], layout)
+        if not any(odds):
+            return None
+        least = LEAST_ODDS - SURE_WEIGHT * _log_odds(scored.confidence)
+        pairs = list(zip(odds, (*first, *further), strict=True))
+        stated = [one for odd, one in pairs if odd >= least]
+        if not stated:
+            return []
+        if max(odds[: len(first)]) >= least:
+            pairs = pairs[: len(first)]
+        ranked = [one for _, one in sorted(pairs, key=lambda pair: -(pair[1].lead + ODDS_WEIGHT * pair[0]))]
+        chosen = [self._narrowed(ranked[0], layout), *self._stand_in.sides(question, ranked)]
+        return chosen + (of_other_papers(stated, chosen) if further else [])
 
     def _narrowed(self, excerpt: Excerpt, layout: Layout) -> Excerpt:
         """The sentences of an excerpt that answer, by the model; of a table the best row and those around it."""
