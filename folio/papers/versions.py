@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -43,21 +43,55 @@ _KINDS = ("arxiv", "doi")
 
 
 @dataclass(frozen=True)
+class PaperText:
+    """The text of a paper in the forms in which it is compared, each made once. pages: the text of each page."""
+
+    pages: Sequence[str]
+
+    @cached_property
+    def shingles(self) -> frozenset[tuple[str, ...]]:
+        words = [word for page in self.pages for word in page.casefold().split()]
+        return frozenset(zip(*(words[place:] for place in range(_SHINGLE)), strict=False))
+
+    @cached_property
+    def whole(self) -> str:
+        """Without spaces and line breaks."""
+        return "".join("".join(self.pages).split())
+
+    @cached_property
+    def lines(self) -> list[list[str]]:
+        """The lines of each page."""
+        return [[" ".join(line.split()) for line in page.splitlines() if line.strip()] for page in self.pages]
+
+    @cached_property
+    def count(self) -> Counter[str]:
+        """How often each line is there."""
+        return Counter(line for page in self.lines for line in page)
+
+    @cached_property
+    def pages_with(self) -> Counter[str]:
+        """The number of pages with a line, by its form without numbers."""
+        return Counter(kind for page in self.lines for kind in {_without_numbers(line) for line in page})
+
+
+@dataclass(frozen=True)
 class Other:
-    """Another paper, and what its text has in common with a paper's. pages: the text of each page of both.
+    """Another paper, and what its text has in common with a paper's. texts: of both.
 
     Without texts, the papers count as versions if their metadata say so, and never as copies.
     """
 
     metadata: Metadata
     id: str = ""
-    pages: Callable[[], tuple[Sequence[str], Sequence[str]] | None] = lambda: None
+    texts: Callable[[], tuple[PaperText, PaperText] | None] = lambda: None
 
     @cached_property
     def shares_text(self) -> bool:
         """Whether much of the shorter text is in the other one."""
-        pages = self.pages()
-        own, other = (set(_shingles(texts)) for texts in pages or ((), ()))
+        texts = self.texts()
+        if texts is None:
+            return True
+        own, other = (text.shingles for text in texts)
         few, many = sorted((len(own), len(other)))
         return not few or len(own & other) >= max(_SHARED * few, _SHARED_OF_LONGER * many)
 
@@ -66,16 +100,14 @@ class Other:
         """Whether the texts differ at most in line breaks, or at the edges of pages, where downloads have stamps, and
         by pages in front.
         """
-        pages = self.pages()
-        if pages is None:
+        texts = self.texts()
+        if texts is None or min(len(text.whole) for text in texts) < _ENOUGH:
             return False
-        whole, other_whole = ("".join("".join(texts).split()) for texts in pages)
-        if min(len(whole), len(other_whole)) < _ENOUGH:
-            return False
-        if whole == other_whole:
+        own, other = texts
+        if own.whole == other.whole:
             return True
-        own, other = ([_lines(page) for page in texts] for texts in pages)
-        return _adds_edges_alone(own, other) and _adds_edges_alone(other, own)
+        has_common = not own.count.keys().isdisjoint(other.count)
+        return has_common and _adds_edges_alone(own, other) and _adds_edges_alone(other, own)
 
 
 def relation(
@@ -155,26 +187,15 @@ def _rank(metadata: Metadata, id: str) -> tuple[bool, bool, str]:
     return not metadata.doi.value, not metadata.arxiv.value, id
 
 
-def _shingles(pages: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    words = [word for page in pages for word in page.casefold().split()]
-    return zip(*(words[place:] for place in range(_SHINGLE)), strict=False)
-
-
-def _lines(page: str) -> list[str]:
-    return [" ".join(line.split()) for line in page.splitlines() if line.strip()]
-
-
-def _adds_edges_alone(own: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> bool:
+def _adds_edges_alone(own: PaperText, other: PaperText) -> bool:
     """Whether the first text has nothing that the second lacks but stamps at the edges of pages, and pages in front."""
-    left = Counter(line for page in other for line in page)
-    lacking = left - Counter(line for page in own for line in page)
-    pages_with = Counter(kind for page in own for kind in {_without_numbers(line) for line in page})
+    left, lacking = other.count.copy(), other.count - own.count
 
     def is_on_one_page(line: str) -> bool:
-        return pages_with[_without_numbers(line)] == 1
+        return own.pages_with[_without_numbers(line)] == 1
 
     has_begun, new, count = False, 0, 0
-    for page in own:
+    for page in own.lines:
         missing = []
         for place, line in enumerate(page):
             if left[line] > 0:

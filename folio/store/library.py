@@ -29,7 +29,7 @@ from folio.papers.identifiers import bare_arxiv
 from folio.papers.label import CitationStyle, citation_label, label_places, with_letter, with_version
 from folio.papers.metadata import NO_METADATA, Metadata, Source, merged
 from folio.papers.model import Chunk, Failure, Grain, NewPaper, Notice, Paper, SourceFile, Vectors
-from folio.papers.versions import Other, version_keys, with_versions
+from folio.papers.versions import Other, PaperText, version_keys, with_versions
 from folio.shown_text import name_line
 from folio.store import citation_names, rows, works
 from folio.store import metadata as metadata_layers
@@ -795,16 +795,16 @@ def _known(database: Database, ids: Sequence[str]) -> tuple[dict[str, Metadata],
     return known, sharing
 
 
-def _pages_of(database: Database) -> Callable[[str, str], tuple[list[str], list[str]] | None]:
-    """A function that reads the text of each page of two papers; None if one of them has no text."""
+def _texts_of(database: Database) -> Callable[[str, str], tuple[PaperText, PaperText] | None]:
+    """A function that reads the texts of two papers; None if one of them has no text."""
 
     @cache
-    def pages(paper: str) -> list[str]:
-        return next(iter(database.read(rows.page_texts, rows.SELECT_PAGES, paper=paper)), [])
+    def text(paper: str) -> PaperText:
+        return PaperText(next(iter(database.read(rows.page_texts, rows.SELECT_PAGES, paper=paper)), []))
 
-    def both(one: str, other: str) -> tuple[list[str], list[str]] | None:
-        texts = pages(one), pages(other)
-        return texts if all(texts) else None
+    def both(one: str, other: str) -> tuple[PaperText, PaperText] | None:
+        own, another = text(one), text(other)
+        return (own, another) if own.pages and another.pages else None
 
     return both
 
@@ -817,7 +817,7 @@ def _named(
     style: CitationStyle,
 ) -> list[Paper]:
     """The papers with labels. known: from `_known`. sharing: from `_known`."""
-    pages = _pages_of(database)
+    texts = _texts_of(database)
     same: dict[str, list[str]] = defaultdict(list)
     for id, metadata in known.items():
         for key in version_keys(metadata):
@@ -834,7 +834,7 @@ def _named(
     papers = [
         with_versions(
             replace(paper, has_versions=has_versions(paper.id, paper.metadata)),
-            [Other(known[other], other, partial(pages, paper.id, other)) for other in versions(paper.id)],
+            [Other(known[other], other, partial(texts, paper.id, other)) for other in versions(paper.id)],
         )
         for paper in papers
     ]

@@ -71,6 +71,9 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         trees = next(paper.id for paper in library.papers() if paper.file == "trees.pdf")
         library.set_metadata(trees, "person", simple_metadata(year=1999, origin="person"))
     app.finish_edit(is_renamed=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "run_guarded", read_once)
+        app.run()  # which gives each paper the citation key that it keeps
     copy_now(user_file_of(app.library_path))
     return folder
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch
+from folio.errors import DiskFull, FolioError, StoreBusy, StoreDamaged, StoreError, StoreMismatch, StoreProtected
 from folio.ingest import rebuild
 from folio.papers.model import Vectors
 from folio.store import sqlite
@@ -307,7 +307,7 @@ def test_a_library_that_may_not_be_read_is_no_damage(place: Place) -> None:
         place.library.chmod(0)
         error = place.rebuild()
         place.library.chmod(0o600)
-    assert type(error) is StoreError
+    assert type(error) is StoreProtected
     place.require_sound()
 
 

@@ -13,7 +13,7 @@ import pytest
 from folio.cli import papers
 from folio.papers.metadata import Field, Metadata, PersonName
 from folio.papers.model import PageMap, Paper
-from folio.papers.versions import Other, is_superseded, relation, with_versions
+from folio.papers.versions import Other, PaperText, is_superseded, relation, with_versions
 from tests.helpers.cli_runner import CliRunner
 from tests.helpers.known_papers import known
 from tests.helpers.paths import CASES
@@ -88,7 +88,7 @@ ARTICLE = [page(number) for number in range(4)]
 
 
 def other(own: list[str], pages: list[str]) -> Other:
-    return Other(OTTERS, "b", lambda: (own, pages))
+    return Other(OTTERS, "b", lambda: (PaperText(own), PaperText(pages)))
 
 
 def stamped(pages: list[str], stamp: str, *, top: str = "", everywhere: bool = True) -> list[str]:
