@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 
 from folio.answer_types import Citation, Disagreement
 from folio.grounding.names import identifiers, key, names
@@ -119,15 +120,29 @@ def of_values(
     ends = begins + len(other_number.with_unit)
     if other[begins:ends] != other_number.with_unit:
         ends = other_number.span[1]
-    words = (word for word in re.finditer(r"[^\W_]+", other) if not other_conditions.isdisjoint(tokenize(word[0])))
-    marks = {(begins, ends), *(word.span() for word in words if not begins <= word.start() < ends)}
+    marks = {(begins, ends), *_first_words(other, other_conditions, other_number)}
     return Conflict("condition" if conditions or other_conditions else "number", tuple(sorted(marks)))
 
 
+def _conditions(text: str, number: Quantity) -> Iterator[re.Match[str]]:
+    """The phrases on conditions, without that of the number."""
+    phrases = _CONDITION.finditer(text)
+    return (phrase for phrase in phrases if not phrase.start() <= number.span[0] < phrase.end())
+
+
 def _words_of_conditions(text: str, words: frozenset[str], number: Quantity) -> frozenset[str]:
-    """Those of the words that stand in a phrase on conditions, which has not the number."""
-    phrases = (phrase for phrase in _CONDITION.finditer(text) if not phrase.start() <= number.span[0] < phrase.end())
-    return words & frozenset(token for phrase in phrases for token in tokenize(phrase[0]))
+    """Those of the words that stand in a phrase on conditions."""
+    return words & frozenset(token for phrase in _conditions(text, number) for token in tokenize(phrase[0]))
+
+
+def _first_words(text: str, words: frozenset[str], number: Quantity) -> Iterator[tuple[int, int]]:
+    """The span of the first of these words in each phrase on conditions, with those that follow it without others."""
+    for phrase in _conditions(text, number):
+        written = list(re.finditer(r"[^\W_]+", text[phrase.start() : phrase.end()]))
+        runs = groupby(written, key=lambda word: not words.isdisjoint(tokenize(word[0])))
+        first = next((list(run) for are_own, run in runs if are_own), None)
+        if first:
+            yield phrase.start() + first[0].start(), phrase.start() + first[-1].end()
 
 
 @lru_cache(maxsize=4096)

@@ -54,6 +54,12 @@ def test_conflict_goes_both_ways(sentence: str, other: str, expected: bool) -> N
     [
         ("Perch live down to 25 metres.", "Perch live down to 12 metres.", "number", ["12 metres"]),
         ("Perch spawn at 25 metres.", "Perch spawn at 12 metres in ponds.", "condition", ["12 metres", "ponds"]),
+        (
+            "Perch live at 25 metres.",
+            "In small ponds perch live at 12 metres.",
+            "condition",
+            ["small ponds", "12 metres"],
+        ),
         ("Flu lasts 5 days in adults.", "Flu lasts 14 days.", "condition", ["14 days"]),
         ("Hail falls in 12 % of storms.", "At night hail falls in 30 % of storms.", "condition", ["night", "30 %"]),
         (
