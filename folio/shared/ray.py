@@ -93,6 +93,7 @@ class RayReader:
         """
         require_packages("ray", "--on ray", "ray")
         self._address, self._workers, self._get_job = address, workers, get_job
+        self._was_running = False  # whether something else in this process had started Ray, and ends it
 
     def __call__(
         self, files: Iterable[SourceFile], extra_futures: Callable[[], Sequence[Future[Any]]], /
@@ -139,7 +140,9 @@ class RayReader:
                 for reference in ready:
                     yield Finished(pending.pop(reference), _result(ray, reference))
         finally:
-            for reference in pending:
+            # Ray's end ends its workers. A task that is cancelled just before may abort this process: if Ctrl-C has
+            # stopped its worker, too, Ray finds the worker's reply to be to no task.
+            for reference in pending if self._was_running else ():
                 with suppress(Exception):
                     ray.cancel(reference, force=True)
 
@@ -150,7 +153,8 @@ class RayReader:
         with ExitStack() as stack:
             with _quiet():
                 import ray
-            if ray.is_initialized():
+            self._was_running = ray.is_initialized()
+            if self._was_running:
                 yield ray
                 return
             handler = signal.getsignal(signal.SIGTERM)  # Ray sets its own
