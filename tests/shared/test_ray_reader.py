@@ -109,18 +109,21 @@ def test_a_paper_that_ends_its_workers_costs_itself_alone(
     ]
 
 
-def test_an_error_that_ends_the_ingest_cancels_pending_papers(
-    files: list[SourceFile], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("was_running", [True, False])
+def test_an_error_that_ends_the_ingest_ends_pending_papers(
+    files: list[SourceFile], monkeypatch: pytest.MonkeyPatch, was_running: bool
 ) -> None:
+    """They are cancelled in a Ray that goes on; a Ray that was started for them ends with them."""
     ray = RayStandIn()
+    ray.is_running = was_running
 
     def down(job: Job, file: SourceFile, content: bytes) -> OllamaError:
         return OllamaError("Nobody is there.", "Come later.")
 
     with pytest.raises(OllamaError, match=r"^Nobody is there\.$"):
         results(files, monkeypatch, down, ray)
-    assert len(ray.cancelled) == 1  # of the two that were away, the other
-    assert not ray.is_running
+    assert len(ray.cancelled) == was_running  # of the two that were away, the other
+    assert ray.is_running == was_running
 
 
 def test_a_worker_without_a_package_is_one_sentence(files: list[SourceFile], monkeypatch: pytest.MonkeyPatch) -> None:
