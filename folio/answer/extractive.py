@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, groupby, islice
@@ -84,7 +84,6 @@ LEAST_OF_NAME = 0.5  # share of a name's words, by IDF, in a text about it
 MOST_OF_ONE_PAPER = 2  # excerpts for each part of a question if one paper answers all of it
 LONGEST_ABSTRACT = 200  # maximum words of the abstract at the start of a summary
 MOST_CHOICES = 5  # excerpts that a model chooses from
-MOST_FURTHER = 3  # further papers, of a deep search
 WITHOUT_MODEL = (
     f"These passages are quoted from the papers. With a chat model on Ollama (`{command('doctor')}` shows"
     " how), Folio answers in sentences and cites these."
@@ -221,12 +220,6 @@ class ExtractiveAnswerer:
             of_side = self._score(side, found_for(side, evidence)).excerpts[:MOST_OF_ONE_PAPER]
             best += distinct_excerpts(of_side, best)
         return replace(scored, excerpts=best)
-
-    def further(self, question: Question, evidence: Sequence[Evidence], known: Sequence[Excerpt]) -> list[Excerpt]:
-        """Of a deep search, the best excerpt of each paper that has none among those that are known."""
-        more = found_deep(evidence)
-        excerpts = self._score(question.worded, more).excerpts if more else []
-        return of_other_papers(distinct_excerpts(excerpts, known), known)
 
     def sides(self, question: Question, ranked: Sequence[Excerpt]) -> list[Excerpt]:
         """For each compared thing that the first excerpt is not about, the first that is, in brief."""
@@ -421,22 +414,6 @@ def is_found_for(question: Question, evidence: Evidence) -> bool:
 def found_for(question: Question, evidence: Sequence[Evidence]) -> Sequence[Evidence]:
     """The evidence that was found for this part of a question; all of it if none was."""
     return [piece for piece in evidence if is_found_for(question, piece)] or evidence
-
-
-def found_deep(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The evidence that only a deep search found; [] of a plain search."""
-    more = [piece for piece in evidence if not any(hit.found_for for hit in piece.hits)]
-    return more if len(more) < len(evidence) else []
-
-
-def of_other_papers(ranked: Iterable[Excerpt], shown: Sequence[Excerpt]) -> list[Excerpt]:
-    """In brief, the first excerpt of each paper that is not shown, MOST_FURTHER at most."""
-    papers = {one.block.evidence.paper for one in shown}
-    found = dict[Paper, Excerpt]()
-    for one in ranked:
-        if one.block.evidence.paper not in papers:
-            found.setdefault(one.block.evidence.paper, brief(one))
-    return list(found.values())[:MOST_FURTHER]
 
 
 def without_quote(

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from folio.answer import prompts
-from folio.answer.extractive import ExtractiveAnswerer, Scored, found_deep, found_for, of_other_papers
+from folio.answer.extractive import ExtractiveAnswerer, Scored, found_for
 from folio.answer.fencing import defused
 from folio.answer.layout import AnswerFormat, Layout
 from folio.answer.markers import printable
@@ -151,10 +151,7 @@ class OllamaAnswerer:
         notices, unanswered = list[str](), list[str]()
         self._quoted.clear()
         for part in asked:
-            own = evidence
-            if len(asked) > 1:
-                own = list(found_for(part, evidence))
-                own += [piece for piece in found_deep(evidence) if piece not in own]
+            own = found_for(part, evidence) if len(asked) > 1 else evidence
             of_part = replace(layout, question=part.text, evidence=own)
             self._end = _End(failure=self._end.failure)  # a server that failed is not asked the next question either
             shown = yield from self._choose(part, of_part, notices)
@@ -254,25 +251,18 @@ class OllamaAnswerer:
         return len(shown)
 
     def _chosen(self, question: Question, layout: Layout, scored: Scored) -> list[Excerpt] | None:
-        """The excerpts to show; [] if none states the answer, None if the model's probabilities are not known.
+        """The excerpts to show: the best, and of a comparison one for each side.
 
-        After the best, of a comparison one for each side; of a deep search one for each further paper that states it.
+        [] if none states the answer, None if the model's probabilities are not known.
         """
-        first = scored.excerpts
-        further = self._stand_in.further(question, layout.evidence, first)
-        odds = self._odds_of([(one.block.evidence, one.text) for one in (*first, *further)], layout)
+        odds = self._odds_of([(one.block.evidence, one.text) for one in scored.excerpts], layout)
         if not any(odds):
             return None
-        least = LEAST_ODDS - SURE_WEIGHT * _log_odds(scored.confidence)
-        pairs = list(zip(odds, (*first, *further), strict=True))
-        stated = [one for odd, one in pairs if odd >= least]
-        if not stated:
+        if SURE_WEIGHT * _log_odds(scored.confidence) + max(odds) < LEAST_ODDS:
             return []
-        if max(odds[: len(first)]) >= least:
-            pairs = pairs[: len(first)]
+        pairs = zip(odds, scored.excerpts, strict=True)
         ranked = [one for _, one in sorted(pairs, key=lambda pair: -(pair[1].lead + ODDS_WEIGHT * pair[0]))]
-        chosen = [self._narrowed(ranked[0], layout), *self._stand_in.sides(question, ranked)]
-        return chosen + (of_other_papers(stated, chosen) if further else [])
+        return [self._narrowed(ranked[0], layout), *self._stand_in.sides(question, ranked)]
 
     def _narrowed(self, excerpt: Excerpt, layout: Layout) -> Excerpt:
         """The sentences of an excerpt that answer, by the model; of a table the best row and those around it."""

@@ -99,19 +99,6 @@ def test_of_a_comparison_each_side_is_shown(choose: Choose) -> None:
     assert two in shown
 
 
-def test_of_a_deep_search_each_paper_that_states_an_answer_is_shown(
-    ollama_server: OllamaStandIn, strict: OllamaAnswerer
-) -> None:
-    told = (LENGTH, "It is said that the Aletsch glacier is 22 kilometres long.", "The Aletsch glacier is very long.")
-    first, *further = evidence_on(*told)
-    plain = replace(first, hits=tuple(replace(hit, found_for=(QUESTION,)) for hit in first.hits))
-    ollama_server.stated = yes_to("kilometres")
-    found = [part for part in strict.sentences(QUESTION, [plain, *further]) if isinstance(part, Sentence)]
-    assert [sentence.text for sentence in found] == list(told[:2])
-    found = [part for part in strict.sentences(QUESTION, evidence_on(*told)) if isinstance(part, Sentence)]
-    assert len(found) == 1  # of a plain search the best
-
-
 def test_several_questions_are_answered_one_by_one(choose: Choose, strict: OllamaAnswerer) -> None:
     question = "How long is the Aletsch glacier, and what do badgers eat?"
     assert LENGTH in text_of(choose(stated=yes_to("23 kilometres"), question=question))
