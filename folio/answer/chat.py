@@ -561,8 +561,9 @@ class Chat:
         )
         offers_model = bool(evidence and sentences) and answerer.quotes_only and not self._offered_model
         shows_notice = bool(evidence) and (offers_model or not answerer.quotes_only)
+        raw = answerer.raw if evidence else ""
         if is_stopped:
-            return stopped(Reply(answer, tuple(hits), raw=answerer.raw if evidence else ""))
+            return stopped(Reply(answer, tuple(hits), raw=raw))
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
@@ -574,7 +575,6 @@ class Chat:
         )
         answer = replace(answer, notice=" ".join(filter(None, notices)), offers_model=offers_model)
         confidence = parts.returned if answer.evidence else None
-        raw = answerer.raw if evidence else ""
         return Reply(answer, tuple(hits), confidence=confidence, question=question, papers=turn.papers, raw=raw)
 
     def _shown(self, parts: Iterable[Written], turn: Turn) -> tuple[list[Sentence], list[RejectedSentence], bool]:

@@ -493,13 +493,17 @@ def _other_values(question: Question, first: Excerpt, others: Sequence[Excerpt])
 
     others: further places that may answer.
     """
+    if question.type.kind != "number":
+        return ()
+    named = (one for one in (first, *others) if _has_names(question, one))
+    spans = [(one, span) for one in named if (span := _value_span(question, one))]
     found = dict[Paper, Citation]()
-    asked = [one for one in (first, *others) if _asked_value(question, one)] if question.type.kind == "number" else []
-    for one in asked[1:] if asked[:1] == [first] else ():
+    for one, span in spans[1:] if spans and spans[0][0] is first else ():
         evidence, part = one.block.evidence, one.block.parts[one.core]
         if evidence.paper in (first.block.evidence.paper, *found):
             continue
-        (text, value), (other_text, other) = ((each.core_text, _quantity(question, each)) for each in (first, one))
+        text, other_text = first.core_text, one.core_text
+        value, other = _quantity(text, spans[0][1]), _quantity(other_text, span)
         if value and other and are_apart(value, other):
             conflicting = of_values(text, value, other_text, other, question.terms)
             cited = citation(evidence, part.start, part.end, 0.99)
@@ -507,25 +511,27 @@ def _other_values(question: Question, first: Excerpt, others: Sequence[Excerpt])
     return tuple(islice(found.values(), MOST_AGAINST))
 
 
-def _asked_value(question: Question, excerpt: Excerpt) -> Span | None:
-    """The span of the number in the core of an excerpt that a question asks for; None if none is sure."""
+def _has_names(question: Question, excerpt: Excerpt) -> bool:
+    """Whether an excerpt, or what is known of its paper, has all names of a question."""
     known = f"{known_words(excerpt.block.evidence.paper)}\n{excerpt.text}"
-    if excerpt.block.kind in ("table", "algorithm") or not all(has_name(known, name) for name in question.names):
+    return all(has_name(known, name) for name in question.names)
+
+
+def _quantity(text: str, span: Span) -> Quantity | None:
+    """The number in a span of a text, with its unit. Loads Pint, which takes half a second."""
+    return next((number for number in quantities(text) if span[0] <= number.span[0] < span[1]), None)
+
+
+def _value_span(question: Question, excerpt: Excerpt) -> Span | None:
+    """The span of the short answer in the core of an excerpt; None if none is sure."""
+    head, evidence, text = excerpt.block.head, excerpt.block.evidence, excerpt.core_text
+    if excerpt.block.kind in ("table", "algorithm"):
         return None
-    return short_answer(question, excerpt.core_text) if _gives_value(question, excerpt) else None
-
-
-def _quantity(question: Question, excerpt: Excerpt) -> Quantity | None:
-    """The number that `_asked_value` finds, with its unit. Loads Pint, which takes half a second."""
-    start, end = _asked_value(question, excerpt) or (0, 0)
-    return next((number for number in quantities(excerpt.core_text) if start <= number.span[0] < end), None)
-
-
-def _gives_value(question: Question, excerpt: Excerpt) -> bool:
-    """Whether the core of an excerpt may give the value that a question asks for."""
-    head, evidence = excerpt.block.head, excerpt.block.evidence
-    above = f"{evidence.paper.title}\n{evidence.text[slice(*head)] if head else ''}"
-    return meets_conditions(question, frozenset(tokenize(f"{above}\n{excerpt.core_text}")), excerpt.covered)
+    if question.type.kind == "number":
+        above = f"{evidence.paper.title}\n{evidence.text[slice(*head)] if head else ''}"
+        if not meets_conditions(question, frozenset(tokenize(f"{above}\n{text}")), excerpt.covered):
+            return None
+    return short_answer(question, text)
 
 
 def _title(evidence: Evidence, heading: Section) -> Sentence | None:
@@ -566,11 +572,8 @@ def excerpt_sentence(
     core_text = excerpt.core_text
     text, offsets = _shown(excerpt)
     quotes = tuple(quote for span in excerpt.spans for quote in citations(evidence, *span, 1.0))
-    short = None
-    meets = question.type.kind != "number" or _gives_value(question, excerpt)
-    if block.kind not in ("table", "algorithm") and meets:
-        span = short_answer(question, core_text)
-        short = _place(offsets, core.start + span[0], core.start + span[1]) if span else None
+    span = _value_span(question, excerpt)
+    short = _place(offsets, core.start + span[0], core.start + span[1]) if span else None
     mark = short or (None if block.kind == "algorithm" else _place(offsets, core.start, core.end))
     disagrees = () if block.kind == "algorithm" else against(core_text, quotes, sentences)
     return Sentence(text, quotes, disagrees, section, marks=(mark,) if mark else (), short=short if leads else None)
@@ -663,8 +666,7 @@ def missing_names(question: Question, evidence: Sequence[Evidence]) -> list[str]
 def _names_first(question: Question, scored: list[Excerpt]) -> list[Excerpt]:
     """The excerpts with one first that has all names of the question, if there is one that may answer."""
     for place, one in enumerate(scored if question.names else ()):
-        text = f"{known_words(one.block.evidence.paper)}\n{one.text}"
-        if one.share >= NEARLY_FIRST * scored[0].share and all(has_name(text, name) for name in question.names):
+        if one.share >= NEARLY_FIRST * scored[0].share and _has_names(question, one):
             return [one, *scored[:place], *scored[place + 1 :]]
     return scored
 

@@ -75,7 +75,7 @@ def conflict(statement: str, other: str) -> Conflict | None:
     if named != _named(other):
         return None
     # Most pairs end here, without Pint.
-    if dice(_topic(statement, units=False), _topic(other, units=False)) < SAME_TOPIC / 2:
+    if _dice(_topic(statement, units=False), _topic(other, units=False)) < SAME_TOPIC / 2:
         return None
     topic, other_topic = _topic(statement), _topic(other)
     numbers, other_numbers = ([n for n in quantities(text) if not n.is_reference] for text in (statement, other))
@@ -101,21 +101,33 @@ def conflict(statement: str, other: str) -> Conflict | None:
 
 def _of_numbers(statement: str, number: Quantity, other: str, other_number: Quantity) -> Conflict | None:
     """The conflict of two sentences that each have one number of their own; None if they are about two things."""
-    topic, other_topic = _topic(statement), _topic(other)
-    left = topic - _words_of_conditions(statement, topic - other_topic, number)
-    other_left = other_topic - _words_of_conditions(other, other_topic - topic, other_number)
+    conditions, other_conditions = _own_conditions(statement, number, other, other_number)
+    left, other_left = _topic(statement) - conditions, _topic(other) - other_conditions
     if (left - other_left and other_left - left) or not _are_alike(left, other_left, SAME_TOPIC):
         return None
-    return of_values(statement, number, other, other_number)
+    return _under(conditions, other_conditions, other, other_number)
 
 
-def of_values(
-    statement: str, number: Quantity, other: str, other_number: Quantity, asked: frozenset[str] = frozenset()
-) -> Conflict:
+def of_values(statement: str, number: Quantity, other: str, other_number: Quantity, asked: frozenset[str]) -> Conflict:
     """The conflict of two values of the same thing. asked: words of a question, which are no condition."""
+    return _under(*_own_conditions(statement, number, other, other_number, asked), other, other_number)
+
+
+def _own_conditions(
+    statement: str, number: Quantity, other: str, other_number: Quantity, asked: frozenset[str] = frozenset()
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of conditions that only one of two sentences has, of each. asked: words that count as of both."""
     topic, other_topic = _topic(statement) | asked, _topic(other) | asked
-    conditions = _words_of_conditions(statement, topic - other_topic, number)
-    other_conditions = _words_of_conditions(other, other_topic - topic, other_number)
+    return (
+        _words_of_conditions(statement, topic - other_topic, number),
+        _words_of_conditions(other, other_topic - topic, other_number),
+    )
+
+
+def _under(
+    conditions: frozenset[str], other_conditions: frozenset[str], other: str, other_number: Quantity
+) -> Conflict:
+    """The conflict of numbers under these conditions, with the marks in the other sentence."""
     begins = other_number.span[0]
     ends = begins + len(other_number.with_unit)
     if other[begins:ends] != other_number.with_unit:
@@ -156,10 +168,10 @@ def _topic(text: str, *, units: bool = True) -> frozenset[str]:
 def _are_alike(words: frozenset[str], other_words: frozenset[str], least: float) -> bool:
     """Whether two topics have this Dice coefficient; short ones must be equal."""
     is_short = min(len(words), len(other_words)) < SHORTEST_TOPIC
-    return bool(words) and (words == other_words if is_short else dice(words, other_words) >= least)
+    return bool(words) and (words == other_words if is_short else _dice(words, other_words) >= least)
 
 
-def dice(words: frozenset[str], other_words: frozenset[str]) -> float:
+def _dice(words: frozenset[str], other_words: frozenset[str]) -> float:
     """Dice coefficient, 0 to 1."""
     return 2 * len(words & other_words) / max(1, len(words) + len(other_words))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
-from tests.helpers.cli_runner import LIMIT_S, CliResult, CliRunner
+from tests.helpers.cli_runner import CliResult, CliRunner
 from tests.helpers.paths import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="shells and passwd are of other systems")
@@ -28,16 +27,7 @@ def without_home(desk: CliRunner, script: str, *arguments: str, **settings: str)
     """A script as a user without HOME and without an entry in passwd starts it."""
     kept = {name: value for name, value in desk.environment().items() if name not in ("HOME", "XDG_CONFIG_HOME")}
     code = NOBODY.format(root=str(ROOT))
-    ran = subprocess.run(
-        [sys.executable, "-c", code, str(ROOT / script), *arguments],
-        env={**kept, **settings},
-        cwd=desk.folder,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    return CliResult(ran.returncode, ran.stdout, ran.stderr)
+    return desk.run([sys.executable, "-c", code, str(ROOT / script), *arguments], {**kept, **settings}, None)
 
 
 def test_a_user_without_a_home_needs_none(ready: CliRunner) -> None:
@@ -60,16 +50,8 @@ def test_a_folder_in_an_unknown_home_is_refused(ready: CliRunner, folder: str) -
 
 def closed(desk: CliRunner, streams: str, *command: str) -> CliResult:
     """A command in a shell that closes some of its streams."""
-    ran = subprocess.run(
-        ["sh", "-c", f'"$@" {streams}', "sh", sys.executable, *command],
-        env=desk.environment() | {"PYTHONPATH": str(ROOT)},
-        cwd=desk.folder,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    return CliResult(ran.returncode, ran.stdout, ran.stderr)
+    shell = ["sh", "-c", f'"$@" {streams}', "sh", sys.executable, *command]
+    return desk.run(shell, desk.environment() | {"PYTHONPATH": str(ROOT)}, None)
 
 
 @pytest.mark.parametrize(

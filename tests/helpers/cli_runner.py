@@ -127,10 +127,15 @@ class CliRunner:
 
     def spawn(self, script: str, *arguments: str, typed: str = "", more: Mapping[str, str] | None = None) -> CliResult:
         """A script in its own process, with every warning an error of Folio's own making."""
+        command = [sys.executable, str(ROOT / script), *arguments]
+        return self.run(command, {**self.environment(), **(more or {})}, typed)
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str], typed: str | None = "") -> CliResult:
+        """Any command in its own process. typed: None for the standard input of the tests."""
         ran = subprocess.run(
-            [sys.executable, str(ROOT / script), *arguments],
+            command,
             input=typed,
-            env={**self.environment(), **(more or {})},
+            env=environment,
             cwd=self.folder,
             capture_output=True,
             text=True,
