@@ -49,11 +49,18 @@ def _conversation(*row: object) -> None:
         datetime.fromisoformat(time)
 
 
+def _answering(conversation: object, place: object, server: object, until: object, stops: object) -> None:
+    """From the columns of `answering`. Raises ValueError."""
+    rows.string(conversation), rows.string(server), rows.number(place), rows.number(stops)
+    datetime.fromisoformat(rows.string(until))
+
+
 USER_TABLES = {
     "queries": UserTable(query_log.logged, query_log.COLUMNS, "id, asked", "question"),
     "turns": UserTable(rows.turn, rows.TURN_COLUMNS, "id, conversation, place"),
     "conversations": UserTable(_conversation, "id, title, begun, updated", "id"),
     "pins": UserTable(rows.string, "conversation", "conversation"),
+    "answering": UserTable(_answering, "conversation, place, server, until, stops", "conversation"),
     "metadata": UserTable(rows.metadata_layer, rows.METADATA_COLUMNS, "paper, source"),
     "works": UserTable(works.work_of_row, works.WORK_COLUMNS, "id"),
     "citations": UserTable(works.citation, works.CITATION_COLUMNS, "citing, cited"),

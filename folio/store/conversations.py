@@ -7,6 +7,10 @@ The answers of turns are saved for follow-ups as spans of their papers, without 
 
 A turn follows another one, its parent. A question that was edited or asked again has the parent of the one it replaces:
 the conversation branches there. It shows one path, and a follow-up knows its own path only.
+
+A question is a turn from the moment it is asked. Until it has an answer, its row has what was asked in place of the
+reply, and no memory. A server that answers it says so in `answering`, for a few seconds at a time: if it is killed, the
+turn is soon known to be left without an answer, by every server that shares the library.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_urlsafe
 from threading import Lock
@@ -39,12 +43,16 @@ T = TypeVar("T")
 ID_BYTES = 12  # random bytes in an id: too many to guess
 ID_LENGTH = 16  # characters of base64
 MAX_TITLE_LENGTH = 80  # characters
+# Seconds for which a server says that it answers a question, and after which it says so again
+ANSWERING_S, RENEW_S = 12, 3
 _PINNED = "(SELECT count(*) FROM pins p WHERE p.conversation = c.id)"
-_SUMMARIES = f"""SELECT c.id, c.title, c.updated, count(*), {_PINNED}, max(t.id)
+_RUNNING = "(SELECT max(a.place) FROM answering a WHERE a.conversation = {} AND a.until > :now)"
+_SUMMARIES = f"""SELECT c.id, c.title, c.updated, count(*), {_PINNED}, max(t.id), {_RUNNING.format("c.id")}
     FROM conversations c JOIN turns t ON t.conversation = c.id {{}}
     GROUP BY c.id, c.title, c.updated ORDER BY 5 DESC, 6 DESC"""
 _READ_AT_ONCE = 100  # turns, whose replies are long
 _THIS_TURN = "WHERE conversation = :id AND place = :place"
+_NO_ANSWER = ""  # the memory of a turn that has none yet
 
 # Columns that are copied: not a turn's row in the query log, because the log is not copied
 _COPIED = {
@@ -60,26 +68,29 @@ class Summary:
 
     id: str
     title: str  # its first question, shortened, or as a person renamed it
-    updated: str  # time of its last answer (ISO, UTC)
-    turns: int  # those of all branches
+    updated: str  # time of its last question or answer (ISO, UTC)
+    turns: int  # those of all branches, also without an answer
     pinned: bool
     latest: int  # grows with each turn
+    running: int  # the turn that is being answered; 0 for none
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question and its answer."""
+    """A question and its answer, if it has one."""
 
     place: int  # in the conversation, from 1
     asked: str  # ISO time in UTC
-    reply: dict[str, Any]  # the reply that was shown
+    reply: dict[str, Any]  # the reply that was shown; empty without an answer
     query: int | None  # the turn's row in the query log; None if it is not logged
     answer: Answer | None  # for follow-ups; None if not requested, or if its papers' text is gone or has changed
+    question: dict[str, Any] | None = None  # without an answer: what was asked, and why there is none
+    is_running: bool = False  # a server is answering it
 
     @property
     def parent(self) -> int:
         """The place of the turn that it follows; 0 for none. Before there were branches, it followed the last one."""
-        parent = self.reply.get("parent")
+        parent = (self.reply if self.question is None else self.question).get("parent")
         return parent if isinstance(parent, int) and 0 <= parent < self.place else self.place - 1
 
 
@@ -143,7 +154,7 @@ class Conversations:
 
     def summaries(self) -> tuple[Summary, ...]:
         """All conversations: pinned ones first, then the one with the latest turn."""
-        return tuple(self._read(_summary, _SUMMARIES.format("")))
+        return tuple(self._read(_summary, _SUMMARIES.format(""), now=_now()))
 
     def search(self, query: str) -> tuple[Summary, ...]:
         """The conversations whose title, questions and answers have all words of a query, whole or as a part."""
@@ -155,15 +166,19 @@ class Conversations:
         return tuple(each for each in summaries if all(word in text_of[each.id] for word in plain_words(query)))
 
     def _turn_words(self) -> dict[tuple[int, str], str]:
-        """The words of each turn's question and answer. Each turn is read once: these never change."""
+        """The words of each turn's question and answer. A turn with an answer is read once: its words never change."""
         keys = self._read(_turn_key, "SELECT id, conversation FROM turns")
         known = {key: self._words[key] for key in keys if key in self._words}
         new = [key for key in keys if key not in known]
         sql = "SELECT id, conversation, reply FROM turns WHERE id IN (SELECT value FROM json_each(:ids))"
+        unanswered: dict[tuple[int, str], str] = {}
         for start in range(0, len(new), _READ_AT_ONCE):
-            known |= self._read(_turn_words, sql, ids=[id for id, _ in new[start : start + _READ_AT_ONCE]])
+            for key, words, is_answered in self._read(
+                _turn_words, sql, ids=[id for id, _ in new[start : start + _READ_AT_ONCE]]
+            ):
+                (known if is_answered else unanswered)[key] = words
         self._words = known
-        return known
+        return known | unanswered
 
     def rename(self, conversation: str, title: str) -> None:
         """Raises NotKnown."""
@@ -183,16 +198,19 @@ class Conversations:
 
     def require(self, conversation: str) -> Summary:
         """The summary of a conversation. Raises NotKnown."""
-        return _first(self._read(_summary, _SUMMARIES.format("WHERE c.id = :id"), id=conversation))
+        return _first(self._read(_summary, _SUMMARIES.format("WHERE c.id = :id"), id=conversation, now=_now()))
 
     def turns(self, conversation: str, library: Library | None = None) -> tuple[Turn, ...]:
         """Its turns in order, with their answers if a library is given to restore them from. Raises NotKnown."""
-        sql = f"SELECT {rows.TURN_COLUMNS} FROM turns WHERE conversation = :id ORDER BY place"
-        turns = self._read(rows.turn, sql, id=conversation)
+        running = _RUNNING.format("turns.conversation")  # in the same statement: it may end meanwhile
+        sql = f"SELECT {rows.TURN_COLUMNS}, {running} FROM turns WHERE conversation = :id ORDER BY place"
+        turns = self._read(lambda *row: (*rows.turn(*row[:-1]), row[-1]), sql, id=conversation, now=_now())
         _first(turns)
         return tuple(
-            Turn(place, asked, reply, query, None if library is None else restore(memory, library))
-            for _, place, asked, reply, memory, query in turns
+            Turn(place, asked, {}, query, None, reply, running == place)
+            if memory == _NO_ANSWER
+            else Turn(place, asked, reply, query, None if library is None else restore(memory, library))
+            for _, place, asked, reply, memory, query, running in turns
         )
 
     def citing(self, paper: str) -> tuple[Summary, ...]:
@@ -212,13 +230,102 @@ class Conversations:
         *_, row = _first(self._read(rows.turn, sql, id=conversation, place=place))
         return row
 
+    def ask(self, conversation: str, question: Mapping[str, Any], server: str) -> bool:
+        """Add a question as a turn without an answer, or ask again one that is such a turn.
+
+        question: JSON with its place as `turn`, its words as `message`, and a `key` of its own. server: who answers it.
+        Returns False, and adds nothing, if another turn has this place or is being answered.
+        """
+        place, text = question["turn"], json.dumps(dict(question))
+
+        def ask() -> bool:
+            with self._writing() as database:
+                sql = "SELECT place, server FROM answering WHERE conversation = :id AND until > :now"
+                if database.query(sql, id=conversation, now=_now()) not in ([], [(place, server)]):
+                    return False
+                sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"
+                before = database.read(rows.turn, sql, id=conversation, place=place)
+                if any(memory != _NO_ANSWER or asked.get("key") != question["key"] for *_, asked, memory, _ in before):
+                    return False
+                if before:
+                    _set_turn(database, conversation, place, text, _NO_ANSWER, None)
+                else:
+                    sql = "SELECT coalesce(max(place), 0) + 1 FROM turns WHERE conversation = :id"
+                    if database.query(sql, id=conversation) != [(place,)]:
+                        return False
+                    now = _now()
+                    insert_conversation(database, conversation, storable(title_of(question["message"])), now)
+                    insert_turn(database, conversation, place, now, text, _NO_ANSWER, None)
+                held = {"conversation": conversation, "place": place, "server": server, "stops": 0}
+                database.insert("answering", [{**held, "until": _now(ANSWERING_S)}], replace=True)
+            return True
+
+        return self._repeat(ask)
+
+    def answer(
+        self, conversation: str, server: str, reply: Mapping[str, Any], answer: Answer, entry: LogEntry | None
+    ) -> None:
+        """Give a question that `ask` has added its answer. In the same transaction, `entry` is added to the query log.
+
+        Raises NotKnown if the conversation was deleted, or another server answers the question.
+        """
+        place, text, memory = reply["turn"], json.dumps(dict(reply)), snapshot_of(answer)
+
+        def add() -> None:
+            with self._writing() as database:
+                sql = f"SELECT reply FROM turns {_THIS_TURN}"
+                if database.query(sql, id=conversation, place=place) == [(text,)]:
+                    return  # the connection was lost after it was added
+                self._end(database, conversation, place, server)
+                row = None if entry is None else insert(database, entry)
+                _set_turn(database, conversation, place, text, memory, row)
+
+        self._repeat(add)
+
+    def leave(self, conversation: str, server: str, question: Mapping[str, Any]) -> None:
+        """Leave a question without an answer, as `question` says now: it failed, or was stopped. Raises NotKnown."""
+
+        def leave() -> None:
+            with self._writing() as database:
+                self._end(database, conversation, question["turn"], server)
+                _set_turn(database, conversation, question["turn"], json.dumps(dict(question)), _NO_ANSWER, None)
+
+        self._repeat(leave)
+
+    def _end(self, database: Database, conversation: str, place: int, server: str) -> None:
+        """End the work of this server on a turn; the caller has a transaction. Raises NotKnown."""
+        sql = f"DELETE FROM answering {_THIS_TURN} AND server = :server RETURNING place"
+        if not database.execute(sql, id=conversation, place=place, server=server):
+            raise continued_elsewhere()
+        database.execute("UPDATE conversations SET updated = :now WHERE id = :id", now=_now(), id=conversation)
+
+    def renew(self, server: str) -> set[tuple[str, int]]:
+        """Say again that this server answers its questions; returns those that nobody has stopped or deleted."""
+
+        def renew() -> set[tuple[str, int]]:
+            with self._writing() as database:
+                sql = "UPDATE answering SET until = :until WHERE server = :server RETURNING conversation, place, stops"
+                renewed = database.execute(sql, until=_now(ANSWERING_S), server=server)
+            return {(conversation, place) for conversation, place, stops in renewed if not stops}
+
+        return self._repeat(renew)
+
+    def stop(self, conversation: str, place: int) -> None:
+        """Have the server that answers a question stop, if one does."""
+
+        def stop() -> None:
+            with self._writing() as database:
+                database.execute(f"UPDATE answering SET stops = 1 {_THIS_TURN}", id=conversation, place=place)
+
+        self._repeat(stop)
+
     def add(self, conversation: str, reply: Mapping[str, Any], answer: Answer, entry: LogEntry | None) -> int:
-        """Add a turn; returns its place. In the same transaction, `entry` is added to the query log.
+        """Add a turn with its answer; returns its place. In the same transaction, `entry` is added to the query log.
 
         Raises NotKnown if the reply has another number as its `turn`: the conversation was deleted (and stays deleted)
         or continued elsewhere while the reply was written.
         """
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = _now()
         reply_json, snapshot = json.dumps(dict(reply)), snapshot_of(answer)
 
         def add() -> int:
@@ -232,20 +339,20 @@ class Conversations:
                 insert_turn(database, conversation, place, now, reply_json, snapshot, row)
             return place
 
+        return self._repeat(add)
+
+    def _repeat(self, do: Callable[[], T]) -> T:
         with self._lock:
             database = self._current_database()
-        return database.repeat(add)
+        return database.repeat(do)
 
     def mark(self, conversation: str, place: int, feedback: Feedback) -> None:
         """Record feedback in a turn's reply. Raises NotKnown."""
         self.query(conversation, place)
         with self._writing() as database:
             sql = f"SELECT {rows.TURN_COLUMNS} FROM turns {_THIS_TURN}"
-            _, _, _, reply, memory, _ = _first(database.read(rows.turn, sql, id=conversation, place=place))
-            marked = json.dumps({**reply, "feedback": feedback})
-            crc = rows.shown_crc(marked, memory)
-            sql = f"UPDATE turns SET reply = :reply, crc = :crc {_THIS_TURN}"
-            database.execute(sql, reply=marked, crc=crc, id=conversation, place=place)
+            _, _, _, reply, memory, row = _first(database.read(rows.turn, sql, id=conversation, place=place))
+            _set_turn(database, conversation, place, json.dumps({**reply, "feedback": feedback}), memory, row)
 
     def remove(self, conversation: str) -> None:
         """Delete a conversation and its questions in the log, and overwrite them on disk. Raises NotKnown."""
@@ -357,6 +464,15 @@ def insert_turn(
     database.insert("turns", [{**turn, "query": query, "crc": rows.shown_crc(reply, memory)}])
 
 
+def _set_turn(
+    database: Database, conversation: str, place: int, reply: str, memory: str, query: int | None
+) -> None:
+    """Replace what a turn has, as in `insert_turn`."""
+    new = {"reply": reply, "memory": memory, "query": query, "crc": rows.shown_crc(reply, memory)}
+    sql = f"UPDATE turns SET reply = :reply, memory = :memory, query = :query, crc = :crc {_THIS_TURN}"
+    database.execute(sql, id=conversation, place=place, **new)
+
+
 def _not_deletable() -> StoreProtected:
     return StoreProtected(
         "Conversations cannot be deleted here: the folder of the index cannot be written.",
@@ -364,19 +480,27 @@ def _not_deletable() -> StoreProtected:
     )
 
 
-def _summary(id: object, title: object, updated: object, turns: object, pins: object, latest: object) -> Summary:
+def _summary(id: object, title: object, updated: object, *numbers: object) -> Summary:
     texts = rows.string(id), rows.string(title), rows.string(updated)
-    return Summary(*texts, rows.number(turns), rows.number(pins) > 0, rows.number(latest))
+    *_, running = numbers
+    turns, pins, latest = map(rows.number, numbers[:-1])
+    return Summary(*texts, turns, pins > 0, latest, 0 if running is None else rows.number(running))
+
+
+def _now(seconds: float = 0) -> str:
+    """The ISO time in UTC, this many seconds from now."""
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
 
 
 def _turn_key(id: object, conversation: object) -> tuple[int, str]:
     return rows.number(id), rows.string(conversation)
 
 
-def _turn_words(id: object, conversation: object, reply: object) -> tuple[tuple[int, str], str]:
-    """The key of a turn, and the words of its question and answer."""
+def _turn_words(id: object, conversation: object, reply: object) -> tuple[tuple[int, str], str, bool]:
+    """The key of a turn, the words of its question and answer, and whether it has an answer."""
     texts = rows.mapped(reply, "a turn of a conversation")
-    return _turn_key(id, conversation), " ".join(plain_words(f"{texts.get('message', '')} {texts.get('answer', '')}"))
+    words = " ".join(plain_words(f"{texts.get('message', '')} {texts.get('answer', '')}"))
+    return _turn_key(id, conversation), words, "state" not in texts
 
 
 def _first(values: list[T]) -> T:

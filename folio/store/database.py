@@ -225,6 +225,16 @@ CREATE TABLE citation_names (           -- what papers were given, and keep; the
 );
 CREATE INDEX citation_names_paper ON citation_names(paper);
 """,
+    6: """
+-- Conversations of which a server answers the latest question. Its turn is in `turns` all the while.
+CREATE TABLE answering (
+    conversation {text} PRIMARY KEY REFERENCES conversations(id) ON DELETE CASCADE,
+    place {integer} NOT NULL,           -- of the turn
+    server {text} NOT NULL,
+    until {text} NOT NULL,              -- ISO time in UTC: if the server does not say so again, it was killed
+    stops {integer} NOT NULL            -- 1: a person has stopped the answer
+);
+""",
 }
 USER_VERSION = max(USER_ADDED)
 
@@ -239,6 +249,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "citations": ("citing", "cited"),
     "notices": ("work", "kind", "link", "source"),
     "conversations": ("id",),
+    "answering": ("conversation",),
     "citation_names": ("kind", "name", "paper"),
 }
 TABLES = {"library": LIBRARY, "user": USER + "".join(USER_ADDED.values())}

@@ -331,7 +331,8 @@ def _complete(database: Database) -> None:
     references = "SELECT id FROM main.conversations"
     database.execute(f"UPDATE main.notes SET conversation = NULL WHERE conversation NOT IN ({references})")
     database.execute("DELETE FROM main.conversations WHERE id NOT IN (SELECT conversation FROM main.turns)")
-    database.execute(f"DELETE FROM main.pins WHERE conversation NOT IN ({references})")
+    for table in ("pins", "answering"):
+        database.execute(f"DELETE FROM main.{table} WHERE conversation NOT IN ({references})")
     gaps = "SELECT conversation FROM main.turns GROUP BY conversation HAVING max(place) > count(*)"
     columns = "conversation, id, reply, memory, place"
     sql = f"SELECT {columns} FROM main.turns WHERE conversation IN ({gaps}) ORDER BY conversation, place"

@@ -968,10 +968,24 @@ def test_conversations(both: Both) -> None:
     assert [one.id for one in with_them(lambda kept: kept.search("GROSSE"))] == ["second"]
     assert with_them(lambda kept: kept.search("100%_'")) == ()
     both.require_equal()
+    asked = {"turn": 4, "message": "Größe\0 🦀?", "key": "k"}
+    for state in ("running", "failed"):
+        assert with_them(lambda kept, state=state: kept.ask("first", {**asked, "state": state}, "one"))  # type: ignore[misc]
+        assert with_them(lambda kept: [kept.ask("first", asked, "two"), kept.require("first").running]) == [False, 4]
+        with_them(lambda kept, state=state: kept.leave("first", "one", {**asked, "state": state}))  # type: ignore[misc]
+    assert with_them(lambda kept: kept.ask("first", asked, "two"))
+    assert with_them(lambda kept: kept.renew("two")) == {("first", 4)}
+    with_them(lambda kept: kept.stop("first", 4))
+    assert with_them(lambda kept: kept.renew("two")) == set()
+    assert with_them(lambda kept: kept.turns("first")[3].is_running)
+    assert both(lambda library: library.check()) == []
+    with_them(lambda kept: kept.answer("first", "two", {"turn": 4, "answer": "Größe"}, ANSWER, None))
+    assert with_them(lambda kept: kept.turns("first")[3].reply["answer"]) == "Größe"
+    both.require_equal()
     with_them(lambda kept: kept.remove("second"))
     assert [row for row, _ in both(lambda library: QueryLog(library.database).entries())] == [2, 1]
     both(lambda library: QueryLog(library.database).clear())
-    assert [one.query for one in with_them(lambda kept: kept.turns("first"))] == [None] * 3
+    assert [one.query for one in with_them(lambda kept: kept.turns("first"))] == [None] * 4
     both.require_equal()
     assert with_them(lambda kept: kept.clear()) == 1
     assert with_them(lambda kept: kept.summaries()) == ()

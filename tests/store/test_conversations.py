@@ -130,6 +130,97 @@ def test_unknown_conversations_and_turns_raise(kept: Conversations) -> None:
     assert kept.turns(id)[0].reply == {}
 
 
+# Questions without an answer
+
+REPLY = {"answer": "It is long.", "turn": 1, "parent": 0}
+
+
+def asked(turn: int = 1, key: str = "", **more: Any) -> dict[str, Any]:
+    return {"turn": turn, "parent": turn - 1, "message": f"Question {turn}?", "key": key or f"key {turn}", **more}
+
+
+def test_a_question_is_a_turn_before_it_has_an_answer(library: Library, written: Conversations) -> None:
+    id = written.begin()
+    assert written.ask(id, asked(state="running"), "one")
+    (turn,) = written.turns(id, library)
+    assert turn == Turn(1, turn.asked, {}, None, None, asked(state="running"), is_running=True)
+    (summary,) = written.summaries()
+    assert (summary.title, summary.turns, summary.running) == ("Question 1?", 1, 1)
+    assert written.query(id, 1) is None
+    assert [found.id for found in written.search("question")] == [id]
+    written.answer(id, "one", REPLY, ANSWER, ENTRY)
+    (turn,) = written.turns(id, library)
+    assert (turn.reply, turn.query, turn.question, turn.is_running) == (REPLY, 1, None, False)
+    assert written.summaries()[0].running == 0
+    assert [found.id for found in written.search("long")] == [id]
+    assert QueryLog(library.database).counts().questions == 1
+    assert library.check() == []
+
+
+def test_a_question_that_failed_is_asked_again_in_its_place(kept: Conversations) -> None:
+    id = kept.begin()
+    for turn in (1, 2, 3):
+        assert kept.ask(id, asked(turn), "one")
+        kept.leave(id, "one", asked(turn, state="failed"))
+    assert kept.ask(id, asked(1, state="running"), "two")
+    kept.answer(id, "two", REPLY, ANSWER, None)
+    assert [(turn.reply, turn.question) for turn in kept.turns(id)] == [
+        (REPLY, None),
+        ({}, asked(2, state="failed")),
+        ({}, asked(3, state="failed")),
+    ]
+
+
+def test_a_place_and_a_conversation_have_one_question_at_a_time(kept: Conversations) -> None:
+    id = kept.begin()
+    assert kept.ask(id, asked(1), "one")
+    assert kept.ask(id, asked(1), "one")  # as after a lost connection
+    assert not kept.ask(id, asked(1), "two")
+    assert not kept.ask(id, asked(2), "two")  # the conversation is busy
+    kept.leave(id, "one", asked(1))
+    assert not kept.ask(id, asked(1, "another"), "two")
+    assert not kept.ask(id, asked(3), "two")
+    assert kept.ask(id, asked(2), "two")
+    kept.answer(id, "two", {**REPLY, "turn": 2}, ANSWER, None)
+    assert not kept.ask(id, asked(2), "two")  # it has its answer
+    assert [turn.place for turn in kept.turns(id)] == [1, 2]
+
+
+def test_who_does_not_answer_a_question_cannot_end_it(kept: Conversations) -> None:
+    id = kept.begin()
+    kept.ask(id, asked(1), "one")
+    ways: list[Callable[[], object]] = [
+        lambda: kept.answer(id, "two", REPLY, ANSWER, None),
+        lambda: kept.leave(id, "two", asked(1, state="failed")),
+    ]
+    for end in ways:
+        with pytest.raises(NotKnown, match="was deleted or continued elsewhere"):
+            end()
+    assert kept.turns(id)[0].question == asked(1)
+    kept.answer(id, "one", REPLY, ANSWER, None)
+    kept.answer(id, "one", REPLY, ANSWER, None)  # as after a lost connection
+    kept.remove(id)
+    with pytest.raises(NotKnown):
+        kept.answer(id, "one", REPLY, ANSWER, None)
+    assert kept.summaries() == ()
+
+
+def test_a_server_that_was_killed_answers_no_more(kept: Conversations, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = kept.begin(), kept.begin()
+    monkeypatch.setattr("folio.store.conversations.ANSWERING_S", -1)
+    kept.ask(one, asked(1), "killed")
+    monkeypatch.undo()
+    kept.ask(two, asked(1), "lives")
+    assert {found.id: found.running for found in kept.summaries()} == {one: 0, two: 1}
+    assert [kept.turns(id)[0].is_running for id in (one, two)] == [False, True]
+    assert kept.renew("lives") == {(two, 1)}
+    assert kept.renew("killed") == {(one, 1)}  # it was only asleep
+    kept.stop(two, 1)
+    kept.stop(two, 2)  # nobody answers that
+    kept.remove(one)
+    assert kept.renew("lives") == kept.renew("killed") == set()
+
+
 # Answers, for follow-ups
 
 
