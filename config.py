@@ -247,9 +247,9 @@ class Settings(BaseSettings):
 
     FOLIO_TOKEN: Annotated[SecretStr, Field(exclude=True)] = SecretStr("")
     """The token that clients of `serve.py` must send, if `--token-file` or `--token` gives no other."""
-    PUBLIC_URL: Annotated[str, Field(pattern=r"^(https?://[a-z0-9.-]+(:[0-9]{1,5})?)?$")] = ""
-    """The address at which people open the page if `serve.py` is behind a load balancer, without a path:
-    `https://papers.example.org`. Requests for it are accepted, but still need a token."""
+    PUBLIC_URL: Annotated[str, Field(pattern=r"^(https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?)?$")] = ""
+    """The address at which people open the page if `serve.py` is behind a load balancer: `https://example.org`, or
+    `https://example.org/folio/` if it takes `/folio` off. Requests are accepted, but still need a token."""
 
     # Papers from the internet
     ONLINE: bool = False
@@ -363,7 +363,9 @@ def load_settings(notice: Callable[[str], None]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise SettingsError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from error
+        is_of_form = first["type"] != "string_pattern_mismatch"
+        happened = first["msg"].removeprefix("Value error, ") if is_of_form else f"it cannot be {first['input']!r}"
+        raise SettingsError(f"{name}: {happened}") from error
 
 
 def _check_file(file: Path, refused: tuple[str, ...], notice: Callable[[str], None]) -> None:

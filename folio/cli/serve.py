@@ -60,15 +60,16 @@ def main(argv: Sequence[str] | None = None, prog: str = "serve.py") -> int:
 
 def _run(app: App, arguments: argparse.Namespace) -> int:
     import socket
+    from urllib.parse import urlsplit
 
     from folio.system.network import is_loopback
     from folio.web import server
-    from folio.web.guard import AccessRules, parse_origin
+    from folio.web.guard import AccessRules
 
-    token, public = _token(app, arguments), parse_origin(app.public_url)
+    token, public_host = _token(app, arguments), urlsplit(app.public_url).hostname
     _require_token(arguments.host, token)
-    if public is not None:
-        _require_token(public.name, token)
+    if public_host:
+        _require_token(public_host, token)
     online, access = None, app.internet
     if arguments.online or access.is_for_server:
         from folio.services.online import OnlineServices

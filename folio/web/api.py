@@ -108,6 +108,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         docs_url=None,
         redoc_url=None,
         responses={"4XX": {"model": schema.ErrorBody}, "5XX": {"model": schema.ErrorBody}},
+        servers=[{"url": rules.path}] if rules.path != "/" else None,
         telemetry=_NO_TELEMETRY,
     )
     handle_errors(web)
@@ -187,7 +188,7 @@ def _add_page(web: FastAPI) -> None:
     @web.get("/", include_in_schema=False)
     def page() -> HTMLResponse:
         text = (STATIC / "index.html").read_text(encoding="utf-8")
-        return HTMLResponse(text.replace('"/assets/', f'"/assets/{assets.version()}/'))
+        return HTMLResponse(text.replace('"assets/', f'"assets/{assets.version()}/'))
 
     @web.get("/docs", include_in_schema=False)
     def docs() -> FileResponse:

@@ -9,7 +9,7 @@ A browser sends requests to 127.0.0.1 on behalf of any page of any site. The che
 - A token, if other computers can reach the server; only ALIVE needs none.
 
 Behind a balancer, Host and Origin have the public address (AccessRules.public_url). X-Forwarded-* headers are ignored,
-because anybody may send them.
+because anybody may send them. If that address has a path, the balancer takes it off what it passes on.
 
 The headers of every response forbid loading anything from outside and being shown in a frame. Nothing is buffered:
 events are sent at once.
@@ -80,7 +80,8 @@ class AccessRules:
     port: port that it listens on
     token: token that each request must send; None if none is needed
     names: further names of this computer that are accepted as host
-    public_url: address of a balancer in front of the server, such as "https://papers.example.org"; "" without one
+    public_url: address of a balancer in front of the server, such as "https://papers.example.org" or
+        "https://example.org/folio"; "" without one
     """
 
     host: str
@@ -93,17 +94,27 @@ class AccessRules:
     def url(self) -> str:
         """The page's address without the token: "http://127.0.0.1:8420/"."""
         if self.public_url:
-            return f"{self.public_url}/"
+            return f"{self.public_url.rstrip('/')}/"
         host = self.names[0] if self.names and self.host in _EVERYWHERE else self.host
         host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}/"
+
+    @property
+    def public(self) -> Origin | None:
+        """The origin of the public address; None without one."""
+        return parse_origin("/".join(self.public_url.split("/")[:3]))
+
+    @property
+    def path(self) -> str:
+        """The path of the public address: "/", "/folio/"."""
+        return "/".join(["", *filter(None, self.public_url.split("/")[3:]), ""])
 
     def parse_host(self, authority: str) -> Origin | None:
         """The target of a request with this Host header; None if it is not accepted.
 
         A server that other computers can reach accepts every IP address: DNS rebinding needs a name.
         """
-        public = parse_origin(self.public_url)
+        public = self.public
         if public and _origin(public.scheme, authority) == public:
             return public
         host = _origin("http", authority)
@@ -169,7 +180,8 @@ class RequestGuard:
             host = _require_host(request, self.rules)
             _require_same_site(request, host, self.rules)
             if self._is_sign_in(request):
-                await exchange.respond(303, b"", [(b"location", b"/"), (b"set-cookie", self._cookie())])
+                path = self.rules.path if host == self.rules.public else "/"
+                await exchange.respond(303, b"", [(b"location", path.encode()), (b"set-cookie", self._cookie(path))])
                 return
             self._require_token(request)
             _require_body(request, limit)
@@ -199,9 +211,9 @@ class RequestGuard:
             return False
         return any(map(self._is_token, parse_qs(request.query).get("token", [])))
 
-    def _cookie(self) -> bytes:
+    def _cookie(self, path: str) -> bytes:
         secure = "; Secure" if self.rules.public_url.startswith("https://") else ""
-        return f"{COOKIE}={self.rules.token}; Path=/; HttpOnly; SameSite=Strict{secure}".encode()
+        return f"{COOKIE}={self.rules.token}; Path={path}; HttpOnly; SameSite=Strict{secure}".encode()
 
     def _is_token(self, text: str) -> bool:
         return self.rules.token is not None and hmac.compare_digest(text.encode(), self.rules.token.encode())

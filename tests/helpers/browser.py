@@ -112,7 +112,8 @@ class Tab:
 
     def _requested(self, request: Request) -> None:
         self.asked.append(request.url)
-        here = (f"{self.url}/", f"blob:{self.url}/", "data:")
+        origin = "/".join(self.url.split("/")[:3])
+        here = (f"{self.url}/", f"blob:{origin}/", "data:")
         self._note(f"elsewhere: {request.url}", not request.url.startswith(here))
 
     def _failed(self, request: Request) -> None:
@@ -173,7 +174,7 @@ class Tab:
 
     def module(self, name: str) -> str:
         """The address of a module of the page, the same one that the page has loaded."""
-        start = str(self.find("script[type=module]").get_attribute("src"))
+        start = str(self.find("script[type=module]").evaluate("(script) => script.src"))
         return start.replace("app.js", name)
 
     def focused(self) -> Locator:

@@ -554,7 +554,7 @@ def test_the_api_documentation_needs_no_network(shared: TestClient) -> None:
     page = shared.get("/docs").text
     assert "https://" not in page
     for asset in ("/docs/assets/swagger-ui-bundle.js", "/docs/assets/swagger-ui.css", "/assets/docs.js"):
-        assert f'"{asset}"' in page
+        assert f'"{asset[1:]}"' in page  # the page may have an address with a path
         assert shared.get(asset).status_code == 200
 
 
@@ -566,8 +566,8 @@ def test_browsers_keep_the_files_of_the_page_until_one_changes(
     with client_of(small_app(folder)) as client:
 
         def address() -> str:
-            (found,) = re.findall(r'src="(/assets/\w+/app.js)"', client.get("/").text)
-            return str(found)
+            (found,) = re.findall(r'src="(assets/\w+/app.js)"', client.get("/").text)
+            return f"/{found}"
 
         def cache_control(path: str) -> str:
             reply = client.get(path)

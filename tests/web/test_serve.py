@@ -64,6 +64,7 @@ TOO_SHORT = "The token is shorter than 16 characters."
         (["--host", "::"], "", REQUIRED.format("::"), MAKE_ONE),
         (["--host", "localhost."], "", REQUIRED.format("localhost."), MAKE_ONE),
         ([], "https://papers.example.org", REQUIRED.format("papers.example.org"), MAKE_ONE),
+        ([], "https://example.org/folio/", REQUIRED.format("example.org"), MAKE_ONE),
         (["--token", "x" * 15], "", TOO_SHORT, MAKE_ONE),
         (["--host", "0.0.0.0", "--token", ""], "", TOO_SHORT, MAKE_ONE),
         (["--token", "sixteen;letters&more"], "", "The token has characters other than A-Z, a-z, 0-9, and . _ ~ -",

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
@@ -330,9 +331,11 @@ def test_the_page_can_be_installed(show: Open) -> None:
     manifest = devtools.send("Page.getAppManifest")
     assert manifest["errors"] == []
     told: dict[str, Any] = json.loads(manifest["data"])
-    assert (told["name"], told["display"], told["start_url"]) == ("Folio", "standalone", "/")
+    assert (told["name"], told["display"], urljoin(manifest["url"], told["start_url"])) == (
+        "Folio", "standalone", f"{tab.url}/",
+    )  # fmt: skip
     for icon in told["icons"]:
-        reply = tab.context.request.get(tab.url + icon["src"])
+        reply = tab.context.request.get(urljoin(manifest["url"], icon["src"]))
         assert reply.headers["content-type"] == "image/png"
         assert struct.unpack(">II", reply.body()[16:24]) == tuple(map(int, icon["sizes"].split("x")))
     assert tab.page.evaluate("navigator.serviceWorker.getRegistrations().then((all) => all.length)") == 0

@@ -33,7 +33,7 @@ def test_no_external_resources(path: Path) -> None:
 
 def test_html_complies_with_the_content_security_policy() -> None:
     assert not re.search(r"\s(style|on\w+)=|javascript:|<style", INDEX)
-    assert all(re.search(r'src="/assets/\w+\.js"', tag) for tag in re.findall(r"<script[^>]*>", INDEX))
+    assert all(re.search(r'src="assets/\w+\.js"', tag) for tag in re.findall(r"<script[^>]*>", INDEX))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -43,7 +43,7 @@ def test_module_makes_no_markup_from_text(path: Path) -> None:
 
 
 def test_referenced_files_ids_and_icons_exist() -> None:
-    assert {name for name in re.findall(r'"/assets/([\w./]+)"', INDEX) if not (STATIC / name).exists()} == set()
+    assert {name for name in re.findall(r'"assets/([\w./]+)"', INDEX) if not (STATIC / name).exists()} == set()
     ids = re.findall(r'\sid="([^"]+)"', INDEX)
     assert len(ids) == len(set(ids))
     made = set(re.findall(r'\bid: "([\w./]+)"', CODE)) | set(re.findall(r'\brenderSelect\("([\w-]+)"', CODE))

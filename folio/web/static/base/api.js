@@ -28,11 +28,11 @@ export const isPermanent = (error) => error.status >= 400 && error.status < 500 
 /** @param {any} thrown */
 export const isAbort = (thrown) => thrown?.name === "AbortError";
 
-/** Throws ApiError. @param {string} path @param {RequestInit} [options] */
+/** Throws ApiError. path: from the page's own address, which may have a path. @param {string} path @param {RequestInit} [options] */
 async function request(path, options) {
   let response;
   try {
-    response = await fetch(path, options);
+    response = await fetch(`.${path}`, options);
   } catch (thrown) {
     throw isAbort(thrown) ? thrown : connectionError();
   }
@@ -139,7 +139,7 @@ export const listExamples = () => getJson("/examples");
 export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
 
 /** @param {string} id @param {number | null} turn of the path that is exported */
-export const markdownUrl = (id, turn) => `/conversations/${id}/markdown${formatTurn(turn)}`;
+export const markdownUrl = (id, turn) => `conversations/${id}/markdown${formatTurn(turn)}`;
 
 /** @param {string} id @param {number} turn */
 export const getZoteroNote = async (id, turn) =>
@@ -183,19 +183,19 @@ export const emptyRemoved = () => getJson("/removed/empty", postJson({}));
 export const restorePapers = (papers) => getJson("/removed/restore", postJson({ papers }));
 
 /** The first page as a picture. @param {string} id */
-export const pictureUrl = (id, page = 1) => `/papers/${id}/pages/${page}.png`;
+export const pictureUrl = (id, page = 1) => `papers/${id}/pages/${page}.png`;
 
 /** @param {string[]} papers @returns {Promise<Api.RemovedFiles>} */
 export const removePapers = (papers) => getJson("/removed", postJson({ papers }));
 
 /**
- * A bibliography of these papers: "/papers.bib" or "/papers.csl.json".
+ * A bibliography of these papers: "papers.bib" or "papers.csl.json".
  * @param {string} path @param {string[]} papers
  */
-export const exportPapers = async (path, papers) => (await request(path, postJson({ papers }))).blob();
+export const exportPapers = async (path, papers) => (await request(`/${path}`, postJson({ papers }))).blob();
 
 /** @param {string} id @param {number} page */
-export const pdfUrl = (id, page) => `/pdf/${id}#page=${page}`;
+export const pdfUrl = (id, page) => `pdf/${id}#page=${page}`;
 
 /**
  * Sends a PDF to the server's queue; resolves to its entry there once the server has kept it. onSent: called with the
@@ -206,7 +206,7 @@ export const pdfUrl = (id, page) => `/pdf/${id}#page=${page}`;
 export function sendUpload(file, onSent, signal) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
-    sending.open("POST", `/uploads?${new URLSearchParams({ name: file.name })}`);
+    sending.open("POST", `uploads?${new URLSearchParams({ name: file.name })}`);
     sending.setRequestHeader("Content-Type", "application/pdf");
     sending.responseType = "json";
     sending.upload.onprogress = ({ loaded, total }) => onSent(total ? loaded / total : 0);

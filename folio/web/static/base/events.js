@@ -16,7 +16,7 @@
 /** @type {Kind[]} */
 const KINDS = ["hello", "papers", "uploads", "failures", "notes", "conversations"];
 const AGAIN_MS = 5000; // after which a connection that the server has refused is tried again
-const NAME = "folio-events"; // of the lock and of the channel
+const NAME = `folio-events ${location.pathname}`; // of the lock and of the channel, in all tabs of this server
 
 /** @type {Map<string, Set<(data: any) => void>>} */
 const listeners = new Map([...KINDS, "away"].map((kind) => [kind, new Set()]));
@@ -84,7 +84,7 @@ async function lead(channel, how) {
 
 /** Connects to the server. Returns a function that ends the connection. @param {typeof tellListeners} onEach */
 function connect(onEach) {
-  const source = new EventSource("/events");
+  const source = new EventSource("events");
   /** @type {number | undefined} */
   let timer;
   let disconnect = () => {

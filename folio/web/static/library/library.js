@@ -27,8 +27,8 @@ const MAX_QUERY = 500; // characters, as the server has it
 
 /** @type {{path: string, name: Key, chosen: Key, id: string}[]} */
 const EXPORTS = [
-  { path: "/papers.bib", name: "export.bibtex", chosen: "export.bibtex.of", id: "export-bibtex" },
-  { path: "/papers.csl.json", name: "export.csl", chosen: "export.csl.of", id: "export-csl" },
+  { path: "papers.bib", name: "export.bibtex", chosen: "export.bibtex.of", id: "export-bibtex" },
+  { path: "papers.csl.json", name: "export.csl", chosen: "export.csl.of", id: "export-csl" },
 ];
 
 /** @type {LibraryView | null} */
@@ -432,7 +432,7 @@ async function exportPapers(event, path, papers) {
   try {
     const ids = papers.map(({ id }) => id);
     const href = URL.createObjectURL(await api.exportPapers(path, ids));
-    el("a", { href, download: path.replace("/papers", "folio").replace(".csl", "") }).click();
+    el("a", { href, download: path.replace("papers", "folio").replace(".csl", "") }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
   } catch (thrown) {
     showFailure(thrown);
