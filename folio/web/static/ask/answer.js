@@ -389,7 +389,7 @@ export class Turn {
           if (event.key === "Escape") {
             event.stopPropagation();
             close();
-          } else if (event.key === "Enter" && event.target === box && !event.shiftKey && !event.isComposing) {
+          } else if (event.key === "Enter" && event.target === box && !event.shiftKey) {
             event.preventDefault();
             send();
           }

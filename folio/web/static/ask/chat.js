@@ -1,7 +1,7 @@
 // The view of conversations: ask, stop, return to an earlier one. An answer keeps running while another one is shown.
 
 import * as api from "../base/api.js";
-import { announce, el, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { announce, byId, el, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { EVERYTHING, getScope, health, library, loadHealth, options, selection, setOptions } from "../base/state.js";
@@ -257,9 +257,9 @@ function renderFirstPapers(megabytes) {
   return [
     el("h1", {}, t("ask.first")),
     el("p", { class: "lead" }, t("ask.first.text")),
-    el(
-      "label",
-      { class: "drop", for: "files" },
+    makeButton(
+      "drop",
+      () => byId("files").click(),
       el("span", { class: "drop-title" }, parts("ask.drop", { choose })),
       el("span", { class: "drop-note" }, t("ask.drop.note", { megabytes })),
     ),

@@ -149,8 +149,7 @@ export function setUpComposer(actions) {
   });
   box.addEventListener("input", resize);
   box.addEventListener("keydown", (event) => {
-    // While an input method composes a word, as for Japanese, Enter only confirms the word.
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+    if (event.key === "Enter" && !event.shiftKey) submit(event);
   });
   stop.onclick = () => {
     actions.stop();

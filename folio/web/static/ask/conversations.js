@@ -202,7 +202,7 @@ function rename({ id, title }, item) {
     else loadConversations();
   };
   field.addEventListener("keydown", (event) => {
-    if (event.isComposing || !["Enter", "Escape"].includes(event.key)) return;
+    if (!["Enter", "Escape"].includes(event.key)) return;
     event.preventDefault(); // else Enter would press the button that gets the focus, and Escape close the list
     event.stopPropagation();
     end(event.key === "Enter");

@@ -253,7 +253,6 @@ export class Palette {
 
   /** @param {KeyboardEvent} event */
   #handleKey(event) {
-    if (event.isComposing) return;
     const { length } = this.options;
     const to = {
       ArrowDown: (this.at + 1) % length,

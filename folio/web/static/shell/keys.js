@@ -30,7 +30,7 @@ const isTyping = (target) =>
 
 /** @param {KeyboardEvent} event */
 function handleKey(event) {
-  if (event.defaultPrevented || event.isComposing || document.querySelector("dialog:modal")) return;
+  if (event.defaultPrevented || document.querySelector("dialog:modal")) return;
   const isSingle = !(event.ctrlKey || event.metaKey || event.altKey);
   if (isSingle && event.key.length === 1 && isTyping(event.target)) return;
   const binding = bindings.find(({ keys, run }) => run && keys.split(" ").some((each) => matchesKeys(event, each)));
@@ -81,7 +81,17 @@ export function showKeys() {
   enterPanel(dialog, () => dialog.close());
 }
 
+// The keys of an input method, as for Japanese, are for it alone: Enter confirms a word and sends nothing. In Safari
+// that Enter comes after the composition has ended, and only its code tells.
+const INPUT_METHOD = 229;
+
+/** @param {KeyboardEvent} event */
+function leaveToInputMethod(event) {
+  if (event.isComposing || event.keyCode === INPUT_METHOD) event.stopImmediatePropagation();
+}
+
 export function setUpKeys() {
+  addEventListener("keydown", leaveToInputMethod, { capture: true });
   document.body.append(dialog);
   document.addEventListener("keydown", handleKey);
 }
