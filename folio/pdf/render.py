@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ _POINTS_PER_INCH = 72
 # An A4 page has 2.2 million pixels at 150 dpi. The largest page, 200 inches square, would have 900 million (2.7 GB).
 _MAX_PIXELS = 12_000_000
 _YELLOW = (255, 232, 64)
+_QUICK = 2  # level of zlib: a person waits for the picture, which goes over this computer's own network
 # A quote counts as found if its pieces cover this share of it.
 _MIN_SHARE = 0.8
 
@@ -151,7 +154,29 @@ def _draw_png(page: Any, boxes: Sequence[Rect], dpi: int) -> bytes:
     for x0, y0, x1, y1 in boxes:
         place = np.s_[math.floor(y0 * zoom) : math.ceil(y1 * zoom), math.floor(x0 * zoom) : math.ceil(x1 * zoom)]
         highlighted[place] = _highlight(plain[place])
-    return bytes(mupdf.Pixmap(mupdf.csRGB, picture.width, picture.height, highlighted.tobytes(), False).tobytes("png"))
+    return _png(highlighted)
+
+
+def _png(pixels: _Pixels) -> bytes:
+    """Pixels as a PNG file (https://www.w3.org/TR/png-3/), twice as fast as MuPDF's, and a fifth larger.
+
+    Each row has its difference from the row above (filter 2).
+    """
+    height, width, _ = pixels.shape
+    flat = pixels.reshape(height, -1)
+    filtered = np.full((height, flat.shape[1] + 1), 2, np.uint8)
+    filtered[0, 1:] = flat[0]
+    np.subtract(flat[1:], flat[:-1], out=filtered[1:, 1:])
+    chunks = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0),
+        b"IDAT": zlib.compress(filtered.tobytes(), _QUICK),
+        b"IEND": b"",
+    }
+    written = (
+        struct.pack(">I4s", len(data), kind) + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks.items()
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(written)
 
 
 def _highlight(part: _Pixels) -> _Pixels:

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
@@ -67,6 +68,8 @@ _NoteExport = Literal["md", "docx", "bib"]
 MAX_CONCURRENT_PAGES = 4
 # Only JSON is compressed: events must not wait, and browsers keep the page's files.
 _NOT_JSON = ("text/*", "image/*", "application/pdf", "application/octet-stream")
+# A page that may be asked for soon waits until nobody waits for another one: RFC 9218, section 4.1
+_AHEAD = re.compile(r"\bu=[567]\b")
 _PAGE_CACHE = "private, max-age=600"
 _VERSION = re.compile("[0-9a-f]{16}")
 # Routes for POST that only read; and tries of a request whose connection to the database is cut, before the last one
@@ -124,7 +127,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _event_routes(broadcast),
     ):
         web.include_router(routes)
-    _add_page(web)
+    _add_page(web, service.prepare_pages)
     max_upload = app.limits(1).max_file_mb * 10**6
     limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
     web.add_middleware(
@@ -182,11 +185,12 @@ class _Assets(StaticFiles):
         return response
 
 
-def _add_page(web: FastAPI) -> None:
+def _add_page(web: FastAPI, on_open: Callable[[], None]) -> None:
     assets = _Assets()
 
     @web.get("/", include_in_schema=False)
     def page() -> HTMLResponse:
+        on_open()
         text = (STATIC / "index.html").read_text(encoding="utf-8")
         return HTMLResponse(text.replace('"assets/', f'"assets/{assets.version()}/'))
 
@@ -428,13 +432,14 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
 
 def _file_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["Papers"], route_class=_RepeatedRoute)
-    slots = CapacityLimiter(MAX_CONCURRENT_PAGES)
+    slots, slot_ahead = CapacityLimiter(MAX_CONCURRENT_PAGES), CapacityLimiter(1)
 
     async def read_page(request: Request, read: Callable[..., T], *arguments: object) -> T:
-        async with slots:
+        is_ahead = bool(_AHEAD.search(request.headers.get("Priority", "")))
+        async with slot_ahead if is_ahead else slots:
             if await request.is_disconnected():
                 raise RequestCancelled
-            return await to_thread.run_sync(read, *arguments)
+            return await to_thread.run_sync(partial(service.read_page, read, *arguments, is_ahead=is_ahead))
 
     @routes.get(
         "/pdf/{paper}",
@@ -460,7 +465,8 @@ def _file_routes(service: Service) -> APIRouter:
         dpi: Annotated[int, Query(ge=36, le=400)] = 150,
     ) -> Response:
         """A page as a PNG picture with the quotes marked in yellow. The header `Folio-Marked` has 1 for each quote that
-        was marked and 0 for each other. A very large page has fewer dots per inch than `dpi`."""
+        was marked and 0 for each other. A very large page has fewer dots per inch than `dpi`. With a header such as
+        `Priority: u=6` (RFC 9218) the page is drawn when nobody waits for another one."""
         picture = await read_page(request, service.picture, paper, page, quote, dpi)
         marked = ",".join(str(int(is_highlighted)) for is_highlighted in picture.highlighted)
         headers = {"Folio-Marked": marked, "Cache-Control": _PAGE_CACHE}

@@ -6,16 +6,18 @@ import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from typing import Generic, NamedTuple, TypeVar
 
 from folio.papers.model import Paper
 from folio.papers.sections import PaperSection
 from folio.pdf.letters import Rect, fold_word, is_right_to_left
+from folio.pdf.mupdf import pymupdf
 from folio.pdf.render import PagePicture, page_png
 from folio.pdf.text_layer import TextLayer, page_sizes, text_layer
 from folio.schema import web as schema
@@ -65,23 +67,36 @@ class Cache(Generic[T]):
         """most: bytes. size: the bytes of a value."""
         self._most, self._size = most, size
         self._values: OrderedDict[Hashable, T] = OrderedDict()
+        self._making: dict[Hashable, Lock] = {}
         self._bytes = 0
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key; made if it is not kept. What `make` raises is not kept."""
+        """The value of a key; made if it is not kept, once for all who ask. What `make` raises is not kept."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
                 return self._values[key]
-        value = make()
+            making = self._making.setdefault(key, Lock())
+        with making:
+            with self._lock:
+                if key in self._values:
+                    return self._values[key]
+            try:
+                value = make()
+                self._keep(key, value)
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+        return value
+
+    def _keep(self, key: Hashable, value: T) -> None:
         with self._lock:
             if key not in self._values:
                 self._values[key] = value
                 self._bytes += self._size(value)
             while self._bytes > self._most:
                 self._bytes -= self._size(self._values.popitem(last=False)[1])
-        return value
 
 
 class PageReader:
@@ -92,6 +107,29 @@ class PageReader:
         self._worker = PersistentWorker(_work, timeout_s=timeout_s, memory_mb=memory_mb)
         self._pictures = Cache[PagePicture](cached_pictures, lambda picture: len(picture.png))
         self._sizes = lru_cache(maxsize=CACHED_SIZES)(self._read_sizes)  # exceptions are not cached
+        self._asked = 0  # requests that a person waits for
+        self._idle = Condition()
+
+    def start(self) -> None:
+        """Start the worker, so that the first page need not wait for it. Raises PaperError."""
+        self._worker.run(None)
+
+    def wait_until_idle(self) -> None:
+        """Wait while a person waits for a page: what is read ahead comes after it."""
+        with self._idle:
+            self._idle.wait_for(lambda: not self._asked)
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """A person waits for a page meanwhile."""
+        with self._idle:
+            self._asked += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._asked -= 1
+                self._idle.notify_all()
 
     def picture(self, view: PageView) -> PagePicture:
         """The page as it was when it was first drawn. Raises PaperError as render.page_png does, and PaperLimit."""
@@ -122,10 +160,13 @@ class PageReader:
         self._worker.close()
 
 
-_Work = PageView | PageOfText | Path
+_Work = PageView | PageOfText | Path | None
 
 
-def _work(item: _Work) -> PagePicture | TextLayer | list[tuple[float, float]]:
+def _work(item: _Work) -> PagePicture | TextLayer | list[tuple[float, float]] | None:
+    if item is None:
+        pymupdf()  # it is slow to import
+        return None
     if isinstance(item, PageView):
         return page_png(item.path, item.page, item.quotes, dpi=item.dpi)
     if isinstance(item, PageOfText):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from folio.answer.chat import warm_up
 from folio.app import App
@@ -35,6 +36,7 @@ from folio.web.questions import Questions, as_known_now, is_listed, papers_of_re
 from folio.web.suggestions import Suggestions
 from folio.web.uploads import UploadQueue
 
+T = TypeVar("T")
 _ALL = schema.PaperQuery()
 
 
@@ -69,6 +71,10 @@ class Service:
         warm_up()
         self._app.check_indexes_in_background()
         run_in_background(self.health)
+
+    def prepare_pages(self) -> None:
+        """A person has opened the page, and may soon open one of a paper."""
+        run_in_background(self._pages.start)
 
     def close(self) -> None:
         self.uploads.stop()
@@ -212,6 +218,14 @@ class Service:
         """Raises NotKnown, PaperError."""
         with closing(self._app.open_library()) as library:
             return self.paper_files.pdf(library, paper)
+
+    def read_page(self, read: Callable[..., T], *arguments: object, is_ahead: bool) -> T:
+        """read(*arguments), a picture or a text of a page. is_ahead: nobody waits for it yet, so others come before."""
+        if is_ahead:
+            self._pages.wait_until_idle()
+            return read(*arguments)
+        with self._pages.asked():
+            return read(*arguments)
 
     def picture(self, paper: str, page: int, quotes: Sequence[str], dpi: int) -> PagePicture:
         """A page, from 1, with these quotes marked. Raises NotKnown, PaperError."""

@@ -117,6 +117,16 @@ def test_a_stopped_answer_keeps_what_was_written(opened: Open, live: Live, gate:
     expect(turn.locator(".sentence")).to_have_count(2)
 
 
+def test_the_pages_of_an_answer_are_drawn_while_it_is_made(opened: Open, live: Live, gate: threading.Event) -> None:
+    tab = opened(live)
+    tab.question.fill(QUESTION)
+    with tab.page.expect_request("**/pages/*.png?*"):
+        tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_role("button", name="Stop")).to_be_visible()
+    gate.set()
+    expect(tab.find("#send")).to_be_visible()
+
+
 # Branches
 
 

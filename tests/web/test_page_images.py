@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +21,7 @@ FUR = "No other mammal has a denser fur."
 def renderer(request: pytest.FixtureRequest) -> Iterator[PageReader]:
     """Some small pictures are cached."""
     memory_mb = getattr(request, "param", 1024)
-    with closing(PageReader(timeout_s=60, memory_mb=memory_mb, cached_pictures=9000)) as made:
+    with closing(PageReader(timeout_s=60, memory_mb=memory_mb, cached_pictures=14_000)) as made:
         yield made
 
 
@@ -44,6 +45,17 @@ def test_pictures_are_cached_and_failures_are_not(renderer: PageReader, path: Pa
         renderer.picture(second)
     write_pdf(path, OTTERS)
     assert renderer.picture(second).png
+
+
+def test_what_is_drawn_ahead_waits_for_people(renderer: PageReader, path: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        with renderer.asked():
+            with renderer.asked():
+                waiting = pool.submit(renderer.wait_until_idle)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.1)
+            assert renderer.picture(PageView("", path, 1, (), 36)).png
+        waiting.result(5)
 
 
 @pytest.mark.parametrize("renderer", [1], indirect=True)

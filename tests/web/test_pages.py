@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from time import process_time
 
 import pymupdf
@@ -232,3 +234,25 @@ def test_a_cache_keeps_the_last_values_within_its_bytes() -> None:
     for value in ("aaa", "bbb", "aaa", "ccc", "aaa", "bbb", "too long for it", "too long for it"):
         assert cache.get(value, lambda value=value: make(value)) == value  # type: ignore[misc]
     assert made == ["aaa", "bbb", "ccc", "bbb", "too long for it", "too long for it"]
+
+
+def test_who_asks_for_a_value_that_is_being_made_waits_for_it() -> None:
+    cache, made, begun, go_on = Cache[str](6, len), [], Event(), Event()
+
+    def make() -> str:
+        made.append(1)
+        begun.set()
+        assert go_on.wait(5)
+        if len(made) == 1:
+            raise ValueError("only the first time")
+        return "aaa"
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(cache.get, "a", make)
+        assert begun.wait(5)
+        others = [pool.submit(cache.get, "a", make) for _ in range(3)]
+        go_on.set()
+        assert [other.result(5) for other in others] == ["aaa"] * 3
+        with pytest.raises(ValueError, match="only the first time"):
+            first.result(5)
+    assert len(made) == 2

@@ -116,6 +116,7 @@ export class Turn {
   showHits({ conversation, turn, hits }) {
     this.answered = { conversation, turn };
     this.search?.fold();
+    prepareCitations(hits.map(({ paper, pages: [page] }) => ({ paper, page })));
     const titles = [...new Set(hits.map((hit) => hit.title || hit.file))];
     const passages = t("ask.passages", { count: hits.length });
     const where = titles.length === 1 ? isolate(joinLines(titles[0])) : t("ask.papers", { count: titles.length });

@@ -73,7 +73,7 @@ export const openHit = (hit, from) => openPassage(hit, from);
 /** Opens a paper at its first page. @param {Api.PaperFoundJson} paper @param {HTMLElement} from */
 export const openPaper = (paper, from) => openAt({ ...paper, page: 1, opener: from });
 
-/** Has the pages loaded that are likely to be opened. @param {Quote[]} citations */
+/** Has the pages loaded that are likely to be opened. @param {{paper: string, page: number}[]} citations */
 export const prepareCitations = (citations) => prefetch(citations);
 
 /** Tells that what opened the reader was rendered again. @param {HTMLElement} before @param {HTMLElement} after */

@@ -254,12 +254,15 @@ export const getCitations = (id, signal) => getJson(`/papers/${id}/citations`, {
 /** @param {string} id @param {AbortSignal} signal @returns {Promise<Api.PaperCitations>} */
 export const lookUpCitations = (id, signal) => getJson(`/papers/${id}/citations`, { method: "POST", signal });
 
-/** @param {string} id @param {number} page @param {AbortSignal} [signal] @returns {Promise<Api.PageText>} */
-export const getPageText = (id, page, signal) => getJson(`/papers/${id}/pages/${page}/text`, { signal });
+/** For what may be needed soon: the server first does what a person waits for. @type {RequestInit} */
+export const AHEAD = { headers: { Priority: "u=6" } };
 
-/** A page as a picture. @param {string} id @param {number} page @param {number} dpi @param {AbortSignal} [signal] */
-export const getPagePicture = async (id, page, dpi, signal) =>
-  (await request(`/papers/${id}/pages/${page}.png?${new URLSearchParams({ dpi: String(dpi) })}`, { signal })).blob();
+/** @param {string} id @param {number} page @param {RequestInit} [how] @returns {Promise<Api.PageText>} */
+export const getPageText = (id, page, how) => getJson(`/papers/${id}/pages/${page}/text`, how);
+
+/** A page as a picture. @param {string} id @param {number} page @param {number} dpi @param {RequestInit} [how] */
+export const getPagePicture = async (id, page, dpi, how) =>
+  (await request(`/papers/${id}/pages/${page}.png?${new URLSearchParams({ dpi: String(dpi) })}`, how)).blob();
 
 /** @param {string} id @param {string} words @param {AbortSignal} signal @returns {Promise<Api.PlacesJson>} */
 export const findInPaper = (id, words, signal) =>

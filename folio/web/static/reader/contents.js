@@ -138,7 +138,7 @@ export class Contents {
     button.dataset.page = String(number);
     if (number === this.#page) button.setAttribute("aria-current", "true");
     const node = el("article", { "aria-label": t("page", { page: String(number) }) }, button);
-    getPicture(paper, number, DPI, this.#aborting.signal).then(
+    getPicture(paper, number, DPI, this.#aborting).then(
       ({ image }) => picture.append(image.cloneNode()),
       () => {}, // the page itself shows why it cannot be drawn
     );

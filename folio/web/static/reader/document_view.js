@@ -207,7 +207,7 @@ export class DocumentView {
     };
     const showPicture = async () => {
       if (this.isAsText) return;
-      const picture = await getPicture(paper, view.page, dpi, this.#aborting.signal);
+      const picture = await getPicture(paper, view.page, dpi, this.#aborting);
       if (isShown() && !this.isAsText) view.setPicture(picture);
     };
     const results = await Promise.allSettled([showText(), showPicture()]);

@@ -51,16 +51,21 @@ const texts = new Map();
 /** @type {Map<string, Api.PageText>} */
 const knownTexts = new Map();
 
-/** The text of a page. @param {string} paper @param {number} page @returns {Promise<Api.PageText>} */
-export function getText(paper, page) {
+/**
+ * The text of a page. how: AHEAD if nobody waits for it; who waits for a text that is being loaded so asks again.
+ * @param {string} paper @param {number} page @param {RequestInit} [how]
+ * @returns {Promise<Api.PageText>}
+ */
+export function getText(paper, page, how) {
   const name = nameOf(paper, page);
   const known = texts.get(name);
-  if (known) return known;
-  const loading = api.getPageText(paper, page).then((loaded) => {
+  if (known && (how || knownTexts.has(name) || !ahead.has(known))) return known;
+  const loading = api.getPageText(paper, page, how).then((loaded) => {
     if (texts.get(name) === loading) knownTexts.set(name, loaded);
     return loaded;
   });
-  loading.catch(() => texts.delete(name));
+  if (how) ahead.add(loading);
+  loading.catch(() => texts.get(name) === loading && texts.delete(name));
   texts.set(name, loading);
   for (const oldest of texts.keys()) {
     if (texts.size <= MOST_TEXTS) break;
@@ -72,6 +77,9 @@ export function getText(paper, page) {
 
 /** The text of a page if it is here already. @param {string} paper @param {number} page */
 export const peekText = (paper, page) => knownTexts.get(nameOf(paper, page)) ?? null;
+
+/** What is being loaded though nobody waits for it. @type {WeakSet<Promise<unknown>>} */
+const ahead = new WeakSet();
 
 /** @typedef {{dpi: number, image: HTMLImageElement, pixels: number}} Picture */
 
@@ -96,20 +104,21 @@ export function peekPicture(paper, page, dpi) {
 }
 
 /**
- * The decoded picture of a page. Throws ApiError.
- * @param {string} paper @param {number} page @param {number} dpi @param {AbortSignal} [signal]
+ * The decoded picture of a page. Throws ApiError. how: as in getText.
+ * @param {string} paper @param {number} page @param {number} dpi @param {RequestInit} [how]
  * @returns {Promise<Picture>}
  */
-export async function getPicture(paper, page, dpi, signal) {
+export async function getPicture(paper, page, dpi, how) {
   const known = pictures.get(nameOf(paper, page))?.get(dpi);
   if (known) return known;
   const name = `${nameOf(paper, page)}@${dpi}`;
   const running = drawing.get(name);
-  if (running) {
+  if (running && (how === api.AHEAD || !ahead.has(running))) {
     const drawn = await running.catch(() => null); // whoever asked first may have left
     if (drawn) return drawn;
   }
-  const made = draw(paper, page, dpi, signal);
+  const made = draw(paper, page, dpi, how);
+  if (how === api.AHEAD) ahead.add(made);
   drawing.set(name, made);
   try {
     return await made;
@@ -118,9 +127,9 @@ export async function getPicture(paper, page, dpi, signal) {
   }
 }
 
-/** @param {string} paper @param {number} page @param {number} dpi @param {AbortSignal} [signal] */
-async function draw(paper, page, dpi, signal) {
-  const blob = await api.getPagePicture(paper, page, dpi, signal);
+/** @param {string} paper @param {number} page @param {number} dpi @param {RequestInit} [how] */
+async function draw(paper, page, dpi, how) {
+  const blob = await api.getPagePicture(paper, page, dpi, how);
   const image = new Image();
   image.alt = "";
   image.draggable = false;
@@ -134,6 +143,7 @@ async function draw(paper, page, dpi, signal) {
 /** @param {string} name @param {Picture} picture */
 function keep(name, picture) {
   const all = pictures.get(name) ?? new Map();
+  if (all.has(picture.dpi)) return; // drawn ahead, and for a person who did not wait for that
   all.set(picture.dpi, picture);
   pictures.delete(name);
   pictures.set(name, all);
@@ -175,7 +185,7 @@ async function loadNext() {
   if (!next) return;
   running += 1;
   const { paper, page, dpi } = next;
-  await Promise.allSettled([getText(paper, page), getPicture(paper, page, dpi)]);
+  await Promise.allSettled([getText(paper, page, api.AHEAD), getPicture(paper, page, dpi, api.AHEAD)]);
   running -= 1;
   loadNext();
 }
