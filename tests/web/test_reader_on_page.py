@@ -469,7 +469,7 @@ def test_a_highlight_survives_a_reload_and_becomes_a_note(show: Show, app: App) 
     tab.page.get_by_role("button", name="Unlike people.").click()
     expect(words).to_have_value("Unlike people.")
     card.get_by_role("button", name="Delete note").click()
-    expect(page_in(tab, 1).locator(".page-mark.note")).to_have_count(0)
+    expect(page_in(tab, 1).locator(".page-mark.noted")).to_have_count(0)
     assert tab.page.evaluate("window.ran") is None
 
 

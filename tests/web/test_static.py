@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -93,28 +93,76 @@ def test_colours_have_enough_contrast(written: str, ground: str, needed: float, 
     assert _contrast(one, other) >= needed
 
 
-# Classes that parts of the page take from another part on purpose; the style sheets share one namespace.
-SHARED = frozenset(
-    "at check chosen colours drop drop-note drop-title field fields find-status gap here keys-columns keys-dialog "
-    "keys-head keys-list library-head stage unsure working".split()
-)
+# Styles stay in their room. A room is a folder with a style sheet; style.css and narrow.css are for all rooms.
+
+SHEETS = sorted(STATIC.glob("*/*.css"))
+PARTS = re.compile(r"([^{};]*)([{};])")
+CLASS = re.compile(r"\.([A-Za-z][\w-]*)")
+GIVEN = re.compile(r"""(?:class(?:Name)?(?::| =) ?|makeButton\(\s*|classList\.\w+\()(?:"([^"]*)"|`([^`]*)`)""")
 
 
-def test_no_part_of_the_page_is_styled_by_another_part_by_accident() -> None:
-    def styled(path: Path) -> set[str]:
-        """Classes that a rule styles wherever they are."""
-        selectors = ",".join(re.findall(r"([^{}]+)\{", text(path))).split(",")
-        return {each[1] for each in (re.fullmatch(r"\.([\w-]+)", selector.strip()) for selector in selectors) if each}
+def selectors(sheet: Path) -> list[tuple[str, str]]:
+    """Each selector of a sheet, after the one that it is nested in, which is "" for most."""
+    found: list[tuple[str, str]] = []
+    nested: list[str] = []
+    for before, sign in PARTS.findall(re.sub(r"/\*.*?\*/", "", text(sheet), flags=re.S)):
+        if sign == "{":
+            nested.append(" ".join(before.split()))
+            outer = [each for each in nested[:-1] if not each.startswith("@")]
+            if not nested[-1].startswith(("@", ":where(")) and not any("keyframes" in each for each in nested):
+                found += [("".join(outer), each.strip()) for each in re.split(r",(?![^(]*\))", nested[-1])]
+        elif sign == "}":
+            nested.pop()
+    return found
 
-    def given(path: Path) -> set[str]:
-        pairs = re.findall(r'class: "([^"]*)"|classList\.\w+\("([^"]*)"', text(path))
-        return set(" ".join(map(" ".join, pairs)).split())
 
-    general = styled(STATIC / "style.css") | SHARED
-    met = [
-        (sheet.name, module.relative_to(STATIC).as_posix(), name)
-        for sheet, module in product(STATIC.glob("*/*.css"), MODULES)
-        if sheet.parent != module.parent != STATIC
-        for name in sorted((styled(sheet) & given(module)) - general)
+def meet(one: str, other: str) -> bool:
+    """Whether rules nested in these may hold for the same element."""
+    return not (one and other) or bool(set(re.findall(r"#[\w-]+", one)) & set(re.findall(r"#[\w-]+", other)))
+
+
+def given_by() -> dict[str, set[str]]:
+    """Class -> the rooms whose modules give it to elements."""
+    given: dict[str, set[str]] = {}
+    for module in MODULES:
+        if module.parent.name in ("base", "shell", STATIC.name):
+            continue  # they are of no room
+        for name in " ".join(map("".join, GIVEN.findall(text(module)))).split():
+            given.setdefault(name, set()).add(module.parent.name)
+    return given
+
+
+def test_each_rule_of_a_room_holds_in_the_room_alone() -> None:
+    given = given_by()
+
+    def is_anchored(room: str, selector: str) -> bool:
+        anchor = re.split(r"[ >+~]", selector)[0]
+        return anchor.startswith("#") or any(given.get(name, {room}) == {room} for name in CLASS.findall(anchor))
+
+    loose = [
+        (sheet.name, selector)
+        for sheet in SHEETS
+        for outer, selector in selectors(sheet)
+        if not outer and not is_anchored(sheet.parent.name, selector)
     ]
+    assert loose == []
+
+
+def test_a_class_has_one_meaning_where_two_sheets_meet() -> None:
+    """An element of one sheet, such as .page-mark.note, has no class that another sheet styles wherever it is."""
+    sheets = {sheet: selectors(sheet) for sheet in [STATIC / "style.css", *SHEETS]}
+    met = []
+    for (one, styled), (other, met_by) in permutations(sheets.items(), 2):
+        alone = {(name[1], outer) for outer, each in styled if (name := re.fullmatch(r"\.([\w-]+)", each))}
+        own = {name for _, each in met_by for name in CLASS.findall(each)} - {
+            name for _, each in styled for name in CLASS.findall(each)
+        }
+        for outer, each in met_by:
+            for compound in map(set, map(CLASS.findall, re.split(r"[ >+~]", each))):
+                met += [
+                    (one.name, other.name, each)
+                    for name, held in alone
+                    if name in compound and compound & own
+                    if meet(held, outer)
+                ]
     assert met == []

@@ -113,7 +113,7 @@ class LibraryView {
     });
     const head = el(
       "div",
-      { class: "library-head" },
+      { class: "view-head" },
       el("h1", {}, t("library")),
       this.count,
       this.check,

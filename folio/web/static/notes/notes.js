@@ -78,7 +78,7 @@ class NotesView {
     this.chosen = this.#buildChosen();
     this.status = el("p", { class: "status", role: "status" });
     this.problem = el("div", {});
-    const head = el("div", { class: "library-head" }, el("h1", {}, t("notes")), this.status);
+    const head = el("div", { class: "view-head" }, el("h1", {}, t("notes")), this.status);
     const reading = el("div", { class: "reading wide" }, head, this.tools, this.chosen, this.problem);
     const scroller = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("notes") }, reading);
     root.append(scroller);

@@ -9,7 +9,7 @@ import { cut, getBoxes, getText } from "./spans.js";
 /**
  * @typedef {object} Shown What is marked on a page.
  * @property {Span} span
- * @property {"quote" | "other" | "hit" | "current" | "note"} kind
+ * @property {"quote" | "other" | "hit" | "current" | "noted"} kind
  * @property {string} [colour] of a note
  * @property {Api.NoteJson} [note]
  */

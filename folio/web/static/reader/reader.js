@@ -445,7 +445,7 @@ class Reader {
       note.quotes.flatMap(({ paper: other, page, start, end, quote, place: where }) => {
         if (other !== paper || (where !== "here" && where !== "moved")) return [];
         const span = locate(text, { page, from: start, to: end, quote });
-        return span ? [{ span, kind: /** @type {const} */ ("note"), colour: note.colour, note }] : [];
+        return span ? [{ span, kind: /** @type {const} */ ("noted"), colour: note.colour, note }] : [];
       }),
     );
   }
@@ -506,7 +506,7 @@ class Reader {
   #openNoteAt(event) {
     if (!getSelection()?.isCollapsed) return;
     const { clientX: x, clientY: y } = event;
-    const marks = /** @type {HTMLElement[]} */ ([...this.view.root.querySelectorAll(".page-mark.note")]);
+    const marks = /** @type {HTMLElement[]} */ ([...this.view.root.querySelectorAll(".page-mark.noted")]);
     const hit = marks.find((node) => {
       const box = node.getBoundingClientRect();
       return x >= box.left && x <= box.right && y >= box.top && y <= box.bottom;
