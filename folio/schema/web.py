@@ -76,6 +76,13 @@ class ErrorBody(Strict):
     """What to do."""
 
 
+class InvalidBody(ErrorBody):
+    """The error of a request with a wrong field."""
+
+    field: str
+    """Its name, with which `error` begins: "year.0"."""
+
+
 # Requests
 
 

@@ -800,9 +800,8 @@ def handle_errors(web: FastAPI) -> None:
     async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        return respond(
-            422, schema.ErrorBody(error=f"{place}: {_invalid(first)}.", remedy="/docs describes every field.")
-        )
+        happened, remedy = f"{place}: {_invalid(first)}.", "/docs describes every field."
+        return respond(422, schema.InvalidBody(error=happened, remedy=remedy, field=place))
 
     @web.exception_handler(HTTPException)
     async def handle_http_error(request: Request, error: HTTPException) -> Response:
@@ -831,11 +830,33 @@ PATTERNS = {
 }
 
 
+# Kind of an error of pydantic -> the same; the limits are those of the error's context
+_WRONG = {
+    "missing": "is missing",
+    "extra_forbidden": "is unknown",
+    "string_too_short": "must not be empty",
+    "string_too_long": "is longer than {max_length:,} characters",
+    "too_short": "has too few entries",
+    "too_long": "has more than {max_length:,} entries",
+    "greater_than_equal": "is less than {ge}",
+    "less_than_equal": "is more than {le}",
+    "literal_error": "is not {expected}",
+    "enum": "is not {expected}",
+}
+_OF_ANOTHER_KIND = {
+    "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text", "list": "a list",
+}  # fmt: skip
+
+
 def _invalid(error: Mapping[str, Any]) -> str:
     """What is wrong with a field of a request, in words."""
-    if error["type"] != "string_pattern_mismatch":
-        return str(error["msg"])
-    return PATTERNS.get(error["ctx"]["pattern"], "has the wrong form")
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "string_pattern_mismatch":
+        return PATTERNS.get(context["pattern"], "has the wrong form")
+    if kind in _WRONG:
+        return _WRONG[kind].format(**context)
+    wanted = _OF_ANOTHER_KIND.get(kind.partition("_")[0])
+    return f"is not {wanted}" if wanted else "cannot be read"
 
 
 _HTTP = {

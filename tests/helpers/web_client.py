@@ -52,7 +52,8 @@ def json_of(response: Any, status: int = 200) -> dict[str, Any]:
 def refusal(response: Any, status: int) -> str:
     """The error message of a response with this status, which has the usual form."""
     body = json_of(response, status)
-    assert body.keys() == {"error", "remedy"}
+    assert body.keys() - {"field"} == {"error", "remedy"}
+    assert body["error"].startswith(body.get("field", ""))
     assert body["remedy"]
     return str(body["error"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urljoin
@@ -73,3 +74,81 @@ def test_everything_works_under_a_path(browser: Browser, proxied: PathProxy) -> 
         assert urljoin(manifest, start) == f"{proxied.url}/"
         described = tab.context.request.get(f"{proxied.url}/openapi.json").json()
         assert described["servers"] == [{"url": "/desk/folio/"}]
+
+
+# The scope of a search and of a question
+
+
+def hits(tab: Tab) -> list[str]:
+    expect(tab.find("#search-status")).to_contain_text(re.compile(r"\d passages? in"))
+    return tab.find("#hits .source").all_inner_texts()
+
+
+def test_a_search_has_its_scope_in_the_address(live: Live, opened: Open) -> None:
+    tab = opened(live, WIDE, "#search?q=sea+otters")
+    both = hits(tab)
+    tab.find("#to-ask").click()
+    tab.find("#options-button").click()
+    tab.find("#paper-filter").fill("glacier")
+    tab.find(".choices input").check()
+    tab.find("#to-search").click()
+    tab.find("#query").fill("sea otters")
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("#search-chosen .tag-name")).to_have_text(["The Aletsch Glacier"])
+    ice = hits(tab)
+    assert len(both) > len(ice) > 0
+    address = tab.page.url
+    tab.reload()
+    expect(tab.find("#search-chosen .tag-name")).to_have_text(["The Aletsch Glacier"])
+    assert hits(tab) == ice
+    copied = opened(live, WIDE, address.partition("/")[2].partition("/")[2].partition("/")[2])
+    assert hits(copied) == ice
+    tab.find("#to-library").click()
+    tab.open("#search?q=sea+otters")
+    assert hits(tab) == both
+    expect(tab.find("#search-chosen")).to_be_hidden()
+    tab.page.go_back()
+    tab.page.go_back()
+    expect(tab.find("#search-chosen .tag-name")).to_have_text(["The Aletsch Glacier"])
+    assert hits(tab) == ice
+    tab.page.go_forward()
+    tab.page.go_forward()
+    expect(tab.find("#search-chosen")).to_be_hidden()
+    assert hits(tab) == both
+
+
+def test_an_address_cannot_ask_for_what_no_field_takes(live: Live, opened: Open) -> None:
+    tab = opened(live, WIDE, "#search?q=sea+otters&year=banana&n=1000000")
+    assert hits(tab)
+    expect(tab.find("#search-chosen")).to_be_hidden()
+
+
+def test_a_year_that_is_none_clears_nothing(live: Live, opened: Open) -> None:
+    tab = opened(live, WIDE, "#library?year=1900-")
+    from_ = tab.page.get_by_role("textbox", name="From year")
+    expect(tab.find("#library-count")).to_have_text("0 of 2 papers")
+    from_.fill("abc")
+    from_.press("Enter")
+    expect(tab.find(".fault")).to_have_text("Enter a year of four digits.")
+    expect(from_).to_have_value("abc")
+    expect(tab.page).to_have_url(re.compile("year=1900-"))
+    expect(tab.find("#library-count")).to_have_text("0 of 2 papers")
+    tab.page.get_by_role("button", name="Clear filters").click()
+    expect(tab.find(".fault")).to_have_count(0)
+    expect(from_).to_have_value("")
+
+
+def test_what_the_server_refuses_is_said_in_words(live: Live, opened: Open) -> None:
+    tab = opened(live)
+    failed = """async ([module, name, ...given]) => {
+      const api = await import(module);
+      return api[name](...given).then(() => "", ({ error, remedy }) => `${error} ${remedy}`);
+    }"""
+    for name, given, problem in (
+        ("search", [{"query": "otters", "top_k": 1000}], "is more than 50"),
+        ("editPapers", [{"papers": ["otters"], "add_tags": ["fur"]}], "is not the id of a paper"),
+        ("addNote", [{"quotes": [], "text": 5}], "has too few entries"),
+    ):
+        said = tab.page.evaluate(failed, [tab.module("base/api.js"), name, *given])
+        assert said == f"What was entered {problem}. Change it, then try again."
+    tab.expected("422")

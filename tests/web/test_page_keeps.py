@@ -230,7 +230,10 @@ def test_a_note_that_is_saved_twice_is_one(live: Live, papers: dict[str, str], o
 
 def test_a_search_follows_its_scope(live: Live, opened: Open) -> None:
     tab = opened(live, WIDE, "#ask?year=1901")
-    tab.open("#search?q=otters")
+    tab.find("#to-search").click()
+    tab.find("#query").fill("otters")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page).to_have_url(re.compile("#search\\?year=1901&q=otters$"))
     problem = tab.find("#search-problem").get_by_role("alert")
     expect(problem).to_be_visible()
     tab.find("#query").fill("otters asleep")

@@ -1,6 +1,6 @@
 // The page as a whole: it starts the views, tells them of each other, and follows what changes on the server.
 
-import { askAboutSelection, getConversationPlace, getCurrentId, newConversation } from "./ask/chat.js";
+import { askAboutSelection, getCurrentId, newConversation } from "./ask/chat.js";
 import { setUpChat, showConversation, showStartError } from "./ask/chat.js";
 import { loadConversations, setUpSide } from "./ask/conversations.js";
 import { isPermanent, toApiError } from "./base/api.js";
@@ -8,7 +8,7 @@ import { byId, fillTexts } from "./base/dom.js";
 import { followEvents, onEvent } from "./base/events.js";
 import { atMostEvery } from "./base/pace.js";
 import { enterPanel, leavePanel } from "./base/panels.js";
-import { goTo, place } from "./base/router.js";
+import { place } from "./base/router.js";
 import { loadHealth, setOptions } from "./base/state.js";
 import { t } from "./base/strings.js";
 import { setUpFind } from "./find/find.js";
@@ -24,17 +24,12 @@ import { bindKeys, setUpKeys, showKeys } from "./shell/keys.js";
 import { formatShortcut } from "./shell/match_keys.js";
 import { setUpModels } from "./shell/models.js";
 import { setUpTheme, toggleTheme } from "./shell/theme.js";
-import { focusField, focusTyped, listLinked, registerView, renderNav, showView } from "./shell/views.js";
+import { focusField, focusTyped, followLink, listLinked, registerView, renderNav, showView } from "./shell/views.js";
 
 const LOAD_MS = 2000; // between two loads of the papers: an ingest adds many in a second
 const AGAIN_MS = 5000; // after a load that failed, though the server tells its changes
 
 const nav = byId("views");
-
-/** @param {import("./base/place.js").View} view */
-function show(view) {
-  goTo(view === "ask" ? getConversationPlace() : { view, id: "", query: {} });
-}
 
 /** Restricts questions to papers. @param {...string} papers */
 function ask(...papers) {
@@ -52,7 +47,7 @@ function setUpViews() {
   registerView({ name: "paper", text: "paper", section: section("paper"), under: "library", hasTitle: true });
   renderNav(nav);
   setUpReader({ ask: (_, question) => askAboutSelection(question) });
-  setUpSearch(section("search"));
+  setUpSearch(section("search"), byId("to-search"));
   setUpChat(section("ask"), byId("to-ask"));
   setUpWorks({ ask, added: refreshLibrary });
   setUpFind(section("find"));
@@ -75,7 +70,7 @@ function route() {
 
 /** @param {import("./shell/views.js").View} view */
 const openView = ({ name }) => {
-  show(name);
+  followLink(byId(`to-${name}`, HTMLAnchorElement));
   byId("main").focus();
 };
 

@@ -187,9 +187,6 @@ function leaveConversation() {
 /** The id of the conversation in the address; null without one. */
 export const getCurrentId = () => current.address || null;
 
-/** The place of the conversation that is shown, for what leads back to it. */
-export const getConversationPlace = () => ({ view: /** @type {const} */ ("ask"), ...getPlace() });
-
 /** Asks a question, with the options and about the words that are chosen. Returns whether the box may be emptied. */
 /** @param {string} message @param {boolean} [isEverywhere] */
 function send(message, isEverywhere = false) {
@@ -301,7 +298,7 @@ export function setUpChat(view, toAsk) {
     ask: send,
     stop: () => current.stop(),
     show: () => {
-      if (place.get().view !== "ask") goTo(getConversationPlace());
+      if (place.get().view !== "ask") goTo({ view: "ask", ...getPlace() });
     },
   });
   options.onChange(() => {

@@ -135,6 +135,11 @@ export function setUpComposer(actions) {
   const submit = (/** @type {Event | undefined} */ event) => {
     event?.preventDefault();
     const message = box.value.trim();
+    const wrong = /** @type {HTMLElement | null} */ (panel.querySelector("[aria-invalid='true']"));
+    if (wrong && message) {
+      toggle(true); // what is asked would not be what was entered
+      return wrong.focus();
+    }
     if (!message || !actions.ask(message, false)) return;
     box.value = "";
     resize();

@@ -1,6 +1,7 @@
 // The options of a question: papers, filters, number of passages, style.
 
-import { el, hideVisually, isolate, makeButton, makeIcon, showToast } from "../base/dom.js";
+import { el, hideVisually, isolate, makeButton, makeIcon, showFault, showToast } from "../base/dom.js";
+import { isFilter } from "../base/options.js";
 import { getTitle, library, options, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 
@@ -106,7 +107,9 @@ function renderOthers() {
 function renderFilter(name, example) {
   // Only once: what is set anew while a button is pressed takes the button away.
   const apply = () => {
-    if (node.value.trim() !== (options.get().filters[name] ?? "")) setFilter(name, node.value);
+    const isRight = isFilter(name, node.value);
+    showFault(node, isRight ? "" : t("ask.year.wrong"));
+    if (isRight && node.value.trim() !== (options.get().filters[name] ?? "")) setFilter(name, node.value);
   };
   const node = el("input", {
     type: "text",
@@ -199,7 +202,10 @@ function fillFields() {
   const now = options.get();
   for (const [name, field] of fields) {
     const typed = now.filters[name];
-    if (typed !== applied.get(name)) field.value = typed ?? ""; // else somebody may be typing in it
+    if (typed !== applied.get(name)) {
+      field.value = typed ?? ""; // else somebody may be typing in it
+      showFault(field, "");
+    }
     applied.set(name, typed);
   }
   style.value = now.style;

@@ -40,9 +40,12 @@ async function request(path, options) {
   throw refusal(response.status, await response.json().catch(() => ({})));
 }
 
-/** @param {number} status @param {Partial<Api.ErrorBody>} body */
-const refusal = (status, body) =>
-  new ApiError(body.error ?? t("error.status", { status }), body.remedy ?? t("error.status.remedy"), status);
+/** @param {number} status @param {Partial<Api.ErrorBody & {field: string}>} body field: what was entered there is wrong */
+function refusal(status, { error = t("error.status", { status }), remedy = t("error.status.remedy"), field }) {
+  if (!field) return new ApiError(error, remedy, status);
+  const problem = error.slice(`${field}: `.length); // the rest is for programs
+  return new ApiError(t("error.input", { problem }), t("error.input.remedy"), status);
+}
 
 /** @param {string} method @param {unknown} body @param {AbortSignal} [signal] @returns {RequestInit} */
 const sendJson = (method, body, signal) => ({

@@ -118,6 +118,18 @@ export function renderProblem(error, retry, label = t("again")) {
   return box;
 }
 
+/**
+ * Says below a field what is wrong with what was typed; "": nothing is.
+ * @param {HTMLInputElement} field @param {string} text @param {Element} [row] of fields, below which it is said
+ */
+export function showFault(field, text, row = field) {
+  const id = `${field.id}-fault`;
+  document.getElementById(id)?.remove();
+  field.setAttribute("aria-invalid", String(Boolean(text)));
+  field.setAttribute("aria-errormessage", id);
+  if (text) row.after(el("p", { class: "fault", id, role: "alert" }, text));
+}
+
 /** @param {number} ms */
 export const formatDuration = (ms) => (ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 

@@ -12,10 +12,21 @@
  */
 
 const FILTERS = ["year", "author", "venue", "section", "collection", "tag", "cited_by"];
+const YEARS = /^(\d{4}( ?[-–—]( ?\d{4})?)?|[-–—] ?\d{4})$/; // as the server has them
+
+/** Several values are separated by ";", years by "," too. @param {string} name @param {string} typed */
+export function splitFilter(name, typed) {
+  const parts = typed.split(name === "year" ? /[;,]/ : ";");
+  return parts.map((part) => part.trim()).filter(Boolean);
+}
+
+/** Whether a filter can be what was typed. @param {string} name @param {string} typed */
+export const isFilter = (name, typed) => name !== "year" || splitFilter(name, typed).every((part) => YEARS.test(part));
 
 /** The options in the query of an address. @param {Record<string, string>} query @returns {Options} */
 export function parseOptions(query) {
-  const filters = Object.fromEntries(FILTERS.filter((name) => query[name]).map((name) => [name, query[name]]));
+  const given = FILTERS.filter((name) => query[name] && isFilter(name, query[name]));
+  const filters = Object.fromEntries(given.map((name) => [name, query[name]]));
   const count = Number(query.k);
   return {
     papers: query.in ? query.in.split(",").filter(Boolean) : [],
@@ -27,6 +38,10 @@ export function parseOptions(query) {
     deep: query.deep === "on",
   };
 }
+
+/** The options that a search without an answer has too, for its address. @param {Options} options */
+export const formatScope = ({ papers, filters, reranker }) =>
+  formatOptions({ ...parseOptions({}), papers, filters, reranker });
 
 /** The query of an address for options; those that are the default are "". @param {Options} options */
 export function formatOptions(options) {

@@ -1,7 +1,7 @@
 // What the views share: the server's health, the papers, and the options of the next question.
 
 import * as api from "./api.js";
-import { parseOptions } from "./options.js";
+import { parseOptions, splitFilter } from "./options.js";
 import { inTurn } from "./pace.js";
 import { place } from "./router.js";
 import { keepUnchanged, Value } from "./value.js";
@@ -50,13 +50,12 @@ export function setOptions(change) {
 /** @type {Value<Selection | null>} */
 export const selection = new Value(/** @type {Selection | null} */ (null));
 
-/** Several values are separated by ";", years by "," too; the name of a collection or a tag may have a ";". */
+/** The name of a collection or a tag may have a ";". */
 /** @param {string} name @param {string} typed */
 function splitValues(name, typed) {
   const { collections, tags } = library.get();
   if ((name === "collection" && collections.has(typed)) || (name === "tag" && tags.has(typed))) return [typed];
-  const parts = typed.split(name === "year" ? /[;,]/ : ";");
-  return parts.map((part) => part.trim()).filter(Boolean);
+  return splitFilter(name, typed);
 }
 
 /** A scope as the server expects it. @param {Scope} scope */

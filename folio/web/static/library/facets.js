@@ -1,6 +1,6 @@
 // What the papers can be narrowed to: years, authors, venues, tags, collections, and what needs a look; with counts.
 
-import { el, isolate, makeButton } from "../base/dom.js";
+import { el, isolate, makeButton, showFault } from "../base/dom.js";
 import { formatNumber, t } from "../base/strings.js";
 import { FACETS, FLAGS, listCounts } from "./catalog.js";
 
@@ -57,7 +57,8 @@ export class Facets {
       [this.from, wanted.from],
       [this.to, wanted.to],
     ])) {
-      if (document.activeElement !== input) input.value = String(year ?? "");
+      if (document.activeElement === input || input.getAttribute("aria-invalid") === "true") continue;
+      input.value = String(year ?? "");
     }
     const flags = FLAGS.map((flag) => {
       const isChosen = wanted.flags.includes(flag);
@@ -92,8 +93,15 @@ export class Facets {
 
   /** @param {Key} key */
   #makeYear(key) {
-    const change = () => this.narrow({ from: readYear(this.from), to: readYear(this.to) });
+    const change = () => {
+      const wrong = [this.from, this.to].filter((input) => !/^(\d{4})?$/.test(input.value.trim()));
+      for (const input of [this.from, this.to]) {
+        showFault(input, wrong.includes(input) ? t("facet.year.wrong") : "", this.from.parentElement ?? input);
+      }
+      if (!wrong.length) this.narrow({ from: readYear(this.from), to: readYear(this.to) });
+    };
     return el("input", {
+      id: key.replace(".", "-"),
       type: "text",
       inputmode: "numeric",
       maxlength: "4",
@@ -114,6 +122,7 @@ export class Facets {
       flags: [],
       values: { author: [], venue: [], tag: [], collection: [] },
     };
+    for (const input of [this.from, this.to]) showFault(input, "");
     this.narrow(all);
     this.from.focus();
   }
@@ -122,7 +131,7 @@ export class Facets {
 const makeGroup = () => el("fieldset", { class: "facet" });
 
 /** @param {HTMLInputElement} input */
-const readYear = (input) => (/^\d{4}$/.test(input.value.trim()) ? Number(input.value) : null);
+const readYear = (input) => Number(input.value) || null;
 
 /** @template T @param {T[]} values @param {T} value */
 const toggle = (values, value) =>

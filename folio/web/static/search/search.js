@@ -5,8 +5,9 @@ import * as api from "../base/api.js";
 import { el, formatDuration, formatPages, isolate, keepTogether, makeButton } from "../base/dom.js";
 import { renderMessage, renderProblem } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
-import { place, setQuery } from "../base/router.js";
-import { buildFilter, getScope, getTitle, library, options } from "../base/state.js";
+import { formatScope, parseOptions } from "../base/options.js";
+import { linkTo, place, setQuery } from "../base/router.js";
+import { buildFilter, getScope, getTitle, library, options, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines } from "../base/text.js";
 import { renderNotice } from "../paper/notice.js";
@@ -31,8 +32,9 @@ class SearchView {
   /** @type {Item[]} */
   items = [];
 
-  /** @param {HTMLElement} root */
-  constructor(root) {
+  /** @param {HTMLElement} root @param {HTMLAnchorElement} link of the header to this view */
+  constructor(root, link) {
+    this.link = link;
     this.query = el("input", {
       type: "search",
       id: "query",
@@ -61,7 +63,7 @@ class SearchView {
     this.problem = el("div", { id: "search-problem" });
     const hits = el("ol", { class: "hits", id: "hits" });
     const heading = [el("h1", {}, t("search.title")), el("p", { class: "lead" }, t("search.lead"))];
-    const reading = el("div", { class: "reading" }, heading, form, this.chosen, this.status, this.problem, hits);
+    const reading = el("div", { class: "reading" }, heading, this.chosen, form, this.status, this.problem, hits);
     const scroller = el("div", { class: "scroll" }, reading);
     root.append(scroller);
     this.list = new WindowedList({
@@ -79,8 +81,21 @@ class SearchView {
     const { view, query } = place.get();
     if (view !== "search") return;
     const { q = "", n = COUNTS[0] } = query;
-    if (document.activeElement !== this.query) this.query.value = q;
+    const { papers, filters, reranker } = parseOptions(query);
+    if (JSON.stringify([papers, filters, reranker]) !== JSON.stringify(readScope())) {
+      setOptions({ papers, filters, reranker });
+    }
+    if (q !== this.query.defaultValue && document.activeElement !== this.query) this.query.value = q;
+    this.query.defaultValue = q; // of the address: what is typed meanwhile stays when another scope is chosen
     this.count.value = COUNTS.includes(n) ? n : COUNTS[0];
+    this.repeat();
+  }
+
+  /** Another scope was chosen: the address has it. */
+  keepScope() {
+    const scope = formatScope(options.get());
+    if (place.get().view === "search") setQuery(scope);
+    this.link.href = linkTo({ view: "search", query: scope });
     this.repeat();
   }
 
@@ -89,7 +104,7 @@ class SearchView {
     const { view, query } = place.get();
     if (view !== "search") return;
     const { q = "" } = query;
-    const wanted = JSON.stringify([q, this.count.value, getScope(), options.get().reranker]);
+    const wanted = JSON.stringify([q, this.count.value, readScope()]);
     if (wanted === this.asked) return;
     this.asked = wanted;
     this.#search(q);
@@ -186,10 +201,12 @@ function formatScores({ score, dense, bm25 }) {
   return shown.join(" · ");
 }
 
-/** @param {HTMLElement} root */
-export function setUpSearch(root) {
-  const view = new SearchView(root);
+const readScope = () => [options.get().papers, options.get().filters, options.get().reranker];
+
+/** @param {HTMLElement} root @param {HTMLAnchorElement} link of the header to this view */
+export function setUpSearch(root, link) {
+  const view = new SearchView(root, link);
   place.watch(() => view.follow());
   library.onChange(() => view.refresh());
-  options.onChange(() => view.repeat());
+  options.watch(() => view.keepScope());
 }

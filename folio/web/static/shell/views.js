@@ -43,12 +43,17 @@ export function focusField() {
   (field ?? /** @type {HTMLElement | null} */ (section.closest("main")))?.focus();
 }
 
-/** Follows a link to another view; what is open in the reader stays. @param {MouseEvent} event */
+/** Follows a link to another view; what is open in the reader stays. @param {HTMLAnchorElement} link */
+export function followLink({ hash }) {
+  const { view, id, query } = parsePlace(hash);
+  goTo({ view, id, query });
+}
+
+/** @param {MouseEvent} event */
 function keepReading(event) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || !(event.currentTarget instanceof HTMLAnchorElement)) return;
   event.preventDefault();
-  const { view, id, query } = parsePlace(event.currentTarget.hash);
-  goTo({ view, id, query });
+  followLink(event.currentTarget);
 }
 
 /** @param {HTMLElement} nav */
