@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { copyText, el, formatDuration, hideVisually, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { makeIconButton, renderMessage, renderProblem, showToast } from "../base/dom.js";
+import { Draft } from "../base/drafts.js";
 import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
 import { DeepSearch, renderTrace } from "./deep.js";
@@ -362,8 +363,8 @@ export class Turn {
   /** Lets the person change the question. */
   #edit() {
     if (this.root.querySelector(".question-form")) return;
-    const box = el("textarea", { rows: "1", maxlength: "10000", "aria-label": t("ask.edit.label") });
-    box.value = this.message;
+    const box = el("textarea", { name: "question", rows: "1", maxlength: "10000", "aria-label": t("ask.edit.label") });
+    box.defaultValue = this.message;
     const close = () => {
       form.remove();
       this.head.hidden = false;
@@ -372,6 +373,7 @@ export class Turn {
     const send = () => {
       const message = box.value.trim();
       if (!message) return;
+      draft.forget();
       form.remove();
       this.head.hidden = false;
       this.actions.onEdit(message);
@@ -401,10 +403,12 @@ export class Turn {
       el(
         "div",
         { class: "row" },
-        makeButton("button", close, t("ask.cancel")),
         el("button", { type: "submit", class: "button primary" }, makeIcon("send"), t("ask.send")),
       ),
     );
+    const draft = new Draft(form);
+    draft.open(`edit ${this.answered.conversation} ${this.answered.turn}`);
+    form.querySelector("button")?.before(draft.makeCancel(close));
     this.head.hidden = true;
     this.head.after(form);
     box.focus();

@@ -8,7 +8,7 @@ import { EVERYTHING, getScope, health, library, loadHealth, options, selection, 
 import { parts, t } from "../base/strings.js";
 import { currentQuery, followAddress, namesScope, readTurn } from "./address.js";
 import { setUpCard } from "./card.js";
-import { box, composer, setUpComposer, showRunning } from "./composer.js";
+import { box, composer, keepQuestion, setUpComposer, showQuestion, showRunning } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { loadConversations } from "./conversations.js";
 import { showFailure } from "../base/failure.js";
@@ -90,6 +90,7 @@ function render() {
   exporter.hidden = !current.isAnswered;
   if (current.id) exporter.href = api.markdownUrl(current.id, current.through);
   showRunning(current.running !== null);
+  showQuestion(current);
   if (place.get().view === "ask") document.title = current.title ? `${current.title} · Folio` : "Folio";
   const last = current.turns.at(-1);
   if (last && last.root !== followUps.root.parentElement) last.root.append(followUps.root);
@@ -276,6 +277,7 @@ export function showStartError(thrown) {
 /** Shows changes by another tab. @param {{changed: string[], deleted: string[]}} conversations */
 function followConversations({ changed, deleted }) {
   if (current.isAnswered && deleted.includes(current.id) && !current.running) {
+    keepQuestion();
     if (place.get().view === "ask") newConversation();
     else {
       leaveConversation();

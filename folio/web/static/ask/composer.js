@@ -1,6 +1,7 @@
 // The question form: the question, the words that it is about, the model, and the switch of the deep search.
 
-import { el, hideVisually, makeButton, makeIcon, remember } from "../base/dom.js";
+import { el, hideVisually, keepInTab, makeButton, makeIcon, readInTab, remember } from "../base/dom.js";
+import { Draft } from "../base/drafts.js";
 import { health, library, options, selection, setOptions } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { picker } from "./models.js";
@@ -17,6 +18,7 @@ const READY = [
 
 export const box = el("textarea", {
   id: "question",
+  name: "question",
   rows: "1",
   maxlength: "10000",
   placeholder: t("ask.placeholder"),
@@ -80,6 +82,24 @@ export const composer = el(
   ),
 );
 
+const draft = new Draft(composer);
+/** @type {object | null} the conversation whose question is in the box */
+let shown = null;
+
+/**
+ * Shows the question that is being written in a conversation. A new one gets its id once it is asked something.
+ * @param {{id: string}} conversation
+ */
+export function showQuestion(conversation) {
+  if (shown === conversation) draft.move(`question ${conversation.id}`);
+  else draft.open(`question ${conversation.id}`);
+  shown = conversation;
+  resize();
+}
+
+/** The conversation is gone: what is being written in it goes on in a new one. */
+export const keepQuestion = () => void draft.move("question ");
+
 /** @param {string} name */
 function key(name) {
   return el("kbd", {}, name);
@@ -142,6 +162,7 @@ export function setUpComposer(actions) {
     }
     if (!message || !actions.ask(message, false)) return;
     box.value = "";
+    draft.forget();
     resize();
     closeOptions();
   };
@@ -162,7 +183,10 @@ export function setUpComposer(actions) {
   };
   showTags(chosen, box);
   const render = () => renderSelection(actions.ask);
+  selection.set(readInTab("selection"));
+  render();
   selection.onChange((now) => {
+    keepInTab("selection", now);
     render();
     if (!now) return;
     actions.show();

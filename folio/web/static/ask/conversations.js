@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { confirmAction, el, formatDate, hideVisually, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { renderProblem } from "../base/dom.js";
+import { Draft } from "../base/drafts.js";
 import { onEvent } from "../base/events.js";
 import { WindowedList } from "../base/list.js";
 import { place } from "../base/router.js";
@@ -174,21 +175,22 @@ function closeSide() {
   if (side.matches(":popover-open")) side.hidePopover();
 }
 
-/** @param {string} id @param {Partial<Api.ConversationChanges>} changes */
+/** Returns whether it was changed. @param {string} id @param {Partial<Api.ConversationChanges>} changes */
 async function change(id, changes) {
-  try {
-    await api.changeConversation(id, changes);
-  } catch (thrown) {
-    showFailure(thrown);
-  }
+  const isChanged = await api.changeConversation(id, changes).then(() => true, showFailure);
   await loadConversations();
   const button = box.querySelector(`li[data-id="${CSS.escape(id)}"] button`);
   if (button instanceof HTMLElement && document.activeElement === document.body) button.focus();
+  return isChanged === true;
 }
 
 /** Lets the person change the title in its place. @param {Summary} conversation @param {HTMLElement} item */
 function rename({ id, title }, item) {
-  const field = el("input", { type: "text", maxlength: "200", "aria-label": t("ask.list.title"), value: title });
+  const label = t("ask.list.title");
+  const field = el("input", { type: "text", name: "title", maxlength: "200", "aria-label": label, value: title });
+  const form = el("form", { class: "rename" }, field);
+  const draft = new Draft(form);
+  draft.open(`name ${id}`);
   const before = [...item.childNodes];
   renamed = id;
   /** @param {boolean} isKept */
@@ -198,8 +200,11 @@ function rename({ id, title }, item) {
     const name = field.value.trim();
     item.replaceChildren(...before);
     item.querySelector("button")?.focus();
-    if (isKept && name && name !== title) change(id, { title: name });
-    else loadConversations();
+    if (isKept && name && name !== title) change(id, { title: name }).then((isChanged) => isChanged && draft.forget());
+    else {
+      loadConversations();
+      if (isKept) draft.forget();
+    }
   };
   field.addEventListener("keydown", (event) => {
     if (!["Enter", "Escape"].includes(event.key)) return;
@@ -208,7 +213,7 @@ function rename({ id, title }, item) {
     end(event.key === "Enter");
   });
   field.addEventListener("blur", () => end(true));
-  item.replaceChildren(field);
+  item.replaceChildren(form);
   field.focus();
   field.select();
 }

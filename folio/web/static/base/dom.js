@@ -180,6 +180,40 @@ export function recall(name) {
   }
 }
 
+/**
+ * Keeps a value with the browser's tab, over a reload and a crash, until the tab is closed; null removes it. Returns
+ * whether it could: storage may be full or blocked.
+ * @param {string} name @param {any} value
+ */
+export function keepInTab(name, value) {
+  try {
+    if (value === null) sessionStorage.removeItem(`folio-${name}`);
+    else sessionStorage.setItem(`folio-${name}`, JSON.stringify(value));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A value that was kept with the tab, or null. @param {string} name @returns {any} */
+export function readInTab(name) {
+  try {
+    return JSON.parse(sessionStorage.getItem(`folio-${name}`) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/** The names that begin like this and have a value in the tab. @param {string} start */
+export function listInTab(start) {
+  try {
+    const names = Object.keys(sessionStorage).map((key) => key.replace(/^folio-/, ""));
+    return names.filter((name) => name.startsWith(start));
+  } catch {
+    return [];
+  }
+}
+
 const TOAST_MS = 4000;
 const ACTION_MS = 10_000; // for a message with a button
 

@@ -35,7 +35,6 @@ export const TEXTS = Object.freeze({
   "ask.statements": { one: "{count} statement", other: "{count} statements" },
   "ask.seconds": "{seconds} s",
   "ask.or": " or ",
-  "ask.cancel": "Cancel",
   "ask.export": "Export Markdown",
   "ask.loading": "Loading the conversation",
   "ask.not_ready": "Folio is not ready",

@@ -1,7 +1,8 @@
 // The tags and the fields of several papers at once.
 
 import * as api from "../base/api.js";
-import { el, isolate, makeButton, renderProblem, showToast } from "../base/dom.js";
+import { el, isolate, renderProblem, showToast } from "../base/dom.js";
+import { Draft } from "../base/drafts.js";
 import { t } from "../base/strings.js";
 import { openDialog } from "./edit.js";
 
@@ -33,10 +34,12 @@ const splitTags = (text) => [
 async function changeAll(root, title, fields, collect, papers, changed) {
   const dialog = el("dialog", { class: "edit", id: "bulk", "aria-labelledby": "bulk-title" });
   const problem = el("div");
+  const ids = papers.map(({ id }) => id);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     try {
-      const { changed: count } = await api.editPapers({ papers: papers.map(({ id }) => id), ...collect() });
+      const { changed: count } = await api.editPapers({ papers: ids, ...collect() });
+      draft.forget();
       await changed();
       dialog.close();
       showToast(t("bulk.saved", { count }));
@@ -44,27 +47,19 @@ async function changeAll(root, title, fields, collect, papers, changed) {
       problem.replaceChildren(renderProblem(api.toApiError(thrown)));
     }
   };
-  const buttons = [
-    makeButton("button", () => dialog.close(), t("cancel")),
-    el("button", { type: "submit", class: "button primary" }, t("edit.save")),
-  ];
-  dialog.append(
-    el("h2", { id: "bulk-title" }, title),
-    el(
-      "form",
-      { class: "edit-form", onsubmit: submit },
-      el("div", { class: "fields" }, fields),
-      problem,
-      buildRow(buttons),
-    ),
-  );
+  const row = el("div", { class: "row" });
+  const list = el("div", { class: "fields" }, fields);
+  const form = el("form", { class: "edit-form", onsubmit: submit }, list, problem, row);
+  dialog.append(el("h2", { id: "bulk-title" }, title), form);
+  const draft = new Draft(form);
+  draft.open(`${title} ${ids.sort().join(" ")}`);
+  const save = el("button", { type: "submit", class: "button primary" }, t("edit.save"));
+  const cancel = draft.makeCancel(() => dialog.close());
+  row.append(cancel, save);
   const closed = openDialog(root, dialog);
   dialog.querySelector("input")?.focus();
   await closed;
 }
-
-/** @param {HTMLElement[]} buttons */
-const buildRow = (buttons) => el("div", { class: "row" }, buttons);
 
 /**
  * Adds tags to papers, and takes tags from them.
@@ -72,7 +67,8 @@ const buildRow = (buttons) => el("div", { class: "row" }, buttons);
  * @param {() => unknown} changed
  */
 export async function editTags(root, papers, known, changed) {
-  const input = el("input", { type: "text", id: "bulk-tags", list: "bulk-known", autocomplete: "off", dir: "auto" });
+  const how = { list: "bulk-known", autocomplete: "off", dir: "auto" };
+  const input = el("input", { type: "text", id: "bulk-tags", name: "tags", ...how });
   const options = [...known].map((tag) => el("option", { value: tag }));
   const counts = countTags(papers);
   const boxes = counts.map(([tag, count]) => makeTagBox(tag, count, papers.length));
@@ -106,9 +102,10 @@ const toLabel = ({ tag, box, share }) =>
  * @param {HTMLElement} root @param {Paper[]} papers @param {() => unknown} changed
  */
 export async function editFields(root, papers, changed) {
-  const year = el("input", { type: "text", id: "bulk-year", inputmode: "numeric", pattern: "[0-9]{4}", size: "6" });
+  const year = el("input", { type: "text", id: "bulk-year", name: "year", inputmode: "numeric", pattern: "[0-9]{4}" });
+  year.size = 6;
   year.title = t("edit.year.hint");
-  const venue = el("input", { type: "text", id: "bulk-venue", autocomplete: "off", dir: "auto" });
+  const venue = el("input", { type: "text", id: "bulk-venue", name: "venue", autocomplete: "off", dir: "auto" });
   const fields = [
     el("p", { class: "about" }, t("bulk.empty")),
     el("div", { class: "field" }, el("label", { for: "bulk-year" }, t("edit.year")), year),

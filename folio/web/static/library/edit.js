@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { el, hideVisually, isolate, makeButton, renderProblem, showToast } from "../base/dom.js";
+import { Draft } from "../base/drafts.js";
 import { enterPanel, leavePanel } from "../base/panels.js";
 import { t } from "../base/strings.js";
 
@@ -69,6 +70,7 @@ let made = 0; // forms; the ids of fields are those of one form
  * @property {() => void} saved called when what was typed is saved
  * @property {Key} [save] the name of the button
  * @property {HTMLButtonElement[]} [buttons] before that one
+ * @property {() => void} [close] called when what was typed is given up
  * @property {boolean} [confirms] to save confirms the fields that are not sure, too
  */
 
@@ -95,6 +97,9 @@ export class EditForm {
       this.problem,
       el("div", { class: "row" }, hooks.buttons ?? [], save),
     );
+    this.draft = new Draft(this.node);
+    this.draft.open(`paper ${paper.id}`);
+    if (hooks.close) save.before(this.draft.makeCancel(hooks.close));
   }
 
   /** Gives the focus to the first field; to the first that is not sure if the form is to confirm those. */
@@ -113,11 +118,12 @@ export class EditForm {
   #renderField(name) {
     const { name: label, tag, attributes } = CONTROLS[name];
     const id = `${this.#id}-${name}`;
-    const control = el(tag, { id, "aria-describedby": `${id}-note`, autocomplete: "off", dir: "auto", ...attributes });
+    const how = { autocomplete: "off", dir: "auto", ...attributes };
+    const control = el(tag, { id, name, "aria-describedby": `${id}-note`, ...how });
     if (control instanceof HTMLTextAreaElement) control.rows = this.#countRows(name);
     else control.type = "text";
     if (name === "year") control.title = t("edit.year.hint");
-    control.value = toText(name, this.paper);
+    control.defaultValue = toText(name, this.paper);
     const { origin, sure } = this.paper.fields[name];
     const doubt = control.value && origin && !sure ? "doubted" : "";
     const text = el("label", { for: id }, t(label));
@@ -156,6 +162,7 @@ export class EditForm {
     event.preventDefault();
     const edits = this.#collect();
     if (Object.keys(edits).length && !(await this.#change(edits))) return;
+    this.draft.forget();
     this.hooks.saved();
   }
 
@@ -224,7 +231,7 @@ export async function editPaper(root, id, changed) {
       dialog.close();
       showToast(t("edit.saved"));
     },
-    buttons: [makeButton("button", () => dialog.close(), t("cancel"))],
+    close: () => dialog.close(),
   });
   dialog.append(el("h2", { id: "edit-title" }, `${t("edit")} `, isolate(paper.file)), form.node);
   const closed = openDialog(root, dialog);

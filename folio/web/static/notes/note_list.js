@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { copyText, el, formatDate, formatPage, hideVisually, isolate, keepTogether } from "../base/dom.js";
 import { makeButton, makeIcon, renderProblem } from "../base/dom.js";
+import { Draft, listDrafts } from "../base/drafts.js";
 import { WindowedList } from "../base/list.js";
 import { showFailure } from "../base/failure.js";
 import { oneAtATime } from "../base/pace.js";
@@ -55,6 +56,7 @@ function carry(event, note) {
  * @typedef {object} Hooks
  * @property {() => void} onSelect the selection has changed
  * @property {(note: Note) => void} onChange a note was edited, or made of one that was deleted meanwhile
+ * @property {(note: Note) => boolean} belongs whether a note is one of those that are listed
  */
 
 export class NoteList {
@@ -65,7 +67,8 @@ export class NoteList {
   /** @type {Note | null} the note that is being edited, as it was then: what is typed stays when another tab changes it */
   edited = null;
   #editedAt = 0; // its place in the list
-  /** @type {{isChanged: () => boolean, save: () => Promise<boolean>} | null} of its form */
+  #isRestored = false; // a note that was being edited when the page was left, is again
+  /** @type {{isChanged: () => boolean, save: () => Promise<boolean>, draft: Draft} | null} of its form */
   #form = null;
   /** @type {Map<string, string>} what the papers of a note were named when it was rendered, by its id */
   #names = new Map();
@@ -89,6 +92,8 @@ export class NoteList {
   /** @param {Note[]} notes */
   show(notes) {
     this.notes = notes;
+    if (!this.#isRestored) this.edited = listDrafts("note ").find(this.hooks.belongs) ?? null;
+    this.#isRestored = true;
     const shown = new Set(notes.map(({ id }) => id));
     this.selected = new Set([...this.selected].filter((id) => shown.has(id)));
     this.#setItems();
@@ -220,6 +225,7 @@ export class NoteList {
 
   /** Shows the form of a note. What was typed in another one is given up. @param {string} id "" for none */
   edit(id) {
+    this.#form?.draft.forget();
     const before = this.edited?.id ?? "";
     this.edited = this.notes.find((note) => note.id === id) ?? null;
     this.#form = null;
@@ -230,8 +236,9 @@ export class NoteList {
 
   /** @param {Note} note */
   #buildForm(note) {
-    const words = el("textarea", { rows: "4", maxlength: "20000", "aria-label": t("reader.note.words") });
-    words.value = note.text;
+    const label = t("reader.note.words");
+    const words = el("textarea", { name: "words", rows: "4", maxlength: "20000", "aria-label": label });
+    words.defaultValue = note.text;
     const colours = renderColours(note);
     const problem = el("div", {});
     const save = makeSaver(note);
@@ -241,11 +248,27 @@ export class NoteList {
       event.preventDefault();
       await form.save();
     };
+    const onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(event);
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.leave();
+    };
+    const cancel = makeButton("button", () => this.edit(""), t("cancel"));
+    const button = el("button", { type: "submit", class: "button primary" }, t("reader.note.save"));
+    const row = el("div", { class: "row" }, colours, el("span", { class: "gap" }), cancel, button);
+    const attributes = { class: "note-form", onsubmit: submit, onkeydown };
+    const node = el("form", attributes, note.quotes.map(renderQuote), words, problem, row);
+    const draft = new Draft(node);
+    draft.open(`note ${note.id}`, note);
     const form = {
+      draft,
       isChanged: () => words.value !== note.text || getColour() !== note.colour,
       save: oneAtATime(async () => {
         try {
           const edited = await save(words.value, getColour());
+          draft.forget();
           const isOpen = this.#form === form; // else another note is being edited by now
           if (isOpen) this.edited = this.#form = null;
           this.hooks.onChange(edited);
@@ -260,28 +283,7 @@ export class NoteList {
       }),
     };
     this.#form = form;
-    const onkeydown = (/** @type {KeyboardEvent} */ event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(event);
-      if (event.key !== "Escape") return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.leave();
-    };
-    return el(
-      "form",
-      { class: "note-form", onsubmit: submit, onkeydown },
-      note.quotes.map(renderQuote),
-      words,
-      problem,
-      el(
-        "div",
-        { class: "row" },
-        colours,
-        el("span", { class: "gap" }),
-        makeButton("button", () => this.edit(""), t("cancel")),
-        el("button", { type: "submit", class: "button primary" }, t("reader.note.save")),
-      ),
-    );
+    return node;
   }
 }
 

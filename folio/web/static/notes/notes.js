@@ -85,6 +85,7 @@ class NotesView {
     this.list = new NoteList(scroller, {
       onSelect: () => this.#renderChosen(),
       onChange: (note) => this.#replace(note),
+      belongs: () => true,
     });
     reading.append(this.list.root);
   }
@@ -228,6 +229,7 @@ export function makeNotesPane(paper) {
       notes = withNote(notes, note);
       show();
     },
+    belongs: ({ quotes }) => quotes.some((quote) => quote.paper === paper),
   });
   const show = () => {
     const kept = notes.filter(({ id }) => !leaving.get().has(id));

@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { copyText, el, formatDate, formatPage, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
 import { renderMessage, renderProblem, showToast } from "../base/dom.js";
+import { listDrafts } from "../base/drafts.js";
 import { goTo, linkTo, openReading, place } from "../base/router.js";
 import { library } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -143,8 +144,10 @@ class PaperView {
     try {
       const paper = await api.getPaper(id);
       if (signal.aborted) return;
+      const isNew = !this.#paper;
       this.#paper = paper;
       this.#showPaper(paper);
+      if (isNew && listDrafts(`paper ${id}`).length) this.#edit();
       const about = await api.getAbout(id, signal);
       if (!signal.aborted) this.#showAbout(paper, about);
       this.problem.replaceChildren();
@@ -260,7 +263,7 @@ class PaperView {
         close();
         showToast(t("edit.saved"));
       },
-      buttons: [makeButton("button", close, t("cancel"))],
+      close,
     });
     form.node.addEventListener("keydown", ({ key }) => {
       if (key === "Escape") close();

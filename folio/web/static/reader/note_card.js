@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
+import { Draft, listDrafts } from "../base/drafts.js";
 import { oneAtATime } from "../base/pace.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
@@ -14,6 +15,7 @@ const LONGEST_QUOTE = 240; // characters that are shown
 
 /** @typedef {Api.NoteJson["colour"]} Colour */
 /** @typedef {{paper: string, start: number, end: number, text: string}} Place */
+/** @typedef {[string, {note?: Api.NoteJson, place?: Place}]} Drafted the key of a draft, and what it is written about */
 
 export class NoteCard {
   /** @type {() => boolean} */
@@ -52,31 +54,41 @@ export class NoteCard {
   }
 
   /** A new note. @param {Place} place */
-  write({ paper, start, end, text }) {
+  write(place) {
+    const { paper, start, end, text } = place;
     const save = (/** @type {string} */ words, /** @type {Colour} */ colour) =>
       api.addNote({ quotes: [{ paper, start, end, quote: text }], text: words, colour });
-    this.#show(text, "", "yellow", save, null);
+    this.#show(text, "", "yellow", save, null, [`${paper} ${start} ${end}`, { place }]);
   }
 
   /** @param {Api.NoteJson} note */
   edit(note) {
-    this.#show(note.quotes[0]?.quote ?? "", note.text, note.colour, makeSaver(note), () => api.deleteNote(note.id));
+    const remove = () => api.deleteNote(note.id);
+    const draft = /** @type {Drafted} */ ([`${note.quotes[0]?.paper} ${note.id}`, { note }]);
+    this.#show(note.quotes[0]?.quote ?? "", note.text, note.colour, makeSaver(note), remove, draft);
+  }
+
+  /** Goes on with a note on a paper that was being written. @param {string} paper its id */
+  restore(paper) {
+    const [written] = listDrafts(`card ${paper}`);
+    if (written?.note) this.edit(written.note);
+    else if (written?.place) this.write(written.place);
   }
 
   /**
    * @param {string} quote @param {string} text @param {Colour} colour
    * @param {(text: string, colour: Colour) => Promise<unknown>} save @param {(() => Promise<unknown>) | null} remove
+   * @param {Drafted} drafted
    */
-  #show(quote, text, colour, save, remove) {
-    const words = el("textarea", { rows: "3", maxlength: "20000", "aria-label": t("reader.note.words") });
-    words.value = text;
+  #show(quote, text, colour, save, remove, [key, about]) {
+    const label = t("reader.note.words");
+    const words = el("textarea", { name: "words", rows: "3", maxlength: "20000", "aria-label": label });
+    words.defaultValue = text;
     const colours = el("fieldset", { class: "colours" }, el("legend", { class: "unseen" }, t("reader.note.colour")));
     for (const each of COLOURS) {
       const input = el("input", { type: "radio", name: "note-colour", value: each, checked: each === colour });
-      const label = t(`reader.colour.${each}`);
-      colours.append(
-        el("label", { class: `swatch ${each}`, title: label }, input, el("span", { class: "unseen" }, label)),
-      );
+      const title = t(`reader.colour.${each}`);
+      colours.append(el("label", { class: `swatch ${each}`, title }, input, el("span", { class: "unseen" }, title)));
     }
     const problem = el("div", {});
     const getColour = () => /** @type {Colour} */ (colours.querySelector("input:checked")?.getAttribute("value") ?? "");
@@ -84,19 +96,23 @@ export class NoteCard {
     const isNewColour = () => remove !== null && getColour() !== colour;
     this.#isChanged = () => words.value !== text || isNewColour();
     const run = oneAtATime((/** @type {() => Promise<unknown>} */ action) => this.#run(action, problem));
-    this.#submit = () => run(() => save(words.value, getColour()));
+    this.#submit = () => run(() => save(words.value, getColour()).then(() => draft.forget()));
     const submit = (/** @type {Event} */ event) => {
       event.preventDefault();
       this.#submit();
     };
     const buttons = [el("button", { type: "submit", class: "button primary" }, t("reader.note.save"))];
     if (remove) {
-      buttons.push(makeButton("button quiet", () => run(remove), t("reader.note.delete")));
+      const removeAll = () => remove().then(() => draft.forget());
+      buttons.push(makeButton("button quiet", () => run(removeAll), t("reader.note.delete")));
     }
     const close = makeIconButton("close", t("reader.note.close"), () => this.close());
     const foot = el("div", { class: "row" }, colours, buttons);
     const head = el("div", { class: "note-head" }, renderWordsOf(shortenAtWord(quote, LONGEST_QUOTE)), close);
-    this.node.replaceChildren(el("form", { onsubmit: submit }, head, words, problem, foot));
+    const form = el("form", { onsubmit: submit }, head, words, problem, foot);
+    const draft = new Draft(form);
+    draft.open(`card ${key}`, about);
+    this.node.replaceChildren(form);
     this.node.hidden = false;
     words.focus();
   }

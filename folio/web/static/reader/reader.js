@@ -287,6 +287,7 @@ class Reader {
     this.find.setPaper(paper);
     this.tabs.render(paper);
     this.refreshNotes();
+    this.card.restore(paper);
     if (!peekPaper(paper)) this.#loadPaper(paper);
   }
 

@@ -1,6 +1,7 @@
 // What can be done with selected words: ask about them, highlight them, note something, copy them with their reference.
 
 import { el, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { Draft } from "../base/drafts.js";
 import { t } from "../base/strings.js";
 import { COLOURS } from "../notes/choose.js";
 import { FORMATS } from "./citing.js";
@@ -126,6 +127,7 @@ export class SelectionBar {
   #renderQuestions() {
     const field = el("input", {
       type: "text",
+      name: "question",
       "aria-label": t("reader.ask.own"),
       placeholder: t("reader.ask.own"),
       maxlength: "10000",
@@ -135,8 +137,11 @@ export class SelectionBar {
       event.preventDefault();
       if (this.selected) this.actions.ask(this.selected, field.value.trim());
       field.value = "";
+      draft.forget();
     };
     const form = el("form", { onsubmit: submit }, field, el("button", { type: "submit", class: "button" }, t("ask")));
+    const draft = new Draft(form);
+    draft.open("question about words");
     return [...QUESTIONS.map((key) => this.#renderButton(t(key), (one) => this.actions.ask(one, t(key)))), form];
   }
 

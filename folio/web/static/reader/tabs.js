@@ -1,11 +1,11 @@
 // The papers that are open in the reader. They stay open over a reload, as long as the browser's tab does.
 
-import { el, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { el, isolate, keepInTab, makeButton, makeIcon, readInTab } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
 
-const KEPT = "folio-reader-tabs";
+const KEPT = "reader-tabs";
 const MOST = 12;
 
 /** @typedef {import("./spans.js").Mark} Mark */
@@ -96,20 +96,12 @@ export class Tabs {
   }
 
   #keep() {
-    try {
-      sessionStorage.setItem(KEPT, JSON.stringify(this.all));
-    } catch {
-      // storage is blocked or full: the tabs last until a reload
-    }
+    keepInTab(KEPT, this.all); // where storage is blocked or full, they last until a reload
   }
 }
 
 /** @returns {Tab[]} */
 function read() {
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((tab) => typeof tab?.paper === "string" && tab.mark && tab.others) : [];
-  } catch {
-    return [];
-  }
+  const kept = readInTab(KEPT);
+  return Array.isArray(kept) ? kept.filter((tab) => typeof tab?.paper === "string" && tab.mark && tab.others) : [];
 }
