@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
@@ -51,6 +51,20 @@ _GOES_ON = re.compile(rf"(?:[,;:&–-]|\b(?:and|in|of|the|on|for|[Hh]ttps?:/*|do
 _SHORTEST, _LONGEST = 25, 1500  # characters of an entry
 _LONG = 400  # characters that an entry may be longer than three times the median: the last one may have an appendix
 _GAP = re.compile(r"\n\s*\n")
+# What cites: "[3, 5–7]", "[ABL89]" and their parts; names with a year
+_GROUP = re.compile(r"\[([^\[\]]{1,80})\]")
+_PART = re.compile(r"[^,;–—-]+")
+_CITED_YEAR = re.compile(r"(?<![\w./-])((?:1[6-9]|20)\d\d[a-z]?)(?![\w/-]|\.\d)")
+_PART_OF_NAME = rf"{_UPPER}[\w’'‐]{{1,30}}"  # bounded: a hostile page is all names
+_NAME = rf"(?:(?:[Vv]an|[Vv]on|[Dd]e[nrls]?|[Dd]i|[Ll]a) ){{0,2}}{_PART_OF_NAME}(?:[ -]{_PART_OF_NAME}){{0,2}}"
+_AND = rf"(?:,\s{_NAME}){{0,3}},?\s{{1,2}}(?:and|&)\s{{1,2}}{_NAME}"
+_NAME_AND_YEAR = re.compile(
+    rf"(?<!\w)(?P<name>{_NAME})"
+    rf"(?:(?:\s{{1,2}}et\s{{1,2}}al\.?|{_AND})[,\s]{{0,3}}\(?|,\s{{1,2}}|\s{{1,2}}\()"
+    r"(?P<year>(?:1[6-9]|20)\d\d[a-z]?)\b"
+)
+_AROUND_LABEL = 4  # brackets and spaces around the label of an entry
+_AUTHORS_REACH = 60  # characters of an entry in which its first author stands
 _LEAST_TITLE = 12  # folded characters of a title that can be looked for
 _TELLING = 30  # folded characters of a title that identifies a paper without its authors
 
@@ -62,6 +76,7 @@ class Entry:
     start: int
     end: int
     text: str  # without its number
+    label: str = ""  # by which the text cites it: "12" or "ABL89"; "" in a list in the order of authors
 
     @property
     def year(self) -> int | None:
@@ -95,15 +110,15 @@ def split(text: str, start: int, end: int) -> list[Entry]:
     starts = _numbered(text, start, end) or _labelled(text, start, end) or _by_author(text, start, end)
     if not starts:
         return []
-    spans = [(begins, stripped(text, at, stop)[1]) for (at, begins), (stop, _) in pairwise([*starts, (end, end)])]
-    most = min(_LONGEST, 3 * int(median(stop - begins for begins, stop in spans)) + _LONG)
+    spans = [(at, begins, stripped(text, at, stop)[1]) for (at, begins), (stop, _) in pairwise([*starts, (end, end)])]
+    most = min(_LONGEST, 3 * int(median(stop - begins for _, begins, stop in spans)) + _LONG)
     result = []
-    for begins, stop in spans:
+    for at, begins, stop in spans:
         if stop - begins > most:  # what follows a list on its last page, or a caption between its entries
             gap = _GAP.search(text, begins + _SHORTEST, stop)
             stop = gap.start() if gap else stop
         if _SHORTEST <= stop - begins <= most:
-            result.append(Entry(begins, stop, text[begins:stop]))
+            result.append(Entry(begins, stop, text[begins:stop], text[at:begins].strip(" \t[]().")))
     return result
 
 
@@ -156,6 +171,59 @@ def _is_whole(entry: str) -> bool:
     entry = entry.rstrip()
     dated = _YEAR.search(entry) or _UNDATED.search(entry) or re.search(r"\((?:1[6-9]|20)\d\d", entry)
     return bool(dated and len(entry) >= _SHORTEST and _ENDS.search(entry) and not _GOES_ON.search(entry))
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A place [start, end) in a paper's text that cites an entry of its references."""
+
+    start: int
+    end: int
+    entry: Entry
+
+
+def citations(text: str, start: int, end: int, listed: Sequence[Entry]) -> list[Citation]:
+    """The places in [start, end) of a paper's text that cite one of its entries, in order.
+
+    By its label, "[3, 5–7]", or by an author and the year, "(Otter & Seal, 2001)" or "Otter et al. (2001)". What could
+    cite two entries, or stands in the list itself, is left out.
+    """
+    if not listed:
+        return []
+    found = [*_by_label(text, start, end, listed), *_by_year(text, start, end, listed)]
+    in_list = [(entry.start - len(entry.label) - _AROUND_LABEL, entry.end) for entry in listed]
+    outside = [each for each in found if not any(first <= each.start < last for first, last in in_list)]
+    return sorted(outside, key=lambda each: each.start)
+
+
+def _by_label(text: str, start: int, end: int, listed: Sequence[Entry]) -> Iterator[Citation]:
+    of_label = {entry.label: entry for entry in listed if entry.label}
+    for group in _GROUP.finditer(text, start, end if of_label else start):
+        parts = [(stripped(text, *part.span()), part.group().strip()) for part in _PART.finditer(text, *group.span(1))]
+        known = [(span, of_label[label]) for span, label in parts if label in of_label]
+        if any(label.isdigit() and label not in of_label for _, label in parts):
+            continue  # a size, "[96, 192]"
+        for (first, last), entry in known:
+            opens, closes = text[first - 1] == "[", text[last] == "]"
+            yield Citation(first - opens, last + closes, entry)
+
+
+def _by_year(text: str, start: int, end: int, listed: Sequence[Entry]) -> Iterator[Citation]:
+    of_year: dict[str, list[tuple[str, Entry]]] = {}
+    for entry in listed:
+        for year in {match[1] for match in _CITED_YEAR.finditer(entry.text)}:
+            of_year.setdefault(year, []).append((f" {_fold_words(entry.text[:_AUTHORS_REACH])} ", entry))
+    for match in _NAME_AND_YEAR.finditer(text, start, end if of_year else start):
+        name = f" {_fold_words(match['name'])} "
+        fitting = [(words, entry) for words, entry in of_year.get(match["year"], ()) if name in words]
+        first = [(words, entry) for words, entry in fitting if words.startswith(name)]
+        if len(first or fitting) == 1:
+            yield Citation(match.start("name"), match.end("year"), (first or fitting)[0][1])
+
+
+def _fold_words(text: str) -> str:
+    """The words folded, with one space between."""
+    return " ".join(filter(None, map(fold, re.split(r"[\s,.;&()]+", text))))
 
 
 class Marks:

@@ -7,12 +7,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from folio.pdf.letters import Letters, Piece, Rect, covered, drawn_letters, fold_word, line_boxes, place
-from folio.pdf.mupdf import pymupdf
 from folio.pdf.render import opened, page_of
 from folio.pdf.units import load_page
 
@@ -41,6 +40,7 @@ class PageLink(NamedTuple):
     box: Rect
     page: int  # 0 for an address
     uri: str
+    at: tuple[float, float] | None = None  # where on the page it leads: left and top; None: to the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,21 @@ def _letter_offsets(word: str) -> list[int]:
 
 
 def _links(document: Any, page: Any) -> Iterator[PageLink]:
-    mupdf, shown = pymupdf(), page.rect
-    for link in page.get_links()[:_MOST_LINKS]:
-        box = link["from"] & shown
-        if box.is_empty:
+    for link in islice(_each_link(page), _MOST_LINKS):
+        box = link.rect & page.rect
+        if box.is_empty or not (uri := link.uri):
             continue
-        to, uri = link.get("page", -1), link.get("uri", "")
-        if link["kind"] == mupdf.LINK_URI and len(uri) <= _LONGEST_LINK and _LINK.fullmatch(uri):
-            yield PageLink(tuple(box), 0, uri)
-        elif link["kind"] in (mupdf.LINK_GOTO, mupdf.LINK_NAMED) and isinstance(to, int) and 0 <= to < len(document):
-            yield PageLink(tuple(box), to + 1, "")
+        if link.is_external:
+            if len(uri) <= _LONGEST_LINK and _LINK.fullmatch(uri):
+                yield PageLink(tuple(box), 0, uri)
+            continue
+        to, x, y = document.resolve_link(uri)
+        if isinstance(to, int) and 0 <= to < len(document):
+            yield PageLink(tuple(box), to + 1, "", (max(0.0, x), y) if y > 0 else None)
+
+
+def _each_link(page: Any) -> Iterator[Any]:
+    link = page.first_link
+    while link:
+        yield link
+        link = link.next

@@ -399,6 +399,19 @@ class LinkJson(Strict):
     """The physical page that it leads to, from 1; null for an address."""
     uri: str
     """An address that begins with http:, https:, mailto: or doi:; "" for a page."""
+    at: Annotated[list[float], Field(min_length=2, max_length=2)] | None
+    """Where on that page it leads, from its left and its top, in points; null: to the page."""
+
+
+class InnerCitationJson(Strict):
+    """Words that cite an entry of the paper's own references: "[12]", or "(Smith, 2010)"."""
+
+    start: Offset
+    end: Offset
+    page: FromOne
+    """The physical page on which the entry begins."""
+    entry: Annotated[list[Count], Field(min_length=2, max_length=2)]
+    """The start and the end of the entry in the text of the paper."""
 
 
 class PageText(Strict):
@@ -423,6 +436,9 @@ class PageText(Strict):
     paragraphs: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
     """The start and the end of each."""
     links: list[LinkJson]
+    citations: list[InnerCitationJson]
+    references: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
+    """The start and the end of each entry of the paper's references that begins on this page."""
 
 
 class PlacesJson(Strict):

@@ -15,6 +15,7 @@ from threading import Condition, Lock
 from typing import Generic, NamedTuple, TypeVar
 
 from folio.papers.model import Paper
+from folio.papers.references import citations, entries
 from folio.papers.sections import PaperSection
 from folio.pdf.letters import Rect, fold_word, is_right_to_left
 from folio.pdf.mupdf import pymupdf
@@ -177,8 +178,9 @@ def _work(item: _Work) -> PagePicture | TextLayer | list[tuple[float, float]] | 
 # The text of a page
 
 
-def page_text_json(paper: Paper, page: PageOfText, layer: TextLayer) -> str:
+def page_text_json(paper: Paper, page: PageOfText, layer: TextLayer, text_of_paper: str) -> str:
     """A schema.PageText as JSON."""
+    listed = entries(paper, text_of_paper)
     start, text = page.start, page.text
     end = start + len(text)
     headings = [
@@ -203,13 +205,30 @@ def page_text_json(paper: Paper, page: PageOfText, layer: TextLayer) -> str:
             for section, first, last in headings
         ],
         paragraphs=[[start + first, start + last] for first, last in paragraphs(text, cuts)],
-        links=[schema.LinkJson(box=_rounded(link.box), page=link.page or None, uri=link.uri) for link in layer.links],
+        links=[
+            schema.LinkJson(box=_rounded(link.box), page=link.page or None, uri=link.uri, at=_point(link.at))
+            for link in layer.links
+        ],
+        citations=[
+            schema.InnerCitationJson(
+                start=each.start,
+                end=each.end,
+                page=paper.pages.page_at(each.entry.start),
+                entry=[each.entry.start, each.entry.end],
+            )
+            for each in citations(text_of_paper, start, end, listed)
+        ],
+        references=[[entry.start, entry.end] for entry in listed if start <= entry.start < end],
     ).model_dump_json()
 
 
 def _rounded(box: Rect) -> Rect:
     x0, y0, x1, y1 = box
     return round(x0, 1), round(y0, 1), round(x1, 1), round(y1, 1)
+
+
+def _point(at: tuple[float, float] | None) -> list[float] | None:
+    return None if at is None else [round(coordinate, 1) for coordinate in at]
 
 
 def heading_span(section: PaperSection, text: str) -> tuple[int, int]:

@@ -239,7 +239,8 @@ class Service:
         def read() -> bytes:
             with closing(self._app.open_library()) as library:
                 (stored,) = require_papers(library, [paper])
-            return page_text_json(stored, place, self._pages.text_layer(place)).encode()
+                text = library.text(paper, 0, stored.length)
+            return page_text_json(stored, place, self._pages.text_layer(place), text).encode()
 
         return self._page_texts.get(place, read)
 

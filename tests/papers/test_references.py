@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import process_time
 
 import pytest
 
 from folio.papers.metadata import Field, Metadata, simple_metadata
 from folio.papers.model import PageMap, Paper
-from folio.papers.references import Entry, Marks, References, entries, split
+from folio.papers.references import Entry, Marks, References, citations, entries, split
 from folio.papers.sections import PaperSection, SectionMap
 
 BRACKETS = """[1] A. Otter and B. Seal. On kelp rafts. In Proceedings of
@@ -139,3 +140,30 @@ def test_a_paper_is_found_by_its_identifiers() -> None:
     arxiv = Metadata(arxiv=Field("2301.01234v2", "page", True))
     assert cited(arxiv, "A. Otter. Rafts. arXiv:2301.01234, 2023.") == 0
     assert cited(arxiv, "A. Otter. Rafts. arXiv:2301.01235, 2023.") is None
+
+
+@pytest.mark.parametrize(
+    ("listed", "prose", "cites"),
+    [
+        (BRACKETS, "Rafts [1] and floes [2, 3]; sizes [96, 192]; [1, p. 4]; [1–3].", [1, 2, 3, 1, 1, 3]),
+        (DOTS, "As shown [3]. The tide (1) rose 2. Never [4].", [3]),
+        (APA, "Otter and Seal (2001) and Walrus et al. (1999a) [2] agree (World Otter Organization, 2022).", [1, 2, 3]),
+        (CAPITALS, "See (Otter & Seal, 1991; Walrus et al. 2011), not Otter, 2011, in May 1991.", [1, 2]),
+        (FULL_NAMES, "Whale (1989) sang; Seal, 1989 and Otter et al., 1989 drifted. Van Eve, 1990.", [2, 1, 1]),
+    ],
+)
+def test_words_that_cite_an_entry(listed: str, prose: str, cites: list[int]) -> None:
+    text = f"{prose}\n\n{listed}"
+    found = split(text, len(prose) + 2, len(text))
+    cited = citations(text, 0, len(text), found)
+    assert [found.index(each.entry) + 1 for each in cited] == cites
+    assert all(text[each.start : each.end].strip("[](), ") in prose for each in cited)
+
+
+@pytest.mark.parametrize("hostile", ["Aa ", "Van ", "Aa, ", "[", "Aa-", "[1,", "Aa, Bb and ", "de de ", "A"])
+def test_what_cites_is_found_quickly_on_a_hostile_page(hostile: str) -> None:
+    listed = [Entry(10**6, 10**6 + 50, "Aa, B. (2001). Title."), Entry(10**6 + 60, 10**6 + 90, "Otter (2002).", "1")]
+    text = hostile * (9000 // len(hostile))
+    begun = process_time()
+    citations(text, 0, len(text), listed)
+    assert process_time() - begun < 1

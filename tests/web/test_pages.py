@@ -72,7 +72,7 @@ def test_the_text_of_a_page(client: TestClient, paper: str) -> None:
 
 def test_a_link_inside_the_file(client: TestClient, paper: str) -> None:
     assert client.get(f"/papers/{paper}/pages/1/text").json()["links"] == [
-        {"box": [60.0, 300.0, 90.0, 310.0], "page": 3, "uri": ""}
+        {"box": [60.0, 300.0, 90.0, 310.0], "page": 3, "uri": "", "at": None}
     ]
 
 

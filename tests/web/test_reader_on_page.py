@@ -55,6 +55,35 @@ def ferns(folder: Path) -> Path:
     return path
 
 
+LINES = {"On the tides of kelp": 610, "Rafts of kelp in bays": 630, "Ice and kelp": 650}
+
+
+def citing(folder: Path) -> Path:
+    """Page 1 cites by a link, "[1]", without one, "[2, 3]", and by a name. Page 3 has the references, below prose."""
+    cites = [
+        "The tide moves the kelp in each bay of the coast [1].",
+        "Its rafts are known [2, 3], as [96, 192] are not.",
+        "Seals were counted (Walrus & Whale, 2010).",
+    ]
+    spots = [(LEFT, 200 + 15 * n, line) for n, line in enumerate(cites)]
+    entries = [
+        "[1] A. Otter and B. Seal. On the tides of kelp. Journal of Tides, 24(4):1-9, 2001.",
+        "[2] C. Walrus and D. Whale. Rafts of kelp in bays. Journal of Rafts, 3(1):10-19, 2010.",
+        "[3] E. Penguin. Ice and kelp, revisited. Journal of Ice, 21(2):79-85, 1999.",
+    ]
+    prose = [(LEFT, 100 + 15 * n, f"Line {n} of the page tells of the bay.") for n in range(30)]
+    path = save(folder / "citing.pdf", [spots, prose, prose], metadata={"title": "Kelp and Tides"})
+    with pymupdf.open(path) as document:
+        (box,) = document[0].search_for("[1]")
+        document[2].insert_text((LEFT, 595), "References", fontsize=14, fontname="hebo")
+        for n, entry in enumerate(entries):
+            document[2].insert_text((LEFT, 620 + 20 * n), entry, fontsize=10)
+        place = pymupdf.Point(LEFT, 610)
+        document[0].insert_link({"kind": pymupdf.LINK_GOTO, "from": box, "page": 2, "to": place, "zoom": 0})
+        document.saveIncr()
+    return path
+
+
 def hebrew(folder: Path) -> Path:
     document = pymupdf.open()
     for _ in range(2):
@@ -72,6 +101,7 @@ def app(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> App:
     folder = tmp_path_factory.mktemp("reader")
     papers = small_papers(folder / "papers")
     ferns(papers)
+    citing(papers)
     hebrew(papers)
     write_pdf(papers / "moss.pdf", [HOSTILE, HOSTILE.replace("moss", "lichen")], HOSTILE_TITLE)
     (papers / SAMPLE.name).write_bytes(SAMPLE.read_bytes() + b"\n% A copy\n")
@@ -236,7 +266,7 @@ def test_a_text_that_is_loaded_again_at_once_can_be_selected(show: Show) -> None
 def test_links_in_the_paper(show: Show) -> None:
     tab = show("ferns.pdf", 1)
     reader_shows(tab, 1)
-    tab.page.get_by_role("button", name="Go to page 9").click()
+    tab.page.get_by_role("link", name="Go to page 9").click()
     reader_shows(tab, 9)
     tab.page.go_back()
     reader_shows(tab, 1)
@@ -246,6 +276,64 @@ def test_links_in_the_paper(show: Show) -> None:
         tab.find("#confirm-do").click()
     assert other.value.evaluate("window.opener") is None
     tab.expected("window: .*", "elsewhere: https://ferns.example/a|failed|window")
+
+
+def place_of(tab: Tab, page: int) -> float:
+    """Pixels from the top of the view to the first mark on a page."""
+    mark = page_in(tab, page).locator(".page-mark.quote:visible").first.bounding_box()
+    view = tab.find(".reader-pages").bounding_box()
+    assert mark
+    assert view
+    assert view["y"] < mark["y"] < view["y"] + view["height"]
+    return mark["y"] - view["y"]
+
+
+@pytest.mark.parametrize(
+    ("at", "entry"),
+    [(0, "On the tides of kelp"), (1, "Rafts of kelp in bays"), (2, "Ice and kelp"), (3, "Rafts of kelp in bays")],
+)
+def test_a_citation_shows_its_reference_and_leads_to_its_line(show: Show, at: int, entry: str) -> None:
+    tab = show("citing.pdf", 1)
+    reader_shows(tab, 1)
+    cited = page_in(tab, 1).locator("a.page-link")
+    expect(cited).to_have_count(4)
+    cited.nth(at).hover()
+    expect(tab.find(".card blockquote")).to_contain_text(entry)
+    tab.page.keyboard.press("Escape")
+    expect(tab.find(".card")).to_have_count(0)
+    before = page_in(tab, 1).bounding_box()
+    cited.nth(at).click()
+    reader_shows(tab, 3)
+    assert place_of(tab, 3) > 100
+    ((_, top, *_), *_) = marks(tab, 3)
+    assert top == pytest.approx(LINES[entry], abs=8)
+    tab.page.go_back()
+    reader_shows(tab, 1)
+    assert page_in(tab, 1).bounding_box() == before
+
+
+def test_a_citation_in_the_text_is_read_by_keyboard_and_by_touch(show: Show) -> None:
+    tab = show("citing.pdf", 1, PHONE)
+    cited = page_in(tab, 1).locator(".page-text a.page-link")
+    expect(cited).to_have_text(["[1]", "[2", "3]", "Walrus & Whale, 2010"])
+    tab.find(".reader-pages").focus()
+    tab.page.keyboard.press("Tab")
+    expect(cited.first).to_be_focused()
+    expect(tab.find(".card blockquote")).to_contain_text("On the tides of kelp")
+    tab.page.keyboard.press("Escape")
+    expect(tab.find("#reader")).to_be_visible()
+    box = cited.nth(3).bounding_box()
+    assert box
+    touch = {"x": box["x"] + 5, "y": box["y"] + 5}
+    session = tab.context.new_cdp_session(tab.page)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    for kind, points in (("touchStart", [touch]), ("touchEnd", [])):
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    expect(tab.find(".card blockquote")).to_contain_text("Rafts of kelp in bays")
+    tab.find(".card").get_by_role("button", name="Go to page 3").click()
+    expect(tab.find("#reader .page-field")).to_have_value("3")
+    expect(page_in(tab, 3).locator("mark.quote")).to_contain_text("Rafts of kelp in bays")
+    place_of(tab, 3)
 
 
 def test_papers_are_tabs(show: Show) -> None:
@@ -292,6 +380,8 @@ def test_outline_and_small_pictures(show: Show) -> None:
     section = tab.find(".section-link").filter(has_text="When the power fails")
     section.click()
     reader_shows(tab, 3)
+    assert "When the power fails" in words_on(SAMPLE, 3, marks(tab, 3))
+    assert place_of(tab, 3) >= 0
     expect(section).to_have_attribute("aria-current", "true")
     tab.page.get_by_role("button", name="Pages", exact=True).click()
     thumbnail = tab.page.get_by_role("button", name="p. 2", exact=True)

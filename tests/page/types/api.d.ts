@@ -352,6 +352,13 @@ declare namespace Api {
     notice: NoticeJson | null;
   }
 
+  interface InnerCitationJson {
+    start: number;
+    end: number;
+    page: number;
+    entry: (number)[];
+  }
+
   interface LeftOutJson {
     text: string;
     reason: string;
@@ -371,6 +378,7 @@ declare namespace Api {
     box: [number, number, number, number];
     page: number | null;
     uri: string;
+    at: (number)[] | null;
   }
 
   interface ListFieldJson {
@@ -492,6 +500,8 @@ declare namespace Api {
     headings: (HeadingJson)[];
     paragraphs: ((number)[])[];
     links: (LinkJson)[];
+    citations: (InnerCitationJson)[];
+    references: ((number)[])[];
   }
 
   interface PaperAbout {

@@ -2,12 +2,12 @@
 
 import * as api from "../base/api.js";
 import { announce, byId, el, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
+import { followCard } from "../base/card.js";
 import { onEvent } from "../base/events.js";
 import { goTo, linkTo, place } from "../base/router.js";
 import { EVERYTHING, getScope, health, library, loadHealth, options, selection, setOptions } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { currentQuery, followAddress, namesScope, readTurn } from "./address.js";
-import { setUpCard } from "./card.js";
 import { box, composer, keepQuestion, setUpComposer, showQuestion, showRunning } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { loadConversations } from "./conversations.js";
@@ -294,7 +294,7 @@ export function setUpChat(view, toAsk) {
   view.append(scroller, composer);
   setUpOptions();
   setUpModels();
-  setUpCard(scroller);
+  followCard(scroller);
   setUpSelecting(scroller);
   setUpComposer({
     ask: send,

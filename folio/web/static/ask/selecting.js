@@ -7,7 +7,7 @@ import { t } from "../base/strings.js";
 import { formatMark, joinLines } from "../base/text.js";
 import { FORMATS, formatQuoted } from "../reader/citing.js";
 import { getPaper } from "../reader/pages.js";
-import { isInView, placeBeside } from "./floating.js";
+import { isInView, placeBeside } from "../base/floating.js";
 import { keepNote } from "./keep.js";
 import { getOrigin, WITH_ORIGIN } from "./origin.js";
 import { locate } from "./spans.js";

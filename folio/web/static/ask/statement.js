@@ -1,12 +1,13 @@
 // One statement of an answer: quoted, reworded with its quotes, or left out; and the citations that open pages.
 
+import { attachCard } from "../base/card.js";
 import { el, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { formatMark, joinLines, joinSentence, REWORDED_SIGN, splitMark } from "../base/text.js";
 import { splitMarked, splitStatement, withoutCitations } from "../base/text.js";
 import { moveOpener, openAt, openHit as openPassage, prefetch } from "../reader/reader.js";
-import { attachCard } from "./card.js";
+import { renderCard } from "./card.js";
 import { setOrigin } from "./origin.js";
 
 // Lines that are columns or code, and need letters of one width
@@ -100,7 +101,8 @@ export function renderChip(cited, kind = "", card = null) {
   const action = hideVisually(t("ask.cited.open"));
   const children = [name, ...flag, separator, keepTogether(page), action];
   const node = makeButton(`chip ${mark ? "flagged" : ""} ${kind}`, makePageOpener(cited), ...children);
-  if (card) attachCard(node, cited, card, (from) => openCitation(cited, from));
+  const open = (/** @type {HTMLElement} */ from) => openCitation(cited, from);
+  if (card) attachCard(node, t("ask.card"), () => renderCard(node, cited, card, open));
   else node.title = describePage(cited);
   return node;
 }

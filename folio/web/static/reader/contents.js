@@ -26,7 +26,7 @@ export class Contents {
   #paper = null;
   #aborting = new AbortController();
 
-  /** @param {(page: number, start: number | null) => void} onChoose start: of the section that was chosen */
+  /** @param {(page: number, heading: import("./spans.js").Span | null) => void} onChoose */
   constructor(onChoose) {
     this.onChoose = onChoose;
     this.outline = el("ol", { class: "contents-outline" });
@@ -100,10 +100,10 @@ export class Contents {
 
   /** @param {Api.PaperDetails} paper */
   #renderOutline({ outline }) {
-    const items = outline.map(({ title, level, page, start }) => {
+    const items = outline.map(({ title, level, page, start, end }) => {
       const open = () => {
         this.#chosen = String(start);
-        this.onChoose(page, start);
+        this.onChoose(page, [start, Math.min(end, start + [...title].length)]);
         this.#markCurrent();
       };
       const name = isolate(shorten(joinLines(title)));

@@ -16,7 +16,9 @@ import { chooseDpi, fitPage, stepZoom } from "./zoom.js";
  * @property {(page: number) => void} onPage another page is in the middle of the view
  * @property {() => void} onZoom
  * @property {(text: Api.PageText) => import("./page_view.js").Shown[]} getMarks what is marked on a page
- * @property {(link: Api.LinkJson) => void} onLink
+ * @property {(lead: import("./leads.js").Lead) => string} formatLead its address
+ * @property {(lead: import("./leads.js").Lead) => void} onLead
+ * @property {(lead: import("./leads.js").Lead) => Promise<import("./leads.js").Goal>} findGoal
  * @property {(note: Api.NoteJson) => void} onNote
  */
 
@@ -38,7 +40,7 @@ export class DocumentView {
   page = 0; // in view
   /** @type {Map<number, PageView>} those near the view */
   views = new Map();
-  /** @type {{page: number, span: Span | null} | null} what is scrolled to, until a person scrolls */
+  /** @type {{page: number, span: Span | null, share?: number} | null} what is scrolled to, until a person scrolls */
   #target = null;
   /** @type {import("./zoom.js").Fit | number} a size in CSS pixels of a point, or what fits */
   zoom = readFit();
@@ -101,9 +103,12 @@ export class DocumentView {
     this.#rescale();
   }
 
-  /** Scrolls to a page, or to a span on it. @param {number} page @param {Span | null} span */
-  goTo(page, span = null) {
-    this.#target = { page, span };
+  /**
+   * Scrolls to a page, to a span on it, or past a share of its height.
+   * @param {number} page @param {Span | null} span @param {number} [share]
+   */
+  goTo(page, span = null, share = 0) {
+    this.#target = { page, span, share };
     this.#setPage(page);
     this.#applyTarget();
   }
@@ -243,20 +248,26 @@ export class DocumentView {
 
   #applyTarget() {
     if (!this.#target || !this.scroller.clientHeight) return;
-    const { page, span } = this.#target;
+    const { page, span, share = 0 } = this.#target;
     const key = `${this.paper}/${page}`;
     const text = peekText(this.paper, page);
     const boxes = text && span && !this.isAsText ? getBoxes(text, ...span) : [];
     const lead = span ? this.scroller.clientHeight / 4 : 0;
-    let within = boxes.length ? Math.min(...boxes.map((box) => box[1])) * this.scale : 0;
-    this.list.scrollTo(key, { within, lead: within ? lead : 0 });
+    this.list.scrollTo(key, boxes.length ? { within: boxes[0][1] * this.scale, lead } : {});
     const node = this.list.getNode(key);
-    const mark = span && !boxes.length ? node?.querySelector("mark.quote, mark.current") : null;
-    if (mark && node) {
-      within = mark.getBoundingClientRect().top - node.getBoundingClientRect().top;
+    const words = span && !boxes.length && node ? findWords(node, span) : null;
+    if (words && node) {
+      const within = words.getBoundingClientRect().top - node.getBoundingClientRect().top;
       this.list.scrollTo(key, { within, lead });
-    }
+    } else if (share && node) this.list.scrollTo(key, { within: share * node.offsetHeight });
     this.#scrollSideways(boxes[0]?.[0] ?? null);
+  }
+
+  /** How far the page in view is scrolled, as a share of its height. */
+  getShare() {
+    const node = this.list.getNode(`${this.paper}/${this.page}`);
+    const top = node ? this.scroller.getBoundingClientRect().top - node.getBoundingClientRect().top : 0;
+    return node ? top / node.offsetHeight : 0;
   }
 
   /** Shows the left edge of the text, or of the quote on a page that is much wider than the view. */
@@ -332,6 +343,12 @@ export class DocumentView {
     event.preventDefault();
     if (event.deltaY) this.zoomBy(event.deltaY < 0 ? 1 : -1);
   }
+}
+
+/** The words of a page as text in which a span begins. @param {HTMLElement} node @param {Span} span */
+function findWords(node, [start]) {
+  const pieces = /** @type {HTMLElement[]} */ ([...node.querySelectorAll(".page-text [data-start]")]);
+  return pieces.findLast(({ dataset }) => Number(dataset.start) <= start) ?? pieces[0];
 }
 
 /** @returns {import("./zoom.js").Fit} */

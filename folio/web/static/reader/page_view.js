@@ -3,6 +3,7 @@
 import { el, makeIcon } from "../base/dom.js";
 import { t } from "../base/strings.js";
 import { withoutCitations } from "../base/text.js";
+import { listLeads, renderLead } from "./leads.js";
 import { cut, getBoxes, getText } from "./spans.js";
 
 /** @typedef {import("./spans.js").Span} Span */
@@ -49,7 +50,7 @@ export class PageView {
 
   /**
    * @param {number} page @param {string} name read aloud, "Page 3 of 10"
-   * @param {{onLink: (link: Api.LinkJson) => void, onNote: (note: Api.NoteJson) => void}} events
+   * @param {import("./document_view.js").Events} events
    */
   constructor(page, name, events) {
     this.page = page;
@@ -127,7 +128,11 @@ export class PageView {
     if (!text || isAsText || this.words.childElementCount) return;
     this.words.replaceChildren(...(text.placed ? renderWords(text) : []));
     this.words.dir = text.direction;
-    this.links.replaceChildren(...text.links.map((link) => this.#renderLink(link)));
+    this.links.replaceChildren(
+      ...listLeads(text).flatMap((lead) =>
+        lead.boxes.map((box) => placeBox(renderLead(lead, this.events.formatLead(lead), this.events), box)),
+      ),
+    );
     this.node.classList.add("ready");
   }
 
@@ -170,19 +175,6 @@ export class PageView {
     return node;
   }
 
-  /** @param {Api.LinkJson} link */
-  #renderLink(link) {
-    const open = (/** @type {Event} */ event) => {
-      event.preventDefault();
-      this.events.onLink(link);
-    };
-    const label = link.page
-      ? t("reader.link.page", { page: String(link.page) })
-      : t("reader.link.web", { address: link.uri });
-    const node = el("button", { type: "button", class: "page-link", title: label, "aria-label": label, onclick: open });
-    return placeBox(node, link.box);
-  }
-
   /** The paragraphs of the page as text: in place of its picture, or beneath it if its words have no places. */
   #renderReading() {
     const { text } = this;
@@ -193,7 +185,7 @@ export class PageView {
     this.reading.replaceChildren(
       this.head,
       ...(note && !this.isAsText ? [note] : []),
-      ...renderParagraphs(text, this.marks),
+      ...renderParagraphs(text, this.marks, this.events),
     );
     this.node.classList.add("ready");
   }
@@ -279,13 +271,16 @@ function renderWord(text, [start, end, x0, y0, x1, y1]) {
   return node;
 }
 
-/** @param {Api.PageText} text @param {Shown[]} marks */
-function renderParagraphs(text, marks) {
+/** @param {Api.PageText} text @param {Shown[]} marks @param {import("./document_view.js").Events} events */
+function renderParagraphs(text, marks, events) {
+  const leads = listLeads(text);
   return listBlocks(text).map(([start, end, level]) => {
-    const pieces = cut(start, end, marks).map(({ start: from, end: to, marks: covering }) => {
+    const pieces = cut(start, end, [...marks, ...leads]).map(({ start: from, end: to, marks: covering }) => {
       const written = withoutCitations(getText(text, from, to));
-      const mark = covering.at(-1);
-      return el(mark ? "mark" : "span", { class: mark ? markClass(mark) : null, "data-start": from }, written);
+      const mark = covering.findLast((each) => "kind" in each);
+      const lead = covering.find((each) => "boxes" in each);
+      const node = el(mark ? "mark" : "span", { class: mark ? markClass(mark) : null, "data-start": from }, written);
+      return lead ? renderLead(lead, events.formatLead(lead), events, node) : node;
     });
     return makeBlock(level, pieces);
   });

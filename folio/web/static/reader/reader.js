@@ -1,11 +1,13 @@
 // The reader: papers open beside the page, with what is marked in them, found in them and noted on them.
 
 import * as api from "../base/api.js";
+import { followCard } from "../base/card.js";
 import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { recall, remember, renderProblem, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
 import { inTurn } from "../base/pace.js";
+import { formatPlace } from "../base/place.js";
 import { closeReading, openReading, place } from "../base/router.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
@@ -14,6 +16,7 @@ import { formatQuoted } from "./citing.js";
 import { Contents } from "./contents.js";
 import { DocumentView } from "./document_view.js";
 import { FindBar } from "./find_bar.js";
+import { findGoal } from "./leads.js";
 import { NoteCard } from "./note_card.js";
 import { forgetPapers, forgetTexts, getPaper, getText, peekPaper, peekText } from "./pages.js";
 import { buildBar, buildEdge, buildFoot, buildHead, showZoom } from "./pane.js";
@@ -24,6 +27,7 @@ import { Tabs } from "./tabs.js";
 
 /** @typedef {import("./spans.js").Mark} Mark */
 /** @typedef {import("./spans.js").Span} Span */
+/** @typedef {import("./leads.js").Lead} Lead */
 /** @typedef {import("./selecting.js").Selected} Selected */
 /** @typedef {import("../base/state.js").Selection} Selection */
 /** @typedef {import("./tabs.js").Tab} Tab */
@@ -60,6 +64,8 @@ class Reader {
   #isSelecting = false;
   #addressTimer = 0;
   #selectTimer = 0;
+  /** @type {Map<string, {tab: Tab, share: number}>} where a person was before a jump, by the address that Back returns to */
+  #left = new Map();
   #isDark = recall("reader-dark") === "on";
 
   /** @param {Links} links */
@@ -69,7 +75,9 @@ class Reader {
       onPage: (page) => this.#showPage(page),
       onZoom: () => showZoom(this.bar.zoom, this.view.zoom),
       getMarks: (text) => this.#getMarks(text),
-      onLink: (link) => this.#followLink(link),
+      formatLead: (lead) => this.#formatLead(lead),
+      onLead: (lead) => this.#followLead(lead),
+      findGoal: (lead) => this.#findGoal(lead),
       onNote: (note) => this.card.edit(note),
     });
     this.tabs = new Tabs({ onChoose: (tab) => this.#openTab(tab), onClose: (paper) => this.#closeTab(paper) });
@@ -79,7 +87,7 @@ class Reader {
       onClose: () => this.view.scroller.focus({ preventScroll: true }),
       getPage: () => this.view.page,
     });
-    this.contents = new Contents((page, start) => this.#jump(page, start === null ? null : [start, start + 1]));
+    this.contents = new Contents((page, heading) => this.#jump(page, heading));
     this.card = new NoteCard({
       onChange: () => this.refreshNotes(),
       onClose: () => this.view.scroller.focus({ preventScroll: true }),
@@ -147,6 +155,7 @@ class Reader {
     view.root.addEventListener("click", (event) => this.#openNoteAt(event));
     document.addEventListener("selectionchange", () => this.#showSelectionSoon());
     view.scroller.addEventListener("scroll", () => this.#placeSelectionBar(), { passive: true });
+    followCard(view.scroller);
     narrow.addEventListener("change", () => this.#cover());
     library.onChange(() => {
       forgetPapers(); // one of them may have been edited
@@ -182,6 +191,7 @@ class Reader {
     this.opener = opener;
     opener?.classList.add("shown");
     const before = place.get();
+    this.#left.delete(keyOf({ paper, page, from, to }));
     openReading({ paper, page, from, to, words: quote ? checksum(quote) : undefined });
     if (place.get() === before) this.#follow(before.reading);
     this.view.scroller.focus({ preventScroll: true });
@@ -191,8 +201,11 @@ class Reader {
   #follow(reading) {
     if (!reading) return this.#close();
     const { paper, page, from, to, words } = reading;
-    let tab = this.tabs.get(paper);
-    if (!tab) {
+    const left = this.#left.get(keyOf(reading));
+    this.#left.delete(keyOf(reading));
+    let tab = left ? { ...left.tab } : this.tabs.get(paper);
+    if (left && tab) this.tabs.put(tab);
+    else if (!tab) {
       tab = {
         paper,
         title: "",
@@ -215,7 +228,8 @@ class Reader {
     this.tab.page = page;
     this.tabs.put(this.tab);
     this.view.refreshMarks();
-    this.#scrollTo(page);
+    if (left) this.view.goTo(page, null, left.share);
+    else this.#scrollTo(page);
   }
 
   /** Scrolls to a page, and to the quote if it is there. @param {number} page */
@@ -525,21 +539,44 @@ class Reader {
     this.#showPage(this.view.page);
   }
 
-  /** Goes to another place of the paper; Back returns. @param {number} page @param {Span | null} span */
-  #jump(page, span) {
+  /**
+   * Goes to another place of the paper; Back returns. The span is marked. share: of the page's height, without a span.
+   * @param {number} page @param {Span | null} span @param {number} [share]
+   */
+  #jump(page, span, share = 0) {
     const { reading } = place.get();
     if (!this.tab || !reading) return;
     clearTimeout(this.#addressTimer);
-    openReading({ ...reading, page: this.view.page }, { replace: true });
-    this.tab.page = page;
-    openReading({ ...reading, page }, { replace: false });
-    this.view.goTo(page, span);
+    const here = { ...reading, page: this.view.page };
+    openReading(here, { replace: true });
+    this.#left.set(keyOf(here), { tab: this.tab, share: this.view.getShare() });
+    const mark = span ? { from: span[0], to: span[1], words: undefined } : {};
+    openReading({ ...here, page, ...mark }, { replace: false });
+    if (!span) this.view.goTo(page, null, share);
     this.view.scroller.focus({ preventScroll: true });
   }
 
-  /** @param {Api.LinkJson} link */
-  async #followLink({ page, uri }) {
-    if (page) return this.#jump(page, null);
+  /** @param {Lead} lead */
+  #formatLead({ page, entry }) {
+    const [from, to] = entry ?? [null, null];
+    return formatPlace({ ...place.get(), reading: { paper: this.view.paper, page: page ?? 1, from, to } });
+  }
+
+  /** @param {Lead} lead */
+  async #findGoal(lead) {
+    return findGoal(await getText(this.view.paper, lead.page ?? 1), lead);
+  }
+
+  /** @param {Lead} lead */
+  async #followLead(lead) {
+    const { page, uri } = lead;
+    if (page !== null) {
+      const { paper } = this.view;
+      const goal = await this.#findGoal(lead).catch(() => null); // the page itself shows why
+      const height = peekPaper(paper)?.sizes[page - 1]?.[1] ?? Infinity;
+      if (this.view.paper === paper) this.#jump(page, goal?.span ?? null, (goal?.top ?? 0) / height);
+      return;
+    }
     const address = uri.replace(/^doi:\s*/i, ["https:", "", "doi.org", ""].join("/"));
     const isSure = await confirmAction(t("reader.link.title"), isolate(address), t("reader.link.open"));
     if (isSure) el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }).click();
@@ -709,6 +746,9 @@ class Reader {
     else closeReading();
   }
 }
+
+/** @param {import("../base/place.js").Reading} reading */
+const keyOf = ({ paper, page, from }) => `${paper}/${page}/${from}`;
 
 /** @type {Reader} */
 let reader;
