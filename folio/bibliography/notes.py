@@ -34,12 +34,13 @@ _HIGHLIGHTS: dict[Colour, str] = {"yellow": "YELLOW", "green": "BRIGHT_GREEN", "
 
 def folio_link(quote: NoteQuote) -> str:
     """The address of a quote: "folio://paper/ID/p/7?from=10&to=20"."""
-    return f"folio://paper/{quote.paper}/p/{quote.page}?from={quote.start}&to={quote.end}"
+    place = f"?from={quote.start}&to={quote.end}" if quote.quote else ""
+    return f"folio://paper/{quote.paper}/p/{quote.page or 1}{place}"
 
 
 def zotero_link(placed: PlacedQuote) -> str:
     """The link that opens the page in Zotero; "" if the paper is not there."""
-    return open_page(placed.paper.metadata.zotero.value, placed.quote.page) if placed.paper else ""
+    return open_page(placed.paper.metadata.zotero.value, placed.quote.page or 1) if placed.paper else ""
 
 
 def markdown(notes: Sequence[PlacedNote]) -> str:
@@ -58,7 +59,8 @@ def _markdown_note(placed: PlacedNote) -> Iterator[str]:
     for each in placed.quotes:
         links = "".join(f" [{text}]({address})" for text, address in _links(each))
         remark = f" *{REMARKS[each.place]}*" if each.place in REMARKS else ""
-        yield f"> “{escaped(each.quote.quote)}”\n>\n> {escaped(_where(each, placed))}.{links}{remark}"
+        words = f"> “{escaped(each.quote.quote)}”\n>\n" if each.quote.quote else ""
+        yield f"{words}> {escaped(_where(each, placed))}.{links}{remark}"
     if text := _markdown_lines(placed.note.text):
         yield text
 
@@ -88,13 +90,18 @@ def _name(quote: NoteQuote) -> str:
 
 def _where(each: PlacedQuote, placed: PlacedNote) -> str:
     """The page, after the paper if it is another one than that of the note."""
-    is_same = each.quote.paper == _paper_of(placed)
-    return page_and_label(each.quote.page, each.quote.label) if is_same else where_of(each)
+    return _page(each.quote) if each.quote.paper == _paper_of(placed) else where_of(each)
 
 
 def where_of(each: PlacedQuote) -> str:
     """The paper and the page: "On Sea Otters, p. 7 (printed iv)"."""
-    return f"{_name(each.quote)}, {page_and_label(each.quote.page, each.quote.label)}"
+    return f"{_name(each.quote)}, {_page(each.quote)}"
+
+
+def _page(quote: NoteQuote) -> str:
+    if not quote.page:
+        return "the whole paper"
+    return ("an area of " if quote.area else "") + page_and_label(quote.page, quote.label)
 
 
 def _links(each: PlacedQuote) -> Iterator[tuple[str, str]]:
@@ -128,11 +135,12 @@ def _add_note(document: Document, placed: PlacedNote) -> None:
 
     _add_lines(document, placed.note.statement)
     for each in placed.quotes:
-        paragraph = document.add_paragraph()
-        paragraph._p.style = "Quote"  # add_paragraph(style=...) would look for it among all styles
-        quote = paragraph.add_run(f"“{plain_line(each.quote.quote)}”")
-        if name := _HIGHLIGHTS.get(placed.note.colour):
-            quote.font.highlight_color = WD_COLOR_INDEX[name]
+        if each.quote.quote:
+            paragraph = document.add_paragraph()
+            paragraph._p.style = "Quote"  # add_paragraph(style=...) would look for it among all styles
+            quote = paragraph.add_run(f"“{plain_line(each.quote.quote)}”")
+            if name := _HIGHLIGHTS.get(placed.note.colour):
+                quote.font.highlight_color = WD_COLOR_INDEX[name]
         source = document.add_paragraph(f"{_where(each, placed)}.")
         for text, address in _links(each):
             source.add_run(" ")

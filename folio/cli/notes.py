@@ -101,7 +101,8 @@ def _show(placed: PlacedNote) -> None:
     lines += [f"  {plain_line(line)}" for line in note.statement.splitlines() if line.strip()]
     for each in placed.quotes:
         remark = REMARKS.get(each.place, "")
-        lines.append(f"  “{plain_line(each.quote.quote)}” {where_of(each)}{f' ({remark})' if remark else ''}")
+        words = f"“{plain_line(each.quote.quote)}” " if each.quote.quote else ""
+        lines.append(f"  {words}{where_of(each)}{f' ({remark})' if remark else ''}")
     lines += [f"  {plain_line(line)}" for line in note.text.splitlines() if line.strip()]
     output().print("\n".join(lines), markup=False, highlight=False)
 

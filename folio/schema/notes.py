@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from folio.bibliography.notes import zotero_link
-from folio.schema.papers import Count, FromOne, Sha256, Strict
+from folio.schema.papers import Count, Sha256, Strict
 from folio.schema.web import ConversationId, TurnNumber
 from folio.store.note_places import MAX_QUOTE, NoteFilter, Order, Place, PlacedNote
 from folio.store.notes import MAX_QUOTES, MAX_TEXT, Colour
@@ -19,8 +19,12 @@ _Offset = Annotated[int, Field(ge=0, le=2**53)]
 _NoteText = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
+AreaOfPage = Annotated[list[float], Field(min_length=4, max_length=4)]
+"""Left, top, right, bottom in points, of the page as shown."""
+
+
 class NoteQuoteJson(Strict):
-    """A place in a paper, in characters of its text."""
+    """A place in a paper, in characters of its text; without words a page, an area of it, or the whole paper."""
 
     paper: Sha256
     title: str
@@ -28,11 +32,14 @@ class NoteQuoteJson(Strict):
     file: str
     start: Count
     end: Count
-    page: FromOne
+    page: Count
+    """Physical, from 1; 0 for the whole paper."""
     label: str
     """The label printed on the page, or its number."""
     quote: str
     """The words at this place; at the last one that is known if they are lost, or the paper was removed."""
+    area: AreaOfPage | None
+    """Of a note on an area of the page."""
     place: Place
     """"moved": found again in a text that changed; "lost": not found in it; "removed": the paper is no longer in the
     index."""
@@ -110,8 +117,17 @@ class WordsOfPaper(Strict):
     """Physical, from 1."""
 
 
+class PlaceOfPaper(Strict):
+    """The whole paper, a page of it, or an area of that page."""
+
+    paper: Sha256
+    page: Annotated[int, Field(ge=0, le=10**6)]
+    """Physical, from 1; 0 for the whole paper."""
+    area: AreaOfPage | None = None
+
+
 class NewNote(Strict):
-    quotes: Annotated[list[SpanOfPaper | WordsOfPaper], Field(min_length=1, max_length=MAX_QUOTES)]
+    quotes: Annotated[list[SpanOfPaper | WordsOfPaper | PlaceOfPaper], Field(min_length=1, max_length=MAX_QUOTES)]
     colour: Colour = ""
     text: _NoteText = ""
     statement: _NoteText = ""
@@ -144,6 +160,7 @@ def note_json(placed: PlacedNote) -> NoteJson:
             page=each.quote.page,
             label=each.quote.label,
             quote=each.quote.quote,
+            area=list(each.quote.area) if each.quote.area else None,
             place=each.place,
         )
         for each in placed.quotes

@@ -188,7 +188,7 @@ CREATE TABLE note_quotes (
     paper {text} NOT NULL,              -- SHA-256 of its file; it need not be in the library
     start {integer} NOT NULL, "end" {integer} NOT NULL,
     quote {text} NOT NULL,
-    before {text} NOT NULL, after {text} NOT NULL, -- the characters around it, to find it again
+    before {text} NOT NULL, after {text} NOT NULL, -- the characters around it, to find it again (notes.py)
     page {integer} NOT NULL, label {text} NOT NULL,
     title {text} NOT NULL, file {text} NOT NULL, -- of the paper, for when it is removed
     state {text} NOT NULL,              -- "here", "moved" or "lost", in the text with this CRC-32

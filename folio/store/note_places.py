@@ -20,11 +20,12 @@ from folio.shown_text import counted, short_line
 from folio.store import notes, rows
 from folio.store.database import storable
 from folio.store.library import Library
-from folio.store.notes import Colour, Note, NoteQuote
+from folio.store.notes import Area, Colour, Note, NoteQuote
 from folio.text import UNREAD_FORMULA, find_words, flat, fold, stripped, without_marks
 
 MAX_QUOTE = 20_000  # characters
 _CONTEXT = 60  # characters kept on each side of a quote
+_LARGEST = 20_000  # points of a page: 200 inches, and what a unit may make of them
 _SHOWN = 80  # characters of words in an error
 _LISTED = 5  # pages in an error
 _NOT_SEARCHED = str.maketrans({"^": "", "_": "", "−": "-"})
@@ -115,6 +116,27 @@ def quote_of(library: Library, paper: Paper, words: str, page: int | None = None
     )
 
 
+def place_without_words(library: Library, paper: Paper, page: int, area: Area | None = None) -> NoteQuote:
+    """A page of a paper (physical, from 1), or an area of it, or the whole paper (0).
+
+    Raises UsageError for an area that is none, or without a page.
+    """
+    text = library.text(paper.id, 0, paper.length)
+    if not page and area is None:
+        return replace(_quote(paper, text, 0, 1), quote="", before="", after="", page=0, label="")
+    if not page or (area and not (0 <= area[0] < area[2] < _LARGEST and 0 <= area[1] < area[3] < _LARGEST)):
+        raise UsageError("There is no such area on a page of the paper.", "Draw it on one of its pages.")
+    place = _page_place(paper, text, page)
+    return replace(place, before=" ".join(f"{side:.1f}" for side in area)) if area else place
+
+
+def _page_place(paper: Paper, text: str, page: int) -> NoteQuote:
+    start, end = paper.pages.bounds(page, paper.length)
+    after = text[start : min(end, start + _CONTEXT)]
+    place = replace(_quote(paper, text, start, start + 1), quote="", before="", after=after)
+    return replace(place, page=page, label=paper.pages.label(page))
+
+
 def _pages(paper: Paper, span: tuple[int, int]) -> tuple[int, int]:
     """The pages of a span, for `range`."""
     first, last = paper.pages.pages_of(*span)
@@ -188,12 +210,26 @@ def _located(library: Library, quote: NoteQuote, paper: Paper | None, crcs: dict
     if paper is None or quote.text_crc == crcs[paper.id]:
         return quote
     text = library.text(paper.id, 0, paper.length)
+    if not quote.quote:
+        return _located_page(quote, paper, text)
     span = find_again(text, quote.quote, quote.start, quote.before, quote.after)
     if span is None:
         return replace(quote, state="lost", text_crc=crcs[paper.id])
     again = replace(_quote(paper, text, *span), text_crc=crcs[paper.id])
     is_here = quote.state != "moved" and span == (quote.start, quote.end)
     return replace(again, state="here" if is_here else "moved")
+
+
+def _located_page(quote: NoteQuote, paper: Paper, text: str) -> NoteQuote:
+    """A place without words in another text: on the page that begins as its own did, else on that with its number."""
+    if not quote.page:
+        return replace(quote, state="here", text_crc=rows.text_crc(text))
+    found = find_again(text, quote.after.strip(), quote.start)
+    page = paper.pages.page_at(found[0]) if found else quote.page
+    if page > paper.page_count:
+        return replace(quote, state="lost", text_crc=rows.text_crc(text))
+    place = replace(_page_place(paper, text, page), before=quote.before)
+    return place if page == quote.page else replace(place, state="moved")
 
 
 def span_now(text: str, start: int, end: int, words: str) -> tuple[int, int]:
@@ -303,7 +339,7 @@ def _current(quote: NoteQuote, paper: Paper | None) -> NoteQuote:
     if paper is None:
         return quote
     named = replace(quote, title=paper.title, file=paper.file)
-    if quote.state == "lost":
+    if quote.state == "lost" or not quote.quote:
         return named
     page = paper.pages.page_at(quote.start)
     return replace(named, page=page, label=paper.pages.label(page))

@@ -1,5 +1,7 @@
 """Notes: places in papers that a person marked, each with a colour and words, in the tables `notes`, `note_quotes`.
 
+A place is words of a paper, a page, an area of a page, or the whole paper; without words, its quote is "".
+
 A quote keeps its place, its words and the characters around them, so that its place can be found again when the text of
 its paper changes (note_places.py), and it stays when its paper is removed. A note that is deleted stays in the daily
 copies of user.sqlite until newer ones replace them.
@@ -25,6 +27,7 @@ Colour = Literal["yellow", "green", "blue", "pink", ""]
 # In the text of the paper: where it was marked, elsewhere, or nowhere
 State = Literal["here", "moved", "lost"]
 MAX_TEXT, MAX_QUOTES = 50_000, 50  # characters of a text, quotes of a note
+Area = tuple[float, float, float, float]  # left, top, right, bottom in points, of the page as shown
 _ID_BYTES = 8
 NOTE_COLUMNS = "id, colour, text, statement, conversation, turn, created, updated, crc"
 QUOTE_COLUMNS = 'note, place, paper, start, "end", quote, before, after, page, label, title, file, state, text_crc, crc'
@@ -32,20 +35,28 @@ QUOTE_COLUMNS = 'note, place, paper, start, "end", quote, before, after, page, l
 
 @dataclass(frozen=True, slots=True)
 class NoteQuote:
-    """A span of a paper's text."""
+    """A span of a paper's text; without words a page, an area of it, or the whole paper."""
 
     paper: str
-    start: int
+    start: int  # without words: where the page begins
     end: int
     quote: str
-    before: str  # the characters before it
-    after: str
-    page: int  # physical, from 1
+    before: str  # the characters before it; without words: the area
+    after: str  # without words: those at the start of the page
+    page: int  # physical, from 1; 0: the whole paper
     label: str  # printed on the page, or its number
     title: str  # of the paper
     file: str
     state: State
     text_crc: int  # of the text that it was last found, or not found, in
+
+    @property
+    def area(self) -> Area | None:
+        """The area of a note on a part of a page, such as a figure. Raises ValueError."""
+        if self.quote or not self.before:
+            return None
+        left, top, right, bottom = map(float, self.before.split())
+        return left, top, right, bottom
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +92,7 @@ def note_quote(*row: Any) -> tuple[str, int, NoteQuote]:
     quote = NoteQuote(*columns)
     if crc != rows.shown_crc(*columns):
         raise UserDataChanged(f"a quote of note {str(note)[:16]} has changed since it was written")
+    _ = quote.area
     if quote.state not in get_args(State) or not 0 <= quote.start < quote.end:
         raise ValueError(f"a quote of note {str(note)[:16]} cannot be read")
     return rows.string(note), rows.number(place), quote

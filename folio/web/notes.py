@@ -11,10 +11,10 @@ from folio.errors import StoreMissing
 from folio.schema import notes as schema
 from folio.store import notes
 from folio.store.library import Library
-from folio.store.note_places import NoteFilter, PlacedNote, listed, placed, quote_at, quote_of
+from folio.store.note_places import NoteFilter, PlacedNote, listed, place_without_words, placed, quote_at, quote_of
 from folio.store.notes import NoteQuote
 from folio.store.works import publishers_bibtex
-from folio.web.papers import require_papers
+from folio.web.papers import require_page, require_papers
 
 
 def list_notes(app: App, choice: schema.NoteChoice) -> schema.NoteList:
@@ -54,12 +54,20 @@ def add_note(app: App, new: schema.NewNote) -> schema.NoteJson:
         return schema.note_json(placed(library, note.id))
 
 
-def _quote(library: Library, wanted: schema.SpanOfPaper | schema.WordsOfPaper) -> NoteQuote:
+def _quote(
+    library: Library, wanted: schema.SpanOfPaper | schema.WordsOfPaper | schema.PlaceOfPaper
+) -> NoteQuote:
     with library.reading():
         (paper,) = require_papers(library, [wanted.paper])
         if isinstance(wanted, schema.SpanOfPaper):
             return quote_at(library, paper, wanted.start, wanted.end, wanted.quote)
-        return quote_of(library, paper, wanted.quote, wanted.page)
+        if isinstance(wanted, schema.WordsOfPaper):
+            return quote_of(library, paper, wanted.quote, wanted.page)
+        if wanted.page:
+            require_page(paper, wanted.page)
+        left, top, right, bottom = wanted.area or (0.0, 0.0, 0.0, 0.0)
+        area = (left, top, right, bottom) if wanted.area else None
+        return place_without_words(library, paper, wanted.page, area)
 
 
 def change_note(app: App, id: str, edits: schema.NoteEdits) -> schema.NoteJson:

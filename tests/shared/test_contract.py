@@ -43,8 +43,8 @@ from folio.store import metadata, notes, readings, works
 from folio.store.conversations import Conversations
 from folio.store.database import USER_VERSION, Database, added_since, storable
 from folio.store.library import Library
-from folio.store.note_places import NoteFilter, Order, listed, quote_at, quote_of
-from folio.store.notes import Note, NoteQuote
+from folio.store.note_places import NoteFilter, Order, listed, place_without_words, quote_at, quote_of
+from folio.store.notes import Area, Note, NoteQuote
 from folio.store.query_log import LogCounts, LogEntry, LoggedSource, QueryLog
 from folio.store.readings import MovedFile
 from folio.store.rows import PaperVector, text_crc, text_hash
@@ -419,6 +419,35 @@ def test_places_are_found_again_in_a_text_that_was_read_again(both: Both, writte
     assert _places(both) == [("lost", "a", 0, "The se-\ncond page"), ("moved", "a", 0, "And the third one")]
     read_as(TEXT)
     assert _places(both) == [("moved", "a", 17, "The second page"), ("moved", "a", 45, "And the third one")]
+    both.require_equal()
+
+
+def test_places_without_words_outlive_another_text_and_a_new_version(both: Both, written: Written) -> None:
+    both(lambda library: add(library, "a.pdf", paper("a")))
+    area = (72.0, 90.5, 300.0, 200.0)
+
+    def write(library: Library, page: int, on: Area | None) -> None:
+        (of,) = library.papers_by_id(["a" * 64])
+        notes.add(library.database, [place_without_words(library, of, page, on)])
+
+    for page, on in ((0, None), (2, None), (2, area), (3, None)):
+        written.next()
+        both(lambda library, page=page, on=on: write(library, page, on))  # type: ignore[misc]
+
+    def places() -> list[tuple[str, str, int, Area | None]]:
+        def read(library: Library) -> list[tuple[str, str, int, Area | None]]:
+            quotes = [note.quotes[0] for note in reversed(listed(library, order="created"))]
+            return [(each.place, each.quote.paper[0], each.quote.page, each.quote.area) for each in quotes]
+
+        return both(read)
+
+    assert places() == [("here", "a", 0, None), ("here", "a", 2, None), ("here", "a", 2, area), ("here", "a", 3, None)]
+    both.require_equal()
+    # In the newer version the text of page 2 is on page 3.
+    both(lambda library: add(library, "a.pdf", paper("b", f"It has a much longer first page. {TEXT}")))
+    newer = [("here", "b", 0, None), ("moved", "b", 3, None), ("moved", "b", 3, area), ("here", "b", 3, None)]
+    assert places() == newer
+    assert places() == newer
     both.require_equal()
 
 

@@ -124,6 +124,10 @@ def test_a_place_that_a_paper_does_not_have_is_refused(client: TestClient, paper
         ({"paper": NOBODY, "quote": "fur"}, 404, "This paper is not in the index."),
         ({"paper": otters, "start": -1, "end": 5}, 422, "quotes"),
         ({"paper": otters}, 422, "quotes"),
+        ({"paper": otters, "page": 99}, 404, "The paper has no page 99."),
+        ({"paper": otters, "page": 0, "area": [1, 1, 2, 2]}, 400, "There is no such area on a page of the paper."),
+        ({"paper": otters, "page": 1, "area": [9, 1, 9, 2]}, 400, "There is no such area on a page of the paper."),
+        ({"paper": otters, "page": 1, "area": [1, 1, 2]}, 422, "quotes"),
     ):
         assert error in refusal(client.post("/notes", json={"quotes": [quote]}), status), quote
     assert client.post("/notes", json={"quotes": []}).status_code == 422
@@ -131,6 +135,32 @@ def test_a_place_that_a_paper_does_not_have_is_refused(client: TestClient, paper
     assert client.post("/notes", json={"quotes": [fur], "text": "x" * 50_001}).status_code == 422
     assert listed(client) == []
     assert add(client, {"paper": otters, "quote": "otter eats", "page": 2})["quotes"][0]["page"] == 2
+
+
+def test_a_note_is_on_a_page_an_area_of_it_or_the_whole_paper(client: TestClient, papers: dict[str, str]) -> None:
+    otters = papers["otters.pdf"]
+    area = [72.0, 90.5, 300.0, 200.0]
+    places: list[dict[str, Any]] = [{"page": 0}, {"page": 2}, {"page": 2, "area": area}]
+    made = [add(client, {"paper": otters, **place}, text=f"{place}", colour="blue") for place in places]
+    found = [note["quotes"][0] for note in listed(client, paper=otters)]
+    assert [(quote["page"], quote["label"], quote["quote"], quote["area"], quote["place"]) for quote in found] == [
+        (0, "", "", None, "here"),
+        (2, "2", "", None, "here"),
+        (2, "2", "", area, "here"),
+    ]
+    exported = client.get("/notes.md").text
+    assert "“" not in exported
+    assert re.findall(r"^> (.*?)\.? \[Open", exported, re.M) == ["the whole paper", "p. 2", "an area of p. 2"]
+    texts = [paragraph.text for paragraph in docx.Document(BytesIO(client.get("/notes.docx").content)).paragraphs]
+    assert [text for text in texts if "Open in Folio" in text] == [
+        "the whole paper. Open in Folio",
+        "p. 2. Open in Folio",
+        "an area of p. 2. Open in Folio",
+    ]
+    changed = json_of(client.patch(f"/notes/{made[2]['id']}", json={"text": "So."}))
+    assert changed["quotes"] == made[2]["quotes"]
+    assert client.delete(f"/papers/{otters}").status_code == 200
+    assert [note["quotes"][0]["place"] for note in listed(client)] == ["removed"] * 3
 
 
 def test_a_statement_of_an_answer_is_kept_with_its_quotes(client: TestClient) -> None:

@@ -418,7 +418,7 @@ declare namespace Api {
   }
 
   interface NewNote {
-    quotes: (SpanOfPaper | WordsOfPaper)[];
+    quotes: (SpanOfPaper | WordsOfPaper | PlaceOfPaper)[];
     colour: "yellow" | "green" | "blue" | "pink" | "";
     text: string;
     statement: string;
@@ -462,6 +462,7 @@ declare namespace Api {
     page: number;
     label: string;
     quote: string;
+    area: (number)[] | null;
     place: "here" | "moved" | "lost" | "removed";
   }
 
@@ -634,6 +635,12 @@ declare namespace Api {
   interface PersonJson_Output {
     family: string;
     given: string;
+  }
+
+  interface PlaceOfPaper {
+    paper: string;
+    page: number;
+    area: (number)[] | null;
   }
 
   interface PlacesJson {
