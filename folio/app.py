@@ -32,7 +32,7 @@ from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.indexes import SearchIndexes
 from folio.store.library import Library
 from folio.system.files import make_private, write_json
-from folio.system.network import go_offline
+from folio.system.network import PORT, go_offline
 
 if TYPE_CHECKING:
     from config import Settings, SettingsError, load_settings, place_of_settings
@@ -109,6 +109,11 @@ class App:
     def public_url(self) -> str:
         """The address of a load balancer in front of the server; "" without one."""
         return self.settings.PUBLIC_URL
+
+    @property
+    def page_url(self) -> str:
+        """The address at which people open the page, as far as it is known without a running server."""
+        return f"{self.public_url.rstrip('/')}/" if self.public_url else f"http://127.0.0.1:{PORT}/"
 
     @property
     def internet(self) -> InternetAccess:

@@ -32,10 +32,13 @@ REMARKS: Mapping[Place, str] = {
 _HIGHLIGHTS: dict[Colour, str] = {"yellow": "YELLOW", "green": "BRIGHT_GREEN", "blue": "TURQUOISE", "pink": "PINK"}
 
 
-def folio_link(quote: NoteQuote) -> str:
-    """The address of a quote: "folio://paper/ID/p/7?from=10&to=20"."""
-    place = f"?from={quote.start}&to={quote.end}" if quote.quote else ""
-    return f"folio://paper/{quote.paper}/p/{quote.page or 1}{place}"
+def folio_link(page: str, quote: NoteQuote, note: str) -> str:
+    """The address of a quote and its note on Folio's page: "http://127.0.0.1:8420/#paper/ID/p/7?from=10&to=20&note=ID".
+
+    page: the address of Folio's page.
+    """
+    place = f"from={quote.start}&to={quote.end}&" if quote.quote else ""
+    return f"{page}#paper/{quote.paper}/p/{quote.page or 1}?{place}note={note}"
 
 
 def zotero_link(placed: PlacedQuote) -> str:
@@ -43,21 +46,21 @@ def zotero_link(placed: PlacedQuote) -> str:
     return open_page(placed.paper.metadata.zotero.value, placed.quote.page or 1) if placed.paper else ""
 
 
-def markdown(notes: Sequence[PlacedNote]) -> str:
-    """The notes in this order, with a heading for each paper."""
+def markdown(notes: Sequence[PlacedNote], page: str) -> str:
+    """The notes in this order, with a heading for each paper. page: the address of Folio's page, for links."""
     parts = [f"# {TITLE}"]
     for _, group in groupby(notes, _paper_of):
         of_paper = list(group)
         parts.append(f"## {escaped(_heading(of_paper[0]))}")
-        parts.append("\n\n---\n\n".join("\n\n".join(_markdown_note(note)) for note in of_paper))
+        parts.append("\n\n---\n\n".join("\n\n".join(_markdown_note(note, page)) for note in of_paper))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_note(placed: PlacedNote) -> Iterator[str]:
+def _markdown_note(placed: PlacedNote, page: str) -> Iterator[str]:
     if statement := _markdown_lines(placed.note.statement):
         yield statement
     for each in placed.quotes:
-        links = "".join(f" [{text}]({address})" for text, address in _links(each))
+        links = "".join(f" [{text}]({address})" for text, address in _links(each, placed, page))
         remark = f" *{REMARKS[each.place]}*" if each.place in REMARKS else ""
         words = f"> “{escaped(each.quote.quote)}”\n>\n" if each.quote.quote else ""
         yield f"{words}> {escaped(_where(each, placed))}.{links}{remark}"
@@ -104,16 +107,19 @@ def _page(quote: NoteQuote) -> str:
     return ("an area of " if quote.area else "") + page_and_label(quote.page, quote.label)
 
 
-def _links(each: PlacedQuote) -> Iterator[tuple[str, str]]:
+def _links(each: PlacedQuote, placed: PlacedNote, page: str) -> Iterator[tuple[str, str]]:
     """The text and the address of each link to a quote that has a place."""
     if each.place in ("here", "moved"):
-        yield _IN_FOLIO, folio_link(each.quote)
+        yield _IN_FOLIO, folio_link(page, each.quote, placed.note.id)
         if link := zotero_link(each):
             yield _IN_ZOTERO, link
 
 
-def word_document(notes: Sequence[PlacedNote]) -> bytes:
-    """The notes in this order as a file of Microsoft Word (.docx), with a heading for each paper."""
+def word_document(notes: Sequence[PlacedNote], page: str) -> bytes:
+    """The notes in this order as a file of Microsoft Word (.docx), with a heading for each paper.
+
+    page: see markdown.
+    """
     import docx
 
     document = docx.Document()
@@ -124,13 +130,13 @@ def word_document(notes: Sequence[PlacedNote]) -> bytes:
         for place, note in enumerate(group):
             if not place:
                 document.add_heading(_heading(note), 1)
-            _add_note(document, note)
+            _add_note(document, note, page)
     file = BytesIO()
     document.save(file)
     return file.getvalue()
 
 
-def _add_note(document: Document, placed: PlacedNote) -> None:
+def _add_note(document: Document, placed: PlacedNote, page: str) -> None:
     from docx.enum.text import WD_COLOR_INDEX
 
     _add_lines(document, placed.note.statement)
@@ -142,7 +148,7 @@ def _add_note(document: Document, placed: PlacedNote) -> None:
             if name := _HIGHLIGHTS.get(placed.note.colour):
                 quote.font.highlight_color = WD_COLOR_INDEX[name]
         source = document.add_paragraph(f"{_where(each, placed)}.")
-        for text, address in _links(each):
+        for text, address in _links(each, placed, page):
             source.add_run(" ")
             _add_link(source, text, address)
         if remark := REMARKS.get(each.place):

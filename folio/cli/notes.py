@@ -175,7 +175,8 @@ def _export(app: App, arguments: argparse.Namespace) -> int:
             keys = library.citation_keys()
             content = cited_bibtex(notes, keys, works.publishers_bibtex(library.database, keys)).encode()
         else:
-            content = word_document(notes) if kind == "docx" else markdown(notes).encode()
+            page = app.page_url
+            content = word_document(notes, page) if kind == "docx" else markdown(notes, page).encode()
     if arguments.file is None:
         sys.stdout.write(content.decode())
         return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from folio.cli.command import Parser, run_command
 from folio.console import say
 from folio.errors import UsageError
+from folio.system.network import PORT
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -36,7 +37,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
     parser.add_argument(
-        "--port", type=port, default=8420, metavar="N", help="port (default: 8420); 0 for any free port"
+        "--port", type=port, default=PORT, metavar="N", help=f"port (default: {PORT}); 0 for any free port"
     )
     token = parser.add_mutually_exclusive_group()
     token.add_argument(

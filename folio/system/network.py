@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 
+PORT = 8420  # of Folio's page, unless another is chosen
 
 def go_offline() -> None:
     """Switch off downloads, tracing and telemetry in the libraries. Call it before they are imported.

@@ -121,7 +121,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _paper_routes(service, threads),
         _file_routes(service),
         _bibliography_routes(app),
-        _note_routes(app),
+        _note_routes(app, rules.url),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
         _event_routes(broadcast),
@@ -560,7 +560,8 @@ def _bibliography_routes(app: App) -> APIRouter:
     return routes
 
 
-def _note_routes(app: App) -> APIRouter:
+def _note_routes(app: App, page: str) -> APIRouter:
+    """page: the address of the page."""
     routes = APIRouter(tags=["Notes"], route_class=_RepeatedRoute)
 
     @routes.get("/notes")
@@ -586,9 +587,9 @@ def _note_routes(app: App) -> APIRouter:
     def export(chosen: note_schema.NoteChoice | note_schema.ChosenNotes, kind: _NoteExport) -> Response:
         notes = chosen_notes(app, chosen)
         if kind == "md":
-            return _download(markdown(notes), "text/markdown", "folio-notes.md")
+            return _download(markdown(notes, page), "text/markdown", "folio-notes.md")
         if kind == "docx":
-            return _download(word_document(notes), WORD, "folio-notes.docx")
+            return _download(word_document(notes, page), WORD, "folio-notes.docx")
         return _download(bibtex_of_notes(app, notes), "application/x-bibtex", "folio-notes.bib")
 
     def add_export(kind: _NoteExport, media_type: str, name: str, what: str) -> None:

@@ -47,8 +47,11 @@ def test_notes_are_added_listed_exported_and_deleted(filled: CliRunner) -> None:
         "alps/glaciers.pdf",
         "otters.pdf",
     ]
-    exported = run(filled, "export", "--paper", "glaciers").out
-    assert exported.startswith("# Notes\n\n## The Aletsch Glacier\n\n> “Blatten”\n>\n> p. 3. [Open in Folio](folio://")
+    for public, page in (("", "http://127.0.0.1:8420/"), ("https://example.org/folio/", "https://example.org/folio/")):
+        filled.settings["PUBLIC_URL"] = public
+        exported = run(filled, "export", "--paper", "glaciers").out
+        where = f"> p. 3. [Open in Folio]({page}#paper/"
+        assert exported.startswith(f"# Notes\n\n## The Aletsch Glacier\n\n> “Blatten”\n>\n{where}")
     file = filled.folder / "notes.docx"
     ran = run(filled, "export", str(file))
     assert (ran.code, ran.out, ran.err) == (0, "", f"2 notes written to {file}.\n")

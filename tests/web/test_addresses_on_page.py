@@ -14,7 +14,7 @@ from folio.app import App
 from tests.helpers.browser import WIDE, Tab, tabs
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
-from tests.helpers.page import reader_shows
+from tests.helpers.page import page_in, reader_shows
 from tests.helpers.path_proxy import PathProxy
 
 pytestmark = pytest.mark.slow
@@ -152,3 +152,75 @@ def test_what_the_server_refuses_is_said_in_words(live: Live, opened: Open) -> N
         said = tab.page.evaluate(failed, [tab.module("base/api.js"), name, *given])
         assert said == f"What was entered {problem}. Change it, then try again."
     tab.expected("422")
+
+
+# The reader
+
+
+def look(tab: Tab) -> tuple[str, ...]:
+    """How the reader shows the page."""
+    find = tab.find("#reader .reader-find input")
+    return (
+        tab.find("#reader .page-field").input_value(),
+        tab.find("#reader select.zoom").input_value(),
+        "text" if tab.find("#reader .reader-bar.as-text").count() else "picture",
+        "".join(tab.find("#reader .contents:not([hidden]) [aria-pressed=true]").all_inner_texts()),
+        find.input_value() if find.is_visible() else "",
+    )
+
+
+def place_of(tab: Tab) -> str:
+    return str(tab.page.evaluate("location.hash"))
+
+
+def test_the_reader_is_in_the_address_as_it_was_left(live: Live, app: App, opened: Open) -> None:
+    with live.client() as client:
+        glacier = next(each["id"] for each in client.get("/papers").json()["papers"] if "Aletsch" in each["title"])
+    tab = opened(live, WIDE, f"#library?read={glacier}&p=1")
+    reader_shows(tab, 1)
+    plain = look(tab)
+    tab.find("#reader select.zoom").select_option("125")
+    tab.find("#reader").get_by_role("button", name="Contents").first.click()
+    tab.find("#reader .contents").get_by_role("button", name="Pages").click()
+    tab.find(".reader-pages").focus()
+    tab.page.keyboard.press("Control+F")
+    tab.page.keyboard.type("glacier")
+    expect(tab.page).to_have_url(re.compile("zoom=125&pane=pages&find=glacier$"))
+    left, address = look(tab), place_of(tab)
+    assert left[1:] == ("125", "picture", "Pages", "glacier")
+    tab.reload()
+    reader_shows(tab, int(left[0]))
+    expect(tab.find("#reader .page-mark.current").first).to_be_attached()
+    assert (look(tab), place_of(tab)) == (left, address)
+    copied = opened(live, WIDE, address)
+    reader_shows(copied, int(left[0]))
+    assert look(copied) == left
+    tab.open(f"#library?read={glacier}&p=1")
+    expect(tab.find("#reader .reader-find")).to_be_hidden()
+    assert look(tab) == plain
+    tab.page.go_back()
+    expect(tab.find("#reader .reader-find")).to_be_visible()
+    assert look(tab) == left
+    tab.find("#reader").get_by_role("button", name="text", exact=False).first.click()
+    expect(tab.page).to_have_url(re.compile("as=text"))
+    tab.find("#reader").get_by_role("button", name="Close reader").click()
+    expect(tab.find("#reader")).to_be_hidden()
+    assert "zoom" not in place_of(tab)
+
+
+def test_an_exported_note_links_to_its_page_and_opens(live: Live, opened: Open) -> None:
+    with live.client() as client:
+        glacier = next(each["id"] for each in client.get("/papers").json()["papers"] if "Aletsch" in each["title"])
+        for text in ("First.", "Second."):
+            client.post("/notes", json={"quotes": [{"paper": glacier, "quote": "the river Massa"}], "text": text})
+        (link, _) = re.findall(r"\[Open in Folio\]\((\S+)\)", client.get("/notes.md").text)
+    tab = opened(live)
+    assert link.startswith(f"{live.url}/#paper/{glacier}/p/3?")
+    tab.page.goto(link)
+    reader_shows(tab, 3)
+    expect(tab.find("#view-paper h1")).to_have_text("The Aletsch Glacier")
+    expect(tab.find("#reader .note-card textarea")).to_have_value("First.")
+    expect(page_in(tab, 3).locator(".page-mark.quote").first).to_be_in_viewport()
+    tab.find("#reader .note-card textarea").press("Escape")
+    expect(tab.find("#reader .note-card")).to_be_hidden()
+    expect(tab.page).not_to_have_url(re.compile("note="))

@@ -185,7 +185,7 @@ def test_a_note_stays_when_its_paper_is_removed(client: TestClient, papers: dict
     assert kept == {**note, "quotes": [{**note["quotes"][0], "place": "removed"}]}
     exported = client.get("/notes.md").text
     assert "*The paper was removed from the library.*" in exported
-    assert "folio://" not in exported
+    assert "#paper/" not in exported
     assert client.get("/notes.bib").text == "% The paper was removed from the library. On Sea Otters\n"
 
 
@@ -200,8 +200,9 @@ def test_exports_have_links_to_the_pages(client: TestClient, app: HashingApp, pa
     assert [quote["file"] for quote in fur["quotes"]] == ["otters.pdf", "alps/glaciers.pdf"]
     assert fur["quotes"][0]["title"] == "On Sea Otters" != fur["quotes"][1]["title"]
     start, end = fur["quotes"][0]["start"], fur["quotes"][0]["end"]
-    folio = [f"folio://paper/{otters}/p/1?from={start}&to={end}"]
-    folio += [f"folio://paper/{note['quotes'][-1]['paper']}/p/3?from=" for note in (fur, massa)]
+    page = "http://127.0.0.1:8420/#paper"
+    folio = [f"{page}/{otters}/p/1?from={start}&to={end}&note={fur['id']}"]
+    folio += [f"{page}/{note['quotes'][-1]['paper']}/p/3?from=" for note in (fur, massa)]
 
     reply = client.post("/notes.md", json={"ids": [massa["id"], fur["id"]]})
     assert reply.headers["content-type"] == "text/markdown; charset=utf-8"
@@ -273,7 +274,7 @@ def test_hostile_text_is_only_text(client: TestClient, papers: dict[str, str], t
     kinds = {token.type for token in tokens} | {child.type for token in tokens for child in token.children or ()}
     assert not kinds & {"html_block", "html_inline", "code_block", "fence", "code_inline", "image", "list_item_open"}
     links = [child for token in tokens for child in token.children or () if child.type == "link_open"]
-    assert [str(link.attrs["href"]).partition(":")[0] for link in links] == ["folio"]
+    assert [str(link.attrs["href"]).partition(":")[0] for link in links] == ["http"]
     assert sum(token.type == "heading_open" for token in tokens) == 2
     document = docx.Document(BytesIO(client.get("/notes.docx").content))
     shown = "\n".join(paragraph.text for paragraph in document.paragraphs)

@@ -9,19 +9,29 @@
  * @property {string} [words] a checksum of the marked words: after a rebuild others may stand there
  */
 
+/** @typedef {Partial<Record<keyof typeof LOOK, string>>} Look how the reader shows it; "": as it does by itself */
+
 /**
  * @typedef {object} Place
  * @property {View} view
  * @property {string} id of the conversation ("ask") or the paper ("paper"); "" without one
  * @property {Record<string, string>} query what else the view shows: words, filters, options
- * @property {Reading | null} reading
+ * @property {Reading & Look | null} reading
  */
 
 /** @typedef {"ask" | "search" | "library" | "find" | "notes" | "paper"} View */
 
 /** @type {View[]} */
 const VIEWS = ["ask", "search", "library", "find", "notes", "paper"];
-const READING = ["read", "p", "from", "to", "w"];
+const LOOK = {
+  as: /^(text|picture)$/,
+  zoom: /^(width|page|\d{2,3})$/, // what fits, or percent
+  pane: /^(outline|pages)$/, // beside the pages
+  find: /^.{1,500}$/s, // words
+  note: /^[\w-]{1,64}$/, // that is open
+};
+const LOOKS = /** @type {(keyof typeof LOOK)[]} */ (Object.keys(LOOK));
+const READING = ["read", "p", "from", "to", "w", ...LOOKS];
 const PAPER = /^[0-9a-f]{64}$/;
 const CONVERSATION = /^[\w-]{1,64}$/;
 
@@ -46,13 +56,24 @@ export function parsePlace(hash) {
   return { view, id: "", query, reading };
 }
 
-/** @param {Record<string, string>} given @returns {Reading | null} */
-function parseReading({ read, p, from, to, w }) {
+/** The parts of a look that can be. @param {Record<string, string>} given @returns {Look} */
+export const parseLook = (given) =>
+  Object.fromEntries(LOOKS.filter((name) => LOOK[name].test(given[name] ?? "")).map((name) => [name, given[name]]));
+
+/** @param {Record<string, string>} given @returns {Reading & Look | null} */
+function parseReading({ read, p, from, to, w, ...given }) {
   if (!read || !PAPER.test(read)) return null;
   const [start, end] = [parseNumber(from), parseNumber(to)];
   const isSpan = start !== null && end !== null && start < end;
   const words = isSpan && /^[0-9a-z]{1,7}$/.test(w ?? "") ? { words: w } : {};
-  return { paper: read, page: parseNumber(p) || 1, from: isSpan ? start : null, to: isSpan ? end : null, ...words };
+  return {
+    paper: read,
+    page: parseNumber(p) || 1,
+    from: isSpan ? start : null,
+    to: isSpan ? end : null,
+    ...words,
+    ...parseLook(given),
+  };
 }
 
 /** @param {string | undefined} text */
@@ -70,6 +91,7 @@ export function formatPlace({ view, id, query, reading }) {
     given.push(["from", String(reading.from)], ["to", String(reading.to)]);
     if (reading.words) given.push(["w", reading.words]);
   }
+  for (const name of LOOKS) if (reading?.[name]) given.push([name, reading[name]]);
   return `#${path}${given.length ? `?${new URLSearchParams(given)}` : ""}`;
 }
 

@@ -6,6 +6,7 @@ import { Value } from "./value.js";
 
 /** @typedef {import("./place.js").Place} Place */
 /** @typedef {import("./place.js").Reading} Reading */
+/** @typedef {import("./place.js").Look} Look */
 
 /** @type {Value<Place>} */
 export const place = new Value(parsePlace(location.hash));
@@ -41,9 +42,15 @@ export function setQuery(change, { replace = true } = {}) {
 export const linkTo = (change) =>
   formatPlace({ view: "ask", id: "", query: {}, reading: place.get().reading, ...change });
 
+/** @type {() => Look} how the reader shows pages now, and what is opened next */
+let readLook = () => ({});
+
+/** @param {() => Look} read */
+export const setLook = (read) => (readLook = read);
+
 /** Opens a page of a paper. @param {Reading} reading @param {{replace?: boolean}} [how] */
 export function openReading(reading, { replace = place.get().reading !== null } = {}) {
-  goTo({ reading }, { replace });
+  goTo({ reading: { ...reading, ...readLook() } }, { replace });
 }
 
 /** Closes the reader. Where it was just opened, this is a step back. */

@@ -1,6 +1,6 @@
 // Beside the pages: the outline of the paper, or small pictures of its pages.
 
-import { el, isolate, makeButton, recall, remember } from "../base/dom.js";
+import { el, isolate, makeButton } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
@@ -19,16 +19,20 @@ const KINDS = /** @type {const} */ ([
 
 export class Contents {
   /** @type {Kind} */
-  #kind = recall("reader-contents-kind") === "pages" ? "pages" : "outline";
+  #kind = "outline";
   #page = 1;
   #chosen = ""; // where the section begins that was chosen last
   /** @type {Api.PaperDetails | null} */
   #paper = null;
   #aborting = new AbortController();
 
-  /** @param {(page: number, heading: import("./spans.js").Span | null) => void} onChoose */
-  constructor(onChoose) {
+  /**
+   * @param {(page: number, heading: import("./spans.js").Span | null) => void} onChoose
+   * @param {() => void} onPane another pane is open, or none
+   */
+  constructor(onChoose, onPane) {
     this.onChoose = onChoose;
+    this.onPane = onPane;
     this.outline = el("ol", { class: "contents-outline" });
     this.thumbnails = el("div", { class: "thumbnails", role: "feed", "aria-label": t("reader.thumbnails") });
     this.scroller = el(
@@ -44,7 +48,7 @@ export class Contents {
     });
     const head = el("div", { class: "contents-head", role: "group", "aria-label": t("reader.contents") }, this.kinds);
     this.node = el("aside", { class: "contents", "aria-label": t("reader.contents") }, head, this.scroller);
-    this.node.hidden = recall("reader-contents") !== "on";
+    this.node.hidden = true;
     /** @type {WindowedList<Thumbnail>} */
     this.list = new WindowedList({
       scroller: this.scroller,
@@ -60,8 +64,19 @@ export class Contents {
   }
 
   toggle() {
-    this.node.hidden = !this.node.hidden;
-    remember("reader-contents", this.isOpen ? "on" : "");
+    this.setPane(this.isOpen ? "" : this.#kind);
+    this.onPane();
+  }
+
+  /** What is open; "" if nothing is. @returns {Kind | ""} */
+  get pane() {
+    return this.isOpen ? this.#kind : "";
+  }
+
+  /** @param {Kind | ""} pane */
+  setPane(pane) {
+    this.node.hidden = !pane;
+    this.#kind = pane || this.#kind;
     this.#render();
   }
 
@@ -83,9 +98,8 @@ export class Contents {
 
   /** @param {Kind} kind */
   #choose(kind) {
-    this.#kind = kind;
-    remember("reader-contents-kind", kind);
-    this.#render();
+    this.setPane(kind);
+    this.onPane();
   }
 
   #render() {

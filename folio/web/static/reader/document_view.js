@@ -1,7 +1,7 @@
 // A paper in the reader: its pages one below the other, of which those near the view are loaded.
 
 import * as api from "../base/api.js";
-import { el, recall, remember, renderProblem } from "../base/dom.js";
+import { el, renderProblem } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
 import { t } from "../base/strings.js";
 import { PageView } from "./page_view.js";
@@ -29,7 +29,7 @@ const TEXT_HEIGHT = 1100; // pixels of a page of text, until it is measured
 const USUAL = { width: 612, height: 792 };
 const USUAL_EDGES = /** @type {[number, number]} */ ([0.12, 0.88]);
 const FEW_WORDS = 40; // a page with fewer says little about the edges of the text
-const phone = matchMedia("(max-width: 559px)");
+export const phone = matchMedia("(max-width: 559px)"); // text is shown there, unless a person wants pictures
 
 /** @type {Map<string, [number, number]>} the edges of papers' text */
 const edges = new Map();
@@ -43,8 +43,8 @@ export class DocumentView {
   /** @type {{page: number, span: Span | null, share?: number} | null} what is scrolled to, until a person scrolls */
   #target = null;
   /** @type {import("./zoom.js").Fit | number} a size in CSS pixels of a point, or what fits */
-  zoom = readFit();
-  isAsText = recall("reader-mode") ? recall("reader-mode") === "text" : phone.matches;
+  zoom = "text";
+  isAsText = phone.matches;
   #settling = 0;
   #width = 0;
   #aborting = new AbortController();
@@ -126,8 +126,7 @@ export class DocumentView {
   /** @param {import("./zoom.js").Fit | number} zoom */
   setZoom(zoom) {
     this.zoom = zoom;
-    if (typeof zoom === "string") remember("reader-fit", zoom);
-    this.#rescale();
+    if (this.list.items.length) this.#rescale();
   }
 
   /** @param {number} by */
@@ -138,7 +137,7 @@ export class DocumentView {
   /** Shows pictures or paragraphs. @param {boolean} isAsText */
   setMode(isAsText) {
     this.isAsText = isAsText;
-    remember("reader-mode", isAsText ? "text" : "picture");
+    if (!this.list.items.length) return;
     const target = this.#target ?? { page: this.page || 1, span: null };
     this.#widen(this.list.items);
     for (const view of this.views.values()) view.setMode(isAsText);
@@ -349,10 +348,4 @@ export class DocumentView {
 function findWords(node, [start]) {
   const pieces = /** @type {HTMLElement[]} */ ([...node.querySelectorAll(".page-text [data-start]")]);
   return pieces.findLast(({ dataset }) => Number(dataset.start) <= start) ?? pieces[0];
-}
-
-/** @returns {import("./zoom.js").Fit} */
-function readFit() {
-  const kept = recall("reader-fit");
-  return kept === "width" || kept === "page" ? kept : "text";
 }

@@ -41,6 +41,19 @@ export class FindBar {
     return !this.node.hidden;
   }
 
+  /** What is found; "" if nothing is. */
+  get words() {
+    return this.isOpen ? this.field.value.trim() : "";
+  }
+
+  /** Finds words where the reader is. @param {string} paper @param {string} words */
+  show(paper, words) {
+    this.node.hidden = false;
+    this.#paper = paper;
+    this.field.value = words;
+    this.#find(false);
+  }
+
   /** @param {string} paper @param {string} [words] */
   open(paper, words = "") {
     this.node.hidden = false;

@@ -7,14 +7,14 @@ import { recall, remember, renderProblem, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
 import { inTurn } from "../base/pace.js";
-import { formatPlace } from "../base/place.js";
-import { closeReading, openReading, place } from "../base/router.js";
+import { formatPlace, parseLook } from "../base/place.js";
+import { closeReading, openReading, place, setLook } from "../base/router.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
 import { formatQuoted } from "./citing.js";
 import { Contents } from "./contents.js";
-import { DocumentView } from "./document_view.js";
+import { DocumentView, phone } from "./document_view.js";
 import { FindBar } from "./find_bar.js";
 import { findGoal } from "./leads.js";
 import { NoteCard } from "./note_card.js";
@@ -24,6 +24,7 @@ import { readSelection, selectWords, steadySelection } from "./selecting.js";
 import { SelectionBar } from "./selection_bar.js";
 import { checksum, getText as getSpanText, locate } from "./spans.js";
 import { Tabs } from "./tabs.js";
+import { formatZoom, parseZoom } from "./zoom.js";
 
 /** @typedef {import("./spans.js").Mark} Mark */
 /** @typedef {import("./spans.js").Span} Span */
@@ -63,6 +64,9 @@ class Reader {
   opener = null;
   #isSelecting = false;
   #addressTimer = 0;
+  #followed = ""; // how the address wanted pages to be shown
+  #note = ""; // the one that is open in the card
+  #wanted = ""; // the note that the address has, until the notes are loaded
   #selectTimer = 0;
   /** @type {Map<string, {tab: Tab, share: number}>} where a person was before a jump, by the address that Back returns to */
   #left = new Map();
@@ -73,24 +77,37 @@ class Reader {
     this.links = links;
     this.view = new DocumentView({
       onPage: (page) => this.#showPage(page),
-      onZoom: () => showZoom(this.bar.zoom, this.view.zoom),
+      onZoom: () => {
+        showZoom(this.bar.zoom, this.view.zoom);
+        this.#keepAddress();
+      },
       getMarks: (text) => this.#getMarks(text),
       formatLead: (lead) => this.#formatLead(lead),
       onLead: (lead) => this.#followLead(lead),
       findGoal: (lead) => this.#findGoal(lead),
-      onNote: (note) => this.card.edit(note),
+      onNote: (note) => this.#editNote(note),
     });
     this.tabs = new Tabs({ onChoose: (tab) => this.#openTab(tab), onClose: (paper) => this.#closeTab(paper) });
     this.find = new FindBar({
-      onHits: () => this.view.refreshMarks(),
+      onHits: () => {
+        this.view.refreshMarks();
+        this.#keepAddress();
+      },
       onHit: ([start, end, page]) => this.view.goTo(page, [start, end]),
       onClose: () => this.view.scroller.focus({ preventScroll: true }),
       getPage: () => this.view.page,
     });
-    this.contents = new Contents((page, heading) => this.#jump(page, heading));
+    this.contents = new Contents(
+      (page, heading) => this.#jump(page, heading),
+      () => this.#keepAddress(0),
+    );
     this.card = new NoteCard({
       onChange: () => this.refreshNotes(),
-      onClose: () => this.view.scroller.focus({ preventScroll: true }),
+      onClose: () => {
+        this.#note = "";
+        this.#keepAddress();
+        this.view.scroller.focus({ preventScroll: true });
+      },
     });
     this.selectionBar = new SelectionBar(
       {
@@ -161,6 +178,8 @@ class Reader {
       forgetPapers(); // one of them may have been edited
       if (this.tab) this.#loadPaper(this.tab.paper);
     });
+    setLook(() => this.#readLook());
+    this.#applyLook(parseLook(Object.fromEntries(new URLSearchParams(recall("reader-look") ?? ""))));
     onEvent("hello", () => this.#reload(null));
     onEvent("papers", ({ changed }) => this.#reload(changed));
     place.watch(({ reading }) => this.#follow(reading));
@@ -197,7 +216,7 @@ class Reader {
     this.view.scroller.focus({ preventScroll: true });
   }
 
-  /** Shows what the address says. @param {import("../base/place.js").Reading | null} reading */
+  /** Shows what the address says. @param {import("../base/place.js").Place["reading"]} reading */
   #follow(reading) {
     if (!reading) return this.#close();
     const { paper, page, from, to, words } = reading;
@@ -224,6 +243,7 @@ class Reader {
     this.tab = this.tabs.get(paper) ?? tab;
     this.#openPane();
     if (isOther) this.#showPaper(paper, page);
+    this.#followLook(parseLook(/** @type {any} */ (reading)));
     if (isScrolled) return;
     this.tab.page = page;
     this.tabs.put(this.tab);
@@ -274,6 +294,7 @@ class Reader {
     this.card.close();
     clearTimeout(this.#addressTimer);
     this.tab = null;
+    this.#followed = "";
     const { opener } = this;
     this.opener = null;
     opener?.classList.remove("shown");
@@ -388,12 +409,67 @@ class Reader {
     if (tab.page === page) return;
     tab.page = page;
     this.tabs.put(tab);
+    this.#keepAddress();
+  }
+
+  /** Puts what is shown, and how, into the address: soon, as browsers limit how often it may change. */
+  #keepAddress(delay = ADDRESS_MS) {
+    const { as, zoom, pane } = this.#readLook();
+    remember("reader-look", String(new URLSearchParams({ as, zoom: Number(zoom) ? "" : zoom, pane })));
     clearTimeout(this.#addressTimer);
-    this.#addressTimer = setTimeout(() => {
+    const { tab } = this;
+    const keep = () => {
       const { reading } = place.get();
-      if (reading?.paper === tab.paper && this.tab === tab) openReading({ ...reading, page }, { replace: true });
+      if (!tab || reading?.paper !== tab.paper || this.tab !== tab) return;
+      openReading({ ...reading, page: tab.page }, { replace: true });
       this.#showMessage();
-    }, ADDRESS_MS);
+    };
+    if (delay) this.#addressTimer = setTimeout(keep, delay);
+    else keep();
+  }
+
+  /** How pages are shown. */
+  #readLook() {
+    const { isAsText, zoom } = this.view;
+    const as = isAsText === phone.matches ? "" : isAsText ? "text" : "picture";
+    return { as, zoom: formatZoom(zoom), pane: this.contents.pane, find: this.find.words, note: this.#note };
+  }
+
+  /** Shows pages as the address wants, unless it only has what was chosen here. @param {import("../base/place.js").Look} look */
+  #followLook(look) {
+    const wanted = JSON.stringify(look);
+    if (wanted === this.#followed) return;
+    this.#followed = wanted;
+    if (wanted !== JSON.stringify(parseLook(this.#readLook()))) this.#applyLook(look);
+  }
+
+  /** @param {import("../base/place.js").Look} look */
+  #applyLook({ as, zoom = "", pane = "", find = "", note = "" }) {
+    const isAsText = as ? as === "text" : phone.matches;
+    if (isAsText !== this.view.isAsText) this.view.setMode(isAsText);
+    if (zoom !== formatZoom(this.view.zoom)) this.view.setZoom(parseZoom(zoom));
+    this.contents.setPane(/** @type {"" | "outline" | "pages"} */ (pane));
+    if (!find) this.find.close();
+    else if (this.tab && find !== this.find.words) this.find.show(this.tab.paper, find);
+    this.#wanted = note;
+    if (note) this.#openWanted();
+    else if (this.#note) this.card.close();
+    this.#showToggles();
+    showZoom(this.bar.zoom, this.view.zoom);
+  }
+
+  /** Opens the note that the address has, once it is loaded. */
+  #openWanted() {
+    const note = this.notes.find(({ id }) => id === this.#wanted);
+    if (note && this.#note !== note.id) this.#editNote(note);
+    if (note) this.#wanted = "";
+  }
+
+  /** @param {Api.NoteJson} note */
+  #editNote(note) {
+    this.card.edit(note);
+    this.#note = note.id;
+    this.#keepAddress(0);
   }
 
   #showToggles() {
@@ -412,6 +488,7 @@ class Reader {
 
   #toggleText() {
     this.view.setMode(!this.view.isAsText);
+    this.#keepAddress(0);
     this.#showToggles();
     this.#scrollTo(this.view.page);
   }
@@ -515,6 +592,7 @@ class Reader {
     if (this.tab?.paper !== paper) return;
     this.notes = notes;
     this.view.refreshMarks();
+    this.#openWanted();
   });
 
   /** A press on a highlight opens its note. @param {MouseEvent} event */
@@ -527,7 +605,7 @@ class Reader {
       return x >= box.left && x <= box.right && y >= box.top && y <= box.bottom;
     });
     const note = this.notes.find(({ id }) => id === hit?.dataset.note);
-    if (note) this.card.edit(note);
+    if (note) this.#editNote(note);
   }
 
   // Moving
@@ -654,6 +732,7 @@ class Reader {
   #startNote({ start, end, text }) {
     const paper = this.tab?.paper;
     this.#leaveSelection();
+    this.#note = "";
     if (paper) this.card.write({ paper, start, end, text });
   }
 

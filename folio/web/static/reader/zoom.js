@@ -22,6 +22,16 @@ export function fitPage(fit, page, view, edges) {
   return width * Math.min(MAX_TEXT, Math.max(1, 1 / (edges[1] - edges[0] + MARGIN)));
 }
 
+/** A size as an address has it: "page", "125" percent; "" for what fits the text. @param {Fit | number} zoom */
+export const formatZoom = (zoom) =>
+  typeof zoom === "number" ? String(Math.round((zoom / ACTUAL) * 100)) : zoom === "text" ? "" : zoom;
+
+/** @param {string} text @returns {Fit | number} */
+export function parseZoom(text) {
+  if (text === "width" || text === "page") return text;
+  return Number(text) ? (Number(text) / 100) * ACTUAL : "text";
+}
+
 /** The next larger (by: 1) or smaller (-1) size. @param {number} scale @param {number} by */
 export function stepZoom(scale, by) {
   const steps = by > 0 ? STEPS : STEPS.toReversed();
