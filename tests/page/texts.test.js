@@ -21,6 +21,13 @@ test("each key of the texts is used, and each used key has a text", () => {
   assert.deepEqual(unused, []);
 });
 
+test("a text that counts things has a form for one", () => {
+  const counting = Object.keys(TEXTS).filter((key) => /\{count\} (more )?\w+s\b/.test(TEXTS[key]));
+  assert.deepEqual(counting, []);
+  assert.equal(t("facet.author.more", { count: 1 }), "1 more author");
+  assert.equal(t("facet.author.more", { count: 2 }), "2 more authors");
+});
+
 test("values stand where the text names them", () => {
   assert.equal(t("pages", { first: "3", last: "4" }), "pp. 3–4");
   assert.deepEqual(parts("copied", { what: "x{y}" }), ["x{y}", " copied."]);
