@@ -220,7 +220,10 @@ class Tab:
         return found
 
     def inaccessible(self, *, colours: bool = True) -> list[str]:
-        """Serious and critical findings of axe-core. colours: whether contrast is measured, in light and dark mode."""
+        """Serious and critical findings of axe-core, and landmarks with one name.
+
+        colours: whether contrast is measured, in light and dark mode.
+        """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE_SCRIPT)
         said = []
@@ -235,7 +238,7 @@ class Tab:
             said += [
                 f"{scheme}: {rule['id']} ({rule['impact']}): {node['target']} {node['failureSummary']}"
                 for rule in found["violations"]
-                if rule["impact"] in ("serious", "critical")
+                if rule["impact"] in ("serious", "critical") or rule["id"] == "landmark-unique"
                 for node in rule["nodes"]
             ]
         self.page.emulate_media(color_scheme="light")

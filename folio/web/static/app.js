@@ -9,6 +9,7 @@ import { followEvents, onEvent } from "./base/events.js";
 import { atMostEvery } from "./base/pace.js";
 import { enterPanel, leavePanel } from "./base/panels.js";
 import { place } from "./base/router.js";
+import { keepPlace } from "./base/scrolling.js";
 import { loadHealth, setOptions } from "./base/state.js";
 import { t } from "./base/strings.js";
 import { setUpFind } from "./find/find.js";
@@ -140,7 +141,7 @@ function followChanges() {
 
 /** On a narrow screen, Back closes the panel that covers the page. */
 function setUpPopovers() {
-  const narrow = matchMedia("(max-width: 1199px)");
+  const narrow = matchMedia("(max-width: 1199px), (max-height: 499px)");
   for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[popover]"))) {
     node.addEventListener("beforetoggle", (event) => {
       if (/** @type {ToggleEvent} */ (event).newState === "closed") leavePanel(node);
@@ -166,6 +167,7 @@ setUpModels({ line: byId("foot-line"), button: byId("models-button"), text: byId
 setUpTheme(byId("theme"));
 setUpPopovers();
 setUpShortcuts();
+keepPlace();
 byId("skip").onclick = () => byId("main").focus();
 place.onChange(({ view, id }, before) => {
   if (view === before.view && id === before.id) return; // a page was turned in the reader, or words were typed

@@ -65,7 +65,7 @@ let isFollowing = false; // the options are being taken from the address
 /** Scrolls the question to the top, so that its answer grows below it. */
 /** @param {import("./answer.js").Turn | undefined} turn */
 function scrollToTurn(turn) {
-  if (turn) scroller.scrollTop = turn.root.previousSibling ? turn.root.offsetTop : 0;
+  if (turn) (turn.root.previousSibling ? turn.root : scroller.firstElementChild)?.scrollIntoView();
 }
 
 /** The place of the conversation that is shown. */

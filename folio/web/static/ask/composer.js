@@ -108,6 +108,7 @@ function key(name) {
 /** @param {boolean} open */
 function toggle(open) {
   togglePanel(open);
+  if (open) panel.scrollIntoView({ block: "nearest" });
   optionsButton.setAttribute("aria-expanded", String(open));
 }
 

@@ -2,6 +2,7 @@
 
 import { copyText, el, makeButton, makeIcon } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
+import { onScroll } from "../base/scrolling.js";
 import { library, selection } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { formatMark, joinLines } from "../base/text.js";
@@ -139,18 +140,14 @@ export function setUpSelecting(scroller) {
   document.addEventListener("selectionchange", updateSoon);
   // Pressing a button of the bar would take the selection away.
   bar.addEventListener("pointerdown", (event) => event.preventDefault());
-  scroller.addEventListener(
-    "scroll",
-    () => {
-      const chosen = getSelection();
-      if (!chosen?.rangeCount || chosen.isCollapsed) return;
-      if (!bar.isConnected) return updateSoon();
-      const rect = chosen.getRangeAt(0).getBoundingClientRect();
-      if (isInView(rect, scroller)) placeBeside(bar, rect);
-      else hide();
-    },
-    { passive: true },
-  );
+  onScroll(scroller, () => {
+    const chosen = getSelection();
+    if (!chosen?.rangeCount || chosen.isCollapsed) return;
+    if (!bar.isConnected) return updateSoon();
+    const rect = chosen.getRangeAt(0).getBoundingClientRect();
+    if (isInView(rect, scroller)) placeBeside(bar, rect);
+    else hide();
+  });
   document.addEventListener(
     "keydown",
     (event) => {

@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 import { isInView, placeBeside } from "./floating.js";
+import { onScroll } from "./scrolling.js";
 
 const SHOW_MS = 150; // that the pointer rests on a citation
 const HIDE_MS = 250; // to reach the card from it
@@ -84,16 +85,12 @@ function hideUnlessInside(event) {
 
 /** The card follows its citation where that scrolls. @param {HTMLElement} scroller */
 export function followCard(scroller) {
-  scroller.addEventListener(
-    "scroll",
-    () => {
-      if (!chip) return;
-      const rect = chip.getBoundingClientRect();
-      if (isInView(rect, scroller)) placeBeside(card, rect);
-      else hideCard();
-    },
-    { passive: true },
-  );
+  onScroll(scroller, () => {
+    if (!chip) return;
+    const rect = chip.getBoundingClientRect();
+    if (isInView(rect, scroller)) placeBeside(card, rect);
+    else hideCard();
+  });
 }
 
 card.addEventListener("pointerenter", () => clearTimeout(timer));

@@ -1,5 +1,7 @@
 // What floats over the page beside something else: the card of a citation, the tools of a selection, a menu.
 
+import { getScroller } from "./scrolling.js";
+
 const MARGIN = 8; // pixels to the edges of the window
 const GAP = 6;
 
@@ -16,8 +18,8 @@ export function placeBeside(node, { left, top, bottom }) {
   node.style.setProperty("top", `${y}px`);
 }
 
-/** Whether a rectangle is in the view of an element that scrolls. @param {DOMRect} rect @param {Element} scroller */
-export function isInView(rect, scroller) {
-  const view = scroller.getBoundingClientRect();
+/** Whether a rectangle is in the view of a part that scrolls. @param {DOMRect} rect @param {HTMLElement} part */
+export function isInView(rect, part) {
+  const view = getScroller(part).getBoundingClientRect();
   return rect.bottom > view.top && rect.top < view.bottom;
 }

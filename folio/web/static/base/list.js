@@ -1,13 +1,14 @@
 // A list of which only the items in view have elements. Each item has a key; its element stays while the item stays.
 
 import { Offsets } from "./offsets.js";
+import { getScroller, onScroll } from "./scrolling.js";
 
 const MARGIN = 600; // pixels above and below the view for which items are rendered
 
 /**
  * @template T
  * @typedef {object} ListOptions
- * @property {HTMLElement} scroller the element that scrolls
+ * @property {HTMLElement} scroller the element that scrolls, unless the page scrolls as a whole
  * @property {HTMLElement} root the element that contains the items, in the scroller
  * @property {(item: T) => string} key
  * @property {(item: T, index: number) => HTMLElement} render
@@ -37,8 +38,9 @@ export class WindowedList {
     this.options = options;
     const { scroller, root } = options;
     root.classList.add("windowed");
-    scroller.addEventListener("scroll", () => this.#renderSoon(), { passive: true });
-    new ResizeObserver(() => this.#renderSoon()).observe(scroller);
+    onScroll(root, () => this.#renderSoon());
+    const resizes = new ResizeObserver(() => this.#renderSoon());
+    for (const node of [scroller, document.body]) resizes.observe(node);
     this.sizes = options.isMeasured ? new ResizeObserver(() => this.#measure()) : null;
   }
 
@@ -77,13 +79,13 @@ export class WindowedList {
   scrollTo(key, { within = 0, lead = 0 } = {}) {
     const at = this.#places.get(key);
     if (at === undefined) return;
-    this.options.scroller.scrollTop = this.#getTop() + this.#offsets.tops[at] + within - lead;
+    this.#scroller.scrollTop = this.#getTop() + this.#offsets.tops[at] + within - lead;
     this.#render();
   }
 
   /** The key of the item at the middle of the view; "" without items. */
   getCurrentKey() {
-    const { scroller } = this.options;
+    const scroller = this.#scroller;
     const at = this.#offsets.indexAt(scroller.scrollTop - this.#getTop() + scroller.clientHeight / 2);
     return this.items.length ? this.options.key(this.items[at]) : "";
   }
@@ -92,7 +94,7 @@ export class WindowedList {
   reveal(key) {
     const at = this.#places.get(key);
     if (at === undefined) return null;
-    const { scroller } = this.options;
+    const scroller = this.#scroller;
     const [top, bottom] = [this.#offsets.tops[at], this.#offsets.tops[at + 1]].map((y) => y + this.#getTop());
     const cover = this.options.cover?.() ?? 0;
     if (top < scroller.scrollTop + cover) scroller.scrollTop = top - cover;
@@ -101,10 +103,14 @@ export class WindowedList {
     return this.getNode(key);
   }
 
+  get #scroller() {
+    return getScroller(this.options.scroller);
+  }
+
   /** Pixels from the top of what scrolls to the top of the list. */
   #getTop() {
-    const { scroller, root } = this.options;
-    return root.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
+    const scroller = this.#scroller;
+    return this.options.root.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
   }
 
   #layOut() {
@@ -116,7 +122,7 @@ export class WindowedList {
   /** The item at the top of the view, and how far it is scrolled. */
   #findAnchor() {
     if (!this.items.length) return null;
-    const y = this.options.scroller.scrollTop - this.#getTop();
+    const y = this.#scroller.scrollTop - this.#getTop();
     const at = this.#offsets.indexAt(y);
     const share = this.#offsets.heights[at] ? (y - this.#offsets.tops[at]) / this.#offsets.heights[at] : 0;
     return { key: this.options.key(this.items[at]), share };
@@ -127,7 +133,7 @@ export class WindowedList {
     const at = anchor ? this.#places.get(anchor.key) : undefined;
     if (!anchor || at === undefined || anchor.share < 0) return;
     const y = this.#offsets.tops[at] + Math.min(1, anchor.share) * this.#offsets.heights[at];
-    this.options.scroller.scrollTop = y + this.#getTop();
+    this.#scroller.scrollTop = y + this.#getTop();
   }
 
   #renderSoon() {
@@ -137,7 +143,8 @@ export class WindowedList {
   #render() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    const { scroller, root, key } = this.options;
+    const { root, key } = this.options;
+    const scroller = this.#scroller;
     const top = scroller.scrollTop - this.#getTop();
     const [first, end] = this.#offsets.range(top, top + scroller.clientHeight, MARGIN);
     const wanted = new Map(this.items.slice(first, end).map((item, at) => [key(item), first + at]));

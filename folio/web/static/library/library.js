@@ -23,6 +23,7 @@ import { setUpUploads } from "./uploads.js";
 /** @typedef {import("../base/strings.js").Key} Key */
 
 const TYPING_MS = 250; // the server is asked when nothing was typed for so long
+const WIDE = 760; // pixels of the view, with room for the filters beside the table
 const MAX_QUERY = 500; // characters, as the server has it
 
 /** @type {{path: string, name: Key, chosen: Key, id: string}[]} */
@@ -70,6 +71,7 @@ class LibraryView {
   /** @type {AbortController | null} */
   #finding = null;
   #found = ""; // what the server was asked for
+  isWide = false; // with room for the filters beside the table
 
   /** @param {HTMLElement} root @param {LibraryHooks} hooks */
   constructor(root, hooks) {
@@ -132,7 +134,7 @@ class LibraryView {
       this.body,
     );
     root.append(this.main, this.queue.node);
-    this.#openFacets(isWide() && recall("facets") !== "closed");
+    new ResizeObserver(() => this.#fit()).observe(this.main);
     setUpUploads({ drop: this.drop, list: this.uploads, bar: hooks.bar, ask: hooks.ask, added: this.changed });
     library.onChange(() => this.#takePapers());
     place.watch((_, before) => this.#follow(before.view));
@@ -219,9 +221,18 @@ class LibraryView {
     }
   }
 
+  /** The filters stand beside the table where there is room for both. */
+  #fit() {
+    const width = this.main.clientWidth;
+    const isWide = matchMedia("(min-width: 1200px)").matches && width >= WIDE;
+    if (!width || isWide === this.isWide) return; // another view is shown, or nothing has changed
+    this.isWide = isWide;
+    this.#openFacets(isWide && recall("facets") !== "closed");
+  }
+
   #toggleFacets() {
     const isOpen = !this.main.classList.contains("with-facets");
-    if (isWide()) remember("facets", isOpen ? "open" : "closed");
+    if (this.isWide) remember("facets", isOpen ? "open" : "closed");
     this.#openFacets(isOpen);
   }
 
@@ -415,9 +426,6 @@ class LibraryView {
     if (this.table.handleKey(event)) event.preventDefault();
   }
 }
-
-/** Whether there is room for the filters beside the table. */
-const isWide = () => matchMedia("(min-width: 1200px)").matches;
 
 /** @template {HTMLElement} T @param {T} button @param {string} keys */
 function withKeys(button, keys) {

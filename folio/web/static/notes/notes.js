@@ -80,7 +80,7 @@ class NotesView {
     this.problem = el("div", {});
     const head = el("div", { class: "view-head" }, el("h1", {}, t("notes")), this.status);
     const reading = el("div", { class: "reading wide" }, head, this.tools, this.chosen, this.problem);
-    const scroller = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("notes") }, reading);
+    const scroller = el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": t("notes") }, reading);
     root.append(scroller);
     this.list = new NoteList(scroller, {
       onSelect: () => this.#renderChosen(),

@@ -5,6 +5,7 @@ import { copyText, el, formatDate, formatPage, isolate, keepTogether, makeButton
 import { renderMessage, renderProblem, showToast } from "../base/dom.js";
 import { listDrafts } from "../base/drafts.js";
 import { goTo, linkTo, openReading, place } from "../base/router.js";
+import { getScroller } from "../base/scrolling.js";
 import { library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten } from "../base/text.js";
@@ -116,7 +117,7 @@ class PaperView {
     this.#id = id;
     this.#paper = null;
     this.#isEditing = false;
-    this.scroller.scrollTop = 0;
+    getScroller(this.scroller).scrollTop = 0;
     const listed = library.get().papers.get(id);
     const title = el("h1", { tabindex: "-1" }, listed ? isolate(getName(listed)) : t("paper"));
     this.head.replaceChildren(title);

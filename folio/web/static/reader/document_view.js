@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { el, renderProblem } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
+import { getScroller, onScroll } from "../base/scrolling.js";
 import { t } from "../base/strings.js";
 import { PageView } from "./page_view.js";
 import { getPicture, getText, loadAhead, peekPaper, peekPicture, peekText } from "./pages.js";
@@ -70,9 +71,12 @@ export class DocumentView {
       onMeasured: () => this.#applyTarget(),
       onShown: (keys) => this.#drop(new Set(keys)),
     });
-    this.scroller.addEventListener("scroll", () => this.#track(), { passive: true });
+    onScroll(this.root, () => this.#track());
+    const leaveTarget = (/** @type {Event} */ { target }) => {
+      if (target instanceof Node && getScroller(this.scroller).contains(target)) this.#target = null;
+    };
     for (const name of ["wheel", "touchmove", "pointerdown", "keydown"]) {
-      this.scroller.addEventListener(name, () => (this.#target = null), { passive: true });
+      document.addEventListener(name, leaveTarget, { passive: true });
     }
     this.scroller.addEventListener("wheel", (event) => this.#zoomByWheel(event), { passive: false });
     new ResizeObserver(() => this.#fitAgain()).observe(this.scroller);
@@ -251,7 +255,7 @@ export class DocumentView {
     const key = `${this.paper}/${page}`;
     const text = peekText(this.paper, page);
     const boxes = text && span && !this.isAsText ? getBoxes(text, ...span) : [];
-    const lead = span ? this.scroller.clientHeight / 4 : 0;
+    const lead = span ? getScroller(this.scroller).clientHeight / 4 : 0;
     this.list.scrollTo(key, boxes.length ? { within: boxes[0][1] * this.scale, lead } : {});
     const node = this.list.getNode(key);
     const words = span && !boxes.length && node ? findWords(node, span) : null;
@@ -265,7 +269,7 @@ export class DocumentView {
   /** How far the page in view is scrolled, as a share of its height. */
   getShare() {
     const node = this.list.getNode(`${this.paper}/${this.page}`);
-    const top = node ? this.scroller.getBoundingClientRect().top - node.getBoundingClientRect().top : 0;
+    const top = node ? getScroller(this.scroller).getBoundingClientRect().top - node.getBoundingClientRect().top : 0;
     return node ? top / node.offsetHeight : 0;
   }
 
@@ -298,7 +302,8 @@ export class DocumentView {
   /** @param {import("./zoom.js").Size} page @param {string} [paper] */
   #chooseScale(page, paper = this.paper) {
     if (typeof this.zoom === "number") return this.zoom;
-    const { clientWidth, clientHeight } = this.scroller;
+    const { clientWidth } = this.scroller;
+    const { clientHeight } = getScroller(this.scroller);
     const width = (clientWidth || innerWidth * 0.42) - 2 * GAP;
     const view = { width, height: (clientHeight || innerHeight * 0.8) - 2 * GAP };
     return fitPage(this.zoom, page, view, edges.get(paper) ?? USUAL_EDGES);

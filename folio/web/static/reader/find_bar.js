@@ -33,7 +33,8 @@ export class FindBar {
     this.next = makeIconButton("next", t("reader.find.next"), () => this.step(1), "Enter");
     const close = makeIconButton("close", t("reader.find.close"), () => this.close(), "Escape");
     const parts = [this.field, this.status, this.previous, this.next, close];
-    this.node = el("div", { class: "reader-find", role: "search", hidden: true }, parts);
+    const given = { class: "reader-find", role: "search", "aria-label": t("reader.find"), hidden: true };
+    this.node = el("div", given, parts);
     this.node.addEventListener("keydown", (event) => this.#handleKey(event));
   }
 

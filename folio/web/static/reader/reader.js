@@ -9,6 +9,7 @@ import { showFailure } from "../base/failure.js";
 import { inTurn } from "../base/pace.js";
 import { formatPlace, parseLook } from "../base/place.js";
 import { closeReading, openReading, place, setLook } from "../base/router.js";
+import { onScroll } from "../base/scrolling.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
@@ -52,7 +53,7 @@ import { formatZoom, parseZoom } from "./zoom.js";
 const MAX_PIECES = 12; // a passage without a span is looked for in at most this many pieces
 const ADDRESS_MS = 200; // between two changes of the address while pages are scrolled
 const SELECT_MS = 150;
-const narrow = matchMedia("(max-width: 859px)");
+const narrow = matchMedia("(max-width: 859px), (max-height: 499px)");
 
 class Reader {
   /** @type {Tab | null} */
@@ -171,7 +172,7 @@ class Reader {
     }
     view.root.addEventListener("click", (event) => this.#openNoteAt(event));
     document.addEventListener("selectionchange", () => this.#showSelectionSoon());
-    view.scroller.addEventListener("scroll", () => this.#placeSelectionBar(), { passive: true });
+    onScroll(view.root, () => this.#placeSelectionBar());
     followCard(view.scroller);
     narrow.addEventListener("change", () => this.#cover());
     library.onChange(() => {

@@ -51,7 +51,7 @@ class SearchView {
     };
     const form = el(
       "form",
-      { class: "searching", id: "search", role: "search", onsubmit: submit },
+      { class: "searching", id: "search", role: "search", "aria-label": t("search"), onsubmit: submit },
       el("label", { class: "unseen", for: "query" }, t("search.query")),
       this.query,
       el("label", { class: "inline" }, `${t("search.show")} `, this.count),

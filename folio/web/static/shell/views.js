@@ -17,6 +17,7 @@ import { joinLines, shorten } from "../base/text.js";
  * @property {HTMLElement} section
  * @property {Name} [under] the view that stands for it in the navigation, where it has no link itself
  * @property {boolean} [hasTitle] it sets the title of the document itself
+ * @property {number} [scrolled] where the page scrolls as a whole: how far it was, in this view
  * @property {boolean} [isTyped] its field gets the focus when it is shown
  */
 
@@ -72,7 +73,10 @@ export function renderNav(nav) {
 /** Shows the view of the address. @param {HTMLElement} nav */
 export function showView(nav) {
   const view = getView();
+  const before = views.find(({ section }) => !section.hidden);
+  if (before) before.scrolled = document.body.scrollTop;
   for (const { section } of views) section.hidden = section !== view.section;
+  document.body.scrollTop = view.scrolled ?? 0;
   for (const link of nav.querySelectorAll("a")) {
     if (link.dataset.view === (view.under ?? view.name)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
