@@ -76,7 +76,7 @@ export class DocumentView {
       if (target instanceof Node && getScroller(this.scroller).contains(target)) this.#target = null;
     };
     for (const name of ["wheel", "touchmove", "pointerdown", "keydown"]) {
-      document.addEventListener(name, leaveTarget, { passive: true });
+      document.addEventListener(name, leaveTarget, { passive: true, capture: true });
     }
     this.scroller.addEventListener("wheel", (event) => this.#zoomByWheel(event), { passive: false });
     new ResizeObserver(() => this.#fitAgain()).observe(this.scroller);
