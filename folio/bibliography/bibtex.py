@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
+from folio.bibliography import further
 from folio.bibliography.entries import (
     BIBTEX_TYPES,
     OF_AN_INSTITUTION,
@@ -32,10 +33,10 @@ _LONGEST_ENTRY = 10**6  # characters
 _MOST_ENTRIES = 100_000
 _LONGEST_STRING = 10_000  # characters of an @string, which can be built from others
 _MOST_AUTHORS = 5_000
+_DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])(?:-([0-3]\d))?")
 _ESCAPED = re.compile(r"\\(.)", re.S)
 _BRACE_OR_AND = re.compile(r"[{}]|(?<=\s)and(?=\s|\Z)", re.I)
 _START = re.compile(r"^[ \t]*@\w*[ \t]*(?=[{(])", re.M)
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _GENRES = {
     "phdthesis": PHD, "mastersthesis": MASTER, "mathesis": MASTER, "bathesis": "Bachelor's thesis",
     "techreport": TECHNICAL, "resreport": "Research report",
@@ -50,7 +51,7 @@ def read(text: str) -> tuple[list[Entry], list[Problem]]:
     logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # it only logs the problems, which are returned
     raw: list[tuple[str, str, int, dict[str, str]]] = []
     problems: list[Problem] = []
-    strings = dict(zip(_MONTHS, _MONTHS, strict=True))
+    strings = dict(zip(further.MONTHS, further.MONTHS, strict=True))
     for line, block in _blocks(text, problems):
         _read_block(line, block, strings, raw, problems)
     by_key = {key: fields for _, key, _, fields in reversed(raw)}
@@ -190,7 +191,8 @@ def _first(fields: Mapping[str, str], *names: str) -> str:
 def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
     doi, arxiv = _identifiers(fields)
     csl, genre = _kind(kind, fields)
-    venue = _venue(csl, fields)
+    named_by = _venue_field(csl, fields)
+    venue = to_text(fields.get(named_by, ""))
     if arxiv and is_arxiv(venue):
         csl, venue = ("article" if csl == "article-journal" else csl), ""
     if arxiv and not csl:
@@ -213,7 +215,20 @@ def _describe(kind: str, key: str, fields: Mapping[str, str]) -> Metadata:
         citation_key=one_line(key)[:200],
         tags=_first(fields, "keywords"),
         collections=_first(fields, "groups"),
+        further=_further(kind, fields, named_by, bool(arxiv)),
     )
+
+
+def _further(kind: str, fields: Mapping[str, str], named_by: str, is_arxiv: bool) -> further.Further:
+    """named_by: the field that names the venue."""
+    used = {named_by, *(("howpublished",) if find_url(_verbatim(fields.get("howpublished", ""))) else ())}
+    texts = {
+        name: further.typed_names(_names(value, _MOST_AUTHORS)) if name in further.PEOPLE else to_text(value)
+        for name, value in fields.items()
+    }
+    date = _DATE.match(texts.get("date", ""))  # of BibLaTeX: "2014-06-19"
+    parts = {"month": further.MONTHS[int(date[1]) - 1], "day": date[2] or ""} if date else {}
+    return further.of_bibtex(kind, {**parts, **texts}, used, is_arxiv=is_arxiv)
 
 
 def _kind(entry_type: str, fields: Mapping[str, str]) -> tuple[str, str]:
@@ -226,14 +241,14 @@ def _kind(entry_type: str, fields: Mapping[str, str]) -> tuple[str, str]:
     return csl, genre
 
 
-def _venue(csl: str, fields: Mapping[str, str]) -> str:
-    """The journal, proceedings or book of a paper; the institution of a thesis or a report."""
+def _venue_field(csl: str, fields: Mapping[str, str]) -> str:
+    """The field with the journal, proceedings or book of a paper, or the institution of a thesis or a report."""
     names: tuple[str, ...] = ("journal", "journaltitle", "booktitle", "maintitle")
     if csl in OF_AN_INSTITUTION:
         names = ("school", "institution", "organization", "publisher")
     if not csl and not find_url(_verbatim(fields.get("howpublished", ""))):
         names = (*names, "howpublished")
-    return _first(fields, *names)
+    return next((name for name in names if to_text(fields.get(name, ""))), "")
 
 
 def _verbatim(value: str) -> str:

@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
+from folio.bibliography import further
 from folio.bibliography.entries import OF_AN_INSTITUTION, Entry, Problem, described, find_url, find_year, is_arxiv
 from folio.bibliography.latex import LONGEST
 from folio.papers.identifiers import find_arxiv, find_doi
@@ -16,6 +18,9 @@ from folio.text import one_line
 
 _MARKUP = re.compile(r"</?(?:i|b|em|strong|sub|sup|sc|span)(?:\s[^<>]{0,200})?>", re.I)
 _MOST_AUTHORS = 5_000
+_MOST_VARIABLES = 200
+# What is no note of a person: lines of Zotero's field "Extra", and what Folio's exports say of fields that are not sure
+_EXTRA = re.compile(r"^\s*(?:citation[ ]?key|doi|arxiv)\s*:.*$|\b\w+ not sure: .*$", re.I | re.M)
 
 
 def read(text: str) -> tuple[list[Entry], list[Problem]]:
@@ -103,7 +108,18 @@ def _describe(item: Mapping[str, Any]) -> Metadata:
         url=find_url(_text(item, "URL")),
         citation_key=_key(item),
         tags=_text(item, "keyword"),
+        further=_further(item),
     )
+
+
+def _further(item: Mapping[str, Any]) -> further.Further:
+    texts = {
+        name: further.typed_names(_names(value, _MOST_AUTHORS)) if isinstance(value, list) else _text(item, name)
+        for name, value in islice(item.items(), _MOST_VARIABLES)
+    }
+    note = item.get("note")
+    own_words = one_line(_EXTRA.sub("", note[:LONGEST])) if isinstance(note, str) else ""
+    return further.of_csl(item, {**texts, "note": own_words})
 
 
 def _names(value: Any, most: int) -> tuple[PersonName, ...]:

@@ -27,6 +27,15 @@ FROM_CSL = {csl: bibtex for bibtex, csl in reversed(BIBTEX_TYPES.items())} | {
     "article-magazine": "article",
     "article-newspaper": "article",
 }
+# BibTeX's names of fields that are only kept -> CSL's
+CSL_NAMES = {
+    "editor": "editor", "translator": "translator", "series": "collection-title", "edition": "edition",
+    "address": "publisher-place", "chapter": "chapter-number", "isbn": "ISBN", "issn": "ISSN", "pmid": "PMID",
+    "pmcid": "PMCID", "note": "note", "language": "language", "eventtitle": "event-title",
+    "pagetotal": "number-of-pages", "annote": "annote",
+    "shorttitle": "title-short", "shortjournal": "container-title-short",
+    "version": "version",
+}  # fmt: skip
 OF_AN_INSTITUTION = ("thesis", "report")  # CSL's types of works whose venue is an institution
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DASHES = re.compile(r"\s*[-–—‐‑−]+\s*")

@@ -14,7 +14,8 @@ from typing import Any
 
 from folio.answer.markers import printable
 from folio.answer_types import Citation, Quote
-from folio.bibliography.entries import BIBTEX_TYPES, FROM_CSL, OF_AN_INSTITUTION
+from folio.bibliography import further
+from folio.bibliography.entries import BIBTEX_TYPES, CSL_NAMES, FROM_CSL, OF_AN_INSTITUTION, is_arxiv
 from folio.bibliography.latex import brace_depths, to_latex
 from folio.papers.citation_key import OTHERS, own_key
 from folio.papers.label import published_in, sure_venue, sure_year
@@ -36,14 +37,18 @@ _VENUES = {
 _ROUND = str.maketrans("{}", "()")  # braces would end a field
 _IN_FILE, _BACKSLASHED = re.compile(r"[\\:;]"), r"\\\g<0>"
 _LESS_THAN_PHD = re.compile(r"master|bachelor|diplom|licen[cs]", re.I)
-_CONFERENCE = re.compile(r"\b(?:proceedings|conference|symposium|workshop)\b", re.I)
+_CONFERENCE = re.compile(r"\b(?:proceedings (?:of|in)|conference|symposium|workshop)\b", re.I)
+_JOURNAL = re.compile(
+    r"\b(?:journal|transactions|letters|annals|reviews?|bulletin|magazine|archives|zeitschrift|revue|acta)\b"
+    r"|\bproceedings of the (?:national|royal|ieee$)",
+    re.I,
+)
 _ENTRY = re.compile(r"@([A-Za-z]{1,40})\s*\{[^,{}\s]*,(.*)\}", re.S)
 _OWN_TYPE = ("phdthesis", "mastersthesis", "techreport")
-_PLACES = ("venue", "doi", "arxiv", "url", "publisher")  # fields that say where to find a paper
 _ADDED = ("eprint", "archivePrefix", "note", "abstract", "keywords", "file")  # Folio's fields in a publisher's entry
 _PEOPLE = ("person", "zotero", "bibliography")  # origins that outrank the publisher
 _NAMED = ("title", "authors", "year", "venue", "doi", "arxiv", "volume", "issue", "pages", "publisher", "url")
-_EMPTY: Mapping[str, Any] = {"authors": (), "year": None, "tags": (), "collections": ()}
+_EMPTY: Mapping[str, Any] = {"authors": (), "year": None, "tags": (), "collections": (), "further": ()}
 # Where a field was read, in words
 _READ = {
     "page": "from the first page", "pdf metadata": "from the PDF's metadata", "identifier": "from its identifier",
@@ -145,22 +150,26 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     kind_of_report = about["genre"] not in ("", PHD, MASTER, TECHNICAL)
     title = _latex(about["title"])
     flag = _latex(paper.flag.note) if paper.flag else ""
+    kept = dict(about["further"])
+    if about["arxiv"] and is_arxiv(about["venue"]):
+        about["venue"] = ""  # the eprint says it
     fields = {
         "author": plain_line(" and ".join(map(_bibtex_name, about["authors"]))),  # joined names must not look like [1]
         "title": f"{{{title}}}" if title else "",  # the inner braces keep its capitals
-        _VENUES.get(entry_type, "howpublished"): _latex(about["venue"]),
+        _VENUES.get(entry_type) or _VENUES.get(FROM_CSL.get(about["kind"], ""), "howpublished"): _latex(about["venue"]),
         "year": str(about["year"] or ""),
         "type": _latex(about["genre"]) if kind_of_report and entry_type in _OWN_TYPE else "",
         "volume": _latex(about["volume"]),
         "number": _latex(about["issue"]),
         "pages": _latex(about["pages"]).replace("–", "--"),
-        "publisher": _latex(about["publisher"]),
+        "publisher": _latex(about["publisher"]) if about["publisher"] not in (about["venue"], "arXiv") else "",
         "doi": _verbatim(about["doi"]),
         "eprint": _latex(about["arxiv"]),
         "archivePrefix": "arXiv" if about["arxiv"] else "",
         "url": _verbatim(about["url"]),
-        "note": ". ".join(filter(None, [flag, "" if any(map(about.__getitem__, _PLACES)) else _latex(paper.file)])),
+        "note": ". ".join(dict.fromkeys(filter(None, [flag, _latex(kept.pop("note", ""))]))),
     }
+    fields |= {name: value for name, value in _kept_fields(kept).items() if not fields.get(name)}
     if full:
         fields |= {
             "abstract": _latex(about["abstract"], _LONGEST_ABSTRACT),
@@ -173,8 +182,25 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
     if entry := _publishers(paper, published):
         entry_type, before = entry
         fields = {name: value for name, value in fields.items() if name in _ADDED and f"{name}=" not in before}
-    lines = before + "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    lines = before + "".join(f"  {name} = {_delimited(name, value)},\n" for name, value in fields.items() if value)
     return f"{comments}@{entry_type}{{{key or own_key(paper)},\n{lines}}}\n"
+
+
+def _kept_fields(kept: Mapping[str, str]) -> dict[str, str]:
+    """The fields of an imported entry that Folio only keeps, for BibTeX."""
+    names = (name for name in kept if name != further.TYPE and not name.startswith(further.CSL_ONLY))
+    return {
+        name: plain_line(" and ".join(map(_bibtex_name, further.people(kept[name]))))
+        if name in further.PEOPLE
+        else _latex(kept[name])
+        for name in names
+    }
+
+
+def _delimited(name: str, value: str) -> str:
+    """A value in braces; a month by BibTeX's own name, which styles write in their language."""
+    is_month = name == "month" and (value in further.MONTHS or value.isdecimal()) and further.month_number(value)
+    return further.MONTHS[is_month - 1] if is_month else f"{{{value}}}"
 
 
 def _publishers(paper: Paper, published: str) -> tuple[str, str] | None:
@@ -210,15 +236,15 @@ def csl_item(paper: Paper, key: str) -> dict[str, Any]:
     about = _sure(paper.metadata)
     kind = about["kind"] or BIBTEX_TYPES.get(bibtex_type(paper.metadata))
     venue = "publisher" if kind in OF_AN_INSTITUTION else "container-title"
-    names = [{"literal": "others"} if name == AND_OTHERS else _csl_name(name) for name in about["authors"]]
+    kept = dict(about["further"])
     doubts = _doubts(paper)
     item = {
         "id": key,
         "citation-key": key,
         "type": kind or "document",
         "title": _text(about["title"]),
-        "author": names,
-        "issued": {"date-parts": [[about["year"]]]} if about["year"] else None,
+        "author": list(map(_csl_person, about["authors"])),
+        "issued": _date_parts(about["year"], kept),
         "publisher": _text(about["publisher"]),
         venue: _text(about["venue"]) or (_text(about["publisher"]) if venue == "publisher" else ""),
         "genre": _text(about["genre"]),
@@ -231,9 +257,31 @@ def csl_item(paper: Paper, key: str) -> dict[str, Any]:
         "URL": _text(about["url"]),
         "abstract": _text(about["abstract"], _LONGEST_ABSTRACT),
         "keyword": _text(", ".join(about["tags"]), _LONGEST_ABSTRACT),
-        "note": ". ".join(filter(None, [paper.flag.note if paper.flag else "", *doubts])),
+        "note": ". ".join(filter(None, [paper.flag.note if paper.flag else "", _text(kept.pop("note", "")), *doubts])),
     }
-    return {name: value for name, value in item.items() if value}
+    return {name: value for name, value in (_kept_variables(kept) | item).items() if value}
+
+
+def _date_parts(year: int | None, kept: Mapping[str, str]) -> dict[str, Any] | None:
+    """The date of a work: its year, its month and day if they are known."""
+    if not year:
+        return None
+    month, day = further.month_number(kept.get("month", "")), kept.get("day", "")
+    return {"date-parts": [[year, *([month] if month else []), *([int(day)] if month and day.isdecimal() else [])]]}
+
+
+def _kept_variables(kept: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of an imported entry that Folio only keeps, for CSL."""
+    names = {name: CSL_NAMES.get(name, name.removeprefix(further.CSL_ONLY)) for name in kept}
+    return {
+        csl: list(map(_csl_person, further.people(kept[name]))) if name in further.PEOPLE else _text(kept[name])
+        for name, csl in names.items()
+        if csl != name or name in CSL_NAMES
+    }
+
+
+def _csl_person(name: PersonName) -> dict[str, str]:
+    return {"literal": "others"} if name == AND_OTHERS else _csl_name(name)
 
 
 def _csl_name(name: PersonName) -> dict[str, str]:
@@ -267,10 +315,11 @@ def bibtex_type(metadata: Metadata) -> str:
     if about["kind"] == "thesis" and _LESS_THAN_PHD.search(about["genre"]):
         return "mastersthesis"
     if not about["kind"] and about["venue"]:
-        if _CONFERENCE.search(about["venue"]):
-            return "inproceedings"
-        return "article" if about["volume"] or about["issue"] else "misc"
-    return FROM_CSL.get(about["kind"], "misc")
+        if about["volume"] or about["issue"] or _JOURNAL.search(about["venue"]):
+            return "article"
+        return "inproceedings" if _CONFERENCE.search(about["venue"]) else "misc"
+    stated = dict(about["further"]).get(further.TYPE, "")
+    return stated if stated and BIBTEX_TYPES.get(stated) == about["kind"] else FROM_CSL.get(about["kind"], "misc")
 
 
 def _text(text: str, longest: int = _LONGEST) -> str:

@@ -16,7 +16,7 @@ from folio.papers.people import split_typed_name, typed_name
 from folio.text import one_line, shorten
 
 # Fields that only an import sets
-_IMPORTED = frozenset({"collections", "zotero", "bibliography"})
+_IMPORTED = frozenset({"collections", "zotero", "bibliography", "further"})
 EDITABLE: tuple[str, ...] = tuple(name for name in FIELDS if name not in _IMPORTED)
 # Field -> its new value; None resets it to the value of the other sources
 Edits = Mapping[str, Field[Any] | None]
@@ -162,6 +162,8 @@ def parse_person(text: str) -> PersonName:
 
 def value_text(value: Any) -> str:
     """A field's value as `parse_field` reads it; "" for none."""
+    if isinstance(value, tuple) and value and type(value[0]) is tuple:
+        return "; ".join(f"{name}: {text}" for name, text in value)
     if isinstance(value, tuple):
         return "; ".join(typed_name(part) if isinstance(part, PersonName) else part for part in value)
     return "" if value is None else str(value)

@@ -94,6 +94,8 @@ class Metadata:
     bibliography: Field[str] = Field("")  # the absolute path of that bibliography
     tags: Field[tuple[str, ...]] = Field(())
     collections: Field[tuple[str, ...]] = Field(())  # with the collections above each: "Systems/Consensus"
+    # What else a bibliography or Zotero has, as text, for exports (bibliography/further.py): ("series", "LNCS")
+    further: Field[tuple[tuple[str, str], ...]] = Field(())
     zotero: Field[str] = Field("")  # its attachment in Zotero: "library/items/KEY", "groups/12/items/KEY"
 
     @property

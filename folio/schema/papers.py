@@ -185,6 +185,10 @@ class ListFieldJson(FieldJson):
     value: list[str]
 
 
+class PairsFieldJson(FieldJson):
+    value: list[tuple[str, str]]
+
+
 class FieldsJson(Strict):
     """Every field of a paper, each from the most trusted source that has it."""
 
@@ -211,6 +215,8 @@ class FieldsJson(Strict):
     """The path of that bibliography."""
     tags: ListFieldJson
     collections: ListFieldJson
+    further: PairsFieldJson
+    """What else a bibliography or Zotero has, by names of BibTeX: ["series", "LNCS"]."""
     zotero: TextFieldJson
     """Its attachment in Zotero."""
 

@@ -25,6 +25,7 @@ from folio.papers.identifiers import (
     DOI_START,
 )
 from folio.papers.metadata import Field, Metadata, PersonName
+from folio.papers.people import typed_name
 from folio.text import one_line
 from folio.zotero import better_bibtex, database
 from folio.zotero.database import Tables
@@ -72,9 +73,16 @@ _CREATORS = (
     "author", "editor", "inventor", "presenter", "programmer", "director", "artist", "interviewee", "podcaster",
     "cartographer", "performer", "sponsor", "contributor",
 )  # fmt: skip
+_GENRES = ("thesisType", "reportType")
+# Fields that are only kept for exports (Metadata.further) -> their names in BibTeX
+_FURTHER = {
+    "series": "series", "seriesTitle": "series", "edition": "edition", "place": "address", "ISBN": "isbn",
+    "ISSN": "issn", "language": "language", "numPages": "pagetotal", "shortTitle": "shorttitle",
+    "journalAbbreviation": "shortjournal",
+}  # fmt: skip
 FIELDS = (
-    *_TITLES, *_VENUES, *_PUBLISHERS, *_ISSUES, "date", "DOI", "url", "volume", "pages", "abstractNote", "citationKey",
-    "archiveID", "extra",
+    *_TITLES, *_VENUES, *_PUBLISHERS, *_ISSUES, *_GENRES, *_FURTHER, "date", "DOI", "url", "volume", "pages",
+    "abstractNote", "citationKey", "archiveID", "extra",
 )  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 # The markup that Zotero allows in titles
@@ -85,7 +93,7 @@ _DOI = re.compile(rf"(?:{DOI_ADDRESS}|doi:\s*)?({DOI_START}\S{{1,300}})", re.I)
 _ARXIV = re.compile(rf"(?:{ARXIV_ADDRESS}|{ARXIV_DOI}|arxiv:\s*)({ARXIV_ID})", re.I)
 _NEW_ARXIV = re.compile(rf"{ARXIV_NEW}(?:{ARXIV_VERSION})?")
 # "2014-06-00 June 2014": the date in figures, with zeros for unknown parts, then the date as typed
-_DATE = re.compile(r"(\d{4})-\d\d-\d\d\b")
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)\b")
 _TYPED_YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 
 
@@ -332,6 +340,7 @@ def metadata(item: Item, link: str, tags: Iterable[str] = (), collections: Itera
         "arxiv": _arxiv(fields, extra),
         "abstract": text(fields.get("abstractNote", ""), LONGEST_ABSTRACT),
         "kind": _KINDS.get(item.kind, ""),
+        "genre": first(_GENRES),
         "volume": first(("volume",)),
         "issue": first(_ISSUES),
         "pages": first(("pages",)),
@@ -341,17 +350,31 @@ def metadata(item: Item, link: str, tags: Iterable[str] = (), collections: Itera
         .partition(" ")[0],
         "tags": _names(tags, _MOST_TAGS),
         "collections": _names(collections, _MOST_COLLECTIONS),
+        "further": _further(item),
         "zotero": link,
     }
     return Metadata(**{name: Field(value, "zotero", True) for name, value in values.items() if value})
 
 
 def _authors(creators: Sequence[Creator]) -> tuple[PersonName, ...]:
-    for role in _CREATORS:
-        names = [(text(one.last), text(one.first)) for one in creators[:_MOST_CREATORS] if one.role == role]
-        if people := tuple(PersonName(last or first, first if last else "") for last, first in names if last or first):
-            return people
-    return ()
+    return next(filter(None, (_people(creators, role) for role in _CREATORS)), ())
+
+
+def _people(creators: Sequence[Creator], role: str) -> tuple[PersonName, ...]:
+    names = [(text(one.last), text(one.first)) for one in creators[:_MOST_CREATORS] if one.role == role]
+    return tuple(PersonName(last or first, first if last else "") for last, first in names if last or first)
+
+
+def _further(item: Item) -> tuple[tuple[str, str], ...]:
+    """What is only kept for exports, by names of BibTeX."""
+    fields = item.fields or {}
+    pairs = {bibtex: text(fields.get(name, "")) for name, bibtex in reversed(_FURTHER.items())}
+    for role in ("editor", "translator"):
+        if _people(item.creators, role) != _authors(item.creators):  # a collection without authors has its editors
+            pairs[role] = "; ".join(map(typed_name, _people(item.creators, role)))
+    if date := _DATE.match(text(fields.get("date", ""))):
+        pairs |= {"month": date[2].lstrip("0"), "day": date[3].lstrip("0")}
+    return tuple((name, value) for name, value in pairs.items() if value)
 
 
 def _year(date: str) -> int | None:

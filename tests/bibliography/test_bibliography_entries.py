@@ -146,7 +146,7 @@ def test_what_is_not_sure_is_left_out_with_a_comment() -> None:
     assert bibtex(unsure) == (
         "% year not sure: 1998 (from the file's date)\n"
         "% venue not sure: Acta (at)misc{x, (from the first page)\n"
-        "@misc{iceice,\n  author = {Ice, Ada},\n  title = {{Ice}},\n  note = {raft.pdf},\n}\n"
+        "@misc{iceice,\n  author = {Ice, Ada},\n  title = {{Ice}},\n}\n"
     )
     assert len(from_bibtex(bibtex(unsure))) == 1
     item = csl_item(unsure, "k")
@@ -159,6 +159,91 @@ def test_a_paper_from_arxiv() -> None:
     assert "  eprint = {2301.01234v2},\n  archivePrefix = {arXiv},\n" in entry
     assert "note" not in entry
     assert from_bibtex(entry) == [{"title": "Melt", "arxiv": "2301.01234v2", "kind": "article"}]
+
+
+@pytest.mark.parametrize(
+    ("about", "expected"),
+    [
+        ({"venue": "Nature Reviews Physics"}, "@article{ice,\n  title = {{Ice}},\n  journal = {Nature Reviews"),
+        ({"venue": "Proceedings of the National Academy of Sciences"}, "@article{"),
+        ({"venue": "Acta Otteria", "volume": "3"}, "@article{"),
+        ({"venue": "Proceedings of the 9th Workshop on Ice"}, "@inproceedings{"),
+        ({"venue": "Transactions of the Conference on Kelp"}, "@article{"),
+        ({"venue": "The Ice Shop"}, "@misc{ice,\n  title = {{Ice}},\n  howpublished = {The Ice Shop},"),
+        ({"arxiv": "2301.01234"},
+         "@misc{ice,\n  title = {{Ice}},\n  eprint = {2301.01234},\n  archivePrefix = {arXiv},"),
+        ({"arxiv": "2301.01234", "kind": "article", "venue": "arXiv", "publisher": "arXiv"},
+         "@misc{ice,\n  title = {{Ice}},\n  eprint = {2301.01234},\n  archivePrefix = {arXiv},\n}"),
+        ({"kind": "thesis", "venue": "ETH", "publisher": "ETH"},
+         "@phdthesis{ice,\n  title = {{Ice}},\n  school = {ETH},\n}"),
+        ({}, "@misc{ice,\n  title = {{Ice}},\n}"),
+    ],
+)  # fmt: skip
+def test_a_paper_of_no_known_kind_has_the_type_of_its_venue(about: dict[str, Any], expected: str) -> None:
+    assert bibtex(paper(title="Ice", **about)).startswith(expected)
+
+
+INBOOK = r"""@inbook{otter2014,
+  author = {Otter, Ann and {Kelp & Co.}},
+  title = {{Ice}},
+  booktitle = {Handbook of Ice},
+  year = {2014},
+  volume = {3},
+  pages = {5--9},
+  publisher = {Seal \& Sons},
+  note = {In {\'E}tretat, 50\% of \$x_1\$ \#2},
+  editor = {van der Berg, Jan and Łuk, Zoë},
+  series = {LNCS},
+  edition = {2nd},
+  address = {Zürich},
+  month = jun,
+  isbn = {978-3-16-148410-0},
+  chapter = {4},
+  custom-field = {Kept \_ too},
+}
+"""
+CHAPTER = {
+    "id": "otter2014", "type": "chapter", "title": "Ice", "container-title": "Handbook of Ice", "publisher": "Seal",
+    "editor": [{"family": "van der Berg", "given": "Jan"}, {"literal": "Kelp & Co., Inc."}],
+    "collection-title": "LNCS", "collection-number": "7", "edition": 2, "publisher-place": "Zürich", "ISBN": "978-3-16",
+    "issued": {"date-parts": [[2014, 6, 19]]}, "note": "Citation Key: x\nRead it.", "event-place": "Étretat",
+}  # fmt: skip
+
+
+def test_what_was_imported_comes_out_again() -> None:
+    (entry,), problems = bibtex_reader.read(INBOOK)
+    assert problems == []
+    about = entry.describe()
+    found = replace(paper(), metadata=about)
+    again = bibtex(found, "otter2014")
+    (second,), _ = bibtex_reader.read(again)
+    assert second.describe() == about
+    assert again.startswith("@inbook{otter2014,\n  author = {Otter, Ann and {Kelp \\& Co.}},\n")
+    assert "  note = {In Étretat, 50\\% of \\$x\\_1\\$ \\#2},\n" in again
+    for line in INBOOK.splitlines():
+        assert line in again or line.startswith(("  author", "  note")), line
+    item = csl_item(found, "otter2014")
+    assert item["editor"] == [{"family": "van der Berg", "given": "Jan"}, {"family": "Łuk", "given": "Zoë"}]
+    assert (item["collection-title"], item["publisher-place"], item["ISBN"]) == ("LNCS", "Zürich", "978-3-16-148410-0")
+    assert item["issued"] == {"date-parts": [[2014, 6]]}
+    assert "custom-field" not in item
+    # What is edited outlives what was imported
+    press = Field("Otter Press", "person", True)
+    edited = replace(about, kind=Field("article-journal", "person", True), publisher=press)
+    assert bibtex(replace(paper(), metadata=edited)).startswith("@article{")
+    assert "Seal" not in bibtex(replace(paper(), metadata=edited))
+
+
+def test_what_was_imported_from_csl_comes_out_again() -> None:
+    (entry,), problems = csl_reader.read(json.dumps([CHAPTER]))
+    assert problems == []
+    found = replace(paper(), metadata=entry.describe())
+    item = csl_item(found, "otter2014")
+    assert item == {**CHAPTER, "note": "Read it.", "edition": "2", "citation-key": "otter2014"}
+    lines = bibtex(found, "otter2014").splitlines()
+    assert "  editor = {van der Berg, Jan and {Kelp \\& Co., Inc.}}," in lines
+    assert {"  month = jun,", "  day = {19},", "  note = {Read it.},", "  series = {LNCS},"} <= set(lines)
+    assert not [line for line in lines if "event-" in line or "collection-" in line]
 
 
 KINDS = ("article-journal", "paper-conference", "chapter", "book", "thesis", "report", "webpage", "software",

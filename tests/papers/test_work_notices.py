@@ -133,7 +133,7 @@ def test_json_has_the_notice() -> None:
 
 def test_a_bibliography_has_the_notice() -> None:
     paper = noted(RETRACTED)
-    assert "  note = {Retracted: 2021-03-04, doi:10.1234/notice. alps/ice.pdf},\n" in bibtex(paper)
+    assert "  note = {Retracted: 2021-03-04, doi:10.1234/notice},\n" in bibtex(paper)
     assert str(csl_item(paper, "k")["note"]).startswith("Retracted: 2021-03-04, doi:10.1234/notice")
     assert "Retracted" not in bibtex(ICE_PAPER)
 

@@ -75,6 +75,9 @@ def test_an_item_with_everything(made: MadeZotero) -> None:
         volume=7,
         pages="305–319",
         publisher="USENIX",
+        series="ATC",
+        place="Philadelphia",
+        ISBN="978-1-931971-10-2",
         abstractNote="Raft is\na consensus algorithm.",
         extra="tex.ids: x\nCitation Key: ongaro2014\nsecond: line",
     )
@@ -96,6 +99,13 @@ def test_an_item_with_everything(made: MadeZotero) -> None:
         "citation_key": "ongaro2014",
         "tags": ("to read", "automatic"),
         "collections": ("Systems/Consensus",),
+        "further": (
+            ("isbn", "978-1-931971-10-2"),
+            ("address", "Philadelphia"),
+            ("series", "ATC"),
+            ("editor", "Gibson, Garth"),
+            ("month", "6"),
+        ),
         "zotero": f"library/items/{key}",
     }
     assert all(field.origin == "zotero" and field.sure for field in found.metadata.known().values())
@@ -105,7 +115,8 @@ def test_an_item_with_everything(made: MadeZotero) -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "expected"),
     [
-        ("thesis", {"university": "ETH Zürich", "date": "1998"}, ("thesis", "ETH Zürich", 1998)),
+        ("thesis", {"university": "ETH Zürich", "date": "1998", "thesisType": "Master's thesis"},
+         ("thesis", "ETH Zürich", 1998)),
         ("journalArticle", {"publicationTitle": "Ice", "date": "0000-00-00 n.d."}, ("article-journal", "Ice", None)),
         ("bookSection", {"bookTitle": "Handbook", "date": "in press, 2021?"}, ("chapter", "Handbook", 2021)),
         ("preprint", {"repository": "arXiv", "date": "2023-01-03 2023-01-03"}, ("article", "arXiv", 2023)),
@@ -118,6 +129,7 @@ def test_kinds_venues_and_years(
     made.attach(made.item(kind, title="T", **fields))
     found = _read(made).attachments[0].metadata
     assert (found.kind.value, found.venue.value, found.year.value) == expected
+    assert found.genre.value == fields.get("thesisType", "")
 
 
 def test_identifiers_also_where_extra_has_them(made: MadeZotero) -> None:
@@ -135,7 +147,9 @@ def test_identifiers_also_where_extra_has_them(made: MadeZotero) -> None:
 
 def test_editors_stand_where_no_author_does(made: MadeZotero) -> None:
     made.attach(made.item("book", creators=[("translator", "T", "T"), ("editor", "Ada", "Lovelace")]))
-    assert _read(made).attachments[0].metadata.authors.value == (PersonName("Lovelace", "Ada"),)
+    found = _read(made).attachments[0].metadata
+    assert found.authors.value == (PersonName("Lovelace", "Ada"),)
+    assert found.further.value == (("translator", "T, T"),)
 
 
 def test_trash_and_other_files_are_left_out(made: MadeZotero) -> None:

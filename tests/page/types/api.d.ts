@@ -298,6 +298,7 @@ declare namespace Api {
     bibliography: TextFieldJson;
     tags: ListFieldJson;
     collections: ListFieldJson;
+    further: PairsFieldJson;
     zotero: TextFieldJson;
   }
 
@@ -503,6 +504,12 @@ declare namespace Api {
     links: (LinkJson)[];
     citations: (InnerCitationJson)[];
     references: ((number)[])[];
+  }
+
+  interface PairsFieldJson {
+    origin: "" | "page" | "pdf metadata" | "identifier" | "file date" | "cited works" | "file name" | "arxiv" | "openalex" | "crossref" | "semanticscholar" | "bibliography" | "zotero" | "person";
+    sure: boolean;
+    value: ([string, string])[];
   }
 
   interface PaperAbout {
