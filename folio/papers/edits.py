@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from folio.errors import UsageError, command
+from folio.errors import ChangedElsewhere, UsageError, command
 from folio.papers.identifiers import ARXIV_ADDRESS, ARXIV_ID, DOI_ADDRESS, DOI_START
 from folio.papers.metadata import FIELDS, NO_METADATA, Field, Metadata, PersonName, Source, merged
 from folio.papers.people import split_typed_name, typed_name
@@ -125,6 +125,18 @@ def edited(person: Metadata, edits: Edits) -> Metadata:
         if field is not None:
             known[name] = field
     return Metadata(**known)
+
+
+def reverted(now: Metadata, before: Metadata, after: Metadata) -> Metadata:
+    """A person's metadata of a paper without a change, which made `after` of `before`.
+
+    Raises ChangedElsewhere if one of these fields was changed again since.
+    """
+    known, old, new = (each.known() for each in (now, before, after))
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if any(known.get(name) not in (new.get(name), old.get(name)) for name in changed):
+        raise ChangedElsewhere("This paper was changed again since.", "It stays as it is now.")
+    return edited(now, {name: old.get(name) for name in changed})
 
 
 def retagged(layers: Mapping[Source, Metadata], add: Sequence[str], remove: Sequence[str]) -> Metadata:

@@ -56,6 +56,13 @@ def give(database: Database, names: Iterable[CitationName]) -> None:
     database.insert("citation_names", map(asdict, names), replace=True)
 
 
+def take_back(database: Database, paper: str, key: str) -> None:
+    """Take a citation key from a paper again, as its choice is undone; the one before is in use again."""
+    with database.transaction("user"):
+        sql = "DELETE FROM citation_names WHERE kind = 'key' AND name = :key AND paper = :paper"
+        database.execute(sql, key=key, paper=paper)
+
+
 def inherit(database: Database, old: str, new: str) -> None:
     """Give a paper the names of the paper that it replaces, which loses them, unless it has some."""
     sql = f"SELECT {NAME_COLUMNS} FROM citation_names WHERE paper = :paper"

@@ -20,6 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from secrets import token_urlsafe
 from threading import Lock
@@ -32,6 +33,7 @@ from folio.store import rows
 from folio.store.database import Database, closed_on_error, storable
 from folio.store.library import Library
 from folio.store.query_log import BUSY_TIMEOUT_S, Feedback, LogEntry, insert
+from folio.store.query_log import COLUMNS as LOG_COLUMNS
 from folio.store.rows import text_hash
 from folio.store.sqlite import MEMORY, SqliteDatabase
 from folio.store.user_file import user_file_of
@@ -60,6 +62,24 @@ _COPIED = {
     "pins": ("conversation",),
     "turns": ("id", "conversation", "place", "asked", "reply", "memory", "crc"),
 }
+
+
+# Table -> its columns, and which rows are those of a conversation, in the order in which they are put back
+_REMOVED = {
+    "queries": (tuple(LOG_COLUMNS.split(", ")), "id IN (SELECT query FROM turns WHERE conversation = :id)"),
+    "conversations": (_COPIED["conversations"], "id = :id"),
+    "turns": ((*_COPIED["turns"], "query"), "conversation = :id"),
+    "pins": (_COPIED["pins"], "conversation = :id"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A conversation that was deleted, as it was."""
+
+    id: str
+    rows: Mapping[str, list[dict[str, Any]]]  # by their tables
+    notes: list[str]  # the ids of those that were made in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,15 +374,30 @@ class Conversations:
             _, _, _, reply, memory, row = _first(database.read(rows.turn, sql, id=conversation, place=place))
             _set_turn(database, conversation, place, json.dumps({**reply, "feedback": feedback}), memory, row)
 
-    def remove(self, conversation: str) -> None:
-        """Delete a conversation and its questions in the log, and overwrite them on disk. Raises NotKnown."""
+    def remove(self, conversation: str) -> Removed:
+        """Delete a conversation and its questions in the log, and overwrite them on disk. Raises NotKnown.
+
+        Returns all of it, for `restore`.
+        """
         self.require(conversation)
         if self._stored and conversation in self._stored:
             raise _not_deletable()
         with self._writing(deletes=True) as database:
-            queries = "SELECT query FROM turns WHERE conversation = :id"
-            database.execute(f"DELETE FROM queries WHERE id IN ({queries})", id=conversation)
-            database.execute("DELETE FROM conversations WHERE id = :id", id=conversation)
+            removed = _everything_of(database, conversation)
+            for table, (_, rows_of) in _REMOVED.items():
+                database.execute(f"DELETE FROM {table} WHERE {rows_of}", id=conversation)
+        return removed
+
+    def restore(self, removed: Removed) -> None:
+        """Put a conversation back that was deleted, as it was: its turns, its pin, its questions in the log with their
+        feedback, and the notes that were made in it know it again."""
+
+        def restore() -> None:
+            with self._writing() as database:
+                if not database.query("SELECT id FROM conversations WHERE id = :id", id=removed.id):
+                    _put_back(database, removed)
+
+        self._repeat(restore)
 
     def clear(self) -> int:
         """Delete all conversations and overwrite them on disk; returns how many there were."""
@@ -442,6 +477,36 @@ class Conversations:
 def in_memory() -> Database:
     """A database that is lost when it is closed."""
     return SqliteDatabase(MEMORY, "user", create=True)
+
+
+def _everything_of(database: Database, conversation: str) -> Removed:
+    stored = {}
+    for table, (columns, rows_of) in _REMOVED.items():
+        found = database.query(f"SELECT {', '.join(columns)} FROM {table} WHERE {rows_of}", id=conversation)
+        stored[table] = [dict(zip(columns, row, strict=True)) for row in found]
+    noted = database.query("SELECT id FROM notes WHERE conversation = :id", id=conversation)
+    return Removed(conversation, stored, [id for (id,) in noted])
+
+
+def _put_back(database: Database, removed: Removed) -> None:
+    """Insert all of a conversation; the caller has a transaction."""
+    stored = dict(removed.rows)
+    query, turn = (_free_ids(database, table, [row["id"] for row in stored[table]]) for table in ("queries", "turns"))
+    stored["queries"] = [{**row, "id": query[row["id"]]} for row in stored["queries"]]
+    stored["turns"] = [{**row, "id": turn[row["id"]], "query": query.get(row["query"])} for row in stored["turns"]]
+    for table in _REMOVED:
+        database.insert(table, stored[table])
+    only = "conversation IS NULL AND id IN (SELECT value FROM json_each(:notes))"
+    database.execute(f"UPDATE notes SET conversation = :id WHERE {only}", id=removed.id, notes=removed.notes)
+
+
+def _free_ids(database: Database, table: str, ids: Sequence[int]) -> dict[int, int]:
+    """The ids, or new ones in the same order if others have got one of them since."""
+    sql = f"SELECT id FROM {table} WHERE id IN (SELECT value FROM json_each(:ids))"
+    if not ids or not database.query(sql, ids=list(ids)):
+        return dict(zip(ids, ids, strict=True))
+    next_id = int(database.query(f"SELECT max(id) + 1 FROM {table}")[0][0])
+    return dict(zip(sorted(ids), count(next_id), strict=False))
 
 
 def insert_conversation(database: Database, id: str, title: str, now: str) -> None:

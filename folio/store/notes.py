@@ -139,8 +139,8 @@ def count(database: Database, paper: str) -> int:
 
 
 def state(database: Database) -> Hashable:
-    """A value that changes when a note is added, changed or deleted."""
-    return database.query("SELECT count(*), max(updated) FROM notes")[0]
+    """A value that changes when a note is added, changed or deleted, or a change is undone."""
+    return database.query("SELECT count(*), max(updated), sum(crc) FROM notes")[0]
 
 
 def add(
@@ -161,23 +161,27 @@ def add(
     _require_short(text, statement)
     now = _now()
     with database.transaction("user"):
-        stored = "SELECT id FROM conversations WHERE id = :id"
-        is_stored = conversation is not None and bool(database.query(stored, id=conversation))
-        place = (conversation, turn) if is_stored else (None, None)
-        new = Note(
-            secrets.token_hex(_ID_BYTES), colour, storable(text), storable(statement), *place, now, now, tuple(quotes)
-        )
-        database.insert("notes", [_note_row(new)])
-        database.insert(
-            "note_quotes", [{"note": new.id, "place": at, **_quote_row(quote)} for at, quote in enumerate(quotes, 1)]
-        )
+        id, place = secrets.token_hex(_ID_BYTES), (conversation, turn)
+        new = Note(id, colour, storable(text), storable(statement), *place, now, now, tuple(quotes))
+        return _insert(database, new)
+
+
+def _insert(database: Database, new: Note) -> Note:
+    """Insert a note, without its conversation if that is not stored. The caller has a transaction."""
+    stored = "SELECT id FROM conversations WHERE id = :id"
+    if new.conversation is None or not database.query(stored, id=new.conversation):
+        new = replace(new, conversation=None, turn=None)
+    database.insert("notes", [_note_row(new)])
+    database.insert(
+        "note_quotes", [{"note": new.id, "place": at, **_quote_row(quote)} for at, quote in enumerate(new.quotes, 1)]
+    )
     return new
 
 
 def change(
     database: Database, id: str, *, text: str | None = None, colour: Colour | None = None, before: str | None = None
-) -> Note:
-    """Change a note's text or colour; None leaves it as it is.
+) -> tuple[Note, Note]:
+    """Change a note's text or colour; None leaves it as it is. Returns it as it was and as it is.
 
     before: the text that was edited. If the note has another one by now, ChangedElsewhere is raised, so that of two
     people who edit a note none loses words. Raises NotKnown, UsageError, StoreError.
@@ -198,18 +202,43 @@ def change(
             colour=old.colour if colour is None else colour,
             updated=max(_now(), old.updated),
         )
-        row = _note_row(after)
-        sql = "UPDATE notes SET text = :text, colour = :colour, updated = :updated, crc = :crc WHERE id = :id"
-        database.execute(sql, **{name: row[name] for name in ("text", "colour", "updated", "crc", "id")})
-    return after
+        _update(database, after)
+    return old, after
 
 
-def remove(database: Database, id: str) -> None:
-    """Delete a note. Raises NotKnown, StoreError."""
+def _update(database: Database, note: Note) -> None:
+    row = _note_row(note)
+    sql = "UPDATE notes SET text = :text, colour = :colour, updated = :updated, crc = :crc WHERE id = :id"
+    database.execute(sql, **{name: row[name] for name in ("text", "colour", "updated", "crc", "id")})
+
+
+def undo_change(database: Database, before: Note, after: Note) -> None:
+    """Give a note the text, the colour and the time that it had before a change.
+
+    Raises NotKnown, and ChangedElsewhere if it was changed again since.
+    """
+    with database.transaction("user"):
+        now = require(database, before.id)
+        if (now.text, now.colour) not in ((after.text, after.colour), (before.text, before.colour)):
+            raise ChangedElsewhere("This note was changed again since.", "It stays as it is now.")
+        _update(database, before)
+
+
+def remove(database: Database, id: str) -> Note:
+    """Delete a note; returns it. Raises NotKnown, StoreError."""
     require_writable(database)
     with database.transaction("user"):
-        if not database.execute("DELETE FROM notes WHERE id = :id RETURNING id", id=id):
-            raise unknown_note()
+        note = require(database, id)
+        database.execute("DELETE FROM notes WHERE id = :id", id=id)
+    return note
+
+
+def restore(database: Database, note: Note) -> None:
+    """Put a note back that was deleted, as it was, with its conversation if that is still there."""
+    require_writable(database)
+    with database.transaction("user"):
+        if not read(database, ids=[note.id]):
+            _insert(database, note)
 
 
 def replace_quotes(database: Database, changes: Iterable[tuple[str, int, NoteQuote, NoteQuote]]) -> None:

@@ -54,6 +54,7 @@ from folio.web.stream import (
     finishing_response,
     reply_unless_left,
 )
+from folio.web.undo import Undo
 from folio.web.uploads import UploadQueue
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -76,6 +77,9 @@ _VERSION = re.compile("[0-9a-f]{16}")
 _READING = frozenset({"/search"})
 _TRIES = 5
 _FOREVER = "private, max-age=31536000, immutable"
+UNDO = "^[0-9a-f]{16}$"
+_UNDO = "Chosen by the client, at random: the change can be undone with it by `POST /undo/{key}`, for a day at most."
+UndoKey = Annotated[str | None, Query(pattern=UNDO, description=_UNDO)]
 PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
 T = TypeVar("T")
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
@@ -121,7 +125,8 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         _paper_routes(service, threads),
         _file_routes(service),
         _bibliography_routes(app),
-        _note_routes(app, rules.url),
+        _note_routes(app, service.undo, rules.url),
+        _undo_routes(service.undo),
         _fetch_routes(app, service.fetcher, threads),
         _upload_routes(service.uploads),
         _event_routes(broadcast),
@@ -283,15 +288,15 @@ def _conversation_routes(service: Service) -> APIRouter:
 
     @routes.patch("/conversations/{conversation}")
     def change_conversation(
-        conversation: schema.ConversationId, changes: schema.ConversationChanges
+        conversation: schema.ConversationId, changes: schema.ConversationChanges, undo: UndoKey = None
     ) -> schema.ConversationSummary:
         """Rename or pin a conversation."""
-        return service.change_conversation(conversation, changes)
+        return service.change_conversation(conversation, changes, undo)
 
     @routes.delete("/conversations/{conversation}", status_code=204)
-    def delete_conversation(conversation: schema.ConversationId) -> None:
+    def delete_conversation(conversation: schema.ConversationId, undo: UndoKey = None) -> None:
         """Delete a conversation, and its questions from the log."""
-        service.delete_conversation(conversation)
+        service.delete_conversation(conversation, undo)
 
     @routes.get("/conversations/{conversation}/turns/{turn}/followups")
     def list_followups(
@@ -374,10 +379,10 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
         return service.paper(paper)
 
     @routes.patch("/papers/{paper}")
-    def edit_paper(paper: Sha256, edits: schema.PaperEdits) -> schema.PaperDetails:
+    def edit_paper(paper: Sha256, edits: schema.PaperEdits, undo: UndoKey = None) -> schema.PaperDetails:
         """Correct the metadata of a paper: a value sets its field, an empty value empties it, and null resets it to the
         value that was read. Edits stay when the paper is read again or its file is replaced by a newer version."""
-        return service.edit(paper, edits)
+        return service.edit(paper, edits, undo)
 
     @routes.delete("/papers/{paper}")
     def remove_paper(paper: Sha256) -> schema.RemovedJson:
@@ -391,10 +396,10 @@ def _paper_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
 def _add_library_routes(routes: APIRouter, service: Service) -> None:
     @routes.post("/papers/edits")
-    def edit_papers(request: schema.ManyEdits) -> schema.ChangedPapers:
+    def edit_papers(request: schema.ManyEdits, undo: UndoKey = None) -> schema.ChangedPapers:
         """Change the tags and fields of several papers: of all, or after an error of none. The fields `edits` are those
         of `PATCH /papers/{paper}`."""
-        return schema.ChangedPapers(changed=service.edit_many(request))
+        return schema.ChangedPapers(changed=service.edit_many(request, undo))
 
     @routes.get("/papers/{paper}/about")
     def get_about(paper: Sha256) -> schema.PaperAbout:
@@ -413,10 +418,9 @@ def _add_library_routes(routes: APIRouter, service: Service) -> None:
         return service.removed()
 
     @routes.post("/removed")
-    def remove_papers(request: schema.ChosenPapers) -> schema.RemovedFiles:
+    def remove_papers(request: schema.ChosenPapers, undo: UndoKey = None) -> schema.RemovedFiles:
         """Remove several papers from the index: all, or none if one is unknown. Their files are kept."""
-        removed = service.paper_files.remove(*request.papers)
-        return schema.RemovedFiles(removed=[schema.RemovedJson.model_validate(each) for each in removed])
+        return service.remove(request.papers, undo)
 
     @routes.post("/removed/empty")
     def empty_removed() -> schema.EmptiedJson:
@@ -560,7 +564,7 @@ def _bibliography_routes(app: App) -> APIRouter:
     return routes
 
 
-def _note_routes(app: App, page: str) -> APIRouter:
+def _note_routes(app: App, kept: Undo, page: str) -> APIRouter:
     """page: the address of the page."""
     routes = APIRouter(tags=["Notes"], route_class=_RepeatedRoute)
 
@@ -575,14 +579,18 @@ def _note_routes(app: App, page: str) -> APIRouter:
         return add_note(app, new)
 
     @routes.patch("/notes/{note}")
-    def edit_note(note: note_schema.NoteId, edits: note_schema.NoteEdits) -> note_schema.NoteJson:
+    def edit_note(
+        note: note_schema.NoteId, edits: note_schema.NoteEdits, undo: UndoKey = None
+    ) -> note_schema.NoteJson:
         """Change a note's text or colour."""
-        return change_note(app, note, edits)
+        changed, put_back = change_note(app, note, edits)
+        kept.keep(undo, put_back)
+        return changed
 
     @routes.delete("/notes/{note}", status_code=204)
-    def delete_note(note: note_schema.NoteId) -> None:
+    def delete_note(note: note_schema.NoteId, undo: UndoKey = None) -> None:
         """Delete a note."""
-        remove_note(app, note)
+        kept.keep(undo, remove_note(app, note))
 
     def export(chosen: note_schema.NoteChoice | note_schema.ChosenNotes, kind: _NoteExport) -> Response:
         notes = chosen_notes(app, chosen)
@@ -615,6 +623,17 @@ def _note_routes(app: App, page: str) -> APIRouter:
     add_export("md", "text/markdown", "Markdown", "Markdown, with links to their pages")
     add_export("docx", WORD, "Word", "a Word document")
     add_export("bib", "application/x-bibtex", "BibTeX", "the BibTeX of the papers that they cite")
+    return routes
+
+
+def _undo_routes(kept: Undo) -> APIRouter:
+    routes = APIRouter(tags=["Undo"])
+
+    @routes.post("/undo/{key}", status_code=204)
+    def undo_changes(key: Annotated[str, InPath(pattern=UNDO)]) -> None:
+        """Undo what was changed or deleted with this key, once. What was changed again since stays as it is (409)."""
+        kept.run(key)
+
     return routes
 
 

@@ -15,6 +15,7 @@ from folio.store.note_places import NoteFilter, PlacedNote, listed, place_withou
 from folio.store.notes import NoteQuote
 from folio.store.works import publishers_bibtex
 from folio.web.papers import require_page, require_papers
+from folio.web.undo import PutBack
 
 
 def list_notes(app: App, choice: schema.NoteChoice) -> schema.NoteList:
@@ -70,17 +71,28 @@ def _quote(
         return place_without_words(library, paper, wanted.page, area)
 
 
-def change_note(app: App, id: str, edits: schema.NoteEdits) -> schema.NoteJson:
-    """Raises NotKnown, ChangedElsewhere."""
+def change_note(app: App, id: str, edits: schema.NoteEdits) -> tuple[schema.NoteJson, PutBack]:
+    """The note, and what undoes the change. Raises NotKnown, ChangedElsewhere."""
+
+    def put_back() -> None:
+        with closing(app.open_library()) as library:
+            notes.undo_change(library.database, before, after)
+
     with closing(app.open_library()) as library:
-        notes.change(library.database, id, text=edits.text, colour=edits.colour, before=edits.before)
-        return schema.note_json(placed(library, id))
+        before, after = notes.change(library.database, id, text=edits.text, colour=edits.colour, before=edits.before)
+        return schema.note_json(placed(library, id)), put_back
 
 
-def remove_note(app: App, id: str) -> None:
-    """Raises NotKnown."""
+def remove_note(app: App, id: str) -> PutBack:
+    """Returns what brings the note back. Raises NotKnown."""
+
+    def put_back() -> None:
+        with closing(app.open_library()) as library:
+            notes.restore(library.database, note)
+
     with closing(app.open_library()) as library:
-        notes.remove(library.database, id)
+        note = notes.remove(library.database, id)
+    return put_back
 
 
 def bibtex_of_notes(app: App, chosen: Sequence[PlacedNote]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import astuple
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -14,14 +15,14 @@ from folio.answer.chat import warm_up
 from folio.app import App
 from folio.console import say
 from folio.errors import ModelError, NotKnown, PaperError, StoreError, StoreMissing
-from folio.papers.edits import edited, key_in, retagged
+from folio.papers.edits import edited, key_in, retagged, reverted
 from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper
 from folio.pdf.render import PagePicture
 from folio.schema import web as schema
 from folio.schema.papers import PaperJson, With, listed_paper_json, paper_json
 from folio.search.pool import RetrieverPool
-from folio.store import indexes
+from folio.store import citation_names, indexes
 from folio.store.conversations import Turn, branches, path_through
 from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
@@ -34,6 +35,7 @@ from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageVie
 from folio.web.papers import PaperFiles, list_papers, removed_papers, require_page, require_papers
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
 from folio.web.suggestions import Suggestions
+from folio.web.undo import Undo
 from folio.web.uploads import UploadQueue
 
 T = TypeVar("T")
@@ -58,6 +60,7 @@ class Service:
         self.questions = Questions(app, self._retrievers, self._conversations)
         self.suggestions = Suggestions(app, self._retrievers, self._conversations)
         self.paper_pages = PaperPages(app, self._conversations)
+        self.undo = Undo()
 
     def start(self) -> None:
         """Start background threads: the queue of uploads, loading models, checking indexes, deleting stale uploads."""
@@ -157,34 +160,62 @@ class Service:
             return self._pages.sizes(paper, self.pdf(paper))
         return ()
 
-    def edit(self, paper: str, request: schema.PaperEdits) -> schema.PaperDetails:
-        """Change the metadata of a paper. Raises NotKnown, UsageError for a value that a field cannot have."""
-        with closing(self._app.open_library()) as library:
-            require_papers(library, [paper])
-            edits = schema.paper_edits(request)
-            library.require_free_key([paper], key_in(edits))
-            is_renamed = library.change_metadata(paper, "person", lambda person: edited(person, edits))
-        self.paper_files.finish_edit(is_renamed=is_renamed)
-        return self.paper(paper)
-
-    def edit_many(self, request: schema.ManyEdits) -> int:
-        """Change the metadata of papers, of all or none; returns the number of changed ones.
+    def edit(self, paper: str, request: schema.PaperEdits, undo: str | None = None) -> schema.PaperDetails:
+        """Change the metadata of a paper. undo: the key under which the change can be undone.
 
         Raises NotKnown, UsageError for a value that a field cannot have.
         """
+        self.edit_many(schema.ManyEdits(papers=[paper], edits=request), undo)
+        return self.paper(paper)
+
+    def edit_many(self, request: schema.ManyEdits, undo: str | None = None) -> int:
+        """Change the metadata of papers, of all or none; returns the number of changed ones. undo: as in `edit`.
+
+        Raises NotKnown, UsageError for a value that a field cannot have.
+        """
+        made: list[tuple[Metadata, Metadata]] = []  # what a person said of each paper, before and after
         with closing(self._app.open_library()) as library:
             papers = [paper.id for paper in require_papers(library, request.papers)]
             edits = schema.paper_edits(request.edits)
             library.require_free_key(papers, key_in(edits))
 
             def change(layers: Mapping[Source, Metadata]) -> Metadata:
-                person = edited(layers.get("person", NO_METADATA), edits)
-                return retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+                before = layers.get("person", NO_METADATA)
+                person = edited(before, edits)
+                if request.add_tags or request.remove_tags:
+                    person = retagged({**layers, "person": person}, request.add_tags, request.remove_tags)
+                made.append((before, person))
+                return person
 
             changes = library.change_metadata_of(papers, "person", change)
         if changes.papers:
             self.paper_files.finish_edit(is_renamed=changes.renamed)
+            last = made[-len(papers) :]  # the transaction may have been done again
+            self.undo.keep(undo, lambda: self._undo_edits(dict(zip(papers, last, strict=True))))
         return changes.papers
+
+    def _undo_edits(self, made: Mapping[str, tuple[Metadata, Metadata]]) -> None:
+        """Undo changes of papers. Raises ChangedElsewhere, UsageError if another paper has got the citation key."""
+        is_renamed = False
+        with closing(self._app.open_library()) as library:
+            for paper, (before, after) in made.items():
+                library.require_free_key([paper], key_in(before.known()))
+                undo = partial(reverted, before=before, after=after)
+                is_renamed |= library.change_metadata(paper, "person", undo)
+                if key_in(after.known()) != key_in(before.known()):
+                    citation_names.take_back(library.database, paper, key_in(after.known()))
+        self.paper_files.finish_edit(is_renamed=is_renamed)
+
+    def remove(self, papers: Sequence[str], undo: str | None = None) -> schema.RemovedFiles:
+        """Remove papers from the index: all, or none if one is unknown. undo: as in `edit`."""
+
+        def put_back() -> None:
+            for failed in self.paper_files.restore(*papers):
+                raise PaperError(failed.happened, failed.remedy)
+
+        removed = self.paper_files.remove(*papers)
+        self.undo.keep(undo, put_back)
+        return schema.RemovedFiles(removed=[schema.RemovedJson.model_validate(each) for each in removed])
 
     def record_reading(self, paper: str, page: int) -> None:
         """A person has this page of a paper open. Raises NotKnown."""
@@ -274,12 +305,17 @@ class Service:
         turns = self._conversations.turns(conversation)
         return schema.Conversation.model_validate(With(summary, turns=self._replies(path_through(turns, turn), turns)))
 
-    def change_conversation(self, conversation: str, changes: schema.ConversationChanges) -> schema.ConversationSummary:
-        """Rename it, pin it, or take it down. Raises NotKnown."""
+    def change_conversation(
+        self, conversation: str, changes: schema.ConversationChanges, undo: str | None = None
+    ) -> schema.ConversationSummary:
+        """Rename it, pin it, or take it down. undo: as in `edit`. Raises NotKnown."""
+        before = self._conversations.require(conversation)
         if changes.title is not None:
             self._conversations.rename(conversation, changes.title)
+            self.undo.keep(undo, lambda: self._conversations.rename(conversation, before.title))
         if changes.pinned is not None:
             self._conversations.pin(conversation, pinned=changes.pinned)
+            self.undo.keep(undo, lambda: self._conversations.pin(conversation, pinned=before.pinned))
         return schema.ConversationSummary.model_validate(self._conversations.require(conversation))
 
     def _replies(self, shown: Sequence[Turn], turns: Sequence[Turn]) -> list[schema.ChatReply]:
@@ -296,9 +332,10 @@ class Service:
             for each in shown
         ]
 
-    def delete_conversation(self, conversation: str) -> None:
-        """Raises NotKnown."""
-        self._conversations.remove(conversation)
+    def delete_conversation(self, conversation: str, undo: str | None = None) -> None:
+        """Delete a conversation. undo: as in `edit`. Raises NotKnown."""
+        removed = self._conversations.remove(conversation)
+        self.undo.keep(undo, lambda: self._conversations.restore(removed))
 
     def markdown(self, conversation: str, turn: int | None = None) -> tuple[str, str]:
         """A path of a conversation (as `conversation`) with its citations as Markdown, and a file name for it.

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from folio.errors import (
+    ChangedElsewhere,
     FolioError,
     IndexDamaged,
     NotKnown,
@@ -369,9 +370,21 @@ def test_a_note_is_kept_changed_and_deleted(both: Both, written: Written) -> Non
     before = both(lambda library: notes.state(library.database))
     written.next()
     changed = both(lambda library: notes.change(library.database, first.id, text="No."))
-    assert changed == replace(first, text="No.", updated="2026-01-02T03:04:03.000+00:00")
-    assert both(lambda library: notes.change(library.database, first.id, colour="")).colour == ""
+    assert changed == (first, replace(first, text="No.", updated="2026-01-02T03:04:03.000+00:00"))
+    again = both(lambda library: notes.change(library.database, first.id, colour=""))
+    assert (again[0], again[1].colour) == (changed[1], "")
     assert both(lambda library: notes.state(library.database)) != before
+    with pytest.raises(ChangedElsewhere):  # its colour is another one by now
+        both(lambda library: notes.undo_change(library.database, *changed))
+    for change in (again, changed, changed):
+        both(lambda library, change=change: notes.undo_change(library.database, *change))  # type: ignore[misc]
+    assert both(lambda library: notes.state(library.database)) == before
+    assert both(lambda library: notes.read(library.database)) == [first, second]
+    both.require_equal()
+    assert both(lambda library: notes.remove(library.database, first.id)) == first
+    for _ in range(2):
+        both(lambda library: notes.restore(library.database, first))
+    assert both(lambda library: notes.read(library.database)) == [first, second]
     both.require_equal()
     both(lambda library: notes.remove(library.database, first.id))
     assert both(lambda library: library.database.query("SELECT DISTINCT note FROM note_quotes")) == [(second.id,)]
@@ -510,8 +523,10 @@ def test_a_note_outlives_the_conversation_of_its_statement(both: Both, engines: 
             assert (note.conversation, note.turn) == (conversation, 1)
             gone = notes.add(library.database, quotes, statement="So.", conversation="not stored", turn=1)
             assert (gone.conversation, gone.turn) == (None, None)
-            conversations.remove(conversation)
-        assert notes.require(library.database, note.id) == replace(note, conversation=None, turn=None)
+            removed = conversations.remove(conversation)
+            assert notes.require(library.database, note.id) == replace(note, conversation=None, turn=None)
+            conversations.restore(removed)
+            assert notes.require(library.database, note.id) == note
         assert library.check() == []
 
 
@@ -1011,8 +1026,22 @@ def test_conversations(both: Both) -> None:
     with_them(lambda kept: kept.answer("first", "two", {"turn": 4, "answer": "Größe"}, ANSWER, None))
     assert with_them(lambda kept: kept.turns("first")[3].reply["answer"]) == "Größe"
     both.require_equal()
-    with_them(lambda kept: kept.remove("second"))
+    everything = [f"SELECT * FROM {table} ORDER BY 1" for table in ("conversations", "turns", "queries", "pins")]
+    before = both(lambda library: [library.database.query(sql) for sql in everything])
+    removed = with_them(lambda kept: kept.remove("second"))
     assert [row for row, _ in both(lambda library: QueryLog(library.database).entries())] == [2, 1]
+    for _ in range(2):
+        with_them(lambda kept: kept.restore(removed))
+        assert both(lambda library: [library.database.query(sql) for sql in everything]) == before
+    with_them(lambda kept: kept.remove("second"))
+    assert both(lambda library: _log(library).add(replace(ENTRY, question="Meanwhile?"))) == 3  # its row is taken
+    with_them(lambda kept: kept.restore(removed))
+    assert [one.query for one in with_them(lambda kept: kept.turns("second"))] == [4, 5]
+    assert both(lambda library: _log(library).entry(3)) == replace(ENTRY, question="Meanwhile?")
+    assert both(lambda library: library.check()) == []
+    both.require_equal()
+    with_them(lambda kept: kept.remove("second"))
+    assert [row for row, _ in both(lambda library: QueryLog(library.database).entries())] == [3, 2, 1]
     both(lambda library: QueryLog(library.database).clear())
     assert [one.query for one in with_them(lambda kept: kept.turns("first"))] == [None] * 4
     both.require_equal()
