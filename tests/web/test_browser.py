@@ -225,11 +225,10 @@ def test_a_conversation_is_continued_stored_exported_and_deleted(tab: Tab) -> No
 
     entry.get_by_role("button", name="Change").click()
     entry.get_by_role("button", name="Delete").click()
-    tab.page.get_by_role("button", name="Cancel").click()
+    tab.find("#toast").get_by_role("button", name="Undo").click()
     expect(kept).to_be_visible()
     entry.get_by_role("button", name="Change").click()
     entry.get_by_role("button", name="Delete").click()
-    tab.find("#confirm-do").click()
     expect(kept).to_have_count(0)
     expect(tab.page.get_by_role("heading", name="What do you want to know?")).to_be_visible()
     tab.page.goto(address)

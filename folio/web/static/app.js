@@ -12,6 +12,7 @@ import { place } from "./base/router.js";
 import { keepPlace } from "./base/scrolling.js";
 import { loadHealth, setOptions } from "./base/state.js";
 import { t } from "./base/strings.js";
+import { getLastChange, undo, undoByKey } from "./base/undo.js";
 import { setUpFind } from "./find/find.js";
 import { renderWork, setUpWorks } from "./find/works.js";
 import { refreshLibrary, setUpLibrary } from "./library/library.js";
@@ -78,6 +79,9 @@ const openView = ({ name }) => {
 /** @returns {import("./palette/palette.js").Command[]} */
 const listCommands = () => [
   { text: t("command.new"), run: newConversation },
+  ...[getLastChange()].flatMap((last) =>
+    last ? [{ text: t("command.undo", { what: last.text }), keys: "Mod+Z", run: undo }] : [],
+  ),
   ...listLinked().map((view, at) => ({
     text: t("command.show", { name: t(view.text) }),
     keys: `Alt+${at + 1}`,
@@ -101,6 +105,7 @@ function setUpShortcuts() {
   };
   bindKeys([
     { keys: "Mod+K", text: "key.palette", run: () => palette.toggle() },
+    { keys: "Mod+Z", text: "key.undo", run: undoByKey },
     { keys: "?", text: "key.keys", run: showKeys },
     { keys: "/", text: "key.field", run: focusField },
     ...listLinked().map((view, at) => ({

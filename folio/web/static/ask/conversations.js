@@ -1,14 +1,16 @@
 // The list of earlier conversations: in groups by age, searched, renamed, pinned and deleted.
 
 import * as api from "../base/api.js";
-import { confirmAction, el, formatDate, hideVisually, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { el, formatDate, hideVisually, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { renderProblem } from "../base/dom.js";
 import { Draft } from "../base/drafts.js";
 import { onEvent } from "../base/events.js";
 import { WindowedList } from "../base/list.js";
 import { place } from "../base/router.js";
 import { health, options } from "../base/state.js";
-import { parts, t } from "../base/strings.js";
+import { t } from "../base/strings.js";
+import { shortenAtWord } from "../base/text.js";
+import { offerUndo } from "../base/undo.js";
 import { linkToConversation } from "./address.js";
 import { showFailure } from "../base/failure.js";
 import { groupByAge } from "./groups.js";
@@ -18,6 +20,7 @@ import { addMenu } from "./menu.js";
 
 const TYPING_MS = 200; // after which the words that are typed are searched
 const MOST_RENDERED = 150; // conversations of a group; of a longer one, only those in view have elements
+const LONGEST_NAME = 60; // characters of a title, where a message names it
 const HEIGHT = 62; // pixels of a conversation with a title of one line, until it is measured
 /** @type {Record<import("./groups.js").Group, import("../base/strings.js").Key>} */
 const GROUPS = {
@@ -175,9 +178,12 @@ function closeSide() {
   if (side.matches(":popover-open")) side.hidePopover();
 }
 
-/** Returns whether it was changed. @param {string} id @param {Partial<Api.ConversationChanges>} changes */
-async function change(id, changes) {
-  const isChanged = await api.changeConversation(id, changes).then(() => true, showFailure);
+/**
+ * Returns whether it was changed.
+ * @param {string} id @param {Partial<Api.ConversationChanges>} changes @param {string} [undo] a key
+ */
+async function change(id, changes, undo) {
+  const isChanged = await api.changeConversation(id, changes, undo).then(() => true, showFailure);
   await loadConversations();
   const button = box.querySelector(`li[data-id="${CSS.escape(id)}"] button`);
   if (button instanceof HTMLElement && document.activeElement === document.body) button.focus();
@@ -193,6 +199,12 @@ function rename({ id, title }, item) {
   draft.open(`name ${id}`);
   const before = [...item.childNodes];
   renamed = id;
+  const save = async (/** @type {string} */ name) => {
+    const key = api.makeKey();
+    if (!(await change(id, { title: name }, key))) return;
+    draft.forget();
+    offerUndo(t("ask.list.renamed"), key);
+  };
   /** @param {boolean} isKept */
   const end = (isKept) => {
     if (renamed !== id) return;
@@ -200,7 +212,7 @@ function rename({ id, title }, item) {
     const name = field.value.trim();
     item.replaceChildren(...before);
     item.querySelector("button")?.focus();
-    if (isKept && name && name !== title) change(id, { title: name }).then((isChanged) => isChanged && draft.forget());
+    if (isKept && name && name !== title) save(name);
     else {
       loadConversations();
       if (isKept) draft.forget();
@@ -220,15 +232,17 @@ function rename({ id, title }, item) {
 
 /** @param {string} id @param {string} title */
 async function remove(id, title) {
-  const text = el("span", {}, parts("ask.list.delete.text", { title: isolate(title) }));
-  if (!(await confirmAction(t("ask.list.delete.title"), text, t("ask.list.delete")))) return;
+  const { view, id: shown, query } = place.get();
+  const key = api.makeKey();
   try {
-    await api.deleteConversation(id);
+    await api.deleteConversation(id, key);
+    onDeleted(id);
+    const name = shortenAtWord(title, LONGEST_NAME);
+    offerUndo(t("ask.list.deleted", { title: name }), key, view === "ask" && shown === id ? { view, id, query } : null);
   } catch (thrown) {
     showFailure(thrown);
   }
   await loadConversations();
-  onDeleted(id);
 }
 
 /**

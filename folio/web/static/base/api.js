@@ -129,8 +129,22 @@ const formatTurn = (turn) => (turn === null ? "" : `?turn=${turn}`);
 /** @param {string} id @param {number | null} [turn] @returns {Promise<Api.Conversation>} */
 export const getConversation = (id, turn = null) => getJson(`/conversations/${id}${formatTurn(turn)}`);
 
-/** @param {string} id @param {Partial<Api.ConversationChanges>} changes @returns {Promise<Api.ConversationSummary>} */
-export const changeConversation = (id, changes) => getJson(`/conversations/${id}`, sendJson("PATCH", changes));
+/** A new key, by which a change can be undone: see undo.js. */
+export const makeKey = () =>
+  [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** @param {string} path @param {string} key */
+const undoable = (path, key) => (key ? `${path}?undo=${key}` : path);
+
+/** Puts back what was changed and deleted with a key. @param {string} key */
+export const undo = (key) => request(`/undo/${key}`, { method: "POST" });
+
+/**
+ * @param {string} id @param {Partial<Api.ConversationChanges>} changes @param {string} [undo]
+ * @returns {Promise<Api.ConversationSummary>}
+ */
+export const changeConversation = (id, changes, undo = "") =>
+  getJson(undoable(`/conversations/${id}`, undo), sendJson("PATCH", changes));
 
 /** @param {string} id @param {number} turn @returns {Promise<Api.SuggestedQuestions>} */
 export const listFollowUps = (id, turn) => getJson(`/conversations/${id}/turns/${turn}/followups`);
@@ -138,8 +152,8 @@ export const listFollowUps = (id, turn) => getJson(`/conversations/${id}/turns/$
 /** @returns {Promise<Api.SuggestedQuestions>} */
 export const listExamples = () => getJson("/examples");
 
-/** @param {string} id */
-export const deleteConversation = (id) => request(`/conversations/${id}`, { method: "DELETE" });
+/** @param {string} id @param {string} undo */
+export const deleteConversation = (id, undo) => request(undoable(`/conversations/${id}`, undo), { method: "DELETE" });
 
 /** @param {string} id @param {number | null} turn of the path that is exported */
 export const markdownUrl = (id, turn) => `conversations/${id}/markdown${formatTurn(turn)}`;
@@ -164,14 +178,17 @@ export const findPapers = (query, signal) => getJson(`/papers?${new URLSearchPar
 /** @param {string} id @returns {Promise<Api.PaperDetails>} */
 export const getPaper = (id) => getJson(`/papers/${id}`);
 
-/** @param {string} id @param {Api.PaperEdits} edits @returns {Promise<Api.PaperDetails>} */
-export const editPaper = (id, edits) => getJson(`/papers/${id}`, sendJson("PATCH", edits));
+/** @param {string} id @param {Api.PaperEdits} edits @param {string} undo @returns {Promise<Api.PaperDetails>} */
+export const editPaper = (id, edits, undo) => getJson(undoable(`/papers/${id}`, undo), sendJson("PATCH", edits));
 
 /** @param {string} id @param {AbortSignal} [signal] @returns {Promise<Api.PaperAbout>} */
 export const getAbout = (id, signal) => getJson(`/papers/${id}/about`, { signal });
 
-/** The same changes of several papers. @param {Api.ManyEdits} edits @returns {Promise<Api.ChangedPapers>} */
-export const editPapers = (edits) => getJson("/papers/edits", postJson(edits));
+/**
+ * The same changes of several papers.
+ * @param {Api.ManyEdits} edits @param {string} undo @returns {Promise<Api.ChangedPapers>}
+ */
+export const editPapers = (edits, undo) => getJson(undoable("/papers/edits", undo), postJson(edits));
 
 /** @param {string} id @param {number} page */
 export const putReading = (id, page) => request(`/papers/${id}/reading`, sendJson("PUT", { page }));
@@ -188,8 +205,8 @@ export const restorePapers = (papers) => getJson("/removed/restore", postJson({ 
 /** The first page as a picture. @param {string} id */
 export const pictureUrl = (id, page = 1) => `papers/${id}/pages/${page}.png`;
 
-/** @param {string[]} papers @returns {Promise<Api.RemovedFiles>} */
-export const removePapers = (papers) => getJson("/removed", postJson({ papers }));
+/** @param {string[]} papers @param {string} undo @returns {Promise<Api.RemovedFiles>} */
+export const removePapers = (papers, undo) => getJson(undoable("/removed", undo), postJson({ papers }));
 
 /**
  * A bibliography of these papers: "papers.bib" or "papers.csl.json".
@@ -286,13 +303,13 @@ export const exportNotes = async (kind, ids) => (await request(`/notes.${kind}`,
 /** @param {Partial<Api.NewNote>} note @returns {Promise<Api.NoteJson>} */
 export const addNote = (note) => getJson("/notes", postJson(note));
 
-/** @param {string} id @param {Api.NoteEdits} edits @returns {Promise<Api.NoteJson>} */
-export const editNote = (id, edits) => getJson(`/notes/${id}`, sendJson("PATCH", edits));
+/** @param {string} id @param {Api.NoteEdits} edits @param {string} undo @returns {Promise<Api.NoteJson>} */
+export const editNote = (id, edits, undo) => getJson(undoable(`/notes/${id}`, undo), sendJson("PATCH", edits));
 
-/** Deletes a note, unless another tab or a terminal was faster. @param {string} id */
-export async function deleteNote(id) {
+/** Deletes a note, unless another tab or a terminal was faster. @param {string} id @param {string} undo */
+export async function deleteNote(id, undo) {
   try {
-    await request(`/notes/${id}`, { method: "DELETE", keepalive: true });
+    await request(undoable(`/notes/${id}`, undo), { method: "DELETE", keepalive: true });
   } catch (thrown) {
     if (!(thrown instanceof ApiError && thrown.status === 404)) throw thrown;
   }

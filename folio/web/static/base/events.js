@@ -36,6 +36,9 @@ function tellListeners(kind, data) {
   for (const listener of listeners.get(kind) ?? []) listener(data);
 }
 
+/** Loads everything again. */
+export const startAgain = () => tellListeners("hello", {});
+
 /**
  * Follows what the server tells, for as long as the page is open. Browsers allow six connections to a server, so one
  * tab holds a connection for all tabs. Without locks, which browsers have on this computer and over HTTPS, each does.

@@ -1,9 +1,10 @@
 // The tags and the fields of several papers at once.
 
 import * as api from "../base/api.js";
-import { el, isolate, renderProblem, showToast } from "../base/dom.js";
+import { el, isolate, renderProblem } from "../base/dom.js";
 import { Draft } from "../base/drafts.js";
 import { t } from "../base/strings.js";
+import { offerUndo } from "../base/undo.js";
 import { openDialog } from "./edit.js";
 
 /** @typedef {import("./catalog.js").Paper} Paper */
@@ -38,11 +39,12 @@ async function changeAll(root, title, fields, collect, papers, changed) {
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     try {
-      const { changed: count } = await api.editPapers({ papers: ids, ...collect() });
+      const key = api.makeKey();
+      const { changed: count } = await api.editPapers({ papers: ids, ...collect() }, key);
       draft.forget();
       await changed();
       dialog.close();
-      showToast(t("bulk.saved", { count }));
+      offerUndo(t("bulk.saved", { count }), key);
     } catch (thrown) {
       problem.replaceChildren(renderProblem(api.toApiError(thrown)));
     }

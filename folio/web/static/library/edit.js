@@ -1,10 +1,11 @@
 // The form that corrects what is known about a paper: in a dialog, on the paper's page and beside its first page.
 
 import * as api from "../base/api.js";
-import { el, hideVisually, isolate, makeButton, renderProblem, showToast } from "../base/dom.js";
+import { el, hideVisually, isolate, makeButton, renderProblem } from "../base/dom.js";
 import { Draft } from "../base/drafts.js";
 import { enterPanel, leavePanel } from "../base/panels.js";
 import { t } from "../base/strings.js";
+import { offerUndo } from "../base/undo.js";
 
 /** @typedef {"title" | "authors" | "year" | "venue" | "doi" | "citation_key" | "tags"} Field */
 /** @typedef {import("../base/strings.js").Key} Key */
@@ -179,8 +180,9 @@ export class EditForm {
   async #change(edits) {
     const buttons = this.node.querySelectorAll("button");
     for (const button of buttons) button.disabled = true;
+    const key = api.makeKey();
     try {
-      this.paper = await api.editPaper(this.paper.id, edits);
+      this.paper = await api.editPaper(this.paper.id, edits, key);
       this.problem.replaceChildren();
     } catch (thrown) {
       this.problem.replaceChildren(renderProblem(api.toApiError(thrown)));
@@ -190,6 +192,7 @@ export class EditForm {
       for (const button of buttons) button.disabled = false;
     }
     await this.hooks.changed();
+    offerUndo(t("edit.saved"), key);
     return true;
   }
 }
@@ -227,10 +230,7 @@ export async function editPaper(root, id, changed) {
   const dialog = el("dialog", { class: "edit", id: "edit", "aria-labelledby": "edit-title" });
   const form = new EditForm(paper, {
     changed,
-    saved: () => {
-      dialog.close();
-      showToast(t("edit.saved"));
-    },
+    saved: () => dialog.close(),
     close: () => dialog.close(),
   });
   dialog.append(el("h2", { id: "edit-title" }, `${t("edit")} `, isolate(paper.file)), form.node);

@@ -3,11 +3,11 @@
 import * as api from "../base/api.js";
 import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
 import { byId, confirmAction, hideToast } from "../base/dom.js";
-import { showFailure } from "../base/failure.js";
 import { inTurn, oneAtATime } from "../base/pace.js";
 import { loadHealth } from "../base/state.js";
 import { t, parts } from "../base/strings.js";
 import { shorten } from "../base/text.js";
+import { offerUndo } from "../base/undo.js";
 import { getName } from "./table.js";
 
 /** @typedef {{id: string, title: string, file: string}} Named */
@@ -25,8 +25,12 @@ export async function removePapers(papers, changed) {
   if (!(await confirmAction(title, text, t("remove")))) return false;
   showToast(t("removed.doing", { count: papers.length }));
   let kept = "";
+  const key = api.makeKey();
   try {
-    const { removed } = await api.removePapers(papers.map(({ id }) => id));
+    const { removed } = await api.removePapers(
+      papers.map(({ id }) => id),
+      key,
+    );
     kept = removed[0].kept_at ?? "";
   } catch (thrown) {
     hideToast();
@@ -35,10 +39,8 @@ export async function removePapers(papers, changed) {
     await changed();
     loadHealth().catch(() => {});
   }
-  const ids = papers.map(({ id }) => id);
-  const undo = { label: t("undo"), run: () => restorePapers(ids, changed).catch(showFailure) };
-  if (papers.length > 1) showToast(t("removed.many", { count: papers.length }), undo);
-  else showToast(kept ? t("removed.moved", { place: kept }) : t("removed.left"), undo);
+  const one = kept ? t("removed.moved", { place: kept }) : t("removed.left");
+  offerUndo(papers.length > 1 ? t("removed.many", { count: papers.length }) : one, key);
   return true;
 }
 

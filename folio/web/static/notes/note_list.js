@@ -102,7 +102,10 @@ export class NoteList {
 
   /** The note that is being edited stays in its place, also if it is deleted elsewhere or no longer chosen. */
   #setItems() {
-    if (this.edited && leaving.get().has(this.edited.id)) this.edited = this.#form = null;
+    if (this.edited && leaving.get().has(this.edited.id)) {
+      this.#form?.draft.forget();
+      this.edited = this.#form = null;
+    }
     const { edited } = this;
     const items = this.notes.map((note) => (edited?.id === note.id ? edited : note));
     if (edited && !items.includes(edited)) items.splice(this.#editedAt, 0, edited);

@@ -1,60 +1,26 @@
-// Deleting notes: they leave the page at once, and the server when it is too late for "Undo".
+// Deleting notes: they leave the page at once, and can be brought back until something else is changed.
 
 import * as api from "../base/api.js";
-import { showToast } from "../base/dom.js";
+import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
 import { t } from "../base/strings.js";
+import { offerUndo } from "../base/undo.js";
 import { Value } from "../base/value.js";
 
-const UNDO_MS = 10_000; // as long as the message stays
-
-/** The ids of notes that are being deleted. @type {Value<Set<string>>} */
+/** The ids of notes that are deleted, until the lists are loaded again. @type {Value<Set<string>>} */
 export const leaving = new Value(new Set());
 
-/** @type {Map<string, number>} timers, by id */
-const timers = new Map();
-
-/** @param {string[]} ids @param {boolean} isLeaving */
-function mark(ids, isLeaving) {
-  const next = new Set(leaving.get());
-  for (const id of ids) {
-    if (isLeaving) next.add(id);
-    else next.delete(id);
-  }
-  leaving.set(next);
-}
-
-/** @param {string} id */
-async function remove(id) {
-  clearTimeout(timers.get(id));
-  timers.delete(id);
-  try {
-    await api.deleteNote(id);
-  } catch (thrown) {
-    mark([id], false);
-    showFailure(thrown);
-  }
-}
+onEvent("hello", () => leaving.set(new Set())); // what is there is loaded again, as after "Undo"
 
 /** Deletes notes, with a message that offers to bring them back. @param {string[]} ids */
-export function deleteNotes(ids) {
-  mark(ids, true);
-  for (const id of ids)
-    timers.set(
-      id,
-      setTimeout(() => remove(id), UNDO_MS),
-    );
-  const run = () => {
-    for (const id of ids) {
-      clearTimeout(timers.get(id));
-      timers.delete(id);
-    }
-    mark(ids, false);
-  };
-  showToast(t("notes.deleted", { count: ids.length }), { label: t("undo"), run });
+export async function deleteNotes(ids) {
+  leaving.set(new Set([...leaving.get(), ...ids]));
+  const key = api.makeKey();
+  const all = await Promise.allSettled(ids.map((id) => api.deleteNote(id, key)));
+  const count = all.filter(({ status }) => status === "fulfilled").length;
+  if (count) offerUndo(t("notes.deleted", { count }), key);
+  const failed = all.find((each) => each.status === "rejected");
+  if (!failed) return;
+  leaving.set(new Set([...leaving.get()].filter((id) => all[ids.indexOf(id)]?.status !== "rejected")));
+  showFailure(failed.reason);
 }
-
-// What a person has deleted is deleted, also where the page is closed before the message.
-addEventListener("pagehide", () => {
-  for (const id of [...timers.keys()]) remove(id);
-});

@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { t } from "../base/strings.js";
+import { offerUndo } from "../base/undo.js";
 
 /** @typedef {Api.NoteJson} Note */
 
@@ -19,7 +20,10 @@ export function makeSaver({ id, text, statement, conversation, turn, quotes }) {
   return async (/** @type {string} */ words, /** @type {Note["colour"]} */ colour) => {
     if (isNew) return api.addNote({ quotes: spans, text: words, colour, statement, conversation, turn });
     try {
-      return await api.editNote(id, { text: words, colour, before });
+      const key = api.makeKey();
+      const edited = await api.editNote(id, { text: words, colour, before }, key);
+      offerUndo(t("notes.edited"), key);
+      return edited;
     } catch (thrown) {
       if (!(thrown instanceof api.ApiError)) throw thrown;
       if (thrown.status === 409) before = null;

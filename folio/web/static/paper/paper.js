@@ -2,7 +2,7 @@
 
 import * as api from "../base/api.js";
 import { copyText, el, formatDate, formatPage, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
-import { renderMessage, renderProblem, showToast } from "../base/dom.js";
+import { renderMessage, renderProblem } from "../base/dom.js";
 import { listDrafts } from "../base/drafts.js";
 import { goTo, linkTo, openReading, place } from "../base/router.js";
 import { getScroller } from "../base/scrolling.js";
@@ -260,10 +260,7 @@ class PaperView {
         this.#paper = form.paper;
         await refreshLibrary();
       },
-      saved: () => {
-        close();
-        showToast(t("edit.saved"));
-      },
+      saved: close,
       close,
     });
     form.node.addEventListener("keydown", ({ key }) => {

@@ -8,6 +8,7 @@ import { oneAtATime } from "../base/pace.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
 import { COLOURS } from "../notes/choose.js";
+import { deleteNotes } from "../notes/removal.js";
 import { makeSaver } from "../notes/save.js";
 import { renderWordsOf } from "./selection_bar.js";
 
@@ -63,7 +64,7 @@ export class NoteCard {
 
   /** @param {Api.NoteJson} note */
   edit(note) {
-    const remove = () => api.deleteNote(note.id);
+    const remove = () => deleteNotes([note.id]);
     const draft = /** @type {Drafted} */ ([`${note.quotes[0]?.paper} ${note.id}`, { note }]);
     this.#show(note.quotes[0]?.quote ?? "", note.text, note.colour, makeSaver(note), remove, draft);
   }

@@ -1,12 +1,13 @@
 // Keys by their names: "Mod+K" (Ctrl; on a Mac also Cmd), "Alt+1", "?", "Escape".
 
-/** @typedef {Pick<KeyboardEvent, "key" | "code" | "ctrlKey" | "metaKey" | "altKey">} Pressed */
+/** @typedef {Pick<KeyboardEvent, "key" | "code" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">} Pressed */
 
 /** Whether the pressed keys are these. @param {Pressed} pressed @param {string} keys */
-export function matchesKeys({ key, code, ctrlKey, metaKey, altKey }, keys) {
+export function matchesKeys({ key, code, ctrlKey, metaKey, altKey, shiftKey }, keys) {
   const parts = keys.split("+");
   const wanted = parts.pop() || "+";
   const isMod = parts.includes("Mod");
+  if (isMod && shiftKey) return false; // such as Ctrl+Shift+Z, which does again
   if ((ctrlKey || metaKey) !== isMod || altKey !== parts.includes("Alt")) return false;
   if (/^\d$/.test(wanted)) return code === `Digit${wanted}`; // Alt changes the character on some keyboards
   return wanted.length === 1 ? key.toLowerCase() === wanted.toLowerCase() : key === wanted;
