@@ -51,6 +51,7 @@ from folio.store.readings import Removal
 from folio.zotero.link import open_pdf
 
 MAX_PASSAGES = 50
+KEY = "^[A-Za-z0-9_-]{16}$"
 CONVERSATION = "^[A-Za-z0-9_-]{16}(-once)?$"
 ConversationId = Annotated[str, Field(pattern=CONVERSATION, description="Opaque; returned with the first reply.")]
 PassageCount = Annotated[int, Field(ge=1, le=MAX_PASSAGES)]
@@ -63,6 +64,7 @@ FilterValue = Annotated[str, Field(pattern=NOT_BLANK, max_length=500)]
 FilterValues = Annotated[list[FilterValue], Field(max_length=50)]
 YEARS_PATTERN = f"^({YEARS})$"
 Years = Annotated[str, Field(pattern=YEARS_PATTERN)]
+ModelName = Annotated[str, Field(min_length=1, max_length=200)]
 NewText = Annotated[str, Field(max_length=20_000)] | None
 PaperIds = Annotated[list[Sha256], Field(max_length=100_000)]
 
@@ -81,6 +83,13 @@ class InvalidBody(ErrorBody):
 
     field: str
     """Its name, with which `error` begins: "year.0"."""
+
+
+class AnswerErrorJson(ErrorBody):
+    """Why a question has no answer."""
+
+    model_failed: bool = False
+    """Whether a model failed or is away, so that the model "builtin" may answer."""
 
 
 # Requests
@@ -141,18 +150,29 @@ class ChatRequest(FilterRequest):
     replaces: TurnNumber | None = None
     """The turn that this question replaces: an edited question, or the same one for another model. It follows the turn
     before that one, instead of `after`; the earlier turns are kept as another branch."""
+    key: Annotated[str, Field(pattern=KEY)] | None = None
+    """Chosen by the client, another one for each question, at random: a question that is sent again with its key is
+    asked once. A new conversation has it as its id."""
     listed: bool = False
-    """Whether a new conversation is listed at once, or from its second question on."""
+    """Whether a person asks: a new conversation is listed at once, not from its second question on, and the answer is
+    finished even if the client disconnects."""
     top_k: PassageCount | None = None
     """Number of passages used as evidence; null for the setting TOP_K."""
     selection: SelectionRequest | None = None
     """The words that the question is about."""
     use_reranker: bool = True
-    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    model: ModelName | None = None
     """A model that Ollama serves, or "builtin"; null for the model in the settings."""
     style: Style = "plain"
     mode: Literal["quick", "deep"] = "quick"
     """"deep" searches in rounds: papers, passages in them that are scored, and again while too little is found."""
+
+
+class AgainRequest(Strict):
+    """How to ask a question again that has no answer."""
+
+    model: ModelName | None = None
+    """Another model; null for the one it was asked with."""
 
 
 class FeedbackRequest(Strict):
@@ -280,7 +300,9 @@ class ChatReply(AnswerJson):
     branches: list[TurnNumber] = Field(default_factory=list)
     """The turns that follow the same turn, itself included, in order. Several: the conversation branches here."""
     stopped: bool = False
-    """Whether the client stopped the answer: it has the sentences that were sent before."""
+    """Whether the answer was stopped: it has the sentences that were sent before."""
+    key: str = ""
+    """The `key` of the request, or one that the server chose; "" in answers of older versions."""
 
     @model_validator(mode="before")
     @classmethod
@@ -289,6 +311,24 @@ class ChatReply(AnswerJson):
         if not isinstance(value, dict) or "remark" in value or value.get("refused") or value.get("sentences"):
             return value
         return {**value, "remark": value.get("answer", "")}
+
+
+class UnansweredJson(Strict):
+    """A question without an answer, as a turn of a conversation."""
+
+    message: str
+    conversation: ConversationId
+    turn: TurnNumber
+    parent: Annotated[int, Field(ge=0, le=10**6)]
+    branches: list[TurnNumber]
+    key: str
+    selection: SelectionJson | None = None
+    model: str | None = None
+    """The model that was asked for; null for the one in the settings."""
+    state: Literal["running", "failed", "stopped"]
+    """"stopped": before a first sentence."""
+    error: AnswerErrorJson | None = None
+    """Why it failed."""
 
 
 class RetrievedEvent(Strict):
@@ -321,8 +361,10 @@ class ConversationSummary(Strict):
     title: str
     updated: str
     turns: Count
-    """The turns of all branches."""
+    """The turns of all branches, also those without an answer."""
     pinned: bool
+    running: Count
+    """The turn that is being answered; 0 for none."""
 
 
 class ConversationList(Strict):
@@ -336,7 +378,9 @@ class Conversation(Strict):
     updated: str
     pinned: bool
     turns: list[ChatReply]
-    """Those of one path: each follows the one before."""
+    """The answers of one path: each follows the one before."""
+    unanswered: list[UnansweredJson]
+    """The questions of this path without an answer; `turn` says where they stand between the answers."""
 
 
 class ConversationChanges(Strict):
@@ -692,9 +736,13 @@ def chat_reply(
         conversation=conversation,
         turn=turn,
         scope=scope or ScopeJson(),
-        selection=SelectionJson.model_validate(selected) if selected else None,
+        selection=selection_json(selected),
         **more,
     )
+
+
+def selection_json(selected: Selected | None) -> SelectionJson | None:
+    return SelectionJson.model_validate(selected) if selected else None
 
 
 def scope_json(request: FilterRequest, chosen: Sequence[Paper]) -> ScopeJson:

@@ -46,7 +46,7 @@ ID_BYTES = 12  # random bytes in an id: too many to guess
 ID_LENGTH = 16  # characters of base64
 MAX_TITLE_LENGTH = 80  # characters
 # Seconds for which a server says that it answers a question, and after which it says so again
-ANSWERING_S, RENEW_S = 12, 3
+ANSWERING_S, RENEW_S = 9, 2
 _PINNED = "(SELECT count(*) FROM pins p WHERE p.conversation = c.id)"
 _RUNNING = "(SELECT max(a.place) FROM answering a WHERE a.conversation = {} AND a.until > :now)"
 _SUMMARIES = f"""SELECT c.id, c.title, c.updated, count(*), {_PINNED}, max(t.id), {_RUNNING.format("c.id")}

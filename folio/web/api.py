@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -38,6 +39,7 @@ from folio.schema import web as schema
 from folio.schema.papers import SHA256, Sha256
 from folio.store import works
 from folio.system.files import disk_full, is_full, is_protected, unusable
+from folio.web.answering import Answers
 from folio.web.events import Broadcast, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
@@ -58,10 +60,6 @@ from folio.web.undo import Undo
 from folio.web.uploads import UploadQueue
 
 STATIC = Path(__file__).resolve().parent / "static"
-# Further questions wait. Other requests have their own threads and never wait for an answer.
-MAX_CONCURRENT_ANSWERS = 8
-# Deep searches may take minutes; with their own slots, they delay no other question.
-MAX_CONCURRENT_DEEP_ANSWERS = 4
 MAX_CONCURRENT_SEARCHES = 4  # at services on the internet
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _NoteExport = Literal["md", "docx", "bib"]
@@ -80,7 +78,13 @@ _FOREVER = "private, max-age=31536000, immutable"
 UNDO = "^[0-9a-f]{16}$"
 _UNDO = "Chosen by the client, at random: the change can be undone with it by `POST /undo/{key}`, for a day at most."
 UndoKey = Annotated[str | None, Query(pattern=UNDO, description=_UNDO)]
+TurnInPath = Annotated[int, InPath(ge=1, le=10**6)]
 PageNumber = Annotated[int, InPath(ge=1, le=10**6)]
+_SEARCHING = ("papers", "evidence", "search_again", "search_ended")
+_ANSWER_EVENTS = (
+    *("asked", *_SEARCHING, "retrieved", "thinking", "sentence", "checking", "citations"),
+    *("done", "stopped"),
+)
 T = TypeVar("T")
 # Bytes: the largest question with all its paper ids; also enough for the multipart headers around an upload
 _MAX_BODY = 10**7
@@ -97,6 +101,7 @@ _NO_TELEMETRY: TelemetryConfig = {
 def make_web(app: App, rules: AccessRules, online: Online | None = None) -> FastAPI:
     """The API and the page for one store, behind the request guard. online: services on the internet, if allowed."""
     service, threads = Service(app, online), RequestThreads()
+    answers = Answers(service, threads)
     broadcast = Broadcast(service.watch())
 
     @asynccontextmanager
@@ -105,6 +110,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
         yield
         await broadcast.close()
         await threads.shut_down()
+        await answers.close()
         await to_thread.run_sync(service.close)
 
     web = FastAPI(
@@ -120,8 +126,9 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
     )
     handle_errors(web)
     for routes in (
-        _question_routes(service, threads),
-        _conversation_routes(service),
+        _question_routes(service, answers),
+        _conversation_routes(service, answers),
+        _turn_routes(service, answers),
         _paper_routes(service, threads),
         _file_routes(service),
         _bibliography_routes(app),
@@ -207,12 +214,8 @@ def _add_page(web: FastAPI, on_open: Callable[[], None]) -> None:
     web.mount("/docs/assets", StaticFiles(packages=[("fastapi_offline", "static")]))
 
 
-def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
+def _question_routes(service: Service, answers: Answers) -> APIRouter:
     routes = APIRouter(tags=["Questions"], route_class=_RepeatedRoute)
-    slots = {
-        "quick": CapacityLimiter(MAX_CONCURRENT_ANSWERS),
-        "deep": CapacityLimiter(MAX_CONCURRENT_DEEP_ANSWERS),
-    }
 
     @routes.get("/health")
     def get_health() -> schema.Health:
@@ -230,30 +233,24 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
 
     @routes.post("/chat")
     async def answer_message(request: Request, question: schema.ChatRequest) -> schema.ChatReply:
-        """Answer a message, with citations. If the client disconnects, the answer is cancelled."""
-        stream = EventStream(threads)  # only for cancelling
-        answer = threads.start(service.questions.ask, question, stream, slots=slots[question.mode])
-        return await reply_unless_left(request, answer, stream)
+        """Answer a message, with citations. The question is stored at once. If the client disconnects, the answer is
+        stopped, unless the question is `listed`."""
+        place = await answers.start(question)
+        result = asyncio.ensure_future(answers.result(*place))
+        leave = partial(answers.abandon, *place) if not question.listed else lambda: None
+        return await reply_unless_left(request, result, leave)
 
-    searching = ("papers", "evidence", "search_again", "search_ended")
-    responses = _event_stream(*searching, "retrieved", "thinking", "sentence", "checking", "citations", "done")
+    responses = _event_stream(*_ANSWER_EVENTS)
 
     @routes.post("/chat/stream", response_class=EventSourceResponse, responses=responses)
     async def stream_answer(question: schema.ChatRequest) -> EventSourceResponse:
-        """Answer a message as server-sent events: `retrieved`, each `sentence`, `citations`, then `done` with the whole
-        reply; or `error`. `thinking`: the model thinks before it writes. `checking`: the number of statements waiting
-        for the verifier. With the mode "deep", the steps of the search come first: `papers`, each `evidence`,
-        `search_again`, `search_ended`. If the client disconnects, the sentences sent until then are stored as the
-        answer; without one, nothing is."""
-        await to_thread.run_sync(service.questions.require_answerable, question)
-        stream = EventStream(threads)
-
-        def answer() -> None:
-            reply = service.questions.ask(question, stream, keeps_stopped=True)
-            stream.send("citations", schema.CitationsEvent(citations=reply.citations))
-            stream.send("done", reply)
-
-        return finishing_response(stream.run(answer, slots[question.mode]))
+        """Answer a message as server-sent events: `asked` once it is stored, `retrieved`, each `sentence`, `citations`,
+        then `done` with the whole reply; `stopped` or `error` if there is no answer. `thinking`: the model thinks
+        before it writes. `checking`: the number of statements waiting for the verifier. With the mode "deep", the steps
+        of the search come first: `papers`, each `evidence`, `search_again`, `search_ended`. If the client disconnects,
+        the answer is stopped, unless the question is `listed`: the sentences until then are stored as the answer."""
+        place = await answers.start(question)
+        return finishing_response(answers.viewed(*place, is_owned=not question.listed))
 
     @routes.get("/examples")
     def list_examples() -> schema.SuggestedQuestions:
@@ -269,7 +266,7 @@ def _question_routes(service: Service, threads: RequestThreads) -> APIRouter:
     return routes
 
 
-def _conversation_routes(service: Service) -> APIRouter:
+def _conversation_routes(service: Service, answers: Answers) -> APIRouter:
     routes = APIRouter(tags=["Conversations"], route_class=_RepeatedRoute)
 
     @routes.get("/conversations")
@@ -294,16 +291,10 @@ def _conversation_routes(service: Service) -> APIRouter:
         return service.change_conversation(conversation, changes, undo)
 
     @routes.delete("/conversations/{conversation}", status_code=204)
-    def delete_conversation(conversation: schema.ConversationId, undo: UndoKey = None) -> None:
-        """Delete a conversation, and its questions from the log."""
-        service.delete_conversation(conversation, undo)
-
-    @routes.get("/conversations/{conversation}/turns/{turn}/followups")
-    def list_followups(
-        conversation: schema.ConversationId, turn: Annotated[int, InPath(ge=1, le=1_000_000)]
-    ) -> schema.SuggestedQuestions:
-        """At most three questions that the papers cited by an answer answer from other passages."""
-        return schema.SuggestedQuestions(questions=service.suggestions.followups(conversation, turn))
+    async def delete_conversation(conversation: schema.ConversationId, undo: UndoKey = None) -> None:
+        """Delete a conversation, and its questions from the log. An answer that is being made is stopped."""
+        await to_thread.run_sync(service.delete_conversation, conversation, undo)
+        answers.stop_deleted(conversation)
 
     @routes.get(
         "/conversations/{conversation}/markdown",
@@ -330,6 +321,41 @@ def _conversation_routes(service: Service) -> APIRouter:
         """A conversation, or one answer (`turn`), as the HTML of a Zotero note with links to the cited pages. through:
         as `turn` of `GET /conversations/{conversation}`."""
         return PlainTextResponse(service.zotero_note(conversation, turn, through))
+
+    return routes
+
+
+def _turn_routes(service: Service, answers: Answers) -> APIRouter:
+    routes = APIRouter(tags=["Conversations"], route_class=_RepeatedRoute)
+    path = "/conversations/{conversation}/turns/{turn}"
+    stream: dict[str, Any] = {"response_class": EventSourceResponse, "responses": _event_stream(*_ANSWER_EVENTS)}
+
+    @routes.get(f"{path}/events", **stream)
+    async def follow_answer(
+        conversation: schema.ConversationId, turn: TurnInPath
+    ) -> EventSourceResponse:
+        """The events of `POST /chat/stream` for a question that was asked before, from the beginning; only the last
+        ones if it was answered before, or is being answered by another server. Leaving stops nothing."""
+        await answers.require(conversation, turn)
+        return finishing_response(answers.viewed(conversation, turn, is_owned=False))
+
+    @routes.post(f"{path}/again", **stream)
+    async def ask_again(
+        conversation: schema.ConversationId, turn: TurnInPath, how: schema.AgainRequest
+    ) -> EventSourceResponse:
+        """Ask a question again that has no answer: it gets the answer in its place. The same events as above."""
+        await answers.start_again(conversation, turn, how.model)
+        return finishing_response(answers.viewed(conversation, turn, is_owned=False))
+
+    @routes.post(f"{path}/stop", status_code=204)
+    async def stop_answer(conversation: schema.ConversationId, turn: TurnInPath) -> None:
+        """Stop an answer that is being made, whoever asked: the sentences until then are stored as the answer."""
+        await answers.stop(conversation, turn)
+
+    @routes.get(f"{path}/followups")
+    def list_followups(conversation: schema.ConversationId, turn: TurnInPath) -> schema.SuggestedQuestions:
+        """At most three questions that the papers cited by an answer answer from other passages."""
+        return schema.SuggestedQuestions(questions=service.suggestions.followups(conversation, turn))
 
     return routes
 
@@ -646,7 +672,7 @@ def _fetch_routes(app: App, fetcher: PaperFetcher, threads: RequestThreads) -> A
         """Search services on the internet for works, and mark those in the library. Needs ONLINE or `--online`."""
         stream = EventStream(threads)  # only for cancelling
         running = threads.start(fetcher.discover, query, stream.check_cancelled, slots=searches)
-        return await reply_unless_left(request, running, stream)
+        return await reply_unless_left(request, running, stream.cancel)
 
     responses = _event_stream("notice", "progress", "added", "failed", "done")
 
@@ -683,7 +709,7 @@ def _fetch_routes(app: App, fetcher: PaperFetcher, threads: RequestThreads) -> A
             return paper_citations(app, paper)
 
         stream = EventStream(threads)  # only for cancelling
-        return await reply_unless_left(request, threads.start(look_up, slots=searches), stream)
+        return await reply_unless_left(request, threads.start(look_up, slots=searches), stream.cancel)
 
     return routes
 
@@ -843,6 +869,7 @@ def handle_errors(web: FastAPI) -> None:
 PATTERNS = {
     schema.NOT_BLANK: "must not be empty",
     schema.YEARS_PATTERN: "is not a year or a range of years, such as 2014, 2010-2015, 2020- or -1999",
+    schema.KEY: "is not 16 letters, digits, - and _",
     schema.CONVERSATION: "is not the id of a conversation",
     SHA256: "is not the id of a paper",
     schema.UPLOAD: "is not the id of an upload",

@@ -41,14 +41,21 @@ from folio.shown_text import (
 )
 from folio.zotero.link import checked
 
+NO_ANSWER = "This question has no answer."
 _MOST_NAMED = 10  # papers
 _SCOPE_FIELDS = ("year", "author", "venue", "section", "collection", "tag", "cited_by")
 
 
 def markdown(title: str, replies: Sequence[Mapping[str, Any]], *, numbered: bool = False) -> str:
-    """replies: ChatReply objects of the web API as dictionaries, in order. numbered: cite by number of the source."""
+    """replies: ChatReply and UnansweredJson objects of the web API as dictionaries, in order.
+
+    numbered: cite by number of the source.
+    """
     parts = [f"# {escaped(title)}"]
     for reply in replies:
+        if "state" in reply:
+            parts += [f"## {escaped(reply['message'])}", f"*{NO_ANSWER}*"]
+            continue
         parts += _turn(_with_numbers(reply) if numbered else reply)
     if papers := list(_references(replies)):
         parts += ["## Key references", "\n".join(papers)]
@@ -255,7 +262,7 @@ def _source_item(number: int, source: CitedPage, texts: Sequence[str]) -> Iterat
 def _references(replies: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One line for each cited paper, with its pages."""
     papers: dict[str, tuple[str, str, set[int]]] = {}
-    for citation in (citation for reply in replies for citation in reply["citations"]):
+    for citation in (citation for reply in replies for citation in reply.get("citations", ())):
         _, _, pages = papers.setdefault(citation["paper"], (citation["title"], citation["file"], set()))
         pages.add(citation["page"])
     for title, file, pages in papers.values():
@@ -317,12 +324,12 @@ _NBSP = "\u00a0"
 
 
 def zotero_note(title: str, replies: Sequence[Mapping[str, Any]]) -> str:
-    """replies: ChatReply objects of the web API as dictionaries, in order; several get their questions as headings."""
+    """replies: as for `markdown`; several get their questions as headings."""
     parts = [_element("h1", _text(title))]
     for reply in replies:
         if len(replies) > 1:
             parts.append(_element("h2", _text(reply["message"])))
-        parts += _answer(reply)
+        parts += [_paragraph(_text(NO_ANSWER))] if "state" in reply else _answer(reply)
     return f'<div data-schema-version="{_SCHEMA}">{"".join(parts)}</div>\n'
 
 

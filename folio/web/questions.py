@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from threading import Lock
-from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from secrets import token_urlsafe
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from folio.answer.chat import Chat, Find, Reply, log_entry, stopped
 from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinking, warnings
 from folio.app import App
-from folio.errors import StoreError, UsageError
+from folio.errors import FolioError, ModelError, NotKnown, StoreError, UsageError
+from folio.model_choice import BUILTIN
 from folio.papers.model import Hit, Paper
 from folio.question.question import Question, asks_elsewhere
 from folio.schema import web as schema
@@ -33,11 +35,13 @@ from folio.search.filters import PaperFilter, Selection, select
 from folio.search.pool import Reader, RetrieverPool
 from folio.search.retriever import SearchRequest
 from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
+from folio.store.database import storable
 from folio.store.library import Library
 from folio.store.note_places import span_now
 from folio.store.query_log import Feedback, LogEntry
 from folio.system.files import unusable
 from folio.web.papers import NOTHING_KNOWN, require_papers
+from folio.web.stream import RequestCancelled, error_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -45,13 +49,14 @@ if TYPE_CHECKING:
     from folio.deep.search import DeepSearch
     from folio.deep.types import DeepEvent
 
+logger = logging.getLogger(__name__)
 
 MOST_SELECTED_CHARACTERS = 20_000
 NO_WORDS = "No passage has these words. These are the nearest in meaning."
 # Suffix of the id of a conversation that a program began: it is listed from its second question on
 _ONCE = "-once"
-# Seconds that a question waits for a stopped answer of its conversation to be stored, and between two looks
-_STOPPING_S, _POLL_S = 3, 0.05
+LOST = schema.AnswerErrorJson(error="Folio was stopped while it answered.", remedy="Ask again.")
+State = Literal["running", "failed", "stopped"]
 
 
 class AnswerCallbacks(Protocol):
@@ -62,7 +67,7 @@ class AnswerCallbacks(Protocol):
         ...
 
     def check_cancelled(self) -> None:
-        """Called often while a model writes; raises to cancel."""
+        """Called often while a model writes; raises AnswerStopped to cancel, RequestCancelled if the server stops."""
         ...
 
 
@@ -82,8 +87,7 @@ class Questions:
         self._app = app
         self._retrievers = retrievers
         self._conversations = conversations
-        self._answering: dict[str, AnswerCallbacks] = {}  # conversation -> the client of its answer
-        self._lock = Lock()
+        self.server = token_urlsafe()  # who answers, among the servers that share the library
 
     @property
     def are_logged(self) -> bool:
@@ -114,91 +118,149 @@ class Questions:
                 elapsed_ms=_milliseconds(began),
             )
 
-    def require_answerable(self, question: schema.ChatRequest) -> None:
-        """Check the request before retrieval. Raises NotKnown, Busy, StoreMissing, StoreMismatch."""
+    def begin(self, request: schema.ChatRequest) -> Asked:
+        """Check and store a question. Raises NotKnown, UsageError, Busy, StoreMissing, StoreMismatch."""
         with closing(self._app.open_library()) as library:
             self._app.require_paper(library)
             self._app.require_same_settings(library)
-            _select(library, _scoped(question))
-            _selected(library, question.selection)
-        if question.conversation is not None:
-            self._wait_until_stopped(question.conversation)
-            self._conversations.require(question.conversation)
-        if question.after or question.replaces:
-            _place_of(question, self._conversations.turns(question.conversation) if question.conversation else ())
+            _select(library, _scoped(request))
+            selected = _selected(library, request.selection)
+        key = request.key or self._conversations.begin()
+        conversation = _conversation_of(request, key)
+        turns = self._conversations.turns(conversation) if request.conversation else ()
+        request = request.model_copy(update={"key": key, "conversation": conversation})
+        return self._keep(Asked(request, _place_of(request, turns), schema.selection_json(selected)))
 
-    def ask(
-        self, question: schema.ChatRequest, callbacks: AnswerCallbacks, *, keeps_stopped: bool = False
-    ) -> schema.ChatReply:
-        """Answer a message and store the answer. If that fails, the reply's notice says so.
+    def begin_again(self, conversation: str, turn: int, model: str | None) -> Asked | None:
+        """Ask a question again that has no answer; None if it has one, or is being answered.
 
-        keeps_stopped: the client gets each sentence at once; if the callbacks raise AnswerStopped after the first one,
-        the sentences until then are stored as the answer. Raises NotKnown, Busy, StoreMissing, StoreMismatch,
-        ModelError, and whatever the callbacks raise.
+        model: another one than it was asked with. Raises NotKnown, Busy.
         """
-        callbacks.check_cancelled()  # the client may have left while it was queued
-        question = _scoped(question)
+        turns = self._conversations.turns(conversation)
+        asked = path_to(turns, turn)[-1]
+        if asked.question is None or asked.is_running:
+            return None
+        request = schema.ChatRequest.model_validate(asked.question["request"])
+        request = request.model_copy(update={"model": model} if model else {})
+        place = _Place(turn, asked.parent, branches(turns)[asked.parent])
+        return self._keep(Asked(request, place, schema.UnansweredJson.model_validate(_shown(asked.question)).selection))
+
+    def asked_before(self, request: schema.ChatRequest) -> tuple[str, int] | None:
+        """The conversation and the turn of this question, if it was sent before, with its key; None otherwise."""
+        if request.key is None:
+            return None
+        conversation = _conversation_of(request, request.key)
+        with suppress(NotKnown):
+            for turn in self._conversations.turns(conversation):
+                if (turn.question or turn.reply).get("key") == request.key:
+                    return conversation, turn.place
+        return None
+
+    def _keep(self, asked: Asked) -> Asked:
+        """Store a question. If the store cannot be written, it is answered all the same. Raises Busy."""
+        try:
+            if self._conversations.ask(asked.conversation, asked.stored("running"), self.server):
+                return asked
+        except (StoreError, OSError) as error:
+            logger.warning("A question could not be stored: %s", error)
+            return replace(asked, is_stored=False)
+        raise Busy("This conversation is still answering.", "Wait for the answer, or stop it.")
+
+    def answer(self, asked: Asked, callbacks: AnswerCallbacks) -> schema.ChatReply:
+        """Answer a question and store the answer. If that fails, the reply's notice says so.
+
+        If the callbacks raise AnswerStopped after the first sentence, those until then are stored as the answer.
+        Without an answer, the question stays, and says why. Raises NotKnown, StoreMissing, StoreMismatch, ModelError,
+        and whatever the callbacks raise.
+        """
+        try:
+            callbacks.check_cancelled()  # it may have been stopped while it was queued
+            with self._retrievers.acquire() as reader:
+                return self._answer(reader, asked, callbacks)
+        except BaseException as error:
+            self.leave(asked, error)
+            raise
+
+    def _answer(self, reader: Reader, asked: Asked, callbacks: AnswerCallbacks) -> schema.ChatReply:
         began = perf_counter()
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        conversation = question.conversation
-        if conversation is None:
-            conversation = self._conversations.begin() + ("" if question.listed else _ONCE)
-        with self._lock_conversation(conversation, callbacks), self._retrievers.acquire() as reader:
-            before = self._conversations.turns(conversation, reader.library) if question.conversation else ()
-            place = _place_of(question, before)
-            turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
-            # Before the answer, which must not fail if a paper is removed meanwhile.
-            scope = schema.scope_json(question, require_papers(reader.library, question.papers))
-            selected = _selected(reader.library, question.selection)
-            chat = self._chat(reader, question, callbacks, turns)
-            search = None
-            if question.mode == "deep":
-                search = self._app.models.deep_search(
-                    chat, evidence=question.top_k, model=question.model, check_cancelled=callbacks.check_cancelled
-                )
-            models = chat.models
-            reply = chat.ask(
-                question.message,
-                lambda sentence: callbacks.on_event("sentence", SentenceJson.model_validate(sentence)),
-                lambda hits: callbacks.on_event(
-                    "retrieved",
-                    schema.RetrievedEvent(
-                        conversation=conversation,
-                        turn=place.turn,
-                        hits=list(map(HitJson.model_validate, hits)),
-                        elapsed_ms=_milliseconds(began),
-                    ),
+        question, place = _scoped(asked.request), asked.place
+        before = self._conversations.turns(asked.conversation, reader.library) if place.parent else ()
+        turns = [turn.answer for turn in path_to(before, place.parent) if turn.answer is not None]
+        # Before the answer, which must not fail if a paper is removed meanwhile.
+        scope = schema.scope_json(question, require_papers(reader.library, question.papers))
+        selected = _selected(reader.library, question.selection)
+        chat = self._chat(reader, question, callbacks, turns)
+        search = None
+        if question.mode == "deep":
+            search = self._app.models.deep_search(
+                chat, evidence=question.top_k, model=question.model, check_cancelled=callbacks.check_cancelled
+            )
+        models = chat.models
+        reply = chat.ask(
+            question.message,
+            lambda sentence: callbacks.on_event("sentence", SentenceJson.model_validate(sentence)),
+            lambda hits: callbacks.on_event(
+                "retrieved",
+                schema.RetrievedEvent(
+                    conversation=asked.conversation,
+                    turn=place.turn,
+                    hits=list(map(HitJson.model_validate, hits)),
+                    elapsed_ms=_milliseconds(began),
                 ),
-                partial(_on_progress, callbacks, models["llm"]),
-                _find(search, callbacks) if search else None,
-                selected,
-            )
-            try:
-                callbacks.check_cancelled()
-                answer = self._answer_json(reply, models, search)
-            except AnswerStopped:
-                if not (keeps_stopped and reply.answer.sentences):
-                    raise
-                reply = stopped(reply)
-                answer = self._answer_json(reply, models, search)
-            web_reply = schema.chat_reply(
-                question.message,
-                answer,
-                conversation,
-                place.turn,
-                _milliseconds(began),
-                scope,
-                selected,
-                parent=place.parent,
-                branches=place.branches,
-                stopped=reply.stopped,
-            )
-            if not self._app.shows_understood:  # the page and exports show it if it differs from the message
-                web_reply = web_reply.model_copy(update={"standalone_question": question.message})
-            entry = log_entry(reply, at, models["llm"]) if self.are_logged else None
-            if entry and search and search.trace:
-                entry = replace(entry, trace=logged_trace(search.trace))
-            return self._store(web_reply, reply.answer, entry)
+            ),
+            partial(_on_progress, callbacks, models["llm"]),
+            _find(search, callbacks) if search else None,
+            selected,
+        )
+        try:
+            callbacks.check_cancelled()
+            answer = self._answer_json(reply, models, search)
+        except RequestCancelled:  # the server stops: the question is asked again
+            raise
+        except AnswerStopped:
+            if not reply.answer.sentences:
+                raise
+            reply = stopped(reply)
+            answer = self._answer_json(reply, models, search)
+        web_reply = schema.chat_reply(
+            question.message,
+            answer,
+            asked.conversation,
+            place.turn,
+            _milliseconds(began),
+            scope,
+            selected,
+            parent=place.parent,
+            branches=place.branches,
+            stopped=reply.stopped,
+            key=question.key,
+        )
+        if not self._app.shows_understood:  # the page and exports show it if it differs from the message
+            web_reply = web_reply.model_copy(update={"standalone_question": question.message})
+        entry = log_entry(reply, asked.at, models["llm"]) if self.are_logged else None
+        if entry and search and search.trace:
+            entry = replace(entry, trace=logged_trace(search.trace))
+        return self._store(asked, web_reply, reply.answer, entry)
+
+    def leave(self, asked: Asked, error: BaseException) -> None:
+        """Leave a question without an answer, for this reason."""
+        left = asked.stored("stopped") if is_stop(error) else asked.stored("failed", self.failure(asked, error))
+        with suppress(FolioError, OSError):  # then its server is said to have been stopped
+            if asked.is_stored:
+                self._conversations.leave(asked.conversation, self.server, left)
+
+    def failure(self, asked: Asked, error: BaseException) -> schema.AnswerErrorJson:
+        """Why a question has no answer."""
+        if isinstance(error, RequestCancelled):
+            return LOST
+        has_failed = isinstance(error, ModelError) and asked.request.model != BUILTIN
+        texts = {name: storable(text) for name, text in dict(error_of(error)).items()}
+        return schema.AnswerErrorJson(**texts, model_failed=has_failed and self._needs_model(asked))
+
+    def _needs_model(self, asked: Asked) -> bool:
+        with suppress(ModelError):
+            return self._app.models.answer_model(asked.request.model) != BUILTIN
+        return True
 
     def _chat(
         self, reader: Reader, question: schema.ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]
@@ -227,10 +289,15 @@ class Questions:
         profile = search.weigher(self._app.models.meaning).profile(reply.answer, search.trace)
         return deep_answer_json(answer, search.trace, profile)
 
-    def _store(self, reply: schema.ChatReply, answer: Answer, entry: LogEntry | None) -> schema.ChatReply:
-        """Store the reply as a turn of its conversation, and return it; its notice says if that failed."""
+    def _store(
+        self, asked: Asked, reply: schema.ChatReply, answer: Answer, entry: LogEntry | None
+    ) -> schema.ChatReply:
+        """Store the reply as the answer of its turn, and return it; its notice says if that failed."""
         try:
-            self._conversations.add(reply.conversation, reply.model_dump(), answer, entry)
+            if asked.is_stored:
+                self._conversations.answer(asked.conversation, self.server, reply.model_dump(), answer, entry)
+            else:
+                self._conversations.add(asked.conversation, reply.model_dump(), answer, entry)
         except (StoreError, OSError) as error:  # the answer is still good
             happened = (error if isinstance(error, StoreError) else unusable(error)).happened
             notice = f"{reply.notice} This answer could not be saved: {happened}".strip()
@@ -246,32 +313,6 @@ class Questions:
             self._app.query_log(library).mark_row(row, feedback)
         self._conversations.mark(conversation, turn, feedback)
 
-    def _wait_until_stopped(self, conversation: str) -> None:
-        """Wait until an answer that was stopped is stored. Raises Busy while an answer is made."""
-        end = perf_counter() + _STOPPING_S
-        while (callbacks := self._answering.get(conversation)) is not None:
-            try:
-                callbacks.check_cancelled()
-            except AnswerStopped:
-                if perf_counter() < end:
-                    sleep(_POLL_S)
-                    continue
-            raise _busy()
-
-    @contextmanager
-    def _lock_conversation(self, conversation: str, callbacks: AnswerCallbacks) -> Iterator[None]:
-        """Raises Busy while the conversation is answering: a follow-up needs the answer before it."""
-        self._wait_until_stopped(conversation)
-        with self._lock:
-            if conversation in self._answering:
-                raise _busy()
-            self._answering[conversation] = callbacks
-        try:
-            yield
-        finally:
-            with self._lock:
-                del self._answering[conversation]
-
 
 class _Place(NamedTuple):
     """Where a new turn stands in its conversation."""
@@ -279,6 +320,63 @@ class _Place(NamedTuple):
     turn: int  # its number
     parent: int
     branches: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its place in a conversation."""
+
+    request: schema.ChatRequest  # with its key and its conversation
+    place: _Place
+    selection: schema.SelectionJson | None
+    is_stored: bool = True  # False: the store cannot be written
+    at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    @property
+    def conversation(self) -> str:
+        return self.request.conversation or ""
+
+    def unanswered(
+        self, state: State = "running", error: schema.AnswerErrorJson | None = None
+    ) -> schema.UnansweredJson:
+        """The turn without an answer."""
+        return schema.UnansweredJson(
+            message=self.request.message,
+            conversation=self.conversation,
+            **self.place._asdict(),
+            key=self.request.key or "",
+            selection=self.selection,
+            model=self.request.model,
+            state=state,
+            error=error,
+        )
+
+    def stored(self, state: State, error: schema.AnswerErrorJson | None = None) -> dict[str, Any]:
+        """That turn, and what is needed to ask it again."""
+        request = self.request.model_dump(exclude_defaults=True)
+        return {**self.unanswered(state, error).model_dump(), "request": request}
+
+
+def _conversation_of(request: schema.ChatRequest, key: str) -> str:
+    return request.conversation or key + ("" if request.listed else _ONCE)
+
+
+def _shown(question: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a stored question is shown."""
+    return {name: value for name, value in question.items() if name != "request"}
+
+
+def unanswered_json(turn: Turn, branches: Sequence[int]) -> schema.UnansweredJson:
+    """A turn without an answer, as it is now. branches: those of its parent."""
+    question = {**_shown(turn.question or {}), "branches": branches}
+    if question["state"] == "running" and not turn.is_running:
+        question |= {"state": "failed", "error": LOST}
+    return schema.UnansweredJson.model_validate(question)
+
+
+def is_stop(error: BaseException) -> bool:
+    """Whether a person, or a client that has left, has stopped the answer."""
+    return isinstance(error, AnswerStopped) and not isinstance(error, RequestCancelled)
 
 
 def _place_of(question: schema.ChatRequest, turns: Sequence[Turn]) -> _Place:
@@ -337,10 +435,6 @@ def _selected(library: Library, wanted: schema.SelectionRequest | None) -> Selec
     if not text.strip():
         raise UsageError("The selection has no words, or too many.", "Select some words or some paragraphs of a page.")
     return Selected(paper, start, end, text)
-
-
-def _busy() -> Busy:
-    return Busy("This conversation is still answering.", "Wait for the answer, or stop it.")
 
 
 def _milliseconds(began: float) -> float:

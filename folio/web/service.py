@@ -9,7 +9,7 @@ from dataclasses import astuple
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from folio.answer.chat import warm_up
 from folio.app import App
@@ -23,7 +23,7 @@ from folio.schema import web as schema
 from folio.schema.papers import PaperJson, With, listed_paper_json, paper_json
 from folio.search.pool import RetrieverPool
 from folio.store import citation_names, indexes
-from folio.store.conversations import Turn, branches, path_through
+from folio.store.conversations import Turn, branches, path_through, path_to
 from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
 from folio.system.threads import run_in_background
@@ -33,7 +33,7 @@ from folio.web.export import markdown, zotero_note
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
 from folio.web.papers import PaperFiles, list_papers, removed_papers, require_page, require_papers
-from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies
+from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies, unanswered_json
 from folio.web.suggestions import Suggestions
 from folio.web.undo import Undo
 from folio.web.uploads import UploadQueue
@@ -303,7 +303,24 @@ class Service:
         """Its path to the latest turn; with `turn`, the path through that turn. Raises NotKnown."""
         summary = self._conversations.require(conversation)
         turns = self._conversations.turns(conversation)
-        return schema.Conversation.model_validate(With(summary, turns=self._replies(path_through(turns, turn), turns)))
+        path = path_through(turns, turn)
+        shown = self._replies([each for each in path if each.question is None], turns)
+        return schema.Conversation.model_validate(With(summary, turns=shown, unanswered=_unanswered(path, turns)))
+
+    def turn(self, conversation: str, turn: int) -> schema.ChatReply | schema.UnansweredJson:
+        """A turn with its answer, or without. Raises NotKnown."""
+        turns = self._conversations.turns(conversation)
+        asked = path_to(turns, turn)[-1]
+        (found,) = _unanswered([asked], turns) or self._replies([asked], turns)
+        return found
+
+    def stop_elsewhere(self, conversation: str, turn: int) -> None:
+        """Have another server stop its answer."""
+        self._conversations.stop(conversation, turn)
+
+    def renew_answers(self) -> set[tuple[str, int]]:
+        """Say again which questions this server answers; returns those that nobody has stopped or deleted."""
+        return self._conversations.renew(self.questions.server)
 
     def change_conversation(
         self, conversation: str, changes: schema.ConversationChanges, undo: str | None = None
@@ -345,16 +362,24 @@ class Service:
         shown = self.conversation(conversation, turn)
         title = re.sub(r"[^a-z0-9]+", "-", shown.title.lower()).strip("-")[:50].strip("-")
         name = "-".join(filter(None, ["folio", title, shown.updated[:10]]))
-        replies = [reply.model_dump() for reply in shown.turns]
-        return markdown(shown.title, replies, numbered=self._app.numbers_citations), f"{name}.md"
+        return markdown(shown.title, _in_order(shown), numbered=self._app.numbers_citations), f"{name}.md"
 
     def zotero_note(self, conversation: str, turn: int | None, through: int | None = None) -> str:
         """A path of a conversation, or only its answer number `turn`, as a note for Zotero. Raises NotKnown."""
         if turn is None:
             shown = self.conversation(conversation, through)
-            return zotero_note(shown.title, [reply.model_dump() for reply in shown.turns])
-        turns = self._conversations.turns(conversation)
-        (reply,) = self._replies([each for each in turns if each.place == turn], turns) or (None,)
-        if reply is None:
-            raise NotKnown("There is no such answer in this conversation.", "Reload the page.")
+            return zotero_note(shown.title, _in_order(shown))
+        reply = self.turn(conversation, turn)
         return zotero_note(reply.message, [reply.model_dump()])
+
+
+def _unanswered(shown: Sequence[Turn], turns: Sequence[Turn]) -> list[schema.UnansweredJson]:
+    """Those of some turns without an answer. turns: all turns of the conversation."""
+    following = branches(turns)
+    return [unanswered_json(each, following[each.parent]) for each in shown if each.question is not None]
+
+
+def _in_order(conversation: schema.Conversation) -> list[dict[str, Any]]:
+    """Its turns, with and without an answer, in the order of its path."""
+    both: list[schema.ChatReply | schema.UnansweredJson] = [*conversation.turns, *conversation.unanswered]
+    return [each.model_dump() for each in sorted(both, key=lambda each: each.turn)]

@@ -47,7 +47,7 @@ class RequestThreads:
 
     def start(self, work: Callable[..., T], *arguments: object, slots: CapacityLimiter) -> asyncio.Future[T]:
         """Call work(*arguments) in a thread as soon as a slot is free."""
-        future = asyncio.ensure_future(to_thread.run_sync(_contained, work, *arguments, limiter=slots))
+        future = asyncio.ensure_future(to_thread.run_sync(contained, work, *arguments, limiter=slots))
         self._running.add(future)
         future.add_done_callback(self._remove)
         return future
@@ -75,7 +75,7 @@ def finishing_response(events: AsyncIterator[dict[str, str]]) -> EventSourceResp
 
 
 class EventStream:
-    """Events for one client, sent from the thread that works on its request. Implements AnswerCallbacks."""
+    """Events for one client, sent from the thread that works on its request."""
 
     def __init__(self, threads: RequestThreads) -> None:
         self._threads = threads
@@ -123,26 +123,23 @@ class EventStream:
         # For a client that has left, send() drops `done`: its absence is no error.
         is_unread = error is None and self._cancelled.is_set()
         if not (self._ended or work.cancelled() or is_unread or isinstance(error, RequestCancelled)):
-            try:
-                self._events.put_nowait(event("error", _error_body(error)))
-            except Exception:
-                logger.exception("An error could not be shown.")
-                self._events.put_nowait(event("error", _INTERNAL_ERROR))
+            log_internal(error)
+            self._events.put_nowait(error_event(error_of(error)))
         self._events.put_nowait(None)
 
 
-async def reply_unless_left(request: Request, running: asyncio.Future[T], stream: EventStream) -> T:
-    """The result of a thread. The stream is cancelled once the client has disconnected."""
+async def reply_unless_left(request: Request, running: asyncio.Future[T], cancel: Callable[[], object]) -> T:
+    """The result of a thread. `cancel` is called once the client has disconnected, and at the end."""
     try:
         while not (await asyncio.wait([running], timeout=_POLL_S))[0]:
             if await request.is_disconnected():
-                stream.cancel()
+                cancel()
         return running.result()
     finally:
-        stream.cancel()
+        cancel()
 
 
-def _contained(work: Callable[..., T], *arguments: object) -> T:
+def contained(work: Callable[..., T], *arguments: object) -> T:
     """work(*arguments). A BaseException such as a panic in Rust becomes a RuntimeError: some would end the server."""
     try:
         return work(*arguments)
@@ -152,17 +149,28 @@ def _contained(work: Callable[..., T], *arguments: object) -> T:
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
-def _error_body(error: BaseException | None) -> ErrorBody:
+def error_of(error: BaseException | None) -> ErrorBody:
     """The `error` event of work that has failed, or ended without a result."""
     if isinstance(error, FolioError):
         return error_body(error)
-    if isinstance(error, OSError):
-        return error_body(unusable(error))
+    return error_body(unusable(error)) if isinstance(error, OSError) else _INTERNAL_ERROR
+
+
+def error_event(body: ErrorBody) -> dict[str, str]:
+    """The `error` event with this body, or with another one if that cannot be sent."""
+    try:
+        return event("error", body)
+    except Exception:
+        logger.exception("An error could not be shown.")
+        return event("error", _INTERNAL_ERROR)
+
+
+def log_internal(error: BaseException | None) -> None:
+    """Log an error that is no user's."""
     if error is None:
         logger.error("A request failed: its work ended without a result.")
-    else:
+    elif not isinstance(error, FolioError | OSError):
         logger.error("A request failed: %s: %s", type(error).__name__, error, exc_info=error)
-    return _INTERNAL_ERROR
 
 
 _INTERNAL_ERROR = ErrorBody(

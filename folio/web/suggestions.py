@@ -53,8 +53,8 @@ class Suggestions:
         Raises NotKnown, ModelError.
         """
         path = path_to(self._conversations.turns(conversation), turn)
-        replies = [each.reply for each in path]
-        cited = [citation["paper"] for citation in _citations(replies[-1])]
+        replies = [each.reply for each in path if each.question is None]
+        cited = [citation["paper"] for citation in _citations(path[-1].reply)]
         if not cited:
             return []
         with suppress(StoreMissing), self._lock, self._retrievers.acquire() as reader:

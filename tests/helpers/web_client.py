@@ -74,10 +74,12 @@ def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def ask_streamed(client: Any, message: str, **more: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The events of a streamed answer."""
+    """The events of a streamed answer, after the one that says that the question was stored."""
     response = client.post("/chat/stream", json={"message": message, **more})
     assert response.status_code == 200, response.text
-    return events_in(response.text)
+    (kind, asked), *events = events_in(response.text)
+    assert (kind, asked["message"], asked["state"]) == ("asked", message, "running")
+    return events
 
 
 def papers_by_file(client: Any, **query: Any) -> dict[str, dict[str, Any]]:

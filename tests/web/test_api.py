@@ -17,6 +17,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from folio.answer_types import REFUSAL
+from folio.search.pool import RetrieverPool
 from folio.store.bm25 import TantivyIndex
 from folio.store.conversations import Conversations
 from folio.store.library import Library
@@ -272,8 +273,8 @@ def test_a_model_is_chosen_by_name(chosen: Open, ollama_server: OllamaStandIn) -
     assert len(ollama_server.bodies("/api/show")) == asked  # what is known of a model is not asked again
     refused = client.post("/chat", json={"message": LENGTH, "model": "nobody-has-this"})
     assert "does not have the model nobody-has-this" in refusal(refused, 503)
-    (kind, error), *others = events_in(client.post("/chat/stream", json={"message": LENGTH, "model": "nobody"}).text)
-    assert (kind, others) == ("error", [])
+    ((kind, error),) = ask_streamed(client, LENGTH, model="nobody")
+    assert (kind, error["model_failed"]) == ("error", True)
     assert "does not have the model nobody" in error["error"]
 
 
@@ -283,13 +284,14 @@ def test_a_model_is_chosen_by_name(chosen: Open, ollama_server: OllamaStandIn) -
 def test_a_stream_has_hits_then_sentences_then_the_reply(shared: TestClient) -> None:
     response = shared.post("/chat/stream", json={"message": LENGTH})
     assert response.headers["content-type"].startswith("text/event-stream")
-    sent = events_in(response.text)
+    (_, asked), *sent = events_in(response.text)
     kinds = [kind for kind, _ in sent]
     assert kinds == ["retrieved", *["sentence"] * (len(kinds) - 3), "citations", "done"]
     done = sent[-1][1]
     assert [data for kind, data in sent if kind == "sentence"] == done["sentences"]
     assert sent[0][1]["hits"] == done["hits"]
-    assert sent[0][1].items() >= {"conversation": done["conversation"], "turn": 1}.items()
+    for event in (asked, sent[0][1]):
+        assert event.items() >= {"conversation": done["conversation"], "turn": 1}.items()
     assert sent[-2][1] == {"citations": done["citations"]}
     assert done.keys() == ask(shared, LENGTH).keys()
 
@@ -608,9 +610,9 @@ def test_an_answer_ends_with_an_error_whatever_is_raised(
 ) -> None:
     # pytest-xdist cannot send a captured log with a lone surrogate.
     monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
-    monkeypatch.setattr(Conversations, "begin", raises(raised))
+    monkeypatch.setattr(RetrieverPool, "acquire", raises(raised))
     ((kind, error),) = ask_streamed(shared, LENGTH)
-    assert (kind, list(error)) == ("error", ["error", "remedy"])
+    assert (kind, list(error), error["model_failed"]) == ("error", ["error", "remedy", "model_failed"], False)
     assert refusal(shared.post("/chat", json={"message": LENGTH}), 500) == error["error"]
 
 

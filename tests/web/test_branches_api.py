@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -13,7 +14,7 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from folio.answer_types import AnswerStopped, Evidence, Sentence
-from folio.schema.web import ChatRequest
+from folio.schema.web import ChatReply, ChatRequest
 from folio.web.service import Service
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
@@ -134,12 +135,16 @@ class Stops:
             raise AnswerStopped
 
 
+def answered(service: Service, request: ChatRequest, callbacks: Stops) -> ChatReply:
+    return service.questions.answer(service.questions.begin(request), callbacks)
+
+
 @pytest.mark.parametrize("after", [1, 2])
 def test_a_stopped_answer_keeps_what_was_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     script_answers(monkeypatch, two_sentences)
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
     with closing(Service(app)) as service:
-        reply = service.questions.ask(ChatRequest(message=LENGTH, listed=True), Stops(after), keeps_stopped=True)
+        reply = answered(service, ChatRequest(message=LENGTH, listed=True), Stops(after))
         assert reply.stopped
         assert [sentence.text for sentence in reply.sentences] == [IS_LONG, IS_THICK][:after]
         assert (reply.notice, len(reply.citations)) == ("You stopped this answer.", after)
@@ -152,20 +157,19 @@ def test_a_stopped_answer_keeps_what_was_shown(tmp_path: Path, monkeypatch: pyte
             assert turn.answer.text == reply.answer
             assert app.query_log(library).counts().questions == 1
         more = ChatRequest(message="And how thick is its ice?", conversation=reply.conversation)
-        follow_up = service.questions.ask(more, Stops(9))
+        follow_up = answered(service, more, Stops(9))
         assert (follow_up.turn, follow_up.parent, follow_up.stopped) == (2, 1, False)
 
 
-@pytest.mark.parametrize(("after", "keeps"), [(0, True), (1, False), (2, False)])
-def test_an_answer_of_which_nothing_was_shown_is_not_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int, keeps: bool
-) -> None:
-    script_answers(monkeypatch, two_sentences)
+def test_a_question_of_which_nothing_was_shown_stays_without_an_answer(tmp_path: Path) -> None:
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
     with closing(Service(app)) as service:
         with pytest.raises(AnswerStopped):
-            service.questions.ask(ChatRequest(message=LENGTH, listed=True), Stops(after), keeps_stopped=keeps)
-        assert service.conversations().conversations == []
+            answered(service, ChatRequest(message=LENGTH, listed=True), Stops(0))
+        (listed,) = service.conversations().conversations
+        assert (listed.title, listed.turns, listed.running) == (LENGTH, 1, 0)
+        shown = service.conversation(listed.id)
+        assert (shown.turns, [each.state for each in shown.unanswered]) == ([], ["stopped"])
 
 
 def test_a_client_that_leaves_the_stream_finds_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,15 +184,15 @@ def test_a_client_that_leaves_the_stream_finds_what_it_saw(tmp_path: Path, monke
     script_answers(monkeypatch, slowly)
     app = builtin_app(tmp_path, small_papers(tmp_path / "papers"))
     with Live(app) as live, live.client() as client:
-        connection = send_request(live.port, "/chat/stream", {"message": LENGTH, "listed": True})
+        connection = send_request(live.port, "/chat/stream", {"message": LENGTH})
         received = b""
         while b"event: sentence" not in received:
             received += connection.recv(2**16)
         connection.close()
         threading.Timer(1, goes_on.set).start()  # the server notices that the client has left
-        until(lambda: client.get("/conversations").json()["conversations"])
-        (listed,) = client.get("/conversations").json()["conversations"]
-        (turn,) = client.get(f"/conversations/{listed['id']}").json()["turns"]
+        conversation = re.findall(r'"conversation":"([^"]+)"', received.decode())[0]
+        until(lambda: client.get(f"/conversations/{conversation}").json()["turns"])
+        (turn,) = client.get(f"/conversations/{conversation}").json()["turns"]
     assert (turn["stopped"], turn["answer"]) == (True, IS_LONG)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from folio.pdf import visible
 from folio.system import workers
-from folio.web.api import MAX_CONCURRENT_ANSWERS
+from folio.web.answering import MAX_CONCURRENT_ANSWERS
 from tests.helpers.exhaustive import EXHAUSTIVE
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.fakes import hashing_app, read_here

@@ -17,7 +17,7 @@ from folio.papers.work import WorkNotice
 from folio.schema.answers import TraceJson, from_log
 from folio.store.query_log import QueryLog
 from folio.web import server
-from folio.web.api import MAX_CONCURRENT_DEEP_ANSWERS
+from folio.web.answering import MAX_CONCURRENT_DEEP_ANSWERS
 from folio.web.questions import as_known_now, papers_of_replies
 from tests.helpers.factories import hit_on, small_papers, write_pdf
 from tests.helpers.live_server import LIMIT_S, Live, until

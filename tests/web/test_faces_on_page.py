@@ -18,7 +18,8 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_page_shows_every_field_of_an_answer(opened: Callable[..., Tab], tmp_path: Path) -> None:
-    kept = Conversation(id=CONVERSATION, title="Ice", updated="2026-01-01T00:00:00Z", pinned=False, turns=list(REPLIES))
+    about = {"title": "Ice", "updated": "2026-01-01T00:00:00Z", "pinned": False, "unanswered": []}
+    kept = Conversation(id=CONVERSATION, turns=list(REPLIES), **about)  # type: ignore[arg-type]
 
     def reply(route: Route) -> None:
         route.fulfill(body=kept.model_dump_json(), content_type="application/json")

@@ -84,11 +84,11 @@ def test_an_answer_outlives_the_paper_that_was_asked(tmp_path: Path) -> None:
 
     asked = ChatRequest(message=SLEEP, papers=[otters.id])
     with closing(Service(app)) as service:
-        reply = service.questions.ask(asked, RemovesThePaper())
+        reply = service.questions.answer(service.questions.begin(asked), RemovesThePaper())
         assert (reply.refused, [paper.title for paper in reply.scope.papers]) == (False, ["On Sea Otters"])
         assert len(service.conversation(reply.conversation).turns) == 1
         with pytest.raises(NotKnown):
-            service.questions.ask(asked, RemovesThePaper())
+            service.questions.answer(service.questions.begin(asked), RemovesThePaper())
 
 
 def test_an_edited_paper_has_its_new_name_in_old_answers(client: TestClient) -> None:

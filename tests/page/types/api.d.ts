@@ -16,9 +16,19 @@ declare namespace Api {
     notes: (string)[];
   }
 
+  interface AgainRequest {
+    model?: string | null;
+  }
+
   interface AgeJson {
     years: (number)[];
     unknown: number;
+  }
+
+  interface AnswerErrorJson {
+    error: string;
+    remedy: string;
+    model_failed: boolean;
   }
 
   interface AuthorsFieldJson {
@@ -75,6 +85,7 @@ declare namespace Api {
     parent: number;
     branches: (number)[];
     stopped: boolean;
+    key: string;
   }
 
   interface ChatRequest {
@@ -90,6 +101,7 @@ declare namespace Api {
     conversation?: string | null;
     after?: number | null;
     replaces?: number | null;
+    key?: string | null;
     listed?: boolean;
     top_k?: number | null;
     selection?: SelectionRequest | null;
@@ -160,6 +172,7 @@ declare namespace Api {
     updated: string;
     pinned: boolean;
     turns: (ChatReply)[];
+    unanswered: (UnansweredJson)[];
   }
 
   interface ConversationChanges {
@@ -177,6 +190,7 @@ declare namespace Api {
     updated: string;
     turns: number;
     pinned: boolean;
+    running: number;
   }
 
   interface ConversationsEvent {
@@ -863,6 +877,19 @@ declare namespace Api {
     seconds: number;
     events: (PapersEventJson | EvidenceEventJson | SearchAgainEventJson | SearchEndedEventJson)[];
     left_out: number;
+  }
+
+  interface UnansweredJson {
+    message: string;
+    conversation: string;
+    turn: number;
+    parent: number;
+    branches: (number)[];
+    key: string;
+    selection: SelectionJson | null;
+    model: string | null;
+    state: "running" | "failed" | "stopped";
+    error: AnswerErrorJson | null;
   }
 
   interface UploadJson {
