@@ -365,7 +365,7 @@ def test_a_slow_answer_is_stopped_and_asked_again(tab: Tab, ollama: OllamaStandI
     expect(turn.get_by_text("Reading")).to_be_visible()
     expect(tab.find("#send")).to_be_hidden()
     tab.page.get_by_role("button", name="Stop").click()
-    expect(turn).to_contain_text("You stopped this answer")
+    expect(turn).to_contain_text("This answer was stopped.")
     expect(tab.question).to_be_focused()
     until(lambda: ollama.left > left)
     ollama.faults.endless, ollama.faults.between_pieces_s = "", 0.0

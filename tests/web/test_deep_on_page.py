@@ -205,7 +205,7 @@ def test_it_is_open_while_it_works_and_stop_ends_it(tab: Tab, model: Model) -> N
     calls = len(model.bodies("/api/chat"))
     tab.page.get_by_role("button", name="Stop").click()
     model.go_on.set()
-    expect(tab.find(".turn .note")).to_contain_text("You stopped this answer")
+    expect(tab.find(".turn .note")).to_contain_text("This answer was stopped.")
     expect(deep.locator(".read-passages > li:has(.good)")).to_be_visible()
     until(lambda: not any(thread.name.startswith("assess") for thread in threading.enumerate()))
     assert len(model.bodies("/api/chat")) < calls + 4  # what was being asked at once; the search did not go on

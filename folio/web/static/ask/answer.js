@@ -10,7 +10,7 @@ import { DeepSearch, renderTrace } from "./deep.js";
 import { showFailure } from "../base/failure.js";
 import { addMenu } from "./menu.js";
 import { mode } from "./mode.js";
-import { renderModelButtons, wasWritten } from "./models.js";
+import { BUILTIN, renderModelButtons, wasWritten } from "./models.js";
 import { renderProfile } from "./profile.js";
 import { isRestricted, renderScope } from "./scope.js";
 import { ALSO, CLOSEST_PASSAGES, describeDropped, formatAnswer, renderReferences } from "./sources.js";
@@ -18,11 +18,15 @@ import { renderRefusal, renderSelection, renderSources } from "./sources.js";
 import { describeFlagged, isBlock, renderLeftOut, renderLegend, renderShort, renderStatement } from "./statement.js";
 import { prepareCitations, replaceOpener } from "./statement.js";
 
+/** 16 characters at random. */
+const makeKey = () =>
+  [...crypto.getRandomValues(new Uint8Array(8))].map((n) => n.toString(16).padStart(2, "0")).join("");
+
 const SUMMARY = "Summary"; // the heading of folio/answer_types.py
 
 /**
  * @typedef {object} Actions What can be done with a turn.
- * @property {() => void} onRetry asks a question again that got no answer
+ * @property {(model: string | null) => void} onRetry asks a question again that got no answer; null: with its model
  * @property {() => void} onAskAll asks all papers
  * @property {(message: string) => void} onEdit asks another question in its place
  * @property {(model: string | null) => void} onAskAgain asks it again with a model; null: the default one
@@ -44,8 +48,11 @@ export class Turn {
   /** @type {import("./origin.js").Answered} */
   answered = { conversation: null, turn: null };
   isSourcesOpen = true;
-  /** @type {import("./conversation.js").Question | null} as it was asked, to ask it again if there is no answer */
+  /** @type {import("./conversation.js").Question | null} as it was asked, to send it again if it was not stored */
   question = null;
+  key = makeKey(); // by which the server knows it if it is sent again
+  unanswered = ""; // why there is no answer, as it is shown
+  isStopped = false;
   /** @type {number | null} the turn that it was asked in the place of */
   replaced = null;
 
@@ -80,9 +87,26 @@ export class Turn {
     this.#start(live, mode.get() === "prose" || (mode.get() === "" && written));
   }
 
+  /** Its number in the conversation; null until the server has stored it. */
+  get number() {
+    return this.answered.turn;
+  }
+
+  /** Shows the question while it is answered, again. */
+  restart() {
+    this.#start(true, this.prose);
+  }
+
+  /** The server has stored the question. @param {{conversation: string, turn: number}} stored */
+  setStored({ conversation, turn }) {
+    this.answered = { conversation, turn };
+  }
+
   /** Shows the question alone. @param {boolean} live @param {boolean} prose */
   #start(live, prose) {
     this.prose = prose;
+    this.unanswered = "";
+    this.isStopped = false;
     this.shown = [];
     this.search?.root.remove();
     this.search = null;
@@ -114,8 +138,7 @@ export class Turn {
   }
 
   /** Shows which passages the answer is being made from. @param {Api.RetrievedEvent} event */
-  showHits({ conversation, turn, hits }) {
-    this.answered = { conversation, turn };
+  showHits({ hits }) {
     this.search?.fold();
     prepareCitations(hits.map(({ paper, pages: [page] }) => ({ paper, page })));
     const titles = [...new Set(hits.map((hit) => hit.title || hit.file))];
@@ -204,7 +227,6 @@ export class Turn {
    */
   finish(reply, { whole = false, open = true } = {}) {
     this.reply = reply;
-    this.answered = { conversation: reply.conversation, turn: reply.turn };
     if (!whole && this.prose !== this.#prefersProse(reply)) return this.refresh(reply);
     if (whole) for (const sentence of reply.sentences) this.addSentence(sentence);
     this.isSourcesOpen = open;
@@ -242,14 +264,14 @@ export class Turn {
   /** The tools of the question. @param {number[]} branches the turns that follow the same turn */
   showTools(branches) {
     this.head.querySelector(".turn-tools")?.remove();
-    const edit = makeIconButton("edit", t("ask.edit"), () => this.#edit());
-    edit.classList.add("edit-question");
+    const edit = this.reply && makeIconButton("edit", t("ask.edit"), () => this.#edit());
+    edit?.classList.add("edit-question");
     this.head.append(el("div", { class: "turn-tools" }, this.#renderBranches(branches), edit));
   }
 
   /** "2 of 3" with a button to each side; null if the conversation does not branch here. @param {number[]} branches */
   #renderBranches(branches) {
-    const at = branches.indexOf(this.reply?.turn ?? 0);
+    const at = branches.indexOf(this.number ?? 0);
     if (branches.length < 2 || at < 0) return null;
     /** @param {string} icon @param {import("../base/strings.js").Key} label @param {number} to */
     const renderStep = (icon, label, to) => {
@@ -327,12 +349,21 @@ export class Turn {
 
   /** @param {api.ApiError} error */
   showError(error) {
-    this.#endWith(renderProblem(error, this.actions.onRetry, t("ask.again")));
+    const problem = renderProblem(error, () => this.actions.onRetry(null), t("ask.again"));
+    const quote = () => this.actions.onRetry(BUILTIN);
+    if (error.modelFailed) problem.append(makeButton("button", quote, makeIcon("text"), t("ask.quotes")));
+    this.#endWith(problem);
   }
 
-  /** Shows that the answer was stopped before there was any. */
-  showStopped() {
-    const again = makeButton("button quiet", this.actions.onRetry, makeIcon("again"), t("ask.again"));
+  /** Shows why the server has no answer. @param {Api.UnansweredJson} stored */
+  showUnanswered(stored) {
+    const known = JSON.stringify(stored);
+    if (this.reply || this.unanswered === known) return;
+    this.showTools(stored.branches);
+    this.unanswered = known;
+    this.rest.replaceChildren();
+    if (stored.error) return this.showError(api.errorOf(stored.error));
+    const again = makeButton("button quiet", () => this.actions.onRetry(null), makeIcon("again"), t("ask.again"));
     this.#endWith(el("p", { class: "note" }, t("ask.stopped")), again);
   }
 
@@ -348,8 +379,9 @@ export class Turn {
     this.rest.append(...nodes);
   }
 
-  /** Shows that what was written is being kept. */
+  /** Shows that what was written is being kept, or nothing more is written. */
   showStopping() {
+    this.isStopped = true;
     this.status.replaceChildren(t("ask.stopping"));
   }
 

@@ -1,4 +1,4 @@
-// The view of conversations: ask, stop, return to an earlier one. An answer keeps running while another one is shown.
+// The view of conversations: ask, stop, return to an earlier one.
 
 import * as api from "../base/api.js";
 import { announce, byId, el, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
@@ -38,15 +38,14 @@ const host = {
     if (conversation === current) render();
   },
   onAsked: (conversation, turn) => {
-    running.add(conversation);
-    if (conversation !== current) return;
-    scrollToTurn(turn);
+    if (conversation === current) scrollToTurn(turn);
+  },
+  onStored: (conversation) => {
+    if (conversation === current) updateAddress();
     render();
   },
   onAnswered: (conversation) => {
-    running.delete(conversation);
-    if (conversation === current) updateAddress();
-    render();
+    host.onStored(conversation);
     loadConversations();
   },
   showBranch: (conversation, turn) => {
@@ -57,8 +56,6 @@ const host = {
 };
 
 let current = new Conversation(host);
-/** @type {Set<Conversation>} those with an answer that is being made, shown or not */
-const running = new Set();
 let link = el("a"); // of the header, to this view
 let isFollowing = false; // the options are being taken from the address
 
@@ -73,7 +70,7 @@ const getPlace = () => ({ id: current.address, query: currentQuery(current) });
 
 /** Puts the shown conversation and its options into the address. Beside other views, Back leads to what it was. */
 function updateAddress() {
-  if (current.isAnswered && place.get().view === "ask") current.address = current.id;
+  if (current.id && place.get().view === "ask") current.address = current.id;
   const { id, query } = getPlace();
   link.href = linkTo({ view: "ask", id, query });
   if (place.get().view === "ask") goTo({ id, query }, { replace: true });
@@ -109,13 +106,11 @@ export async function showConversation(wanted) {
   const id = wanted ?? "";
   const turn = readTurn();
   if (current.address !== id) {
-    current.left = getScope();
-    const live = [...running].find((conversation) => conversation.id === id && id);
-    current = live ?? new Conversation(host, id);
+    leaveFor(new Conversation(host, id));
     follow();
     current.left = null;
     render();
-    if (id && !live) await load(current, turn);
+    if (id) await load(current, turn);
   } else {
     follow();
     if (id && turn !== current.branch && !current.running) await loadBranch(current, turn);
@@ -176,9 +171,15 @@ export function newConversation() {
   box.focus();
 }
 
-function leaveConversation() {
+/** @param {Conversation} next */
+function leaveFor(next) {
   current.left = getScope();
-  current = new Conversation(host);
+  current.leave();
+  current = next;
+}
+
+function leaveConversation() {
+  leaveFor(new Conversation(host));
   selection.set(null);
   isFollowing = true; // the address is still the one of the conversation before
   setOptions(EVERYTHING);
@@ -276,7 +277,7 @@ export function showStartError(thrown) {
 
 /** Shows changes by another tab. @param {{changed: string[], deleted: string[]}} conversations */
 function followConversations({ changed, deleted }) {
-  if (current.isAnswered && deleted.includes(current.id) && !current.running) {
+  if (current.lastNumber !== null && deleted.includes(current.id)) {
     keepQuestion();
     if (place.get().view === "ask") newConversation();
     else {

@@ -2,6 +2,7 @@
 
 import * as api from "../base/api.js";
 import { announce, el, showToast } from "../base/dom.js";
+import { showFailure } from "../base/failure.js";
 import { buildFilter, EVERYTHING, options, papersLoaded, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { Turn } from "./answer.js";
@@ -23,20 +24,18 @@ import { isRestricted, toScope } from "./scope.js";
  * @typedef {object} Host What shows a conversation.
  * @property {(conversation: Conversation) => void} render shows what has changed
  * @property {(conversation: Conversation, turn: Turn) => void} onAsked a question was sent
+ * @property {(conversation: Conversation) => void} onStored the server has the question
  * @property {(conversation: Conversation) => void} onAnswered it has an answer, or none
  * @property {(conversation: Conversation, turn: number | null) => void} showBranch
  */
 
 const STEPS = ["papers", "evidence", "search_again", "search_ended"]; // the events of a deep search
-// How often the server is asked for what it has kept of a stopped answer, and the milliseconds between
-const KEPT_TRIES = 12;
-const KEPT_WAIT_MS = 120;
 
 export class Conversation {
   title = "";
   /** @type {Turn[]} */
   turns = [];
-  /** @type {AbortController | null} of the answer that is being made */
+  /** @type {Turn | null} whose answer is being made */
   running = null;
   /** @type {Promise<void> | null} while its turns are being loaded */
   loading = null;
@@ -46,18 +45,25 @@ export class Conversation {
   through = null;
   /** @type {import("../base/state.js").Scope | null} what was to be searched when another conversation was shown */
   left = null;
+  isLeft = false; // another conversation is shown
 
   /** @param {Host} host @param {string} [id] "" for a new one */
   constructor(host, id = "") {
     this.host = host;
     this.id = id;
-    this.address = id; // its id in the address: "" until it has an answer
+    this.address = id; // its id in the address
+    this.views = new AbortController(); // of its answers, which the server makes whoever looks
     this.root = el("div", { class: "turns" });
   }
 
   /** The last answer; null without one. @returns {Api.ChatReply | null} */
   get lastReply() {
     return this.turns.at(-1)?.reply ?? null;
+  }
+
+  /** The last turn that the server has; null without one. */
+  get lastNumber() {
+    return this.turns.findLast(({ number }) => number !== null)?.number ?? null;
   }
 
   /** The turn that the shown branch goes through, or the one that is being loaded; null: the latest one. */
@@ -99,30 +105,34 @@ export class Conversation {
 
   /** @param {number | null} through @param {() => boolean} isLatest */
   async #load(through, isLatest) {
-    const { title, turns } = await api.getConversation(this.id, through);
+    const stored = await api.getConversation(this.id, through);
     await papersLoaded; // a report's references name their authors
     if (!isLatest()) return;
     this.through = through;
-    this.title = title;
-    this.#take(turns);
+    this.title = stored.title;
+    this.#show(this.#take(stored));
   }
 
-  /** Shows these turns of the server. Those that are shown already stay. @param {Api.ChatReply[]} replies */
-  #take(replies) {
-    const known = new Map(this.turns.map((turn) => [turn.answered.turn, turn]));
-    this.#show(
-      replies.map((reply, at) => {
-        const turn = known.get(reply.turn);
-        if (turn) {
-          turn.update(reply);
-          return turn;
-        }
-        const how = { written: wasWritten(reply.models), selection: reply.selection };
-        const made = this.#makeTurn(reply.message, how);
-        made.finish(reply, { whole: true, open: at === replies.length - 1 });
-        return made;
-      }),
-    );
+  /** The turns of the server, as they are now. Those that are shown already stay. @param {Api.Conversation} stored */
+  #take({ turns, unanswered }) {
+    const known = new Map(this.turns.map((turn) => [turn.number, turn]));
+    return [...turns, ...unanswered]
+      .sort((one, other) => one.turn - other.turn)
+      .map((each, at, { length }) => {
+        const written = "state" in each ? isWriter(each.model ?? null) : wasWritten(each.models);
+        const turn = known.get(each.turn) ?? this.#makeTurn(each.message, { written, selection: each.selection });
+        turn.setStored(each);
+        if (!known.has(each.turn)) turn.isSourcesOpen = at === length - 1;
+        if (turn !== this.running) this.#update(turn, each);
+        return turn;
+      });
+  }
+
+  /** @param {Turn} turn @param {Api.ChatReply | Api.UnansweredJson} stored */
+  #update(turn, stored) {
+    if (!("state" in stored)) turn.update(stored);
+    else if (stored.state !== "running") turn.showUnanswered(stored);
+    else if (!turn.reply) this.#follow(turn, api.followAnswer(stored.conversation, stored.turn, this.views.signal));
   }
 
   /** @param {Turn[]} turns */
@@ -141,7 +151,7 @@ export class Conversation {
     const turn = new Turn(message, {
       ...how,
       actions: {
-        onRetry: () => this.#retry(turn),
+        onRetry: (model) => this.#retry(turn, model),
         onAskAll: () => this.askAll(message),
         onEdit: (edited) => this.#replace(turn, edited, options.get().model),
         onAskAgain: (model) => this.#replace(turn, message, model),
@@ -162,8 +172,7 @@ export class Conversation {
    * another branch then.
    * @param {Question} question
    */
-  async ask(question, place = this.turns.length, replaced = this.turns[place]?.reply?.turn ?? null) {
-    const after = this.turns.slice(0, place).findLast((turn) => turn.reply)?.reply?.turn ?? null;
+  ask(question, place = this.turns.length) {
     const kept = this.turns.slice(0, place);
     for (const turn of kept) turn.fold();
     const turn = this.#makeTurn(question.message, {
@@ -172,36 +181,49 @@ export class Conversation {
       selection: question.selection,
     });
     turn.question = question;
+    turn.replaced = this.turns[place]?.number ?? null;
     this.#show([...kept, turn]);
     this.title ||= question.message;
-    this.running = new AbortController();
-    this.host.render(this);
     this.host.onAsked(this, turn);
+    return this.#send(turn, question);
+  }
+
+  /** Sends a question that the server has not stored yet. Sent twice, it is asked once. */
+  /** @param {Turn} turn @param {Question} question */
+  #send(turn, question) {
+    const { key, replaced } = turn;
+    const where = replaced === null ? { after: this.lastNumber } : { replaces: replaced };
+    const request = { ...buildRequest(question), key, conversation: this.id || null, ...where };
+    return this.#follow(turn, api.ask(request, this.views.signal));
+  }
+
+  /** Shows an answer while it is made, from its beginning. @param {Turn} turn @param {api.Events} events */
+  async #follow(turn, events) {
+    turn.restart();
+    this.running = turn;
     announce(t("ask.searching.heard"));
-    const where = replaced === null ? { after } : { replaces: replaced };
-    const request = { ...buildRequest(question), conversation: this.id || null, ...where };
+    this.host.render(this);
     try {
-      for await (const { event, data } of api.ask(request, this.running.signal)) this.#receive(turn, event, data);
+      for await (const { event, data } of events) this.#receive(turn, event, data);
     } catch (thrown) {
-      if (api.isAbort(thrown)) await this.#keepStopped(turn);
-      else turn.showError(api.toApiError(thrown));
-      if (replaced !== null && !turn.reply) turn.offerReturn(() => this.host.showBranch(this, replaced));
-      turn.replaced = replaced;
-      if (replaced === null && !this.isAnswered) this.id = ""; // the server has no conversation to follow up on
+      if (api.isAbort(thrown)) return;
+      turn.showError(api.toApiError(thrown));
+      const { replaced, number } = turn;
+      if (replaced !== null && number === null) turn.offerReturn(() => this.host.showBranch(this, replaced));
     } finally {
       this.running = null;
     }
-    if (turn.reply) this.through = null;
     this.host.onAnswered(this);
   }
 
   /** Shows an event of an answer. @param {Turn} turn @param {string} event @param {any} data */
   #receive(turn, event, data) {
-    if (STEPS.includes(event)) {
+    if (event === "asked") {
+      this.#setStored(turn, data);
+    } else if (STEPS.includes(event)) {
       const status = turn.showSearch(data);
       if (status) announce(`${status}.`);
     } else if (event === "retrieved") {
-      this.id = data.conversation;
       turn.showHits(data);
       announce(t("ask.reading.heard", { passages: t("ask.passages", { count: data.hits.length }) }));
     } else if (event === "sentence") {
@@ -212,35 +234,32 @@ export class Conversation {
     } else if (event === "checking") {
       turn.showChecking(data.count);
       if (data.count) announce(`${t("ask.checking", { count: data.count })}.`);
+    } else if (event === "stopped") {
+      turn.showUnanswered(data);
     } else if (event === "done") {
-      turn.finish(data);
-      this.id = data.conversation;
-      announce(data.sentences.length ? t("ask.answered", { count: data.citations.length }) : data.answer);
+      turn.finish(data, { whole: !turn.shown.length });
+      const answered = data.sentences.length ? t("ask.answered", { count: data.citations.length }) : data.answer;
+      announce(data.stopped ? t("ask.stopped.heard") : answered);
     }
   }
 
-  /** Takes what the server has kept of an answer that was stopped: the statements that were shown. */
-  /** @param {Turn} turn */
-  async #keepStopped(turn) {
-    const { turn: number } = turn.answered;
-    if (!turn.shown.length || number === null) return turn.showStopped();
-    turn.showStopping();
-    for (let tries = 1; tries <= KEPT_TRIES; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, KEPT_WAIT_MS * tries));
-      const stored = await api.getConversation(this.id, number).catch(() => null);
-      const reply = stored?.turns.find((each) => each.turn === number);
-      if (!reply) continue;
-      turn.refresh(reply);
-      announce(t("ask.stopped.heard"));
-      return;
-    }
-    turn.showStopped();
+  /** @param {Turn} turn @param {Api.UnansweredJson} asked */
+  #setStored(turn, asked) {
+    if (turn.number === null) this.through = null;
+    this.id = asked.conversation;
+    turn.setStored(asked);
+    if (turn.isStopped) this.stop();
+    if (this.isLeft) this.views.abort();
+    else this.host.onStored(this);
   }
 
-  /** Asks a question again that got no answer. @param {Turn} turn */
-  #retry(turn) {
-    const { question, replaced } = turn;
-    if (!this.running && question) this.ask(question, this.turns.indexOf(turn), replaced);
+  /** Asks a question again that got no answer, in its place. @param {Turn} turn @param {string | null} model */
+  #retry(turn, model) {
+    const { question, number } = turn;
+    this.#ifIdle(() => {
+      if (number !== null) this.#follow(turn, api.askAgain(this.id, number, model, this.views.signal));
+      else if (question) this.#send(turn, question);
+    });
   }
 
   /** Asks another question, or with another model, in the place of an answered one. The answer is kept as a branch. */
@@ -268,22 +287,32 @@ export class Conversation {
 
   /** Shows the current names of papers, and what was asked in another tab. */
   async refresh() {
-    const last = this.lastReply;
-    if (!this.id || this.running || !last) return;
-    const { title, turns } = await api.getConversation(this.id, last.turn);
-    if (this.running || this.lastReply !== last) return;
-    this.title = title;
-    const isWhole = this.turns.every((turn) => turn.reply); // else a question without an answer stays where it is
-    if (isWhole) this.#take(turns);
-    for (const turn of isWhole ? [] : this.turns) {
-      const reply = turns.find((each) => each.turn === turn.reply?.turn);
-      if (reply) turn.update(reply);
-    }
+    const last = this.lastNumber;
+    if (last === null || this.running || this.loading || this.isLeft) return;
+    const stored = await api.getConversation(this.id, last);
+    if (this.running || this.loading || this.lastNumber !== last) return;
+    this.title = stored.title;
+    const shown = this.#take(stored);
+    this.turns.forEach((turn, at) => {
+      // What could not be sent stays behind the turn that it stands behind.
+      if (turn.number === null) shown.splice(shown.indexOf(this.turns[at - 1]) + 1, 0, turn);
+    });
+    this.#show(shown);
     this.host.render(this);
   }
 
+  /** Ends the views of its answers once the server has the question, and goes on with it by itself. */
+  leave() {
+    this.isLeft = true;
+    if (this.running?.number !== null) this.views.abort();
+  }
+
+  /** Stops the answer that is being made, once the server knows of it. */
   stop() {
-    this.running?.abort();
+    const turn = this.running;
+    if (!turn) return;
+    turn.showStopping();
+    if (turn.number !== null) api.stopAnswer(this.id, turn.number).catch(showFailure);
   }
 }
 

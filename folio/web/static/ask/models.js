@@ -4,7 +4,7 @@ import { el, isolate, makeButton, recall, remember } from "../base/dom.js";
 import { health, options, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 
-const BUILTIN = "builtin"; // as the server names the built-in answers, which are quotes
+export const BUILTIN = "builtin"; // as the server names the built-in answers, which are quotes
 
 /** The models that may answer, the default one first: their ids, and the names that people know. */
 /** @returns {[string | null, string][]} */

@@ -4,14 +4,18 @@ import { t } from "./strings.js";
 
 /** An error and its remedy, one sentence each. `status` is 0 if the server did not respond. */
 export class ApiError extends Error {
-  /** @param {string} error @param {string} remedy @param {number} [status] */
-  constructor(error, remedy, status = 0) {
+  /** @param {string} error @param {string} remedy @param {number} [status] @param {boolean} [modelFailed] */
+  constructor(error, remedy, status = 0, modelFailed = false) {
     super(error);
     this.error = error;
     this.remedy = remedy;
     this.status = status;
+    this.modelFailed = modelFailed; // the built-in answers need no model
   }
 }
+
+/** @param {Api.ErrorBody & {model_failed?: boolean}} body */
+export const errorOf = ({ error, remedy, model_failed }) => new ApiError(error, remedy, 0, model_failed);
 
 const connectionError = () => new ApiError(t("error.connection"), t("error.connection.remedy"));
 
@@ -62,11 +66,12 @@ const postJson = (body, signal) => sendJson("POST", body, signal);
 const getJson = async (path, options) => (await request(path, options)).json();
 
 /** @typedef {{event: string, data: any}} StreamEvent */
+/** @typedef {AsyncGenerator<StreamEvent, void, void>} Events */
 
 /**
- * Yields the events of a stream. Throws on "error", and if the stream ends before "done".
+ * Yields the events of a stream. Throws on "error", and if the stream ends before "done" or "stopped".
  * @param {string} path @param {RequestInit} options
- * @returns {AsyncGenerator<StreamEvent, void, void>}
+ * @returns {Events}
  */
 async function* streamEvents(path, options) {
   const { body } = await request(path, options);
@@ -84,9 +89,9 @@ async function* streamEvents(path, options) {
       for (const block of blocks) {
         const received = parseEvent(block);
         if (!received) continue;
-        if (received.event === "error") throw new ApiError(received.data.error, received.data.remedy);
+        if (received.event === "error") throw errorOf(received.data);
         yield received;
-        if (received.event === "done") return;
+        if (["done", "stopped"].includes(received.event)) return;
       }
     }
   } finally {
@@ -114,6 +119,20 @@ export const search = (query, signal) => getJson("/search", postJson(query, sign
 
 /** @param {Api.ChatRequest} message @param {AbortSignal} signal */
 export const ask = (message, signal) => streamEvents("/chat/stream", postJson(message, signal));
+
+/** The events of an answer that is being made, from the beginning. */
+/** @param {string} id @param {number} turn @param {AbortSignal} signal */
+export const followAnswer = (id, turn, signal) => streamEvents(`/conversations/${id}/turns/${turn}/events`, { signal });
+
+/**
+ * Asks a question again that has no answer. model: null for its own.
+ * @param {string} id @param {number} turn @param {string | null} model @param {AbortSignal} signal
+ */
+export const askAgain = (id, turn, model, signal) =>
+  streamEvents(`/conversations/${id}/turns/${turn}/again`, postJson({ model }, signal));
+
+/** @param {string} id @param {number} turn */
+export const stopAnswer = (id, turn) => request(`/conversations/${id}/turns/${turn}/stop`, { method: "POST" });
 
 /** @param {Api.FeedbackRequest} feedback */
 export const sendFeedback = (feedback) => request("/feedback", postJson(feedback));
