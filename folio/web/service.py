@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from folio.answer.chat import warm_up
 from folio.app import App
 from folio.console import say
-from folio.errors import ModelError, NotKnown, PaperError, StoreError, StoreMissing
+from folio.errors import ModelError, PaperError, StoreError, StoreMissing
 from folio.papers.edits import edited, key_in, retagged, reverted
 from folio.papers.metadata import NO_METADATA, Metadata, Source
 from folio.papers.model import Paper
