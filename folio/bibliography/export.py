@@ -38,6 +38,7 @@ _ROUND = str.maketrans("{}", "()")  # braces would end a field
 _IN_FILE, _BACKSLASHED = re.compile(r"[\\:;]"), r"\\\g<0>"
 _LESS_THAN_PHD = re.compile(r"master|bachelor|diplom|licen[cs]", re.I)
 _CONFERENCE = re.compile(r"\b(?:proceedings (?:of|in)|conference|symposium|workshop)\b", re.I)
+_RANGE = re.compile(r"(?<=\d)-(?=\d)")
 _JOURNAL = re.compile(
     r"\b(?:journal|transactions|letters|annals|reviews?|bulletin|magazine|archives|zeitschrift|revue|acta)\b"
     r"|\bproceedings of the (?:national|royal|ieee$)",
@@ -161,7 +162,7 @@ def bibtex(paper: Paper, key: str = "", *, full: bool = False, published: str = 
         "type": _latex(about["genre"]) if kind_of_report and entry_type in _OWN_TYPE else "",
         "volume": _latex(about["volume"]),
         "number": _latex(about["issue"]),
-        "pages": _latex(about["pages"]).replace("–", "--"),
+        "pages": _latex(_RANGE.sub("–", about["pages"])).replace("–", "--"),
         "publisher": _latex(about["publisher"]) if about["publisher"] not in (about["venue"], "arXiv") else "",
         "doi": _verbatim(about["doi"]),
         "eprint": _latex(about["arxiv"]),

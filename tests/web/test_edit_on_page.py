@@ -72,6 +72,38 @@ def test_what_is_not_sure_says_so(tab: Tab) -> None:
     expect(form(tab).get_by_label("Citation key")).to_have_accessible_description("Made by Folio.")
 
 
+def test_what_a_bibliography_has_is_corrected(tab: Tab) -> None:
+    open_form(tab)
+    form(tab).get_by_text("Publication and abstract").click()
+    values = {"Kind": "Chapter of a book", "Volume": "3", "Number": "7", "Pages in it": "5-9"}
+    values["Publisher"] = "Kelp & Co."
+    for label, value in values.items():
+        form(tab).get_by_label(label, exact=True).fill(value)
+    form(tab).get_by_label("Abstract").fill("Otters\nsleep.")
+    form(tab).get_by_label("Journal, conference").fill("Handbook of Ice")
+    assert tab.inaccessible() == []
+    assert tab.scrolls_sideways() == []
+    save(tab)
+    expect(form(tab)).to_be_hidden()
+    details = tab.context.request.get(f"{tab.url}/papers/{paper(tab)['id']}").json()
+    assert (details["fields"]["kind"]["value"], details["fields"]["issue"]["value"]) == ("chapter", "7")
+    exported = tab.context.request.get(f"{tab.url}/papers.bib").text()
+    assert "@incollection{" in exported
+    for line in (
+        "booktitle = {Handbook of Ice}", "pages = {5--9}", "publisher = {Kelp \\& Co.}", "volume = {3}",
+    ):  # fmt: skip
+        assert f"  {line},\n" in exported
+    assert "  abstract = {Otters sleep.},\n" in exported
+    open_form(tab)
+    expect(form(tab).get_by_label("Volume")).to_be_hidden()
+    form(tab).get_by_text("Publication and abstract").click()
+    expect(form(tab).get_by_label("Kind", exact=True)).to_have_value("Chapter of a book")
+    form(tab).get_by_label("Kind", exact=True).fill("article-magazine")
+    save(tab)
+    expect(form(tab)).to_be_hidden()
+    assert "@article{" in tab.context.request.get(f"{tab.url}/papers.bib").text()
+
+
 def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
     press = tab.page.keyboard.press
     row(tab, OTTERS).focus()
@@ -84,6 +116,7 @@ def test_fields_are_corrected_with_the_keyboard_and_reset(tab: Tab) -> None:
         press("Control+a")
         tab.page.keyboard.type(value)
         press("Tab")
+    press("Tab")  # past what else a bibliography has
     press("Tab")  # past Cancel
     press("Enter")
     expect(form(tab)).to_be_hidden()

@@ -7,7 +7,8 @@ import { enterPanel, leavePanel } from "../base/panels.js";
 import { t } from "../base/strings.js";
 import { offerUndo } from "../base/undo.js";
 
-/** @typedef {"title" | "authors" | "year" | "venue" | "doi" | "citation_key" | "tags"} Field */
+/** @typedef {"kind" | "volume" | "issue" | "pages" | "publisher" | "abstract"} Published */
+/** @typedef {"title" | "authors" | "year" | "venue" | "doi" | "citation_key" | "tags" | Published} Field */
 /** @typedef {import("../base/strings.js").Key} Key */
 /** @typedef {{name: Key, tag: "input" | "textarea", attributes: Record<string, string>, hint?: Key}} Control */
 
@@ -20,6 +21,24 @@ const CONTROLS = {
   doi: { name: "edit.doi", tag: "input", attributes: {} },
   citation_key: { name: "edit.key", tag: "input", attributes: {} },
   tags: { name: "edit.tags", tag: "textarea", attributes: {}, hint: "edit.tags.hint" },
+  kind: { name: "edit.kind", tag: "input", attributes: {} },
+  volume: { name: "edit.volume", tag: "input", attributes: {} },
+  issue: { name: "edit.issue", tag: "input", attributes: {} },
+  pages: { name: "edit.pages", tag: "input", attributes: {} },
+  publisher: { name: "edit.publisher", tag: "input", attributes: {} },
+  abstract: { name: "edit.abstract", tag: "textarea", attributes: {} },
+};
+/** @type {Field[]} what only a bibliography has, below the others */
+const PUBLISHED = ["kind", "volume", "issue", "pages", "publisher", "abstract"];
+/** @type {Record<string, Key>} as the server names them, and as people do */
+const KINDS = {
+  "article-journal": "kind.article",
+  "paper-conference": "kind.conference",
+  article: "kind.preprint",
+  book: "kind.book",
+  chapter: "kind.chapter",
+  thesis: "kind.thesis",
+  report: "kind.report",
 };
 const FIELDS = /** @type {Field[]} */ (Object.keys(CONTROLS));
 
@@ -45,6 +64,7 @@ const ORIGINS = {
 function toText(name, { fields, citation_key }) {
   if (name === "citation_key") return citation_key;
   if (name === "authors") return fields.authors.value.map(formatPerson).join("\n");
+  if (name === "kind" && KINDS[fields.kind.value]) return t(KINDS[fields.kind.value]);
   return name === "tags" ? fields.tags.value.join("\n") : String(fields[name].value ?? "");
 }
 
@@ -60,6 +80,7 @@ function toValue(name, text) {
       .map((line) => line.trim())
       .filter(Boolean);
   }
+  if (name === "kind") return Object.keys(KINDS).find((kind) => t(KINDS[kind]) === text.trim()) ?? text.trim();
   return name === "year" && text.trim() ? Number(text) : text.trim();
 }
 
@@ -84,11 +105,20 @@ export class EditForm {
     this.#id = `edit-${made}`;
     this.paper = paper;
     this.hooks = hooks;
-    this.fields = el(
-      "div",
-      { class: "fields" },
-      FIELDS.map((name) => this.#renderField(name)),
+    const render = (/** @type {Field} */ name) => this.#renderField(name);
+    this.published = el(
+      "details",
+      { class: "published" },
+      el("summary", {}, t("edit.published")),
+      el("div", { class: "fields" }, PUBLISHED.map(render)),
+      el(
+        "datalist",
+        { id: `${this.#id}-kinds` },
+        Object.values(KINDS).map((key) => el("option", { value: t(key) })),
+      ),
     );
+    const first = FIELDS.filter((name) => !PUBLISHED.includes(name));
+    this.fields = el("div", { class: "fields" }, first.map(render), this.published);
     this.problem = el("div");
     const save = el("button", { type: "submit", class: "button primary" }, t(hooks.save ?? "edit.save"));
     this.node = el(
@@ -100,6 +130,7 @@ export class EditForm {
     );
     this.draft = new Draft(this.node);
     this.draft.open(`paper ${paper.id}`);
+    this.published.open = PUBLISHED.some((name) => this.draft.typed[name] !== undefined);
     if (hooks.close) save.before(this.draft.makeCancel(hooks.close));
   }
 
@@ -124,6 +155,7 @@ export class EditForm {
     if (control instanceof HTMLTextAreaElement) control.rows = this.#countRows(name);
     else control.type = "text";
     if (name === "year") control.title = t("edit.year.hint");
+    if (name === "kind") control.setAttribute("list", `${this.#id}-kinds`);
     control.defaultValue = toText(name, this.paper);
     const { origin, sure } = this.paper.fields[name];
     const doubt = control.value && origin && !sure ? "doubted" : "";
@@ -134,6 +166,7 @@ export class EditForm {
   /** @param {Field} name */
   #countRows(name) {
     if (name === "title") return 2;
+    if (name === "abstract") return 4;
     return Math.min(6, Math.max(2, this.paper.fields[name === "tags" ? "tags" : "authors"].value.length));
   }
 
