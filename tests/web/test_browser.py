@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pymupdf
@@ -516,63 +515,9 @@ def search(tab: Tab) -> None:
     expect(tab.find("#hits > li").first).to_be_visible()
 
 
-def open_page(tab: Tab) -> None:
-    tab.find(".chip").first.click()
-    reader_shows(tab, 3)
-
-
 def options(tab: Tab) -> None:
     tab.page.get_by_role("button", name="Options").click()
     tab.find(".choices input").first.check()
-
-
-def edit_form(tab: Tab) -> None:
-    rows(tab).first.locator(".state").click()
-    tab.find(".library-actions").get_by_role("button", name="Edit").click()
-    expect(tab.page.get_by_role("dialog", name="Edit ")).to_be_visible()
-
-
-def remove(tab: Tab) -> None:
-    rows(tab).first.locator(".state").click()
-    tab.find(".library-actions").get_by_role("button", name="Remove").click()
-
-
-def open_side(tab: Tab) -> None:
-    """On a narrow screen the list of conversations opens over the page."""
-    button = tab.page.get_by_role("button", name="Conversations")
-    if button.is_visible():
-        button.click()
-    expect(tab.find("#conversations li").first).to_be_visible()
-
-
-# Each continues from the one before it, unless it has a place to open first.
-VIEWS: dict[str, tuple[str, Callable[[Tab], Any]]] = {
-    "options": ("#ask", options),
-    "models": ("", lambda tab: tab.find("#models-button").click()),
-    "refusal": ("#ask", lambda tab: tab.ask(UNKNOWN)),
-    "answer": ("#ask", lambda tab: tab.ask(LOST_POWER)),
-    "page": ("", open_page),
-    "search": ("#search", search),
-    "library": ("#library", lambda tab: expect(rows(tab)).to_have_count(4)),
-    "edit": ("", edit_form),
-    "confirm": ("#library", lambda tab: remove(tab)),
-    "conversations": ("#ask", open_side),
-}
-
-
-@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
-def test_every_view_is_accessible_and_fits(opened: Open, live: Live, size: tuple[int, int]) -> None:
-    tab = opened(live, size)
-    found = {}
-    for name, (place, reach) in VIEWS.items():
-        if place:
-            tab.page.goto("about:blank")
-            tab.open(place)
-        reach(tab)
-        found[f"{name}: sideways"] = tab.scrolls_sideways()
-        # Colours do not depend on the width; the conversations open over the page on a narrow one.
-        found[name] = tab.inaccessible(colours=size == WIDE or name == "conversations")
-    assert {name: problems for name, problems in found.items() if problems} == {}
 
 
 @pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
