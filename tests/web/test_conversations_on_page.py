@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 
 from folio.answer_types import Evidence, Sentence
 from folio.app import App
+from folio.errors import OllamaError
 from folio.model_choice import ModelChoice
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
@@ -89,6 +90,127 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     monkeypatch.setattr(ModelChoice, "answerer", answerer)
     yield go_on
     go_on.set()
+
+
+def begin(tab: Tab, question: str = QUESTION) -> Locator:
+    """Asks, and returns the turn once its first sentence is there."""
+    before = tab.find(".turn").count()
+    tab.question.fill(question)
+    tab.page.keyboard.press("Enter")
+    turn = tab.find(".turn").nth(before)
+    expect(turn.locator(".sentence")).to_have_count(1)
+    return turn
+
+
+def test_a_reload_and_another_tab_see_an_answer_from_its_beginning(
+    opened: Open, live: Live, gate: threading.Event
+) -> None:
+    tab = opened(live)
+    begin(tab)
+    expect(tab.find("#conversations a")).to_contain_text(QUESTION)  # at once, with its address
+    tab.reload()
+    other = opened(live, WIDE, f"#c/{id_of(tab)}")
+    for each in (tab, other):
+        expect(each.find(".turn .sentence")).to_have_count(1)
+        expect(each.find("#stop")).to_be_visible()
+    gate.set()
+    for each in (tab, other):
+        expect(each.find(".turn .sentence")).to_have_count(2)
+        expect(each.find(".turn .actions")).to_be_visible()
+
+
+def test_a_stop_in_one_tab_is_a_stop_in_all(opened: Open, live: Live, gate: threading.Event) -> None:
+    tab, other = opened(live), opened(live)
+    begin(tab)
+    gate.set()
+    expect(tab.find(".turn .actions")).to_be_visible()
+    other.open(f"#c/{id_of(tab)}")
+    expect(other.find(".turn .actions")).to_be_visible()
+    gate.clear()
+    begin(tab, "And how thick is its ice?")
+    expect(other.find(".turn").nth(1).locator(".sentence")).to_have_count(1)  # asked in the other tab
+    other.page.get_by_role("button", name="Stop").click()
+    for each in (tab, other):
+        expect(each.find(".turn").nth(1).locator(".note")).to_contain_text("What it had shown is kept.")
+        expect(each.find("#send")).to_be_visible()
+
+
+def test_an_answer_goes_on_while_another_conversation_is_shown(opened: Open, live: Live, gate: threading.Event) -> None:
+    tab = opened(live)
+    begin(tab)
+    tab.find("#new").click()
+    expect(tab.find("#send")).to_be_visible()
+    tab.find("#conversations a").first.click()
+    expect(tab.find("#stop")).to_be_visible()
+    gate.set()
+    expect(tab.find(".turn .sentence")).to_have_count(2)
+
+
+@pytest.fixture
+def away(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set, the server of the models is away."""
+    is_away = threading.Event()
+    real: Callable[..., Any] = ModelChoice.answerer
+
+    def answerer(models: ModelChoice, *arguments: Any, **chosen: Any) -> Any:
+        if is_away.is_set() and chosen.get("model") != "builtin":
+            raise OllamaError("Ollama is away.", "Start it.")
+        return real(models, *arguments, **{**chosen, "model": "builtin"})
+
+    monkeypatch.setattr(ModelChoice, "answerer", answerer)
+    monkeypatch.setattr(ModelChoice, "answer_model", lambda _, model=None: model or "llama3.1:8b")
+    return is_away
+
+
+def test_asking_again_leaves_the_other_questions_where_they_are(
+    opened: Open, live: Live, away: threading.Event
+) -> None:
+    tab = opened(live)
+    away.set()
+    asked = [QUESTION, SLEEP, EDITED]
+    for at, question in enumerate(asked):
+        tab.question.fill(question)
+        tab.page.keyboard.press("Enter")
+        expect(tab.find(".turn").nth(at).get_by_role("alert")).to_contain_text("Ollama is away.")
+    tab.reload()
+    expect(tab.find(".turn").get_by_role("alert")).to_have_count(3)
+    first, second, third = (tab.find(".turn").nth(at) for at in range(3))
+    first.get_by_role("button", name="Answer with quotes").click()
+    expect(first.locator(".made")).to_contain_text("built in")
+    away.clear()
+    third.get_by_role("button", name="Ask again").click()
+    expect(third.locator(".actions")).to_be_visible()
+    expect(second.get_by_role("alert")).to_be_visible()
+    expect(turns(tab)).to_have_text(asked)
+    tab.reload()
+    expect(turns(tab)).to_have_text(asked)
+    expect(tab.find(".turn").nth(1).get_by_role("alert")).to_be_visible()
+    assert [turn["turn"] for turn in stored(tab, id_of(tab))["turns"]] == [1, 3]
+
+
+def test_questions_to_a_server_that_is_off_stay_until_they_are_asked(opened: Open, app: App) -> None:
+    asked = [QUESTION, SLEEP, EDITED]
+    with Live(app) as first:
+        tab = opened(first)
+        expect(tab.find(".welcome h1")).to_be_visible()
+    for at, question in enumerate(asked):
+        tab.question.fill(question)
+        tab.page.keyboard.press("Enter")
+        expect(tab.find(".turn").nth(at).get_by_role("alert")).to_contain_text("not responding")
+    with Live(app, port=first.port):
+        tab.reload()
+        expect(turns(tab)).to_have_text(asked)
+        turn = tab.find(".turn").first
+        turn.get_by_role("button", name="Ask again").click()
+        expect(turn.locator(".actions")).to_be_visible()
+        expect(turns(tab)).to_have_text(asked)
+        tab.find(".turn").nth(1).get_by_role("button", name="Remove the question").click()
+        expect(turns(tab)).to_have_text([QUESTION, EDITED])
+        tab.find(".turn").nth(1).get_by_role("button", name="Ask again").click()
+        expect(tab.find(".turn").nth(1).locator(".actions")).to_be_visible()
+        tab.reload()
+        expect(turns(tab)).to_have_text([QUESTION, EDITED])
+        expect(tab.find(".turn .actions")).to_have_count(2)
 
 
 def test_a_stopped_answer_keeps_what_was_written(opened: Open, live: Live, gate: threading.Event) -> None:

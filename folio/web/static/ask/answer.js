@@ -27,6 +27,7 @@ const SUMMARY = "Summary"; // the heading of folio/answer_types.py
 /**
  * @typedef {object} Actions What can be done with a turn.
  * @property {(model: string | null) => void} onRetry asks a question again that got no answer; null: with its model
+ * @property {() => void} onDrop forgets a question that was not sent
  * @property {() => void} onAskAll asks all papers
  * @property {(message: string) => void} onEdit asks another question in its place
  * @property {(model: string | null) => void} onAskAgain asks it again with a model; null: the default one
@@ -51,6 +52,7 @@ export class Turn {
   /** @type {import("./conversation.js").Question | null} as it was asked, to send it again if it was not stored */
   question = null;
   key = makeKey(); // by which the server knows it if it is sent again
+  asked = Date.now();
   unanswered = ""; // why there is no answer, as it is shown
   isStopped = false;
   /** @type {number | null} the turn that it was asked in the place of */
@@ -352,6 +354,7 @@ export class Turn {
     const problem = renderProblem(error, () => this.actions.onRetry(null), t("ask.again"));
     const quote = () => this.actions.onRetry(BUILTIN);
     if (error.modelFailed) problem.append(makeButton("button", quote, makeIcon("text"), t("ask.quotes")));
+    if (this.number === null) problem.append(makeButton("button", this.actions.onDrop, t("ask.unsent.drop")));
     this.#endWith(problem);
   }
 

@@ -1,7 +1,7 @@
 // A conversation: its turns as they are asked and answered, and the branch of it that is shown.
 
 import * as api from "../base/api.js";
-import { announce, el, showToast } from "../base/dom.js";
+import { announce, el, keepInTab, listInTab, readInTab, showToast } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
 import { buildFilter, EVERYTHING, options, papersLoaded, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -29,6 +29,7 @@ import { isRestricted, toScope } from "./scope.js";
  * @property {(conversation: Conversation, turn: number | null) => void} showBranch
  */
 
+const UNSENT = "unsent "; // with its key: the name in the tab of a question that the server does not have yet
 const STEPS = ["papers", "evidence", "search_again", "search_ended"]; // the events of a deep search
 
 export class Conversation {
@@ -54,6 +55,7 @@ export class Conversation {
     this.address = id; // its id in the address
     this.views = new AbortController(); // of its answers, which the server makes whoever looks
     this.root = el("div", { class: "turns" });
+    if (!id) this.#showUnsent();
   }
 
   /** The last answer; null without one. @returns {Api.ChatReply | null} */
@@ -111,6 +113,28 @@ export class Conversation {
     this.through = through;
     this.title = stored.title;
     this.#show(this.#take(stored));
+    this.#showUnsent();
+  }
+
+  /** @param {Turn} turn */
+  #keepUnsent({ key, question, asked }) {
+    keepInTab(`${UNSENT}${key}`, { conversation: this.id, question, asked });
+  }
+
+  /** Shows the questions that could not be sent before the page was left. */
+  #showUnsent() {
+    const kept = listInTab(UNSENT).map((name) => ({ name, ...readInTab(name) }));
+    for (const { name, conversation, question, asked } of kept.sort((one, other) => one.asked - other.asked)) {
+      if (conversation !== this.id) continue;
+      const { selection, message } = question;
+      const turn = this.#makeTurn(message, { written: isWriter(question.options.model), selection });
+      turn.question = question;
+      turn.key = name.slice(UNSENT.length);
+      turn.asked = asked;
+      turn.showError(new api.ApiError(t("ask.unsent"), t("ask.unsent.remedy")));
+      this.title ||= message;
+      this.#show([...this.turns, turn]);
+    }
   }
 
   /** The turns of the server, as they are now. Those that are shown already stay. @param {Api.Conversation} stored */
@@ -122,6 +146,7 @@ export class Conversation {
         const written = "state" in each ? isWriter(each.model ?? null) : wasWritten(each.models);
         const turn = known.get(each.turn) ?? this.#makeTurn(each.message, { written, selection: each.selection });
         turn.setStored(each);
+        keepInTab(`${UNSENT}${each.key}`, null);
         if (!known.has(each.turn)) turn.isSourcesOpen = at === length - 1;
         if (turn !== this.running) this.#update(turn, each);
         return turn;
@@ -152,6 +177,11 @@ export class Conversation {
       ...how,
       actions: {
         onRetry: (model) => this.#retry(turn, model),
+        onDrop: () => {
+          keepInTab(`${UNSENT}${turn.key}`, null);
+          this.#show(this.turns.filter((each) => each !== turn));
+          this.host.render(this);
+        },
         onAskAll: () => this.askAll(message),
         onEdit: (edited) => this.#replace(turn, edited, options.get().model),
         onAskAgain: (model) => this.#replace(turn, message, model),
@@ -192,6 +222,7 @@ export class Conversation {
   /** @param {Turn} turn @param {Question} question */
   #send(turn, question) {
     const { key, replaced } = turn;
+    this.#keepUnsent(turn);
     const where = replaced === null ? { after: this.lastNumber } : { replaces: replaced };
     const request = { ...buildRequest(question), key, conversation: this.id || null, ...where };
     return this.#follow(turn, api.ask(request, this.views.signal));
@@ -246,8 +277,10 @@ export class Conversation {
   /** @param {Turn} turn @param {Api.UnansweredJson} asked */
   #setStored(turn, asked) {
     if (turn.number === null) this.through = null;
+    keepInTab(`${UNSENT}${asked.key}`, null);
     this.id = asked.conversation;
     turn.setStored(asked);
+    for (const each of this.turns) if (each.number === null) this.#keepUnsent(each); // with this id
     if (turn.isStopped) this.stop();
     if (this.isLeft) this.views.abort();
     else this.host.onStored(this);
