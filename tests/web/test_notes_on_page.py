@@ -234,6 +234,24 @@ def test_the_page_of_a_note_opens_and_what_has_moved_is_said(live: Live, three: 
     expect(note).to_contain_text("The paper was removed from the library.")
     expect(note.get_by_role("button", name=re.compile("The Aletsch Glacier"))).to_have_count(0)
     expect(note).to_contain_text("23 kilometres")
+    note.get_by_role("button", name="Bring back").click()
+    expect(note.get_by_role("button", name=re.compile("The Aletsch Glacier"))).to_be_visible()
+    expect(note).not_to_contain_text("removed")
+
+
+@pytest.mark.parametrize("place", ["#notes?read={id}&p=2", "#paper/{id}", "#paper/{id}/p/2"])
+def test_a_removed_paper_is_brought_back_where_it_is_met(live: Live, opened: Open, place: str) -> None:
+    id = papers(live)["The Aletsch Glacier"]
+    with live.client() as client:
+        assert client.delete(f"/papers/{id}").status_code == 200
+    tab = opened(live, WIDE, place.format(id=id))
+    tab.page.get_by_role("button", name="Bring back").first.click()
+    shown = "#reader-title" if "p=" in place or "/p/" in place else "#view-paper h1"
+    expect(tab.find(shown)).to_have_text("The Aletsch Glacier")
+    if "#reader" in shown:
+        reader_shows(tab, 2)
+    expect(tab.page.get_by_text("This paper is not in the index.")).to_have_count(0)
+    tab.expected("console: .*404.*")
 
 
 def test_the_page_of_a_note_opens_before_the_papers_are_loaded(live: Live, three: list[str], opened: Open) -> None:

@@ -15,7 +15,7 @@ from folio.app import App
 from tests.helpers.browser import WIDE, Tab, sizes
 from tests.helpers.factories import small_papers, write_pdf
 from tests.helpers.live_server import Live, builtin_app, until
-from tests.helpers.page import clipboard, marks, page_in, reader_shows, words_on
+from tests.helpers.page import STAYS, clipboard, marks, page_in, reader_shows, words_on
 from tests.helpers.paths import SAMPLE
 from tests.helpers.pdfs import save
 
@@ -245,7 +245,7 @@ def test_marks_go_over_a_page_break_and_stay_after_a_reload(show: Show, app: App
 LOADED_TWICE = """async ([module, address]) => {
   const { PageView } = await import(module);
   const text = await (await fetch(address)).json();
-  const view = new PageView(1, "Page 1", {});
+  const view = new PageView(1, "Page 1", { formatLead: () => "" });
   document.body.append(view.node);
   view.setText(text, []);
   view.setText(structuredClone(text), []);
@@ -497,6 +497,43 @@ def test_words_are_found(show: Show, app: App) -> None:
     assert marks(tab, PAGES, "current") == []
 
 
+def test_words_are_found_in_the_text_whose_letters_grow(show: Show) -> None:
+    tab = show("ferns.pdf", 1)
+    tab.open(place(tab, "ferns.pdf", 1, **span_of(tab, "ferns.pdf", 1, "Fern bed 00")))
+    reader_shows(tab, 1)
+    tab.page.get_by_role("button", name="Show as text").click()
+    paragraph = page_in(tab, 1).locator(".page-text p").last
+    size = "(node) => parseFloat(getComputedStyle(node).fontSize)"
+    before = float(paragraph.evaluate(size))
+    tab.page.get_by_role("button", name="Zoom in").click()
+    tab.page.keyboard.press("+")
+    assert float(paragraph.evaluate(size)) >= 1.2 * before
+    tab.find(".reader-pages").focus()
+    tab.page.keyboard.press("Control+f")
+    tab.page.keyboard.type("Fern bed 35")
+    hit = page_in(tab, 1).locator("mark.current")
+    expect(hit.last).to_be_in_viewport()
+    expect(page_in(tab, 1).locator("mark.quote")).not_to_be_in_viewport()
+    tab.reload()
+    assert float(page_in(tab, 1).locator(".page-text p").last.evaluate(size)) >= 1.2 * before
+    tab.page.evaluate("localStorage.clear()")
+
+
+def test_a_page_says_that_it_is_loaded(show: Show) -> None:
+    tab = show("otters.pdf", 1)
+    reader_shows(tab, 1)
+    expect(page_in(tab, 1).locator(".page-waiting")).to_be_hidden()
+    held: list[Route] = []
+    tab.page.route(re.compile(r"/pages/\d+(\.png|/text)"), lambda route: held.append(route))
+    tab.open(place(tab, "ferns.pdf", 5))
+    expect(page_in(tab, 5).locator(".page-waiting")).to_have_text("Loading")
+    expect(page_in(tab, 5).locator(".page-waiting")).to_be_in_viewport()
+    assert held
+    tab.page.unroute_all()  # which lets them go on
+    reader_shows(tab, 5)
+    expect(page_in(tab, 5).locator(".page-waiting")).to_be_hidden()
+
+
 def test_text_from_the_right_is_marked_and_selected(show: Show) -> None:
     tab = show("hebrew.pdf", 1)
     reader_shows(tab, 1)
@@ -543,7 +580,7 @@ def test_a_highlight_survives_a_reload_and_becomes_a_note(show: Show, app: App) 
     assert box
     tab.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     card = tab.page.get_by_role("region", name="Note")
-    words = card.get_by_label("Your note")
+    words = card.get_by_label("Your note", exact=True)
     expect(words).to_be_focused()
     assert tab.inaccessible() == []
     words.fill(f"<img src=x onerror={RUN}> Like people.")
@@ -561,6 +598,141 @@ def test_a_highlight_survives_a_reload_and_becomes_a_note(show: Show, app: App) 
     card.get_by_role("button", name="Delete note").click()
     expect(page_in(tab, 1).locator(".page-mark.noted")).to_have_count(0)
     assert tab.page.evaluate("window.ran") is None
+
+
+def write_note(tab: Tab, where: str, words: str) -> None:
+    tab.page.get_by_role("button", name="Notes and turning").click()
+    tab.page.get_by_role("button", name=f"Note on {where}").click()
+    if where == "an area":
+        draw_area(tab)
+    tab.page.get_by_label("Your note", exact=True).fill(words)
+    tab.page.get_by_role("button", name="Save note").click()
+    expect(tab.find(".note-card")).to_be_hidden()
+
+
+def draw_area(tab: Tab) -> None:
+    """Around the words of two lines of page 3, on the screen."""
+    first, last = word(tab, 3, "4"), word(tab, 3, "9")
+    tab.page.mouse.move(first["x"] - 20, first["y"] - 4)
+    tab.page.mouse.down()
+    tab.page.mouse.move(last["x"] + 60, last["y"] + last["height"] + 4, steps=4)
+    tab.page.mouse.up()
+
+
+@pytest.fixture
+def uncluttered(live: Live) -> Iterator[None]:
+    """No notes are left by a test."""
+    yield
+    with live.client() as client:
+        for note in client.get("/notes").json()["notes"]:
+            client.delete(f"/notes/{note['id']}")
+
+
+@pytest.mark.usefixtures("uncluttered")
+def test_a_note_on_a_page_on_an_area_and_on_the_paper(show: Show) -> None:
+    tab = show("ferns.pdf", 3)
+    reader_shows(tab, 3)
+    for where in ("this page", "an area", "this paper"):
+        write_note(tab, where, f"On {where}.")
+    tab.reload()
+    reader_shows(tab, 3)
+    expect(page_in(tab, 3).get_by_role("button", name="Note on “On this page.”")).to_be_visible()
+    expect(page_in(tab, 3).locator(".page-mark.area")).to_have_count(1)
+    assert page_in(tab, 3).locator(".page-mark.area").evaluate(NUMBERS_IN) == ["4", "5", "6", "7", "8", "9"]
+    tab.open("#notes")
+    places = tab.find("#view-notes .note-quote figcaption")
+    expect(places).to_have_count(3)
+    assert sorted(places.all_inner_texts()) == [
+        "Ferns of the Valley, an area of p. 3",
+        "Ferns of the Valley, p. 3",
+        "Ferns of the Valley, the whole paper",
+    ]
+    tab.page.get_by_role("button", name="Ferns of the Valley, the whole paper").click()
+    reader_shows(tab, 1)
+    page_in(tab, 1).get_by_role("button", name="Note on “On this paper.”").click()
+    expect(tab.page.get_by_label("Your note", exact=True)).to_have_value("On this paper.")
+    tab.page.keyboard.press("Escape")
+    tab.page.get_by_role("button", name="Ferns of the Valley, an area of p. 3").click()
+    reader_shows(tab, 3)
+    expect(page_in(tab, 3).locator(".page-mark.area")).to_be_in_viewport()
+    tab.page.get_by_role("button", name="Show as text").click()
+    page_in(tab, 3).get_by_role("button", name="Note on “On an area.”").click()
+    expect(tab.page.get_by_label("Your note", exact=True)).to_have_value("On an area.")
+    tab.page.get_by_role("button", name="Delete note").click()
+
+
+NUMBERS_IN = """(area) => {
+  const box = area.getBoundingClientRect();
+  const inside = [...area.closest(".page").querySelectorAll(".word")].filter((word) => {
+    const { left, right, top, bottom } = word.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    return x > box.left && x < box.right && y > box.top && y < box.bottom;
+  });
+  return inside.map((word) => word.textContent).filter((text) => /^\\d+$/.test(text));
+}"""
+COVERED = """(dot) => {
+  const { left, top, width, height } = dot.getBoundingClientRect();
+  const [x, y, radius] = [left + width / 2, top + height / 2, width / 4];
+  const view = dot.closest(".reader-pages").getBoundingClientRect();
+  const words = [...dot.closest(".page").querySelectorAll(".word")].filter((word) => {
+    const box = word.getBoundingClientRect();
+    return box.left < x + radius && box.right > x - radius && box.top < y + radius && box.bottom > y - radius;
+  });
+  const isSeen = x - radius >= view.left && x + radius <= view.right;
+  return [words.map((word) => word.textContent).join(" "), isSeen];
+}"""
+
+
+@pytest.mark.usefixtures("uncluttered")
+@pytest.mark.parametrize("zoom", ["Fit text", "Fit page", "50%"])
+def test_the_dots_of_notes_hide_no_letter(show: Show, zoom: str) -> None:
+    tab = show("ferns.pdf", 1)
+    for words in ("Fern bed 03 of", "bed 04 of the valley", "harms them then.", "thetic leaves before"):
+        span = span_of(tab, "ferns.pdf", 1, words)
+        quote = {"paper": id_of(tab, "ferns.pdf"), "start": span["from_"], "end": span["to"]}
+        assert tab.context.request.post(f"{tab.url}/notes", data={"quotes": [quote], "colour": "pink"}).ok
+    tab.reload()
+    reader_shows(tab, 1)
+    tab.page.get_by_label("Zoom", exact=True).select_option(zoom)
+    page_in(tab, 1).evaluate(STAYS)
+    dots = page_in(tab, 1).locator(".page-note")
+    expect(dots).to_have_count(4)
+    assert [dot.evaluate(COVERED) for dot in dots.all()] == [["", True]] * 4
+    middles = {dot.evaluate("(node) => node.style.left + node.style.top") for dot in dots.all()}
+    assert len(middles) == 4
+
+
+def test_pages_are_turned_and_stay_so(show: Show) -> None:
+    tab = show("ferns.pdf", 3)
+    tab.open(place(tab, "ferns.pdf", 3, **span_of(tab, "ferns.pdf", 3, "line 20 of the ferns")))
+    reader_shows(tab, 3)
+    upright = page_in(tab, 3).locator(".page-sheet").bounding_box()
+    assert upright
+    tab.page.get_by_role("button", name="Notes and turning").click()
+    tab.page.get_by_role("button", name="Turn this page").click()
+    for _ in range(2):
+        page_in(tab, 3).evaluate(STAYS)
+        turned, other = (page_in(tab, page).locator(".page-sheet").bounding_box() for page in (3, 4))
+        assert turned
+        assert other
+        assert turned["width"] / turned["height"] == pytest.approx(upright["height"] / upright["width"], rel=0.02)
+        assert other["height"] > other["width"]
+        mark = page_in(tab, 3).locator(".page-mark.quote").bounding_box()
+        assert mark
+        assert mark["height"] > mark["width"]
+        assert turned["x"] < mark["x"] < turned["x"] + turned["width"]
+        assert turned["y"] < mark["y"] < turned["y"] + turned["height"]
+        first = word(tab, 3, "4")  # its line is right of line 9, as the page is turned to the right
+        assert first["x"] > word(tab, 3, "9")["x"]
+        tab.reload()
+        reader_shows(tab, 3)
+    for _ in range(3):
+        tab.page.get_by_role("button", name="Notes and turning").click()
+        tab.page.get_by_role("button", name="Turn all pages").click()
+    page_in(tab, 3).evaluate(STAYS)
+    again = page_in(tab, 3).locator(".page-sheet").bounding_box()
+    assert again
+    assert again["height"] > again["width"]
 
 
 def test_words_of_a_text_that_was_read_again_are_those_that_were_selected(show: Show, app: App) -> None:

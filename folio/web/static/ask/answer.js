@@ -8,7 +8,7 @@ import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
 import { DeepSearch, renderTrace } from "./deep.js";
 import { showFailure } from "../base/failure.js";
-import { addMenu } from "./menu.js";
+import { addMenu } from "../base/menu.js";
 import { mode } from "./mode.js";
 import { BUILTIN, renderModelButtons, wasWritten } from "./models.js";
 import { renderProfile } from "./profile.js";

@@ -14,7 +14,7 @@ import { offerUndo } from "../base/undo.js";
 import { linkToConversation } from "./address.js";
 import { showFailure } from "../base/failure.js";
 import { groupByAge } from "./groups.js";
-import { addMenu } from "./menu.js";
+import { addMenu } from "../base/menu.js";
 
 /** @typedef {Api.ConversationSummary} Summary */
 

@@ -4,7 +4,7 @@ import * as api from "../base/api.js";
 import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
 import { byId, confirmAction, hideToast } from "../base/dom.js";
 import { inTurn, oneAtATime } from "../base/pace.js";
-import { loadHealth } from "../base/state.js";
+import { loadHealth, loadPapers } from "../base/state.js";
 import { t, parts } from "../base/strings.js";
 import { shorten } from "../base/text.js";
 import { offerUndo } from "../base/undo.js";
@@ -62,6 +62,37 @@ async function restorePapers(papers, changed) {
     await changed();
     loadHealth().catch(() => {});
   }
+}
+
+/** @type {Promise<Api.RemovedPapers> | null} asked for once by all that ask at the same time */
+let listing = null;
+
+/**
+ * Adds a button that brings a paper back, if it was removed and can be.
+ * @param {HTMLElement} box @param {string} paper its id @param {() => unknown} [restored]
+ */
+export async function offerRestoring(box, paper, restored = () => {}) {
+  listing ??= api.listRemoved().finally(() => (listing = null));
+  const { papers } = await listing.catch(() => ({ papers: [] }));
+  if (!papers.some((each) => each.paper === paper)) return;
+  const restore = oneAtATime(async () => {
+    try {
+      await restorePapers([paper], loadPapers);
+      restored();
+    } catch (thrown) {
+      showFailure(thrown);
+    }
+  });
+  box.append(" ", makeButton("button", restore, makeIcon("again"), t("restore")));
+}
+
+/** What went wrong with a paper: if it was removed, it can be brought back here. */
+/** @param {unknown} thrown @param {string} paper its id @param {() => void} retry */
+export function renderMissing(thrown, paper, retry) {
+  const error = api.toApiError(thrown);
+  const box = renderProblem(error, api.isPermanent(error) ? null : retry);
+  if (error.status === 404) offerRestoring(box, paper, retry);
+  return box;
 }
 
 export class RemovedToday {

@@ -19,10 +19,14 @@ const splitLines = (text) =>
     .map(joinLines)
     .filter(Boolean);
 
+/** The words of a place, or what it is without words. @param {{quote: string, page: number, area: number[] | null}} place */
+export const namePlace = ({ quote, page, area }) =>
+  quote || t(page ? (area ? "notes.on.area" : "notes.on.page") : "notes.on.paper", { page: String(page) });
+
 /** "[Otter 2014, p. 3]", and whether the words are there no more. @param {Api.NoteQuoteJson} quote @param {GetKey} getKey */
 function formatCitation(quote, getKey) {
   const { page, place } = quote;
-  const mark = formatMark({ shown: `[${getKey(quote)}, p. ${page}]`, page });
+  const mark = page ? formatMark({ shown: `[${getKey(quote)}, p. ${page}]`, page }) : `[${joinLines(getKey(quote))}]`;
   return place === "lost" || place === "removed" ? `${mark} (${t(`notes.${place}`)})` : mark;
 }
 
@@ -30,7 +34,10 @@ function formatCitation(quote, getKey) {
 function listLines({ statement, quotes, text }, getKey) {
   return [
     ...splitLines(statement).map((line) => ({ line, cited: "" })),
-    ...quotes.map((quote) => ({ line: `“${joinLines(quote.quote)}”`, cited: formatCitation(quote, getKey) })),
+    ...quotes.map((quote) => ({
+      line: quote.quote && `“${joinLines(quote.quote)}”`,
+      cited: formatCitation(quote, getKey),
+    })),
     ...splitLines(text).map((line) => ({ line, cited: "" })),
   ];
 }

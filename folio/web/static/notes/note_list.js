@@ -11,9 +11,10 @@ import { linkTo } from "../base/router.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten, shortenAtWord } from "../base/text.js";
+import { offerRestoring } from "../library/removed.js";
 import { openAt } from "../reader/reader.js";
 import { COLOURS } from "./choose.js";
-import { formatNoteHtml, formatNoteText } from "./format.js";
+import { formatNoteHtml, formatNoteText, namePlace } from "./format.js";
 import { deleteNotes, leaving } from "./removal.js";
 import { makeSaver } from "./save.js";
 
@@ -29,7 +30,8 @@ const PLACES = { moved: "notes.moved", lost: "notes.lost", removed: "notes.remov
 const getKey = ({ paper, title, file }) => library.get().papers.get(paper)?.key || title || file;
 
 /** @param {Note} note */
-const nameNote = ({ quotes, statement, text }) => shortenAtWord(quotes[0]?.quote || statement || text, LONGEST_NAME);
+const nameNote = ({ quotes, statement, text }) =>
+  shortenAtWord(quotes[0]?.quote || statement || text || (quotes[0] ? namePlace(quotes[0]) : ""), LONGEST_NAME);
 
 /** What is shown of the papers of a note. @param {Note} note */
 const nameSources = ({ quotes }) => quotes.map(getTitle).join("\n");
@@ -301,19 +303,31 @@ function renderColours({ id, colour }) {
 }
 
 /** @param {Api.NoteQuoteJson} quoted */
-function renderQuote({ paper, title, file, start, end, page, label, quote, place }) {
+function renderQuote(quoted) {
+  const { paper, title, file, start, end, page, label, quote, area, place } = quoted;
   const name = shorten(joinLines(getTitle({ paper, title, file })));
   const isThere = place === "here" || place === "moved";
-  const span = isThere ? { from: start, to: end } : { from: null, to: null };
+  const span = isThere && quote ? { from: start, to: end } : { from: null, to: null };
   const open = (/** @type {Event} */ { currentTarget }) =>
-    openAt({ paper, page, ...span, quote, title, file, opener: /** @type {HTMLElement} */ (currentTarget) });
-  const where = [isolate(name), ", ", keepTogether(formatPage(page, label))];
+    openAt({
+      paper,
+      page: page || 1,
+      ...span,
+      quote,
+      area,
+      title,
+      file,
+      opener: /** @type {HTMLElement} */ (currentTarget),
+    });
+  const where = [isolate(name), ", ", keepTogether(quote ? formatPage(page, label) : namePlace(quoted))];
   const source = place !== "removed" ? makeButton("source", open, where) : el("span", {}, where);
+  const warning = place === "here" ? null : el("p", { class: "note" }, makeIcon("warning"), t(PLACES[place]));
+  if (warning && place === "removed") offerRestoring(warning, paper);
   return el(
     "figure",
     { class: "note-quote" },
-    el("blockquote", {}, isolate(joinLines(quote))),
+    quote ? el("blockquote", {}, isolate(joinLines(quote))) : null,
     el("figcaption", {}, source),
-    place === "here" ? null : el("p", { class: "note" }, makeIcon("warning"), t(PLACES[place])),
+    warning,
   );
 }

@@ -7,6 +7,13 @@ import { offerUndo } from "../base/undo.js";
 /** @typedef {Api.NoteJson} Note */
 
 /**
+ * A place in a paper, as the server takes it.
+ * @param {Pick<Api.NoteQuoteJson, "paper" | "start" | "end" | "quote" | "page" | "area">} place
+ */
+export const toPlace = ({ paper, start, end, quote, page, area }) =>
+  quote ? { paper, start, end, quote } : { paper, page, area };
+
+/**
  * A function that saves what was edited. If the note has changed since, it throws, and the person is told what the note
  * is now; saved again, their words take its place. A note that was deleted meanwhile is saved again as a new one.
  * @param {Note} note as it was when its editing began
@@ -15,7 +22,7 @@ export function makeSaver({ id, text, statement, conversation, turn, quotes }) {
   /** @type {string | null} */
   let before = text;
   let isNew = false;
-  const spans = quotes.map(({ paper, start, end, quote }) => ({ paper, start, end, quote }));
+  const spans = quotes.map(toPlace);
   const canBeAdded = quotes.every(({ place }) => place === "here" || place === "moved");
   return async (/** @type {string} */ words, /** @type {Note["colour"]} */ colour) => {
     if (isNew) return api.addNote({ quotes: spans, text: words, colour, statement, conversation, turn });

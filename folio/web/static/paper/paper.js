@@ -12,7 +12,7 @@ import { joinLines, shorten } from "../base/text.js";
 import { joinValues } from "../library/catalog.js";
 import { EditForm } from "../library/edit.js";
 import { refreshLibrary } from "../library/library.js";
-import { removePapers } from "../library/removed.js";
+import { removePapers, renderMissing } from "../library/removed.js";
 import { FIELD_NAMES, getName } from "../library/table.js";
 import { makeNotesPane } from "../notes/notes.js";
 import { Citations } from "./citations.js";
@@ -154,7 +154,7 @@ class PaperView {
       this.problem.replaceChildren();
     } catch (thrown) {
       if (signal.aborted) return;
-      this.problem.replaceChildren(renderProblem(api.toApiError(thrown), () => this.#load()));
+      this.problem.replaceChildren(renderMissing(thrown, id, () => this.#load()));
     }
     this.#say("");
   }

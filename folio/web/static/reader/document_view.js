@@ -1,21 +1,22 @@
 // A paper in the reader: its pages one below the other, of which those near the view are loaded.
 
 import * as api from "../base/api.js";
-import { el, renderProblem } from "../base/dom.js";
+import { el, recall, remember, renderProblem } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
 import { getScroller, onScroll } from "../base/scrolling.js";
 import { t } from "../base/strings.js";
 import { PageView } from "./page_view.js";
 import { getPicture, getText, loadAhead, peekPaper, peekPicture, peekText } from "./pages.js";
 import { getBoxes, getTextEdges } from "./spans.js";
-import { chooseDpi, fitPage, stepZoom } from "./zoom.js";
+import { ACTUAL, chooseDpi, fitPage, stepZoom, turnPoint } from "./zoom.js";
 
-/** @typedef {{number: number, paper: string, width: number, height: number}} Page */
+/** @typedef {{number: number, paper: string, width: number, height: number, turn: number}} Page as it is turned */
 /** @typedef {import("./spans.js").Span} Span */
 /**
  * @typedef {object} Events
  * @property {(page: number) => void} onPage another page is in the middle of the view
  * @property {() => void} onZoom
+ * @property {(page: number) => number} getTurn degrees
  * @property {(text: Api.PageText) => import("./page_view.js").Shown[]} getMarks what is marked on a page
  * @property {(lead: import("./leads.js").Lead) => string} formatLead its address
  * @property {(lead: import("./leads.js").Lead) => void} onLead
@@ -27,7 +28,7 @@ const GAP = 12; // pixels between pages, and beside them
 const SCROLL_MS = 70; // a page that is only scrolled past is not loaded
 const SETTLE_MS = 250; // after a zoom, before sharper pictures are asked for
 const TEXT_HEIGHT = 1100; // pixels of a page of text, until it is measured
-const USUAL = { width: 612, height: 792 };
+const USUAL = { width: 612, height: 792, turn: 0 };
 const USUAL_EDGES = /** @type {[number, number]} */ ([0.12, 0.88]);
 const FEW_WORDS = 40; // a page with fewer says little about the edges of the text
 export const phone = matchMedia("(max-width: 559px)"); // text is shown there, unless a person wants pictures
@@ -45,6 +46,7 @@ export class DocumentView {
   #target = null;
   /** @type {import("./zoom.js").Fit | number} a size in CSS pixels of a point, or what fits */
   zoom = "text";
+  textSize = Number(recall("reader-text-size")) || 1;
   isAsText = phone.matches;
   #settling = 0;
   #width = 0;
@@ -59,6 +61,7 @@ export class DocumentView {
       { class: "reader-pages", tabindex: "0", role: "region", "aria-label": t("reader.pages"), autofocus: true },
       this.root,
     );
+    this.#sizeText();
     /** @type {WindowedList<Page>} */
     this.list = new WindowedList({
       scroller: this.scroller,
@@ -97,9 +100,11 @@ export class DocumentView {
     }
     this.paper = paper;
     const pages = Array.from({ length: count }, (_, at) => {
-      const [width, height] = sizes[at] ?? [USUAL.width, USUAL.height];
+      const [across, down] = sizes[at] ?? [USUAL.width, USUAL.height];
+      const turn = this.events.getTurn(at + 1);
+      const [width, height] = turn % 180 ? [down, across] : [across, down];
       const known = isOther ? null : this.list.items[at]; // the same page: its element stays
-      return Object.assign(known ?? { number: at + 1, paper }, { width, height });
+      return Object.assign(known ?? { number: at + 1, paper }, { width, height, turn });
     });
     this.scale = this.#chooseScale(pages[(this.#target?.page ?? 1) - 1] ?? USUAL);
     this.list.setItems(pages);
@@ -133,9 +138,26 @@ export class DocumentView {
     if (this.list.items.length) this.#rescale();
   }
 
-  /** @param {number} by */
+  /** Larger or smaller pages, or letters of the text. @param {number} by */
   zoomBy(by) {
-    this.setZoom(stepZoom(this.scale, by));
+    if (!this.isAsText) return this.setZoom(stepZoom(this.scale, by));
+    this.textSize = Math.min(3, Math.max(0.7, stepZoom(this.textSize * ACTUAL, by) / ACTUAL));
+    remember("reader-text-size", String(this.textSize));
+    this.#sizeText();
+    this.list.resize();
+    this.#applyTarget();
+  }
+
+  #sizeText() {
+    this.root.style.setProperty("--text-size", String(this.textSize));
+  }
+
+  /** A place on the screen on a page, in points. @param {number} page @param {number} x @param {number} y */
+  toPoints(page, x, y) {
+    const { left, top } = this.views.get(page)?.sheet.getBoundingClientRect() ?? { left: 0, top: 0 };
+    const { width, height, turn } = this.list.items[page - 1] ?? USUAL;
+    const back = { turn: (360 - turn) % 360, ...(turn % 180 ? { width: height, height: width } : { width, height }) };
+    return turnPoint([(x - left) / this.scale, (y - top) / this.scale], back);
   }
 
   /** Shows pictures or paragraphs. @param {boolean} isAsText */
@@ -157,7 +179,7 @@ export class DocumentView {
   prefetch(pages) {
     loadAhead(pages, (paper, page) => {
       const [width, height] = paper.sizes[page - 1] ?? [USUAL.width, USUAL.height];
-      const known = paper.id === this.paper ? this.scale : this.#chooseScale({ width, height }, paper.id);
+      const known = paper.id === this.paper ? this.scale : this.#chooseScale({ width, height, turn: 0 }, paper.id);
       return chooseDpi(known, devicePixelRatio, { width, height });
     });
   }
@@ -256,14 +278,22 @@ export class DocumentView {
     const text = peekText(this.paper, page);
     const boxes = text && span && !this.isAsText ? getBoxes(text, ...span) : [];
     const lead = span ? getScroller(this.scroller).clientHeight / 4 : 0;
-    this.list.scrollTo(key, boxes.length ? { within: boxes[0][1] * this.scale, lead } : {});
+    const [left, top] = boxes.length ? this.#getCorner(page, boxes[0]) : [null, 0];
+    this.list.scrollTo(key, boxes.length ? { within: top * this.scale, lead } : {});
     const node = this.list.getNode(key);
     const words = span && !boxes.length && node ? findWords(node, span) : null;
     if (words && node) {
       const within = words.getBoundingClientRect().top - node.getBoundingClientRect().top;
       this.list.scrollTo(key, { within, lead });
     } else if (share && node) this.list.scrollTo(key, { within: share * node.offsetHeight });
-    this.#scrollSideways(boxes[0]?.[0] ?? null);
+    this.#scrollSideways(left);
+  }
+
+  /** The left and the top of a box on a page as it is turned. @param {number} page @param {number[]} box */
+  #getCorner(page, [x0, y0, x1, y1]) {
+    const item = this.list.items[page - 1] ?? USUAL;
+    const [one, other] = [turnPoint([x0, y0], item), turnPoint([x1, y1], item)];
+    return [Math.min(one[0], other[0]), Math.min(one[1], other[1])];
   }
 
   /** How far the page in view is scrolled, as a share of its height. */
@@ -299,14 +329,14 @@ export class DocumentView {
     if (peekText(this.paper, page)) this.#loadNeighbours();
   }
 
-  /** @param {import("./zoom.js").Size} page @param {string} [paper] */
+  /** @param {import("./zoom.js").Turned} page @param {string} [paper] */
   #chooseScale(page, paper = this.paper) {
     if (typeof this.zoom === "number") return this.zoom;
     const { clientWidth } = this.scroller;
     const { clientHeight } = getScroller(this.scroller);
     const width = (clientWidth || innerWidth * 0.42) - 2 * GAP;
     const view = { width, height: (clientHeight || innerHeight * 0.8) - 2 * GAP };
-    return fitPage(this.zoom, page, view, edges.get(paper) ?? USUAL_EDGES);
+    return fitPage(this.zoom, page, view, page.turn ? null : (edges.get(paper) ?? USUAL_EDGES));
   }
 
   #rescale() {

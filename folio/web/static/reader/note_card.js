@@ -8,14 +8,15 @@ import { oneAtATime } from "../base/pace.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
 import { COLOURS } from "../notes/choose.js";
+import { namePlace } from "../notes/format.js";
 import { deleteNotes } from "../notes/removal.js";
-import { makeSaver } from "../notes/save.js";
+import { makeSaver, toPlace } from "../notes/save.js";
 import { renderWordsOf } from "./selection_bar.js";
 
 const LONGEST_QUOTE = 240; // characters that are shown
 
 /** @typedef {Api.NoteJson["colour"]} Colour */
-/** @typedef {{paper: string, start: number, end: number, text: string}} Place */
+/** @typedef {Parameters<typeof toPlace>[0]} Place */
 /** @typedef {[string, {note?: Api.NoteJson, place?: Place}]} Drafted the key of a draft, and what it is written about */
 
 export class NoteCard {
@@ -56,17 +57,17 @@ export class NoteCard {
 
   /** A new note. @param {Place} place */
   write(place) {
-    const { paper, start, end, text } = place;
+    const { paper, start, end, page, area } = place;
     const save = (/** @type {string} */ words, /** @type {Colour} */ colour) =>
-      api.addNote({ quotes: [{ paper, start, end, quote: text }], text: words, colour });
-    this.#show(text, "", "yellow", save, null, [`${paper} ${start} ${end}`, { place }]);
+      api.addNote({ quotes: [toPlace(place)], text: words, colour });
+    this.#show(namePlace(place), "", "yellow", save, null, [`${paper} ${[start, end, page, area]}`, { place }]);
   }
 
   /** @param {Api.NoteJson} note */
   edit(note) {
     const remove = () => deleteNotes([note.id]);
     const draft = /** @type {Drafted} */ ([`${note.quotes[0]?.paper} ${note.id}`, { note }]);
-    this.#show(note.quotes[0]?.quote ?? "", note.text, note.colour, makeSaver(note), remove, draft);
+    this.#show(note.quotes.map(namePlace)[0] ?? "", note.text, note.colour, makeSaver(note), remove, draft);
   }
 
   /** Goes on with a note on a paper that was being written. @param {string} paper its id */

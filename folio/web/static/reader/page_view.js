@@ -1,10 +1,11 @@
 // One page in the reader: its picture, the marks on it, and its text over it, which can be selected and read aloud.
 
-import { el, makeIcon } from "../base/dom.js";
+import { el, isolate, makeButton, makeIcon } from "../base/dom.js";
 import { t } from "../base/strings.js";
-import { withoutCitations } from "../base/text.js";
+import { shortenAtWord, withoutCitations } from "../base/text.js";
+import { namePlace } from "../notes/format.js";
 import { listLeads, renderLead } from "./leads.js";
-import { cut, getBoxes, getText } from "./spans.js";
+import { cut, findMargin, getBoxes, getText } from "./spans.js";
 
 /** @typedef {import("./spans.js").Span} Span */
 /**
@@ -13,6 +14,7 @@ import { cut, getBoxes, getText } from "./spans.js";
  * @property {"quote" | "other" | "hit" | "current" | "noted"} kind
  * @property {string} [colour] of a note
  * @property {Api.NoteJson} [note]
+ * @property {number[][]} [area] of a note without words: its area; [[]] for the page or the whole paper
  */
 
 const MEASURED = 20; // pixels of the letters that are measured
@@ -62,11 +64,20 @@ export class PageView {
     this.noteButtons = el("div", { class: "page-notes" });
     this.over.append(this.words, this.links, this.noteButtons);
     this.picture = el("div", { class: "page-picture", "aria-hidden": "true" });
-    this.sheet = el("div", { class: "page-sheet" }, this.picture, this.markers, this.over);
+    this.turned = el("div", { class: "page-turned" }, this.picture, this.markers, this.over);
+    this.sheet = el("div", { class: "page-sheet" }, this.turned);
+    this.waiting = el("p", { class: "page-waiting" }, t("loading"));
     this.problem = el("div", { class: "page-problem" });
     this.reading = el("div", { class: "page-text", hidden: true });
     this.head = el("p", { class: "page-number", dir: "ltr" }, name);
-    this.node = el("article", { class: "page", "aria-label": name }, this.sheet, this.problem, this.reading);
+    this.node = el(
+      "article",
+      { class: "page", "aria-label": name },
+      this.sheet,
+      this.problem,
+      this.reading,
+      this.waiting,
+    );
     this.node.dataset.page = String(page);
   }
 
@@ -76,9 +87,13 @@ export class PageView {
     this.head.textContent = name;
   }
 
-  /** @param {import("./zoom.js").Size} size points @param {number} scale CSS pixels of a point */
-  setSize({ width, height }, scale) {
-    place(this.sheet, { width: px(width * scale), height: `${Math.round(height * scale)}px` });
+  /** @param {import("./zoom.js").Turned} size points, as it is turned @param {number} scale CSS pixels of a point */
+  setSize({ width: across, height: down, turn }, scale) {
+    place(this.sheet, { width: px(across * scale), height: `${Math.round(down * scale)}px` });
+    const [width, height] = turn % 180 ? [down, across] : [across, down];
+    const to = { 90: [across, 0], 180: [across, down], 270: [0, down] }[turn] ?? [0, 0];
+    const move = turn ? `translate(${px(to[0] * scale)}, ${px(to[1] * scale)}) rotate(${turn}deg)` : "none";
+    place(this.turned, { width: px(width * scale), height: px(height * scale), transform: move });
     for (const layer of [this.markers, this.over]) {
       place(layer, { width: px(width), height: px(height), transform: `scale(${scale})` });
     }
@@ -90,18 +105,26 @@ export class PageView {
     this.isAsText = isAsText;
     this.sheet.hidden = isAsText;
     this.#renderReading();
+    this.#showWaiting();
     this.#renderWordsSoon();
   }
 
   /** @param {import("./pages.js").Picture | null} picture */
   setPicture(picture) {
-    this.sheet.classList.toggle("waiting", !picture);
     if (picture && picture.image.parentNode !== this.picture) this.picture.replaceChildren(picture.image);
+    this.#showWaiting();
+  }
+
+  /** Says that the page is being loaded, until something of it is there. */
+  #showWaiting() {
+    const isThere = this.isAsText ? this.text : this.picture.childElementCount;
+    this.waiting.hidden = Boolean(isThere) || this.problem.childElementCount > 0;
   }
 
   /** @param {HTMLElement | null} problem */
   setProblem(problem) {
     this.problem.replaceChildren(...(problem ? [problem] : []));
+    this.#showWaiting();
   }
 
   /** @param {Api.PageText} text @param {Shown[]} marks */
@@ -110,6 +133,7 @@ export class PageView {
     // A text that was loaded again is mostly the same, and a person may have selected some of its words.
     const isSame = JSON.stringify(this.text) === JSON.stringify(text);
     this.text = text;
+    this.#showWaiting();
     if (isSame) return this.setMarks(marks);
     this.words.replaceChildren();
     this.marks = marks;
@@ -148,30 +172,33 @@ export class PageView {
   #renderMarks() {
     const { text } = this;
     if (!text) return;
+    /** @type {number[][]} */
+    const dots = [];
     /** @type {HTMLElement[]} */
     const buttons = [];
     const nodes = this.marks.flatMap((mark) => {
-      const boxes = getBoxes(text, ...mark.span);
-      const { note } = mark;
-      const parts = boxes.map((box) => placeBox(el("span", { class: markClass(mark), "data-note": note?.id }), box));
-      if (note && boxes.length && text.start <= mark.span[0]) buttons.push(this.#renderNote(note, boxes[0]));
-      return parts;
+      const { note, area } = mark;
+      const boxes = area ? area.filter((box) => box.length) : getBoxes(text, ...mark.span);
+      if (note && (area || (boxes.length && text.start <= mark.span[0]))) {
+        dots.push(findMargin(text, boxes[0] ?? [text.width, 0, text.width], dots));
+        const node = this.#renderNote(note, `page-note ${note.colour}`);
+        const [left, top] = dots[dots.length - 1];
+        place(node, { left: px(left), top: px(top) });
+        buttons.push(node);
+      }
+      const kind = `${markClass(mark)} ${area ? "area" : ""}`.trim();
+      return boxes.map((box) => placeBox(el("span", { class: kind, "data-note": note?.id }), box));
     });
     this.markers.replaceChildren(...nodes);
     this.noteButtons.replaceChildren(...buttons);
   }
 
-  /** A button beside a highlight, for keyboard and touch. @param {Api.NoteJson} note @param {number[]} box */
-  #renderNote(note, [left, top]) {
-    const label = t("reader.note.open", { words: note.text || note.quotes[0]?.quote || "" });
-    const open = () => this.events.onNote(note);
-    const node = el("button", {
-      type: "button",
-      class: `page-note ${note.colour}`,
-      "aria-label": label,
-      onclick: open,
-    });
-    place(node, { left: px(Math.max(0, left - 12)), top: px(top) });
+  /** A button beside what a note is on, for keyboard and touch. */
+  /** @param {Api.NoteJson} note @param {string} classes @param {...Node} children */
+  #renderNote(note, classes, ...children) {
+    const node = makeButton(classes, () => this.events.onNote(note), ...children);
+    const words = note.text || note.quotes.map(namePlace)[0] || "";
+    node.setAttribute("aria-label", t("reader.note.open", { words }));
     return node;
   }
 
@@ -184,6 +211,11 @@ export class PageView {
     const note = text.placed ? null : el("p", { class: "note", dir: "ltr" }, makeIcon("warning"), t("reader.unplaced"));
     this.reading.replaceChildren(
       this.head,
+      ...this.marks.flatMap((mark) =>
+        mark.note && mark.area
+          ? [this.#renderNote(mark.note, "button page-text-note", makeIcon("note"), isolate(nameNote(mark.note)))]
+          : [],
+      ),
       ...(note && !this.isAsText ? [note] : []),
       ...renderParagraphs(text, this.marks, this.events),
     );
@@ -200,6 +232,9 @@ const isEqual = (one, other) =>
   one.colour === other.colour &&
   one.note?.id === other.note?.id &&
   one.note?.updated === other.note?.updated;
+
+/** @param {Api.NoteJson} note */
+const nameNote = ({ text, quotes }) => shortenAtWord(text || quotes.map(namePlace)[0] || "", 60);
 
 /** @param {Shown} mark */
 const markClass = ({ kind, colour }) => `page-mark ${kind} ${colour ?? ""}`.trim();

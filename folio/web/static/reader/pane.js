@@ -1,6 +1,7 @@
 // The elements of the reader: its bars, and the edge by which it is resized.
 
 import { el, makeButton, makeIcon, makeIconButton, recall, remember } from "../base/dom.js";
+import { addMenu } from "../base/menu.js";
 import { t } from "../base/strings.js";
 import { ACTUAL } from "./zoom.js";
 
@@ -22,6 +23,8 @@ const FITS = /** @type {const} */ ({ text: "reader.fit.text", width: "reader.fit
  * @property {(zoom: import("./zoom.js").Fit | number) => void} setZoom
  * @property {() => void} copyCitation
  * @property {() => void} copyBibtex
+ * @property {(what: "page" | "area" | "paper") => void} note
+ * @property {(isAll: boolean) => void} turn
  */
 
 /** A button that is pressed or not. @param {string} icon @param {string} label @param {() => void} press */
@@ -79,7 +82,30 @@ export function buildBar(controls) {
   for (const node of [zoomOut, zoomIn]) node.classList.add("zoom-by");
   for (const node of [previous, next]) node.classList.add("turn-page");
   const zoom = buildZoom(controls);
-  const parts = [contents, previous, form, next, el("span", { class: "gap" }), find, text, dark, zoomOut, zoom, zoomIn];
+  const more = addMenu(
+    makeIconButton("more", t("reader.more"), () => {}),
+    t("reader.more"),
+    (close) => {
+      const item = (/** @type {import("../base/strings.js").Key} */ key, /** @type {() => void} */ act) => {
+        const run = () => {
+          close();
+          act();
+        };
+        return makeButton("button quiet", run, t(key));
+      };
+      return [
+        item("reader.note.page", () => controls.note("page")),
+        ...(text.getAttribute("aria-pressed") === "true"
+          ? []
+          : [item("reader.note.area", () => controls.note("area"))]),
+        item("reader.note.paper", () => controls.note("paper")),
+        item("reader.turn", () => controls.turn(false)),
+        item("reader.turn.all", () => controls.turn(true)),
+      ];
+    },
+  );
+  const start = [contents, previous, form, next, el("span", { class: "gap" })];
+  const parts = [...start, find, text, dark, ...more, zoomOut, zoom, zoomIn];
   const node = el("div", { class: "reader-bar" }, parts);
   return { node, contents, previous, next, of, text, dark, zoom, zoomOut, zoomIn, setPage };
 }

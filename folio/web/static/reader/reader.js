@@ -3,17 +3,19 @@
 import * as api from "../base/api.js";
 import { followCard } from "../base/card.js";
 import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon } from "../base/dom.js";
-import { recall, remember, renderProblem, showToast } from "../base/dom.js";
+import { recall, remember, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
 import { inTurn } from "../base/pace.js";
 import { formatPlace, parseLook } from "../base/place.js";
 import { closeReading, openReading, place, setLook } from "../base/router.js";
 import { onScroll } from "../base/scrolling.js";
+import { renderMissing } from "../library/removed.js";
 import { library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
 import { formatQuoted } from "./citing.js";
+import { setUpAreas } from "./areas.js";
 import { Contents } from "./contents.js";
 import { DocumentView, phone } from "./document_view.js";
 import { FindBar } from "./find_bar.js";
@@ -41,6 +43,7 @@ import { formatZoom, parseZoom } from "./zoom.js";
  * @property {number | null} [to]
  * @property {string} [quote] its words
  * @property {Mark[]} [marks] other quotes of the same answer in this paper, which are marked too
+ * @property {number[] | null} [area] of a note that is shown
  * @property {boolean} [passage] the marks are the pieces of one passage
  * @property {string} [title]
  * @property {string} [file]
@@ -71,6 +74,8 @@ class Reader {
   #selectTimer = 0;
   /** @type {Map<string, {tab: Tab, share: number}>} where a person was before a jump, by the address that Back returns to */
   #left = new Map();
+  /** @type {() => void} */
+  #armArea = () => {};
   #isDark = recall("reader-dark") === "on";
 
   /** @param {Links} links */
@@ -78,6 +83,7 @@ class Reader {
     this.links = links;
     this.view = new DocumentView({
       onPage: (page) => this.#showPage(page),
+      getTurn: (page) => this.#getTurn(page),
       onZoom: () => {
         showZoom(this.bar.zoom, this.view.zoom);
         this.#keepAddress();
@@ -142,6 +148,8 @@ class Reader {
       setZoom: (zoom) => this.view.setZoom(zoom),
       copyCitation: () => this.#copyCitation(),
       copyBibtex: () => this.#copyBibtex(),
+      note: (what) => this.#noteWithoutWords(what),
+      turn: (isAll) => this.#turn(isAll),
     };
   }
 
@@ -174,6 +182,11 @@ class Reader {
     document.addEventListener("selectionchange", () => this.#showSelectionSoon());
     onScroll(view.root, () => this.#placeSelectionBar());
     followCard(view.scroller);
+    this.#armArea = setUpAreas(
+      view.root,
+      (page, x, y) => view.toPoints(page, x, y),
+      (page, area) => this.#write(page, area),
+    );
     narrow.addEventListener("change", () => this.#cover());
     library.onChange(() => {
       forgetPapers(); // one of them may have been edited
@@ -204,6 +217,7 @@ class Reader {
   /** @param {Target} target */
   open(target) {
     const { paper, page, from = null, to = null, quote = "", marks = [], passage = false, opener = null } = target;
+    const { area = null } = target;
     const { title, file } = library.get().papers.get(paper) ?? peekPaper(paper) ?? target;
     const mark = { page, from, to, quote };
     this.tabs.put({ paper, title: title ?? "", file: file ?? "", page, mark, others: marks, isPassage: passage });
@@ -214,6 +228,7 @@ class Reader {
     this.#left.delete(keyOf({ paper, page, from, to }));
     openReading({ paper, page, from, to, words: quote ? checksum(quote) : undefined });
     if (place.get() === before) this.#follow(before.reading);
+    if (area) this.view.goTo(page, null, (area[1] - 20) / (peekPaper(paper)?.sizes[page - 1]?.[1] ?? 792));
     this.view.scroller.focus({ preventScroll: true });
   }
 
@@ -333,7 +348,7 @@ class Reader {
     try {
       loaded = await getPaper(paper);
     } catch (thrown) {
-      if (this.tab?.paper === paper) this.#showError(thrown, () => this.#loadPaper(paper));
+      if (this.tab?.paper === paper) this.#showError(thrown, paper);
       return;
     }
     if (this.tab?.paper !== paper) return;
@@ -344,12 +359,15 @@ class Reader {
     this.#showMessage();
   }
 
-  /** @param {unknown} thrown @param {() => void} retry */
-  #showError(thrown, retry) {
-    const error = api.toApiError(thrown);
-    this.failed = this.tab?.paper ?? "";
+  /** @param {unknown} thrown @param {string} paper */
+  #showError(thrown, paper) {
+    const retry = () => {
+      this.#loadPaper(paper);
+      this.view.reloadTexts();
+    };
+    this.failed = paper;
     this.message.hidden = false;
-    this.message.replaceChildren(renderProblem(error, api.isPermanent(error) ? null : retry));
+    this.message.replaceChildren(renderMissing(thrown, paper, retry));
   }
 
   /** @param {Tab} tab */
@@ -479,7 +497,7 @@ class Reader {
     this.bar.dark.setAttribute("aria-pressed", String(this.#isDark));
     this.view.root.classList.toggle("dark-pages", this.#isDark);
     this.bar.node.classList.toggle("as-text", this.view.isAsText);
-    for (const node of [this.bar.zoom, this.bar.zoomIn, this.bar.zoomOut]) node.disabled = this.view.isAsText;
+    this.bar.zoom.hidden = this.view.isAsText; // the buttons change the size of its letters
   }
 
   #toggleContents() {
@@ -529,14 +547,17 @@ class Reader {
         marks.push({ span: [start, end], kind: at === this.find.at ? "current" : "hit" });
       }
     });
-    return marks.filter((mark) => mark.span[1] > text.start && mark.span[0] < text.end);
+    return marks.filter((mark) => mark.area || (mark.span[1] > text.start && mark.span[0] < text.end));
   }
 
   /** @param {Api.PageText} text @param {string} paper @returns {import("./page_view.js").Shown[]} */
   #getNoteMarks(text, paper) {
     return this.notes.flatMap((note) =>
-      note.quotes.flatMap(({ paper: other, page, start, end, quote, place: where }) => {
+      note.quotes.flatMap(({ paper: other, page, start, end, quote, area, place: where }) => {
         if (other !== paper || (where !== "here" && where !== "moved")) return [];
+        if (!quote && (page || 1) !== text.page) return [];
+        const span0 = /** @type {Span} */ ([text.start, text.start]);
+        if (!quote) return [{ span: span0, kind: "noted", colour: note.colour, note, area: [area ?? []] }];
         const span = locate(text, { page, from: start, to: end, quote });
         return span ? [{ span, kind: /** @type {const} */ ("noted"), colour: note.colour, note }] : [];
       }),
@@ -734,7 +755,37 @@ class Reader {
     const paper = this.tab?.paper;
     this.#leaveSelection();
     this.#note = "";
-    if (paper) this.card.write({ paper, start, end, text });
+    if (paper) this.card.write({ paper, start, end, quote: text, page: 0, area: null });
+  }
+
+  /** @param {"page" | "area" | "paper"} what */
+  #noteWithoutWords(what) {
+    if (what === "area") this.#armArea();
+    else this.#write(what === "page" ? this.view.page : 0, null);
+  }
+
+  /** A note on a page, an area of it, or the whole paper (0). @param {number} page @param {number[] | null} area */
+  #write(page, area) {
+    this.#note = "";
+    if (this.tab) this.card.write({ paper: this.tab.paper, start: 0, end: 0, quote: "", page, area });
+  }
+
+  /** @param {number} page */
+  #getTurn(page) {
+    const { turns = {} } = this.tab ?? {};
+    return turns[page] ?? turns[0] ?? 0;
+  }
+
+  /** Turns the page in view, or all, by a quarter; kept with the paper's tab. @param {boolean} isAll */
+  #turn(isAll) {
+    const { tab } = this;
+    if (!tab) return;
+    const { page } = this.view;
+    const turn = (this.#getTurn(page) + 90) % 360;
+    tab.turns = isAll ? { 0: turn } : { ...tab.turns, [page]: turn };
+    this.tabs.put(tab);
+    this.view.show(tab.paper, this.view.list.items.length, page);
+    this.view.goTo(page);
   }
 
   /** @param {Selected} selected @param {import("./citing.js").Format} format */

@@ -14,6 +14,9 @@
 const OVERLAP = 0.5; // of a letter's height: boxes of one line have it in common
 const WORD_SPACE = 1.2; // of a letter's height: boxes of a line that are farther apart are not joined
 
+const DOT = 7; // points: half of a dot in the margin
+const BESIDE = 11; // from its middle to the text
+
 /** @type {WeakMap<Api.PageText, {chars: string[], letters: string, offsets: number[]}>} */
 const prepared = new WeakMap();
 
@@ -167,6 +170,25 @@ export function getTextEdges({ words, width }) {
   const lefts = words.map((word) => word[2]).sort((one, other) => one - other);
   const rights = words.map((word) => word[4]).sort((one, other) => one - other);
   return [lefts[few] / width, rights[rights.length - 1 - few] / width];
+}
+
+/**
+ * Where a dot in the margin beside a box hides no word and no other dot: its middle, in points.
+ * @param {Api.PageText} page @param {number[]} box @param {number[][]} taken the middles of other dots
+ */
+export function findMargin(page, [left, top, right], taken) {
+  const { words, width, height } = page;
+  const [first, last] = (getTextEdges(page) ?? [0.08, 0.92]).map((edge) => edge * width);
+  const sides = left - first <= last - right ? [first - BESIDE, last + BESIDE] : [last + BESIDE, first - BESIDE];
+  const spots = [...sides, width - BESIDE, BESIDE].map((x) => Math.min(Math.max(x, DOT), width - DOT));
+  const isFree = (/** @type {number} */ x, /** @type {number} */ y) =>
+    !taken.some(([otherX, otherY]) => Math.hypot(otherX - x, otherY - y) < 2 * DOT) &&
+    !words.some(([, , x0, y0, x1, y1]) => x0 < x + DOT && x1 > x - DOT && y0 < y + DOT && y1 > y - DOT);
+  for (let y = top + DOT; y < height - DOT; y += DOT) {
+    const x = spots.find((spot) => isFree(spot, y));
+    if (x !== undefined) return [x, y];
+  }
+  return [spots[0], top];
 }
 
 /**

@@ -18,6 +18,7 @@ const MOST = 12;
  * @property {Mark} mark the quote; a page without words and span if nothing is marked
  * @property {Mark[]} others other quotes, or the pieces of a passage
  * @property {boolean} isPassage
+ * @property {Record<number, number>} [turns] degrees by which pages are turned; 0: those of the others
  */
 
 export class Tabs {
@@ -40,7 +41,7 @@ export class Tabs {
   /** Adds a tab, or changes that of its paper. @param {Tab} tab */
   put(tab) {
     const at = this.all.findIndex(({ paper }) => paper === tab.paper);
-    if (at >= 0) this.all[at] = tab;
+    if (at >= 0) this.all[at] = Object.assign(tab, { turns: tab.turns ?? this.all[at].turns });
     else this.all = [...this.all, tab].slice(-MOST);
     this.#keep();
   }

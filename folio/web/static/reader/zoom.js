@@ -3,6 +3,8 @@
 /** @typedef {"width" | "page" | "text"} Fit */
 /** @typedef {{width: number, height: number}} Size */
 
+/** @typedef {Size & {turn: number}} Turned a page as a person has turned it: 0, 90, 180 or 270 degrees */
+
 export const ACTUAL = 96 / 72; // CSS pixels of a point at 100%
 const STEPS = [0.25, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5].map((step) => step * ACTUAL);
 const DPIS = [72, 96, 120, 150, 200, 250, 300, 400]; // few, so that pictures are used again
@@ -30,6 +32,17 @@ export const formatZoom = (zoom) =>
 export function parseZoom(text) {
   if (text === "width" || text === "page") return text;
   return Number(text) ? (Number(text) / 100) * ACTUAL : "text";
+}
+
+/**
+ * A place of a page where it is once the page is turned.
+ * @param {[number, number]} place left and top, in points @param {Turned} page as it is turned
+ * @returns {[number, number]}
+ */
+export function turnPoint([x, y], { width, height, turn }) {
+  if (turn === 90) return [width - y, x];
+  if (turn === 180) return [width - x, height - y];
+  return turn === 270 ? [y, height - x] : [x, y];
 }
 
 /** The next larger (by: 1) or smaller (-1) size. @param {number} scale @param {number} by */

@@ -1,7 +1,7 @@
 // A small menu below a button: a few buttons in a popover, which Escape and a press elsewhere close.
 
-import { el } from "../base/dom.js";
-import { placeBeside } from "../base/floating.js";
+import { el } from "./dom.js";
+import { placeBeside } from "./floating.js";
 
 /**
  * Gives a button a menu, which is filled each time that it opens. Returns both, to be shown one after the other.
