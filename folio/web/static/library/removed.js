@@ -3,6 +3,7 @@
 import * as api from "../base/api.js";
 import { el, formatDate, hideVisually, isolate, makeButton, makeIcon, renderProblem, showToast } from "../base/dom.js";
 import { byId, confirmAction, hideToast } from "../base/dom.js";
+import { showFailure } from "../base/failure.js";
 import { inTurn, oneAtATime } from "../base/pace.js";
 import { loadHealth, loadPapers } from "../base/state.js";
 import { t, parts } from "../base/strings.js";
