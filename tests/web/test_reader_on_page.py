@@ -629,6 +629,35 @@ def uncluttered(live: Live) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("uncluttered")
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_an_area_is_drawn_with_alt_on_a_turned_page(show: Show, turns: int) -> None:
+    tab = show("ferns.pdf", 3)
+    reader_shows(tab, 3)
+    more = tab.page.get_by_role("button", name="Notes and turning")
+    more.click()
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.get_by_role("button", name="Turn all pages")).to_be_hidden()
+    for _ in range(turns):
+        more.click()
+        tab.page.get_by_role("button", name="Turn all pages").click()
+    tab.page.get_by_label("Zoom", exact=True).select_option("Fit page")
+    page_in(tab, 3).evaluate(STAYS)
+    boxes = [word(tab, 3, "4"), word(tab, 3, "9")]
+    left, top = (min(box[side] for box in boxes) - 3 for side in ("x", "y"))
+    right = max(box["x"] + box["width"] for box in boxes) + 3
+    bottom = max(box["y"] + box["height"] for box in boxes) + 3
+    tab.page.keyboard.down("Alt")
+    tab.page.mouse.move(right, top)
+    tab.page.mouse.down()
+    tab.page.mouse.move(left, bottom, steps=3)
+    tab.page.mouse.up()
+    tab.page.keyboard.up("Alt")
+    tab.page.get_by_label("Your note", exact=True).fill("Turned.")
+    tab.page.get_by_role("button", name="Save note").click()
+    assert page_in(tab, 3).locator(".page-mark.area").evaluate(NUMBERS_IN) == ["4", "5", "6", "7", "8", "9"]
+
+
+@pytest.mark.usefixtures("uncluttered")
 def test_a_note_on_a_page_on_an_area_and_on_the_paper(show: Show) -> None:
     tab = show("ferns.pdf", 3)
     reader_shows(tab, 3)

@@ -11,7 +11,8 @@ import { getBoxes, getText as getSpanText } from "./spans.js";
 /**
  * @typedef {object} Lead
  * @property {Box[]} boxes
- * @property {Span} span its words; an empty one if they are not known
+ * @property {Span} span of its words; an empty one if they are not known
+ * @property {string} words
  * @property {number | null} page that it leads to; null: an address
  * @property {string} uri
  * @property {number[] | null} at left and top on that page, in points
@@ -46,9 +47,10 @@ export function listLeads(text) {
     at: null,
     entry: /** @type {Span} */ (entry),
   }));
-  const isLinked = (/** @type {Lead} */ { span: [start, end] }) =>
+  const isLinked = (/** @type {{span: Span}} */ { span: [start, end] }) =>
     links.some(({ span }) => span[0] < end && start < span[1]);
-  return [...links, ...cited.filter((each) => !isLinked(each))];
+  const leads = [...links, ...cited.filter((each) => !isLinked(each))];
+  return leads.map((each) => ({ ...each, words: getSpanText(text, ...each.span) }));
 }
 
 /** The words in a box on a page. @param {Api.PageText} text @param {number[]} box @returns {Span} */
@@ -92,7 +94,7 @@ function findWord({ words }, [left, top]) {
  * @param {Lead} lead @param {string} href @param {LeadEvents} events @param {...Node} children
  */
 export function renderLead(lead, href, { onLead, findGoal: find }, ...children) {
-  const { page, uri } = lead;
+  const { page, uri, words: name } = lead;
   const go = (/** @type {MouseEvent} */ event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a tab of its own
     event.preventDefault();
@@ -107,7 +109,11 @@ export function renderLead(lead, href, { onLead, findGoal: find }, ...children) 
     return node;
   }
   const label = t("reader.link.page", { page: String(page) });
-  const node = el("a", { class: "page-link", href, "aria-label": children.length ? null : label }, ...children);
+  const node = el(
+    "a",
+    { class: "page-link", href, "aria-label": children.length ? null : `${name} ${label}`.trim() },
+    ...children,
+  );
   attachCard(node, label, async () => {
     const { words } = await find(lead).catch(() => ({ words: "" }));
     const quote = words ? [el("blockquote", { tabindex: "0" }, isolate(shortenAtWord(words, LONGEST)))] : [];

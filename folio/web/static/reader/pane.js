@@ -93,14 +93,13 @@ export function buildBar(controls) {
         };
         return makeButton("button quiet", run, t(key));
       };
+      const isAsText = text.getAttribute("aria-pressed") === "true"; // which has no areas, and is upright
       return [
         item("reader.note.page", () => controls.note("page")),
-        ...(text.getAttribute("aria-pressed") === "true"
-          ? []
-          : [item("reader.note.area", () => controls.note("area"))]),
         item("reader.note.paper", () => controls.note("paper")),
-        item("reader.turn", () => controls.turn(false)),
-        item("reader.turn.all", () => controls.turn(true)),
+        ...(isAsText ? [] : [item("reader.note.area", () => controls.note("area"))]),
+        ...(isAsText ? [] : [item("reader.turn", () => controls.turn(false))]),
+        ...(isAsText ? [] : [item("reader.turn.all", () => controls.turn(true))]),
       ];
     },
   );

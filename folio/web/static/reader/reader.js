@@ -659,7 +659,8 @@ class Reader {
   /** @param {Lead} lead */
   #formatLead({ page, entry }) {
     const [from, to] = entry ?? [null, null];
-    return formatPlace({ ...place.get(), reading: { paper: this.view.paper, page: page ?? 1, from, to } });
+    // Not “#…”: of a link out of view, screen readers would take that for a way past the content.
+    return `./${formatPlace({ ...place.get(), reading: { paper: this.view.paper, page: page ?? 1, from, to } })}`;
   }
 
   /** @param {Lead} lead */
@@ -869,6 +870,7 @@ class Reader {
 
   /** @param {KeyboardEvent} event */
   #handleEscape(event) {
+    if (this.pane.querySelector(".menu:popover-open")) return; // the browser closes it
     event.preventDefault();
     event.stopPropagation();
     if (this.selectionBar.isOpen) this.#leaveSelection();
