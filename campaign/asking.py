@@ -77,7 +77,7 @@ def trial(campaign: Campaign, number: int, chance: random.Random) -> str:
     conversations = campaign.served.client.get("/conversations").json()["conversations"]
     place = f"#c/{chance.choice(conversations)['id']}" if conversations and chance.random() < 0.5 else "#ask"
     page.goto(f"{campaign.served.url}{place}")
-    expect(page.locator(".turn .actions:visible, .welcome h1:visible").first).to_be_visible()
+    expect(page.locator(".turn h2:visible, .welcome h1:visible").first).to_be_visible()
     page.get_by_role("textbox", name="Your question").fill(question)
     killing = threading.Timer(moment, campaign.served.process.kill)
     page.keyboard.press("Enter")

@@ -351,11 +351,11 @@ export class Turn {
 
   /** @param {api.ApiError} error */
   showError(error) {
-    const problem = renderProblem(error, () => this.actions.onRetry(null), t("ask.again"));
+    const others = [];
     const quote = () => this.actions.onRetry(BUILTIN);
-    if (error.modelFailed) problem.append(makeButton("button", quote, makeIcon("text"), t("ask.quotes")));
-    if (this.number === null) problem.append(makeButton("button", this.actions.onDrop, t("ask.unsent.drop")));
-    this.#endWith(problem);
+    if (error.modelFailed) others.push(makeButton("button", quote, makeIcon("text"), t("ask.quotes")));
+    if (this.number === null) others.push(makeButton("button", this.actions.onDrop, t("ask.unsent.drop")));
+    this.#endWith(renderProblem(error, () => this.actions.onRetry(null), t("ask.again"), ...others));
   }
 
   /** Shows why the server has no answer. @param {Api.UnansweredJson} stored */

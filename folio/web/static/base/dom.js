@@ -107,14 +107,15 @@ export function formatCommands(text) {
 export const renderMessage = (text) => el("bdi", {}, formatCommands(withoutCitations(text ?? "")));
 
 /**
- * An error and what to do about it, with a button if `retry` is given.
+ * An error and what to do about it, with a button if `retry` is given, and others beside it.
  * @param {import("./api.js").ApiError} error @param {(() => void) | null} [retry] @param {string} [label]
+ * @param {...HTMLElement} others
  */
-export function renderProblem(error, retry, label = t("again")) {
+export function renderProblem(error, retry, label = t("again"), ...others) {
   const happened = el("p", { class: "happened" }, formatCommands(error.error));
   const box = el("div", { class: "problem", role: "alert" }, happened);
   if (error.remedy) box.append(el("p", {}, formatCommands(error.remedy)));
-  if (retry) box.append(makeButton("button", retry, makeIcon("again"), label));
+  if (retry) box.append(el("div", { class: "row" }, makeButton("button", retry, makeIcon("again"), label), others));
   return box;
 }
 
