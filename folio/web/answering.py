@@ -142,8 +142,12 @@ class Answers:
         }
 
     async def start(self, request: schema.ChatRequest) -> tuple[str, int]:
-        """Store a question and begin to answer it; returns its conversation and its turn. Raises as Questions.begin."""
+        """Store a question and begin to answer it; returns its conversation and its turn. Raises as Questions.begin.
+
+        A question that was sent before is asked again, unless it has an answer or is being answered.
+        """
         if (before := await _in_thread(self._questions.asked_before, request)) is not None:
+            await self.start_again(*before, None)
             return before
         await self._wait_until_stopped(request.conversation)
         self._require_room()

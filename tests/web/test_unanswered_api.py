@@ -266,6 +266,19 @@ def test_a_question_may_be_answered_though_it_cannot_be_stored(
     assert client.get(path_of(reply)).json()["turns"] == [reply]  # it could be stored later
 
 
+def test_a_question_that_failed_is_asked_again_if_it_is_sent_again(
+    live: Live, client: httpx.Client, gate: Gate
+) -> None:
+    gate.error = RuntimeError("a bug")
+    gate.open()
+    body = {"message": LENGTH, "listed": True, "key": KEY}
+    assert events_in(client.post("/chat/stream", json=body).text)[-1][0] == "error"
+    gate.error = None
+    sent = events_in(client.post("/chat/stream", json=body).text)
+    assert [sent[0][0], sent[-1][0]] == ["asked", "done"]
+    assert shown(client, sent[0][1]) == [(LENGTH, "answered")]
+
+
 # Several servers, and servers that end
 
 

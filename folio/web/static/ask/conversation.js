@@ -268,13 +268,14 @@ export class Conversation {
     } else if (event === "stopped") {
       turn.showUnanswered(data);
     } else if (event === "done") {
+      if (turn.number === null) this.#setStored(turn, data); // it was sent before, and has its answer
       turn.finish(data, { whole: !turn.shown.length });
       const answered = data.sentences.length ? t("ask.answered", { count: data.citations.length }) : data.answer;
       announce(data.stopped ? t("ask.stopped.heard") : answered);
     }
   }
 
-  /** @param {Turn} turn @param {Api.UnansweredJson} asked */
+  /** @param {Turn} turn @param {Api.UnansweredJson | Api.ChatReply} asked */
   #setStored(turn, asked) {
     if (turn.number === null) this.through = null;
     keepInTab(`${UNSENT}${asked.key}`, null);
