@@ -23,9 +23,10 @@ OPEN_READER = "([module, paper]) => import(module).then((router) => router.openR
 Open = Callable[..., Tab]
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    with Live(builtin_app(tmp_path, small_papers(tmp_path / "papers"))) as made:
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = tmp_path_factory.mktemp("typing")
+    with Live(builtin_app(folder, small_papers(folder / "papers"))) as made:
         yield made
 
 
@@ -34,11 +35,6 @@ def send(live: Live, method: str, path: str, body: Any = None) -> Any:
         reply = client.request(method, path, json=body)
         assert reply.is_success, reply.text
         return reply.json() if reply.content else None
-
-
-def conversations(live: Live) -> list[Any]:
-    listed: list[Any] = send(live, "GET", "/conversations")["conversations"]
-    return listed
 
 
 def ask(live: Live, question: str) -> str:
@@ -83,8 +79,9 @@ def test_enter_that_confirms_a_word_of_an_input_method_sends_nothing(live: Live,
         confirm_word(tab, key)
         expect(name).to_be_focused()
     tab.page.keyboard.press("Enter")
-    expect(tab.find("#conversations .title")).to_have_text("氷河")
-    assert [(each["turns"], each["title"]) for each in conversations(live)] == [(1, "氷河")]
+    expect(tab.find("#conversations .title").first).to_have_text("氷河")
+    listed = send(live, "GET", "/conversations")["conversations"]
+    assert (listed[0]["turns"], listed[0]["title"]) == (1, "氷河")
 
     tab.page.keyboard.press("Control+k")
     field = tab.page.get_by_role("dialog", name="Find anything").get_by_role("combobox")

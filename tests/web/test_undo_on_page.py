@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +22,10 @@ OPEN_READER = "([module, paper]) => import(module).then((router) => router.openR
 Open = Callable[..., Tab]
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    with Live(builtin_app(tmp_path, small_papers(tmp_path / "papers"))) as made:
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = tmp_path_factory.mktemp("undo_on_page")
+    with Live(builtin_app(folder, small_papers(folder / "papers"))) as made:
         yield made
 
 

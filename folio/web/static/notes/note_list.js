@@ -233,6 +233,7 @@ export class NoteList {
     this.#form?.draft.forget();
     const before = this.edited?.id ?? "";
     this.edited = this.notes.find((note) => note.id === id) ?? null;
+    if (this.edited) this.edited = listDrafts(`note ${id}`)[0] ?? this.edited; // as it was when its editing began
     this.#form = null;
     this.#setItems();
     for (const each of [before, id]) if (each) this.list.refresh(each);

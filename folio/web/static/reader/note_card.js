@@ -24,6 +24,7 @@ export class NoteCard {
   #isChanged = () => false;
   /** @type {() => void} */
   #submit = () => {};
+  #key = ""; // of the draft
 
   /** @param {{onChange: () => void, onClose: () => void}} events onChange: a note was added, changed or deleted */
   constructor(events) {
@@ -63,10 +64,13 @@ export class NoteCard {
     this.#show(namePlace(place), "", "yellow", save, null, [`${paper} ${[start, end, page, area]}`, { place }]);
   }
 
-  /** @param {Api.NoteJson} note */
-  edit(note) {
+  /** @param {Api.NoteJson} loaded */
+  edit(loaded) {
+    const key = `${loaded.quotes[0]?.paper} ${loaded.id}`;
+    if (this.isOpen && this.#key === key) return;
+    const note = listDrafts(`card ${key}`)[0]?.note ?? loaded; // as it was when its editing began
     const remove = () => deleteNotes([note.id]);
-    const draft = /** @type {Drafted} */ ([`${note.quotes[0]?.paper} ${note.id}`, { note }]);
+    const draft = /** @type {Drafted} */ ([key, { note }]);
     this.#show(note.quotes.map(namePlace)[0] ?? "", note.text, note.colour, makeSaver(note), remove, draft);
   }
 
@@ -114,6 +118,7 @@ export class NoteCard {
     const form = el("form", { onsubmit: submit }, head, words, problem, foot);
     const draft = new Draft(form);
     draft.open(`card ${key}`, about);
+    this.#key = key;
     this.node.replaceChildren(form);
     this.node.hidden = false;
     words.focus();
