@@ -18,10 +18,6 @@ import { renderRefusal, renderSelection, renderSources } from "./sources.js";
 import { describeFlagged, isBlock, renderLeftOut, renderLegend, renderShort, renderStatement } from "./statement.js";
 import { prepareCitations, replaceOpener } from "./statement.js";
 
-/** 16 characters at random. */
-const makeKey = () =>
-  [...crypto.getRandomValues(new Uint8Array(8))].map((n) => n.toString(16).padStart(2, "0")).join("");
-
 const SUMMARY = "Summary"; // the heading of folio/answer_types.py
 
 /**
@@ -51,7 +47,7 @@ export class Turn {
   isSourcesOpen = true;
   /** @type {import("./conversation.js").Question | null} as it was asked, to send it again if it was not stored */
   question = null;
-  key = makeKey(); // by which the server knows it if it is sent again
+  key = api.makeKey(); // by which the server knows it if it is sent again
   asked = Date.now();
   unanswered = ""; // why there is no answer, as it is shown
   isStopped = false;
