@@ -14,6 +14,9 @@ import { t } from "./strings.js";
 /** @type {Map<string, Kept>} drafts that the browser does not keep, as storage is full or forbidden */
 const unkept = new Map();
 
+/** The keys of drafts that were left when the page was loaded, and were not opened since. */
+const left = new Set(listInTab("draft ").map((name) => name.slice(6)));
+
 addEventListener("beforeunload", (event) => {
   if (unkept.size) event.preventDefault(); // the browser asks whether to leave
 });
@@ -28,11 +31,17 @@ function write(key, kept) {
   else unkept.delete(key);
 }
 
-/** What the drafts were written about whose keys begin like this. @param {string} start @returns {any[]} */
-export const listDrafts = (start) =>
+/**
+ * What the drafts were written about whose keys begin like this.
+ * @param {string} start @param {(key: string) => boolean} [fits] @returns {any[]}
+ */
+export const listDrafts = (start, fits = () => true) =>
   [...new Set([...listInTab(`draft ${start}`).map((name) => name.slice(6)), ...unkept.keys()])]
-    .filter((key) => key.startsWith(start))
+    .filter((key) => key.startsWith(start) && fits(key))
     .map((key) => read(key)?.about);
+
+/** The same of those that were left when the page was closed, reloaded or crashed. @param {string} start @returns {any[]} */
+export const listLeft = (start) => listDrafts(start, (key) => left.has(key));
 
 /** A radio button is changed by choosing it, a field by typing. @param {Field} field */
 const isChanged = (field) =>
@@ -68,6 +77,7 @@ export class Draft {
   open(key, about) {
     if (key === this.#key) return false;
     this.#key = key;
+    left.delete(key);
     const kept = read(key);
     this.about = kept?.about ?? about;
     for (const field of this.#listFields()) {

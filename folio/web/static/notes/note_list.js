@@ -3,7 +3,7 @@
 import * as api from "../base/api.js";
 import { copyText, el, formatDate, formatPage, hideVisually, isolate, keepTogether } from "../base/dom.js";
 import { makeButton, makeIcon, renderProblem } from "../base/dom.js";
-import { Draft, listDrafts } from "../base/drafts.js";
+import { Draft, listDrafts, listLeft } from "../base/drafts.js";
 import { WindowedList } from "../base/list.js";
 import { showFailure } from "../base/failure.js";
 import { oneAtATime } from "../base/pace.js";
@@ -69,7 +69,6 @@ export class NoteList {
   /** @type {Note | null} the note that is being edited, as it was then: what is typed stays when another tab changes it */
   edited = null;
   #editedAt = 0; // its place in the list
-  #isRestored = false; // a note that was being edited when the page was left, is again
   /** @type {{isChanged: () => boolean, save: () => Promise<boolean>, draft: Draft} | null} of its form */
   #form = null;
   /** @type {Map<string, string>} what the papers of a note were named when it was rendered, by its id */
@@ -94,8 +93,7 @@ export class NoteList {
   /** @param {Note[]} notes */
   show(notes) {
     this.notes = notes;
-    if (!this.#isRestored) this.edited = listDrafts("note ").find(this.hooks.belongs) ?? null;
-    this.#isRestored = true;
+    this.edited ??= listLeft("note ").find(this.hooks.belongs) ?? null; // it was being edited when the page was left
     const shown = new Set(notes.map(({ id }) => id));
     this.selected = new Set([...this.selected].filter((id) => shown.has(id)));
     this.#setItems();

@@ -3,7 +3,7 @@
 import * as api from "../base/api.js";
 import { el, makeButton, makeIconButton, renderProblem } from "../base/dom.js";
 import { showFailure } from "../base/failure.js";
-import { Draft, listDrafts } from "../base/drafts.js";
+import { Draft, listDrafts, listLeft } from "../base/drafts.js";
 import { oneAtATime } from "../base/pace.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
@@ -76,7 +76,7 @@ export class NoteCard {
 
   /** Goes on with a note on a paper that was being written. @param {string} paper its id */
   restore(paper) {
-    const [written] = listDrafts(`card ${paper}`);
+    const [written] = listLeft(`card ${paper}`);
     if (written?.note) this.edit(written.note);
     else if (written?.place) this.write(written.place);
   }
