@@ -224,3 +224,26 @@ def test_an_exported_note_links_to_its_page_and_opens(live: Live, opened: Open) 
     tab.find("#reader .note-card textarea").press("Escape")
     expect(tab.find("#reader .note-card")).to_be_hidden()
     expect(tab.page).not_to_have_url(re.compile("note="))
+
+
+# Links
+
+
+def test_what_leads_to_a_page_is_a_link(live: Live, opened: Open) -> None:
+    tab = opened(live)
+    turn = tab.ask(QUESTION)
+    tab.open("#search?q=sea+otters+kelp")
+    expect(tab.find("#hits .source").first).to_be_visible()
+    led = []
+    for link in (turn.locator(".chip").first, turn.locator(".sources .source").first, tab.find("#hits .source").first):
+        href = str(link.evaluate("(link) => link.href"))
+        assert re.search(r"#paper/[0-9a-f]{64}/p/\d+\?from=\d+&to=\d+", href)
+        led.append(href)
+    with tab.context.expect_page() as other:  # as a middle click does
+        tab.find("#hits .source").first.click(modifiers=["ControlOrMeta"])
+    expect(other.value.locator("#reader .page-mark.quote").first).to_be_attached()
+    assert other.value.url == led[-1]
+    expect(tab.find("#reader")).to_be_hidden()
+    tab.find("#hits .source").first.press("Enter")
+    reader_shows(tab, 1)
+    assert "#search?q=" in tab.page.url

@@ -102,7 +102,7 @@ def test_a_deep_search_is_a_stored_timeline(tab: Tab) -> None:
     turn = tab.ask(QUESTION)
     assert_timeline(tab)
     deep = turn.locator(".deep")
-    passage = deep.get_by_role("button", name="On Sea Otters, pp. 1–2").first
+    passage = deep.get_by_role("link", name="On Sea Otters, pp. 1–2").first
     passage.click()
     reader_shows(tab, 1)
     assert marks(tab, 1)

@@ -75,7 +75,7 @@ def test_what_is_not_sure_says_so(tab: Tab) -> None:
 def test_what_a_bibliography_has_is_corrected(tab: Tab) -> None:
     open_form(tab)
     form(tab).get_by_text("Publication and abstract").click()
-    values = {"Kind": "Chapter of a book", "Volume": "3", "Number": "7", "Pages in it": "5-9"}
+    values = {"Kind": "Chapter of a book", "Volume": "3", "Number": "7", "Pages": "5-9"}
     values["Publisher"] = "Kelp & Co."
     for label, value in values.items():
         form(tab).get_by_label(label, exact=True).fill(value)

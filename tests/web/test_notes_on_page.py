@@ -224,15 +224,15 @@ def test_a_note_is_dragged_with_its_citation(live: Live, three: list[str], opene
 def test_the_page_of_a_note_opens_and_what_has_moved_is_said(live: Live, three: list[str], opened: Open) -> None:
     tab = opened(live, WIDE, "#notes")
     note = tab.find(f"[data-id='{three[2]}']")
-    note.get_by_role("button", name=re.compile("The Aletsch Glacier")).click()
+    note.get_by_role("link", name=re.compile("The Aletsch Glacier")).click()
     expect(tab.find("#reader-title")).to_have_text("The Aletsch Glacier")
     reader_shows(tab, 1)
     tab.page.keyboard.press("Escape")
-    expect(note.get_by_role("button", name=re.compile("The Aletsch Glacier"))).to_be_focused()
+    expect(note.get_by_role("link", name=re.compile("The Aletsch Glacier"))).to_be_focused()
     with live.client() as client:
         assert client.delete(f"/papers/{papers(live)['The Aletsch Glacier']}").status_code == 200
     expect(note).to_contain_text("The paper was removed from the library.")
-    expect(note.get_by_role("button", name=re.compile("The Aletsch Glacier"))).to_have_count(0)
+    expect(note.get_by_role("link", name=re.compile("The Aletsch Glacier"))).to_have_count(0)
     expect(note).to_contain_text("23 kilometres")
     note.get_by_role("button", name="Bring back").click()
     expect(note.get_by_role("button", name=re.compile("The Aletsch Glacier"))).to_be_visible()
@@ -259,7 +259,7 @@ def test_the_page_of_a_note_opens_before_the_papers_are_loaded(live: Live, three
     tab.page.route(re.compile("/papers$"), lambda route: None)  # never answered
     tab.open("#notes")
     tab.reload()
-    tab.find(f"[data-id='{three[2]}']").get_by_role("button", name=re.compile("The Aletsch Glacier")).click()
+    tab.find(f"[data-id='{three[2]}']").get_by_role("link", name=re.compile("The Aletsch Glacier")).click()
     expect(tab.find("#reader-title")).to_have_text("The Aletsch Glacier")
     reader_shows(tab, 1)
 

@@ -136,7 +136,7 @@ def test_a_filter_that_was_typed_beside_the_reader_stays(
     add_note(live, papers[OTTERS], "Sea otters")
     add_note(live, papers[GLACIER], "23 kilometres")
     tab = opened(live, WIDE, "#notes")
-    tab.find(".note-item").first.locator("button.source").click()
+    tab.find(".note-item").first.locator(".source").click()
     reader_shows(tab, 1)
     if is_reloaded:
         tab.reload()

@@ -1,10 +1,10 @@
 // A deep search, live and afterwards: the papers, the scored passages, and each further search with its reason.
 
-import { el, formatPages, hideVisually, isolate, keepTogether, makeButton } from "../base/dom.js";
+import { el, formatPages, hideVisually, isolate, keepTogether } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { joinLines, REWORDED_SIGN, shortenAtWord } from "../base/text.js";
-import { openHit, openPaper } from "./statement.js";
+import { makePageLink, toTarget } from "../reader/reader.js";
 
 const RELEVANT = 5; // of 10: a passage with this score counts as evidence, as in folio/deep/types.py
 const LONGEST = 300; // characters of a query, a summary or a passage
@@ -95,7 +95,9 @@ export class DeepSearch {
   /** @param {Api.PapersEventJson} event */
   showPapers({ query, papers }) {
     const step = this.step ?? this.startRound(t("ask.deep.searched"));
-    const items = papers.map((paper) => el("li", {}, makePaperOpener(paper)));
+    const items = papers.map((paper) =>
+      el("li", {}, makePageLink({ ...paper, page: 1 }, { class: "source" }, isolate(getTitle(paper)))),
+    );
     const count = keepTogether(t("ask.papers", { count: papers.length }));
     const summary = el("summary", {}, isolate(`“${shortenAtWord(query, LONGEST)}”`), ": ", count);
     const block = el("div", { class: "block" }, el("details", { class: "queried" }, summary, el("ul", {}, items)));
@@ -163,8 +165,6 @@ class Passages {
 /** @param {Api.EvidenceEventJson} event @param {number} score */
 function renderPassage(event, score) {
   const { relevance, summary, text, pages } = event;
-  /** @param {{currentTarget: HTMLElement}} pressed */
-  const open = (pressed) => openHit(event, pressed.currentTarget);
   const shown = relevance === null ? t("ask.deep.no_score") : `${relevance}/10`;
   const sign = [el("span", { "aria-hidden": "true" }, REWORDED_SIGN, " "), hideVisually(t("ask.deep.summary"))];
   const summed = summary
@@ -175,15 +175,19 @@ function renderPassage(event, score) {
     "li",
     { "data-score": score },
     el("span", { class: isGood ? "score good" : "score" }, hideVisually(t("ask.deep.score")), shown),
-    el("div", {}, makeButton("source", open, isolate(getTitle(event)), ", ", keepTogether(formatPages(pages))), summed),
+    el(
+      "div",
+      {},
+      makePageLink(
+        toTarget(event),
+        { class: "source" },
+        isolate(getTitle(event)),
+        ", ",
+        keepTogether(formatPages(pages)),
+      ),
+      summed,
+    ),
   );
-}
-
-/** @param {Api.PaperFoundJson} paper */
-function makePaperOpener(paper) {
-  /** @param {{currentTarget: HTMLElement}} event */
-  const open = (event) => openPaper(paper, event.currentTarget);
-  return makeButton("source", open, isolate(getTitle(paper)));
 }
 
 /** @param {number} seconds */

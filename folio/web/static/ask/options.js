@@ -2,6 +2,7 @@
 
 import { el, hideVisually, isolate, makeButton, makeIcon, showFault, showToast } from "../base/dom.js";
 import { isFilter } from "../base/options.js";
+import { linkTo } from "../base/router.js";
 import { getTitle, library, options, setOptions } from "../base/state.js";
 import { t } from "../base/strings.js";
 
@@ -175,7 +176,7 @@ function renderGroups() {
   }
 }
 
-/** @typedef {[string, () => void]} Tag what is chosen, and what resets it */
+/** @typedef {[string, () => void, string?]} Tag what is chosen, what resets it, and where its name leads */
 
 /** @returns {{scope: Tag[], other: Tag[], reranking: Tag[]}} */
 function listTags() {
@@ -183,7 +184,11 @@ function listTags() {
   /** @type {Tag[]} */
   const scope = now.papers
     .flatMap((id) => library.get().papers.get(id) ?? [])
-    .map((paper) => [getTitle(paper), () => choosePaper(paper.id, false)]);
+    .map((paper) => [
+      getTitle(paper),
+      () => choosePaper(paper.id, false),
+      linkTo({ view: "paper", id: paper.id, query: {} }),
+    ]);
   for (const [name, label] of FILTERS) {
     const typed = now.filters[name];
     if (typed) scope.push([`${t(label)}: ${typed}`, () => setFilter(name, "")]);
@@ -225,14 +230,15 @@ export function showTags(box, next, { forSearch = false } = {}) {
     const chosen = [...scope, ...(forSearch ? [] : other), ...reranking];
     box.hidden = !chosen.length;
     box.replaceChildren(
-      ...chosen.map(([name, undo]) => {
+      ...chosen.map(([name, undo, href]) => {
         const reset = () => {
           undo();
           (box.querySelector("button") ?? next).focus();
         };
         const label = hideVisually(t("ask.tag.remove", { name }));
         const remove = makeButton("button bare", reset, makeIcon("close"), label);
-        return el("span", { class: "tag" }, isolate(name, { class: "tag-name" }), remove);
+        const shown = isolate(name, { class: "tag-name" });
+        return el("span", { class: "tag" }, href ? el("a", { href }, shown) : shown, remove);
       }),
     );
   };

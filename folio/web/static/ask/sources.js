@@ -5,10 +5,11 @@ import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten } from "../base/text.js";
 import { renderNotice } from "../paper/notice.js";
+import { makePageLink, toTarget } from "../reader/reader.js";
 import { setOrigin } from "./origin.js";
 import { isRestricted, renderOnlyThese } from "./scope.js";
 import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPage } from "./statement.js";
-import { makePageOpener, openHit, standsIn } from "./statement.js";
+import { standsIn, toCitedTarget } from "./statement.js";
 
 const CLOSEST = 4; // passages shown with a refusal
 const LONGEST_WORDS = 300; // characters of selected words
@@ -30,12 +31,16 @@ export function renderRefusal(reply, onAskAll) {
   if (!reply.hits.length) return box;
   box.append(el("p", {}, t("ask.closest")));
   const items = reply.hits.slice(0, CLOSEST).map((hit) => {
-    /** @param {{currentTarget: HTMLElement}} event */
-    const open = (event) => openHit(hit, event.currentTarget);
     return el(
       "li",
       {},
-      makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
+      makePageLink(
+        toTarget(hit),
+        { class: "source" },
+        isolate(getTitle(hit)),
+        ", ",
+        keepTogether(formatPages(hit.pages)),
+      ),
       hit.section ? renderFact(joinLines(hit.section)) : null,
       el("p", { class: "snippet" }, isolate(joinLines(hit.text))),
     );
@@ -69,7 +74,7 @@ function renderSource(cited, { citations, sentences, conversation, turn }) {
   const item = el(
     "li",
     {},
-    makeButton("source", makePageOpener(cited), isolate(getTitle(cited)), ", ", where),
+    makePageLink(toCitedTarget(cited), { class: "source" }, isolate(getTitle(cited)), ", ", where),
     cited.sections.length ? renderFact(joinLines(cited.sections.join("; "))) : null,
     cited.venue ? renderFact(joinLines([cited.venue, cited.year].filter(Boolean).join(", "))) : null,
     cited.title ? renderFact(cited.file) : null,

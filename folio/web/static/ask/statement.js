@@ -1,12 +1,12 @@
 // One statement of an answer: quoted, reworded with its quotes, or left out; and the citations that open pages.
 
 import { attachCard } from "../base/card.js";
-import { el, formatPage, hideVisually, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
+import { el, formatPage, hideVisually, isolate, keepTogether, makeIcon } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { formatMark, joinLines, joinSentence, REWORDED_SIGN, splitMark } from "../base/text.js";
 import { splitMarked, splitStatement, withoutCitations } from "../base/text.js";
-import { moveOpener, openAt, openHit as openPassage, prefetch } from "../reader/reader.js";
+import { makePageLink, moveOpener, openAt, prefetch } from "../reader/reader.js";
 import { renderCard } from "./card.js";
 import { setOrigin } from "./origin.js";
 
@@ -61,18 +61,11 @@ const isSameMark = (one, other) => one.page === other.page && one.quote === othe
 
 // What opens the reader
 
-/** Opens a cited page with the quotes of its paper marked. `from` gets the focus back. */
-/** @param {CitedPage} cited @param {HTMLElement} from */
-function openCitation({ paper, page, title, file, quotes, marks }, from) {
+/** A cited page, with the quotes of its paper marked. @param {CitedPage} cited */
+export function toCitedTarget({ paper, page, title, file, quotes, marks }) {
   const mark = quotes.length ? toMark(page, quotes[0]) : { page };
-  openAt({ paper, title, file, ...mark, marks: marks.filter((other) => !isSameMark(other, mark)), opener: from });
+  return { paper, title, file, ...mark, marks: marks.filter((other) => !isSameMark(other, mark)) };
 }
-
-/** Opens a passage. @param {Api.HitJson | Api.EvidenceEventJson} hit @param {HTMLElement} from */
-export const openHit = (hit, from) => openPassage(hit, from);
-
-/** Opens a paper at its first page. @param {Api.PaperFoundJson} paper @param {HTMLElement} from */
-export const openPaper = (paper, from) => openAt({ ...paper, page: 1, opener: from });
 
 /** Has the pages loaded that are likely to be opened. @param {{paper: string, page: number}[]} citations */
 export const prepareCitations = (citations) => prefetch(citations);
@@ -80,13 +73,10 @@ export const prepareCitations = (citations) => prefetch(citations);
 /** Tells that what opened the reader was rendered again. @param {HTMLElement} before @param {HTMLElement} after */
 export const replaceOpener = (before, after) => moveOpener(before, after);
 
-/** @param {CitedPage} cited @returns {(event: {currentTarget: any}) => void} */
-export const makePageOpener = (cited) => (event) => openCitation(cited, event.currentTarget);
-
 // Citations
 
 /**
- * "Ongaro 2014, RETRACTED, p. 6" as a button. CSS shortens a long name, but neither the mark nor the page. card: its
+ * "Ongaro 2014, RETRACTED, p. 6" as a link. CSS shortens a long name, but neither the mark nor the page. card: its
  * quotes are shown in a card beside it.
  * @param {CitedPage} cited @param {string} [kind] @param {import("./origin.js").Origin | null} [card]
  */
@@ -100,8 +90,8 @@ export function renderChip(cited, kind = "", card = null) {
   const flag = mark ? [renderComma(), el("strong", { class: "flag" }, mark)] : [];
   const action = hideVisually(t("ask.cited.open"));
   const children = [name, ...flag, separator, keepTogether(page), action];
-  const node = makeButton(`chip ${mark ? "flagged" : ""} ${kind}`, makePageOpener(cited), ...children);
-  const open = (/** @type {HTMLElement} */ from) => openCitation(cited, from);
+  const node = makePageLink(toCitedTarget(cited), { class: `chip ${mark ? "flagged" : ""} ${kind}` }, ...children);
+  const open = (/** @type {HTMLElement} */ opener) => openAt({ ...toCitedTarget(cited), opener });
   if (card) attachCard(node, t("ask.card"), () => renderCard(node, cited, card, open));
   else node.title = describePage(cited);
   return node;

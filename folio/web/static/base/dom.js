@@ -37,6 +37,20 @@ export const makeButton = (classes, onclick, ...children) =>
   el("button", { type: "button", class: classes, onclick }, ...children);
 
 /**
+ * A link that acts in this tab where it is pressed plainly; a copy of its address, or another tab, has the place.
+ * @param {string} href @param {(event: {currentTarget: any}) => void} onPress @param {Record<string, any>} attributes
+ * @param {...Children} children
+ */
+export function makeLink(href, onPress, attributes, ...children) {
+  const onclick = (/** @type {MouseEvent} */ event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a tab of its own
+    event.preventDefault();
+    onPress(event);
+  };
+  return el("a", { href, onclick, ...attributes }, ...children);
+}
+
+/**
  * A button with an icon alone; the label is read aloud and shown as its tooltip.
  * @param {string} icon @param {string} label @param {(event: any) => void} onclick @param {string} [keys]
  */

@@ -416,7 +416,7 @@ export const TEXTS = Object.freeze({
   "edit.kind": "Kind",
   "edit.volume": "Volume",
   "edit.issue": "Number",
-  "edit.pages": "Pages in it",
+  "edit.pages": "Pages",
   "edit.publisher": "Publisher",
   "edit.abstract": "Abstract",
   "kind.article": "Journal article",

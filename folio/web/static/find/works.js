@@ -5,7 +5,7 @@ import { announce, el, hideVisually, isolate, makeButton } from "../base/dom.js"
 import { makeIcon, renderMessage, renderProblem } from "../base/dom.js";
 import { getTitle, library, loadHealth } from "../base/state.js";
 import { t } from "../base/strings.js";
-import { openAt } from "../reader/reader.js";
+import { makePageLink } from "../reader/reader.js";
 
 const MAX_AUTHORS = 8; // that are shown
 
@@ -80,17 +80,15 @@ const makeLink = (link, title) =>
 function show(box, ...nodes) {
   const hadFocus = box.contains(document.activeElement);
   box.replaceChildren(...nodes.filter((node) => node !== null));
-  if (hadFocus) box.querySelector("button")?.focus();
+  if (hadFocus) /** @type {HTMLElement | null} */ (box.querySelector("button, a"))?.focus();
 }
 
 /** @param {HTMLElement} box @param {Work} work @param {string} paper its id */
 function showHere(box, work, paper) {
   const { title, file } = library.get().papers.get(paper) ?? work;
-  const open = (/** @type {Event} */ { currentTarget }) =>
-    openAt({ paper, page: 1, title, file, opener: /** @type {HTMLElement} */ (currentTarget) });
   const mark = t(work.other_version ? "work.version" : "work.here");
-  const button = makeButton("button quiet", open, t("work.open"), which(work));
-  show(box, el("p", { class: "here" }, makeIcon("check"), mark), button);
+  const link = makePageLink({ paper, page: 1, title, file }, { class: "button quiet" }, t("work.open"), which(work));
+  show(box, el("p", { class: "here" }, makeIcon("check"), mark), link);
 }
 
 /** @param {HTMLElement} box @param {Work} work */

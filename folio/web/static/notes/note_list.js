@@ -12,7 +12,7 @@ import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten, shortenAtWord } from "../base/text.js";
 import { offerRestoring } from "../library/removed.js";
-import { openAt } from "../reader/reader.js";
+import { makePageLink } from "../reader/reader.js";
 import { COLOURS } from "./choose.js";
 import { formatNoteHtml, formatNoteText, namePlace } from "./format.js";
 import { deleteNotes, leaving } from "./removal.js";
@@ -307,19 +307,9 @@ function renderQuote(quoted) {
   const name = shorten(joinLines(getTitle({ paper, title, file })));
   const isThere = place === "here" || place === "moved";
   const span = isThere && quote ? { from: start, to: end } : { from: null, to: null };
-  const open = (/** @type {Event} */ { currentTarget }) =>
-    openAt({
-      paper,
-      page: page || 1,
-      ...span,
-      quote,
-      area,
-      title,
-      file,
-      opener: /** @type {HTMLElement} */ (currentTarget),
-    });
+  const target = { paper, page: page || 1, ...span, quote, area, title, file };
   const where = [isolate(name), ", ", keepTogether(quote ? formatPage(page, label) : namePlace(quoted))];
-  const source = place !== "removed" ? makeButton("source", open, where) : el("span", {}, where);
+  const source = place !== "removed" ? makePageLink(target, { class: "source" }, where) : el("span", {}, where);
   const warning = place === "here" ? null : el("p", { class: "note" }, makeIcon("warning"), t(PLACES[place]));
   if (warning && place === "removed") offerRestoring(warning, paper);
   return el(

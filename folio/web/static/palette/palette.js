@@ -7,7 +7,7 @@ import { goTo } from "../base/router.js";
 import { buildFilter, EVERYTHING, getTitle, health, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { joinLines, shorten, shortenAtWord } from "../base/text.js";
-import { openHit } from "../reader/reader.js";
+import { openAt, toTarget } from "../reader/reader.js";
 import { renderKeys } from "../shell/keys.js";
 import { findEntries, makeEntry } from "./match.js";
 
@@ -164,7 +164,11 @@ export class Palette {
   /** @param {Api.HitJson} hit @returns {Option} */
   #makePassage(hit) {
     const where = [isolate(shorten(joinLines(getTitle(hit)), 80)), ", ", keepTogether(formatPages(hit.pages))];
-    return { title: [isolate(shortenAtWord(hit.text, SNIPPET))], about: where, run: () => openHit(hit, this.opener) };
+    return {
+      title: [isolate(shortenAtWord(hit.text, SNIPPET))],
+      about: where,
+      run: () => openAt({ ...toTarget(hit), opener: this.opener }),
+    };
   }
 
   /** @param {Api.ListedPaperJson} paper @returns {Option} */

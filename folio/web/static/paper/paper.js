@@ -4,7 +4,7 @@ import * as api from "../base/api.js";
 import { copyText, el, formatDate, formatPage, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
 import { renderMessage, renderProblem } from "../base/dom.js";
 import { listDrafts } from "../base/drafts.js";
-import { goTo, linkTo, openReading, place } from "../base/router.js";
+import { goTo, linkTo, place } from "../base/router.js";
 import { getScroller } from "../base/scrolling.js";
 import { library } from "../base/state.js";
 import { t } from "../base/strings.js";
@@ -15,6 +15,7 @@ import { refreshLibrary } from "../library/library.js";
 import { removePapers, renderMissing } from "../library/removed.js";
 import { FIELD_NAMES, getName } from "../library/table.js";
 import { makeNotesPane } from "../notes/notes.js";
+import { makePageLink } from "../reader/reader.js";
 import { Citations } from "./citations.js";
 import { renderNotice } from "./notice.js";
 
@@ -38,18 +39,6 @@ export function setUpPaper(root, hooks) {
   view.follow(false);
   place.onChange(() => view.follow(true));
   library.onChange((now, before) => view.refresh(now, before));
-}
-
-/** A link that opens a page of a paper in the reader, at a span of its text if it has one. */
-/** @param {Reading} reading @param {Record<string, string>} attributes @param {...(Node | string | null)} children */
-function makePageLink(reading, attributes, ...children) {
-  const open = (/** @type {MouseEvent} */ event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a tab of its own
-    event.preventDefault();
-    openReading(reading);
-  };
-  const href = linkTo({ view: "paper", id: reading.paper, reading });
-  return el("a", { href, onclick: open, ...attributes }, children);
 }
 
 /** @param {string} id @param {string} name */

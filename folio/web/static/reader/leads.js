@@ -1,6 +1,6 @@
 // What leads to another place: the links of a PDF, and the words of its text that cite an entry of its references.
 
-import { el, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { el, isolate, makeButton, makeIcon, makeLink } from "../base/dom.js";
 import { attachCard, hideCard } from "../base/card.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord } from "../base/text.js";
@@ -95,9 +95,7 @@ function findWord({ words }, [left, top]) {
  */
 export function renderLead(lead, href, { onLead, findGoal: find }, ...children) {
   const { page, uri, words: name } = lead;
-  const go = (/** @type {MouseEvent} */ event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a tab of its own
-    event.preventDefault();
+  const go = () => {
     hideCard();
     onLead(lead);
   };
@@ -109,16 +107,12 @@ export function renderLead(lead, href, { onLead, findGoal: find }, ...children) 
     return node;
   }
   const label = t("reader.link.page", { page: String(page) });
-  const node = el(
-    "a",
-    { class: "page-link", href, "aria-label": children.length ? null : `${name} ${label}`.trim() },
-    ...children,
-  );
+  const named = children.length ? null : `${name} ${label}`.trim();
+  const node = makeLink(href, go, { class: "page-link", "aria-label": named }, ...children);
   attachCard(node, label, async () => {
     const { words } = await find(lead).catch(() => ({ words: "" }));
     const quote = words ? [el("blockquote", { tabindex: "0" }, isolate(shortenAtWord(words, LONGEST)))] : [];
     return [...quote, el("div", { class: "row" }, makeButton("button quiet", go, makeIcon("next"), label))];
   });
-  node.addEventListener("click", go);
   return node;
 }

@@ -2,13 +2,13 @@
 
 import * as api from "../base/api.js";
 import { followCard } from "../base/card.js";
-import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon, makeLink } from "../base/dom.js";
 import { recall, remember, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
 import { inTurn } from "../base/pace.js";
 import { formatPlace, parseLook } from "../base/place.js";
-import { closeReading, openReading, place, setLook } from "../base/router.js";
+import { closeReading, linkTo, openReading, place, setLook } from "../base/router.js";
 import { onScroll } from "../base/scrolling.js";
 import { renderMissing } from "../library/removed.js";
 import { library, selection } from "../base/state.js";
@@ -895,10 +895,19 @@ export function setUpReader(links) {
 export const openAt = (target) => reader.open(target);
 
 /**
- * Opens the first page of a passage. It is marked on each of its pages: it may continue on the next one.
- * @param {Passage} hit @param {HTMLElement} opener
+ * A link that opens a page beside what is shown; its address has the page of the paper.
+ * @param {Target} target @param {Record<string, any>} attributes @param {...import("../base/dom.js").Children} children
  */
-export function openHit(hit, opener) {
+export function makePageLink(target, attributes, ...children) {
+  const { paper, page, from = null, to = null, quote } = target;
+  const reading = { paper, page, from, to, words: quote ? checksum(quote) : undefined };
+  const href = linkTo({ view: "paper", id: paper, reading });
+  return makeLink(href, ({ currentTarget }) => openAt({ ...target, opener: currentTarget }), attributes, ...children);
+}
+
+/** The first page of a passage. It is marked on each of its pages: it may continue on the next one. */
+/** @param {Passage} hit @returns {Target} */
+export function toTarget(hit) {
   const { paper, title, file, pages, text, page_breaks: breaks = [], span } = hit;
   const [page] = pages;
   const [from, to] = span ?? [null, null];
@@ -909,7 +918,7 @@ export function openHit(hit, opener) {
     : starts.flatMap((start, at) =>
         splitPassage(chars.slice(start, starts[at + 1]).join("")).map((quote) => ({ page: page + at, quote })),
       );
-  openAt({ paper, page, from, to, marks, passage: true, title, file, opener });
+  return { paper, page, from, to, marks, passage: true, title, file };
 }
 
 /**

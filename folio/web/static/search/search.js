@@ -11,7 +11,7 @@ import { buildFilter, getScope, getTitle, library, options, setOptions } from ".
 import { t } from "../base/strings.js";
 import { joinLines } from "../base/text.js";
 import { renderNotice } from "../paper/notice.js";
-import { openHit } from "../reader/reader.js";
+import { makePageLink, toTarget } from "../reader/reader.js";
 import { buildMarkPattern, joinPassage, shortenPassage, splitMarks } from "./marks.js";
 
 const COUNTS = ["10", "20", "50"]; // passages that a person may ask for
@@ -174,7 +174,6 @@ class SearchView {
     const words = splitMarks(short, this.marks).map(([part, isMarked]) => (isMarked ? el("mark", {}, part) : part));
     const body = isolate("", { class: "passage-text" });
     body.append(...words);
-    const open = (/** @type {Event} */ event) => openHit(hit, /** @type {HTMLElement} */ (event.currentTarget));
     const showWhole = () => {
       this.whole.add(key);
       this.list.refresh(key);
@@ -184,7 +183,13 @@ class SearchView {
       "li",
       { class: "hit" },
       el("span", { class: "hit-number", "aria-hidden": "true" }, number.toLocaleString()),
-      makeButton("source", open, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages))),
+      makePageLink(
+        toTarget(hit),
+        { class: "source" },
+        isolate(getTitle(hit)),
+        ", ",
+        keepTogether(formatPages(hit.pages)),
+      ),
       el("p", { class: "about" }, isolate(hit.file), section, ` · ${formatScores(hit)}`),
       hit.notice ? renderNotice(hit.notice) : null,
       el("p", { class: "passage" }, body),

@@ -1,6 +1,6 @@
 // The views of the page: one is shown at a time. The navigation is built from them.
 
-import { el } from "../base/dom.js";
+import { el, makeLink } from "../base/dom.js";
 import { parsePlace } from "../base/place.js";
 import { goTo, place } from "../base/router.js";
 import { t } from "../base/strings.js";
@@ -50,13 +50,6 @@ export function followLink({ hash }) {
   goTo({ view, id, query });
 }
 
-/** @param {MouseEvent} event */
-function keepReading(event) {
-  if (event.ctrlKey || event.metaKey || event.shiftKey || !(event.currentTarget instanceof HTMLAnchorElement)) return;
-  event.preventDefault();
-  followLink(event.currentTarget);
-}
-
 /** @param {HTMLElement} nav */
 export function renderNav(nav) {
   nav.replaceChildren(
@@ -64,8 +57,8 @@ export function renderNav(nav) {
       const keys = `Alt+${at + 1}`;
       const [label, ...rest] = t(text).split(" "); // on a narrow screen one word is shown
       const more = rest.length ? el("span", { class: "rest-of-name" }, ` ${rest.join(" ")}`) : null;
-      const given = { href: `#${name}`, id: `to-${name}`, "data-view": name, onclick: keepReading };
-      return el("a", { ...given, "aria-keyshortcuts": keys, title: keys }, label, more);
+      const given = { id: `to-${name}`, "data-view": name, "aria-keyshortcuts": keys, title: keys };
+      return makeLink(`#${name}`, ({ currentTarget }) => followLink(currentTarget), given, label, more);
     }),
   );
 }
