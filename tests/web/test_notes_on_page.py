@@ -235,7 +235,7 @@ def test_the_page_of_a_note_opens_and_what_has_moved_is_said(live: Live, three: 
     expect(note.get_by_role("link", name=re.compile("The Aletsch Glacier"))).to_have_count(0)
     expect(note).to_contain_text("23 kilometres")
     note.get_by_role("button", name="Bring back").click()
-    expect(note.get_by_role("button", name=re.compile("The Aletsch Glacier"))).to_be_visible()
+    expect(note.get_by_role("link", name=re.compile("The Aletsch Glacier"))).to_be_visible()
     expect(note).not_to_contain_text("removed")
 
 
