@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { formatQuoted, getKey } from "../../folio/web/static/reader/citing.js";
+import { findGoal, listLeads } from "../../folio/web/static/reader/leads.js";
 import {
   checksum,
   cut,
+  findMargin,
   findQuote,
   getBoxes,
   getText,
@@ -11,7 +13,7 @@ import {
   locate,
   trim,
 } from "../../folio/web/static/reader/spans.js";
-import { ACTUAL, chooseDpi, fitPage, stepZoom } from "../../folio/web/static/reader/zoom.js";
+import { ACTUAL, chooseDpi, fitPage, stepZoom, turnPoint } from "../../folio/web/static/reader/zoom.js";
 
 /** A page whose words are given by the character: [text, x0, y0, x1, y1]. */
 function makePage(text, boxes, start = 100, direction = "ltr") {
@@ -149,4 +151,59 @@ test("a quote is copied with its reference", () => {
   const cited = formatQuoted(two, "latex");
   assert.ok(cited.includes("~\\cite[p.~3]{fern2014} \\cite[p.~5]{fern2014}\n"));
   assert.equal(cited.split("@misc").length, 2);
+});
+
+test("a place on a page is where it is once the page is turned, and back", () => {
+  const upright = { width: 600, height: 800, turn: 0 };
+  const across = { width: 800, height: 600 };
+  assert.deepEqual(turnPoint([10, 20], upright), [10, 20]);
+  assert.deepEqual(turnPoint([10, 20], { ...across, turn: 90 }), [780, 10]);
+  assert.deepEqual(turnPoint([10, 20], { ...upright, turn: 180 }), [590, 780]);
+  assert.deepEqual(turnPoint([10, 20], { ...across, turn: 270 }), [20, 590]);
+  for (const turn of [90, 180, 270]) {
+    const turned = turnPoint([10, 20], { ...(turn % 180 ? across : upright), turn });
+    assert.deepEqual(turnPoint(turned, { ...upright, turn: 360 - turn }), [10, 20]);
+  }
+});
+
+test("a dot stands in the margin beside what it is on, on no word and on no other dot", () => {
+  const page = makePage("left right stamp", [
+    ["left", 60, 100, 280, 110],
+    ["right", 320, 100, 540, 110],
+  ]);
+  const first = findMargin(page, [60, 100, 280], []);
+  const second = findMargin(page, [60, 100, 280], [first]);
+  assert.ok(first[0] < 60 && first[1] > 100);
+  assert.ok(second[1] > first[1] || second[0] > 540);
+  assert.ok(findMargin(page, [320, 100, 540], [])[0] > 540);
+  const stamped = { ...page, words: [...page.words, [111, 116, 40, 80, 58, 300]] }; // a stamp in the margin
+  const [x, y] = findMargin(stamped, [60, 100, 280], []);
+  assert.ok(!(x > 33 && x < 65 && y > 73 && y < 307), `${x} ${y}`);
+});
+
+test("a lead without words leads to the line at its height, in the entry of the references that begins there", () => {
+  const text = "[1] Otter\n[2] Seal";
+  const page = {
+    ...makePage(text, [
+      ["[1]", 50, 100, 62, 110],
+      ["Otter", 70, 100, 110, 110],
+      ["[2]", 50, 130, 62, 140],
+      ["Seal", 70, 130, 100, 140],
+    ]),
+    references: [
+      [104, 109],
+      [114, 118],
+    ],
+    paragraphs: [[100, 118]],
+    links: [{ box: [48, 98, 63, 111], page: 3, uri: "", at: [50, 125] }],
+    citations: [
+      { start: 100, end: 103, page: 3, entry: [114, 118] },
+      { start: 110, end: 113, page: 3, entry: [104, 109] },
+    ],
+  };
+  const [link, cited, ...rest] = listLeads(page);
+  assert.deepEqual([link.words, cited.words, rest.length], ["[1]", "[2]", 0]); // the link covers the first citation
+  assert.deepEqual(findGoal(page, link), { page: 3, span: [114, 118], words: "Seal", top: 125 });
+  assert.deepEqual(findGoal(page, cited).span, [104, 109]);
+  assert.deepEqual(findGoal(page, { ...link, at: null }).span, null);
 });

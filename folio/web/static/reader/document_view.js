@@ -117,9 +117,13 @@ export class DocumentView {
    * @param {number} page @param {Span | null} span @param {number} [share]
    */
   goTo(page, span = null, share = 0) {
+    const { items } = this.list;
+    const { turn = 0 } = items[this.page - 1] ?? {};
+    const isTurned = (items[page - 1]?.turn ?? 0) !== turn; // another size may fit it
     this.#target = { page, span, share };
     this.#setPage(page);
-    this.#applyTarget();
+    if (isTurned && typeof this.zoom === "string") this.#rescale();
+    else this.#applyTarget();
   }
 
   /** What is marked has changed. */

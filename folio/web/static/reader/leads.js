@@ -1,9 +1,5 @@
 // What leads to another place: the links of a PDF, and the words of its text that cite an entry of its references.
 
-import { el, isolate, makeButton, makeIcon, makeLink } from "../base/dom.js";
-import { attachCard, hideCard } from "../base/card.js";
-import { t } from "../base/strings.js";
-import { shortenAtWord } from "../base/text.js";
 import { getBoxes, getText as getSpanText } from "./spans.js";
 
 /** @typedef {import("./spans.js").Span} Span */
@@ -19,13 +15,7 @@ import { getBoxes, getText as getSpanText } from "./spans.js";
  * @property {Span | null} entry of the references
  */
 /** @typedef {{page: number, span: Span | null, words: string, top: number | null}} Goal top: points */
-/**
- * @typedef {object} LeadEvents
- * @property {(lead: Lead) => void} onLead it was chosen
- * @property {(lead: Lead) => Promise<Goal>} findGoal
- */
 
-const LONGEST = 400; // characters of a preview
 const LABEL = 12; // characters of the number before an entry
 const FEW = 20; // a paragraph with fewer is a part of a figure
 const LINE = 80; // characters that are marked of what is no entry
@@ -87,32 +77,4 @@ function findWord({ words }, [left, top]) {
   const cost = (/** @type {number[]} */ [, , x0, y0]) => Math.max(0, y0 - top) + 0.1 * Math.abs(x0 - left);
   const below = words.filter(([, , , y0, x1, y1]) => (y0 + y1) / 2 >= top && x1 > left);
   return below.length ? below.reduce((one, other) => (cost(other) < cost(one) ? other : one))[0] : null;
-}
-
-/**
- * A link to where a lead leads, with a card that shows what stands there. Without a child it is named after its page.
- * @param {Lead} lead @param {string} href @param {LeadEvents} events @param {...Node} children
- */
-export function renderLead(lead, href, { onLead, findGoal: find }, ...children) {
-  const { page, uri, words: name } = lead;
-  const go = () => {
-    hideCard();
-    onLead(lead);
-  };
-  if (page === null) {
-    const label = t("reader.link.web", { address: uri });
-    const node = makeButton("page-link", go, ...children);
-    node.title = label;
-    node.setAttribute("aria-label", label);
-    return node;
-  }
-  const label = t("reader.link.page", { page: String(page) });
-  const named = children.length ? null : `${name} ${label}`.trim();
-  const node = makeLink(href, go, { class: "page-link", "aria-label": named }, ...children);
-  attachCard(node, label, async () => {
-    const { words } = await find(lead).catch(() => ({ words: "" }));
-    const quote = words ? [el("blockquote", { tabindex: "0" }, isolate(shortenAtWord(words, LONGEST)))] : [];
-    return [...quote, el("div", { class: "row" }, makeButton("button quiet", go, makeIcon("next"), label))];
-  });
-  return node;
 }

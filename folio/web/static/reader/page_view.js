@@ -1,10 +1,11 @@
 // One page in the reader: its picture, the marks on it, and its text over it, which can be selected and read aloud.
 
-import { el, isolate, makeButton, makeIcon } from "../base/dom.js";
+import { attachCard, hideCard } from "../base/card.js";
+import { el, isolate, makeButton, makeIcon, makeLink } from "../base/dom.js";
 import { t } from "../base/strings.js";
 import { shortenAtWord, withoutCitations } from "../base/text.js";
 import { namePlace } from "../notes/format.js";
-import { listLeads, renderLead } from "./leads.js";
+import { listLeads } from "./leads.js";
 import { cut, findMargin, getBoxes, getText } from "./spans.js";
 
 /** @typedef {import("./spans.js").Span} Span */
@@ -17,6 +18,7 @@ import { cut, findMargin, getBoxes, getText } from "./spans.js";
  * @property {number[][]} [area] of a note without words: its area; [[]] for the page or the whole paper
  */
 
+const LONGEST = 400; // characters of a preview
 const MEASURED = 20; // pixels of the letters that are measured
 const context = /** @type {CanvasRenderingContext2D} */ (el("canvas").getContext("2d"));
 context.font = `${MEASURED}px sans-serif`;
@@ -153,9 +155,7 @@ export class PageView {
     this.words.replaceChildren(...(text.placed ? renderWords(text) : []));
     this.words.dir = text.direction;
     this.links.replaceChildren(
-      ...listLeads(text).flatMap((lead) =>
-        lead.boxes.map((box) => placeBox(renderLead(lead, this.events.formatLead(lead), this.events), box)),
-      ),
+      ...listLeads(text).flatMap((lead) => lead.boxes.map((box) => placeBox(renderLead(lead, this.events), box))),
     );
     this.node.classList.add("ready");
   }
@@ -306,6 +306,34 @@ function renderWord(text, [start, end, x0, y0, x1, y1]) {
   return node;
 }
 
+/**
+ * A link to where a lead leads, with a card that shows what stands there. Without a child it is named after its page.
+ * @param {import("./leads.js").Lead} lead @param {import("./document_view.js").Events} events @param {...Node} children
+ */
+function renderLead(lead, { formatLead, onLead, findGoal }, ...children) {
+  const { page, uri, words: name } = lead;
+  const go = () => {
+    hideCard();
+    onLead(lead);
+  };
+  if (page === null) {
+    const label = t("reader.link.web", { address: uri });
+    const node = makeButton("page-link", go, ...children);
+    node.title = label;
+    node.setAttribute("aria-label", label);
+    return node;
+  }
+  const label = t("reader.link.page", { page: String(page) });
+  const named = children.length ? null : `${name} ${label}`.trim();
+  const node = makeLink(formatLead(lead), go, { class: "page-link", "aria-label": named }, ...children);
+  attachCard(node, label, async () => {
+    const { words } = await findGoal(lead).catch(() => ({ words: "" }));
+    const quote = words ? [el("blockquote", { tabindex: "0" }, isolate(shortenAtWord(words, LONGEST)))] : [];
+    return [...quote, el("div", { class: "row" }, makeButton("button quiet", go, makeIcon("next"), label))];
+  });
+  return node;
+}
+
 /** @param {Api.PageText} text @param {Shown[]} marks @param {import("./document_view.js").Events} events */
 function renderParagraphs(text, marks, events) {
   const leads = listLeads(text);
@@ -315,7 +343,7 @@ function renderParagraphs(text, marks, events) {
       const mark = covering.findLast((each) => "kind" in each);
       const lead = covering.find((each) => "boxes" in each);
       const node = el(mark ? "mark" : "span", { class: mark ? markClass(mark) : null, "data-start": from }, written);
-      return lead ? renderLead(lead, events.formatLead(lead), events, node) : node;
+      return lead ? renderLead(lead, events, node) : node;
     });
     return makeBlock(level, pieces);
   });
