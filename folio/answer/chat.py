@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property, partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -41,8 +41,8 @@ from folio.protocols import Answerer
 from folio.question import followup
 from folio.question.kind import QuestionKind
 from folio.question.language import foreign_words
-from folio.question.library import LibraryQuestion, WantedPapers
-from folio.question.parts import last_question
+from folio.question.library import FactsQuestion, LibraryQuestion, WantedPapers
+from folio.question.parts import last_question, questions_in
 from folio.question.question import Question, asks_elsewhere
 from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
@@ -123,6 +123,19 @@ class Turn:
     is_clear: bool = False  # it needs no earlier question
     heading: Section | None = None  # of all excerpts, instead of their own
     hits: Sequence[Hit] | None = None  # its passages, if the search ran before the chain was imported
+    known: tuple[Answer, ...] = ()  # the library's answers to other questions in it; `question` has the rest
+
+
+def _after(evidence: Sequence[Evidence], known: Sequence[Answer]) -> tuple[list[Sentence], tuple[Evidence, ...]]:
+    """The sentences of answers by the library, and the evidence with theirs after it."""
+    whole, sentences = list(evidence), list[Sentence]()
+    for answer in known:
+        first = len(whole)
+        whole += (replace(piece, number=first + piece.number) for piece in answer.evidence)
+        for told in answer.sentences:
+            cited = tuple(replace(quote, evidence=first + quote.evidence) for quote in told.citations)
+            sentences.append(replace(told, citations=cited))
+    return sentences, tuple(whole)
 
 
 def stopped(reply: Reply) -> Reply:
@@ -280,7 +293,7 @@ class Chat:
             else:
                 turn, note = self._respelled(turn)
                 turn = self._placed(turn)
-            direct = None if is_more else self._answer_about_library(turn)
+            direct, turn = (None, turn) if is_more else self._from_library(turn)
             if direct is None and not self._turns:  # without waiting for the import of LangChain
                 turn = replace(turn, hits=self._retrieve(turn))
         if direct is not None:
@@ -292,7 +305,7 @@ class Chat:
         if is_more and not reply.answer.sentences:
             return self._add_turn(turn, self._remarked(text, NO_MORE))
         notice = " ".join(filter(None, [note, self._search_notice, reply.answer.notice]))
-        meant = reply.answer.standalone_question
+        meant = turn.original.standing if turn.known else reply.answer.standalone_question
         if turn.question.typed and meant == turn.question.text:  # a correction is one more reading
             meant = turn.question.typed
         answer = replace(reply.answer, question=text, standalone_question=meant, notice=notice)
@@ -399,8 +412,11 @@ class Chat:
             return Reply(Answer(text, text, (), notice=str(unclear), style=self._style))
         return reply
 
-    def _gaps_notice(self, question: Question, answer: Answer) -> str:
-        """What an answer leaves out: papers that were not read, or parts of the question; of a refusal, the nearest."""
+    def _gaps_notice(self, question: Question, answer: Answer, known: int) -> str:
+        """What an answer leaves out: papers that were not read, or parts of the question; of a refusal, the nearest.
+
+        known: how many sentences are the library's, to other questions.
+        """
         if question.asks_who_disagrees and self._answerer.quotes_only:
             return "" if any(each.section == FROM_PAPERS for each in answer.sentences) else NO_CONFLICT
         if question.about:
@@ -414,13 +430,17 @@ class Chat:
             papers, notice = library_questions.narrowed(question, self._shelf(question))
             return f"{notice} {library_questions.listed_notice(listed, read, len(papers))}".strip()
         missing = self._answerer.unanswered
+        if known and len(answer.sentences) == known:
+            missing = question.questions or (question.text,)
         if missing is None:
             quoted = [(quote.paper, quote.quote) for quote in answer.citations]
             missing = tuple(without_quote(question, quoted, self._retriever.term_weights))
             if len(missing) == len(question.parts) and not question.things:  # asked as one, and answered as one
                 missing = ()
+        as_asked = dict(zip(question.questions, questions_in(question.text), strict=True))
         things = {part.text: question.thing_of(part) for part in question.parts}
-        return " ".join(f"Nothing was found about {name_line(things.get(part) or f'“{part}”')}." for part in missing)
+        shown = (name_line(things.get(part) or f"“{as_asked.get(part, part)}”") for part in missing)
+        return " ".join(f"Nothing was found about {part}." for part in shown)
 
     def _unread_notice(self, turn: Turn, answer: Answer) -> str:
         """Which unreadable files may have the missing answer; "" if only selected papers are searched."""
@@ -435,6 +455,21 @@ class Chat:
         if not turn.papers or turn.find or not answer.refused:
             return ""
         return ONLY_THERE.format(name_line(followup.short_name(turn.papers[0])))
+
+    def _from_library(self, turn: Turn) -> tuple[Answer | None, Turn]:
+        """The library's answer to a question, and the turn; of several questions in one, the turn with its answers to
+        some, to be asked the rest."""
+        question, asked = turn.question, turn.question.questions
+        about = question.about_library
+        if not asked or (isinstance(about, FactsQuestion) and len(about.facts) >= len(asked)):
+            return self._answer_about_library(turn), turn
+        told = {text: self._answer_about_library(replace(turn, question=Question(text))) for text in asked}
+        known = {text: answer for text, answer in told.items() if answer and answer.sentences}
+        rest = [text for text in asked if text not in known]
+        if not known or not rest:
+            return self._answer_about_library(turn), turn
+        left = replace(question, text="? ".join(rest))
+        return None, replace(turn, question=left, known=tuple(known.values()))
 
     def _answer_about_library(self, turn: Turn) -> Answer | None:
         """The answer to a question about the library itself, which needs no search; None for other questions."""
@@ -548,7 +583,8 @@ class Chat:
             evidence = without(evidence, turn.selected)
         turn.clock.lap("evidence")
         parts = Returning(answerer.sentences(question, evidence, self._style))
-        sentences, left_out, is_stopped = self._shown(parts, turn)
+        known, evidence = _after(evidence, turn.known)
+        sentences, left_out, is_stopped = self._shown(chain(known, parts), turn)
         answer = Answer(
             question.text,
             question.standing,
@@ -567,7 +603,8 @@ class Chat:
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
-            self._gaps_notice(question, answer),
+            *(told.notice for told in turn.known),
+            self._gaps_notice(question, answer, len(known)),
             f"{left_out_hits} did not fit into the evidence. Raise CONTEXT_TOKENS to include more." if count else "",
             answerer.notice if shows_notice else "",
             self._unread_notice(turn, answer),

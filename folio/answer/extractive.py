@@ -45,12 +45,14 @@ from folio.answer_types import (
 )
 from folio.errors import command
 from folio.grounding.conflicts import MOST_AGAINST, against, are_apart, conflict, disagreeing, of_values
+from folio.grounding.negation import affirms_denied
 from folio.grounding.quantities import Quantity, quantities
 from folio.grounding.sentences import EvidenceSentence, citation, citations, number_sentences
 from folio.papers.model import Paper
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.question import followup
 from folio.question.kind import ASKING, gives_number
+from folio.question.parts import questions_in
 from folio.question.question import Question, Statement, asks_where
 from folio.search.builtin_reranker import Matches, evidence_coverage, matches
 from folio.text import STOP_WORDS, coverage, one_line, plain_words, sentence_spans, tokenize, without_accents
@@ -105,6 +107,9 @@ class Scored:
 
 
 Placed = tuple[Question, Excerpt, Section]  # an excerpt, the part of the question that it answers, and its heading
+
+
+Found = tuple[Question, list[Excerpt], Section]  # a part of a question, the excerpts for it, best first, their heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,35 +269,41 @@ class ExtractiveAnswerer:
     def _best_of_parts(self, question: Question, evidence: Sequence[Evidence]) -> PartsAnswered | None:
         """The best excerpts for each part of a question; None if it has no parts, or none with an answer of its own.
 
-        Of several questions in one, one without a sure answer gets the closest passages that have its own words. The
+        Of several questions in one, one without a sure answer gets the closest passages that have its own words, and
+        none if they lack a name; one that was given words of the first needs words of its own. The
         sides of a comparison are no questions; a side that no excerpt is about is left out. The confidence is the mean
         of the parts', because no passage has the words of all parts.
         """
-        excerpts, scores, unanswered, is_repeated = list[Placed](), list[Scored](), list[str](), False
+        found, scores, unanswered = list[Found](), list[Scored](), list[str]()
+        as_asked = questions_in(question.text)
         for part in question.parts:
             own = found_for(part, evidence)
             scored = self._score(part, own)
             among = scored.excerpts
             is_enough = scored.is_enough or not question.questions
-            if question.thing_of(part) or not is_enough:
-                among = [one for one in among if self._is_about(question, part, one)]
-            if not among:
+            stands = not question.questions or part.text in as_asked  # else it has words of the first question
+            about = [one for one in among if self._is_about(question, part, one)]
+            if not is_enough and missing_names(part, own):
+                among = []
+            elif question.thing_of(part) or not is_enough:
+                among = about
+            if not among or not (stands or about):
                 unanswered.append(part.text)
-                continue
-            if is_enough:
+            if is_enough and among:
                 scores.append(scored)
-            heading = _heading(part, scored, own)
-            new = [one for one in among if not any(one.overlaps(other) for _, other, _ in excerpts)]
-            if new and (new[0] is among[0] or not question.questions):
-                excerpts += [(part, new[0], heading), *((part, brief(other), heading) for other in pointers(new))]
-            is_repeated = is_repeated or bool(question.questions and among[0] not in new)
+            if among and (stands or about):
+                found.append((part, among, _heading(part, scored, own)))
+            elif among:
+                found.append((part, among[:1], CLOSEST))
         if not scores:
             return None
         sure = mean(scored.confidence for scored in scores)
-        if is_repeated and not unanswered:
-            return PartsAnswered([], sure, ())
-        if not question.questions and sure < SURE:
-            excerpts = [(part, one, CLOSEST) for part, one, _ in excerpts]
+        if not question.questions:
+            excerpts = _side_by_side(found, is_sure=sure >= SURE)
+        elif _are_one(found) and not unanswered:
+            excerpts = []
+        else:
+            excerpts = _one_by_one(found)
         return PartsAnswered(excerpts, sure, tuple(unanswered))
 
     def _list_papers(self, topic: Question, evidence: Sequence[Evidence]) -> Generator[Sentence, None, float]:
@@ -534,6 +545,39 @@ def _value_span(question: Question, excerpt: Excerpt) -> Span | None:
     return short_answer(question, text)
 
 
+def _are_one(found: Sequence[Found]) -> bool:
+    """Whether one sentence is the best for several questions: then they are asked as one."""
+    bests = [among[0].core_text for _, among, _ in found]
+    return len(set(bests)) < len(bests)
+
+
+def _one_by_one(found: Sequence[Found]) -> list[Placed]:
+    """The best excerpt for each of several questions, in brief if it is in that of another one; and further places."""
+    best_of = {part.text: among[0] for part, among, _ in found}
+    for text, best in list(best_of.items()):
+        if any(best.overlaps(other) for of, other in best_of.items() if of != text):
+            best_of[text] = brief(best)
+    excerpts = list[Placed]()
+    for part, among, heading in found:
+        best = best_of[part.text]
+        if all(best.core_text != one.core_text for _, one, _ in excerpts):
+            excerpts.append((part, best, heading))
+        shown = [*best_of.values(), *(one for _, one, _ in excerpts)]
+        excerpts += [(part, brief(other), heading) for other in distinct_excerpts(pointers(among), shown)]
+    return excerpts
+
+
+def _side_by_side(found: Sequence[Found], *, is_sure: bool) -> list[Placed]:
+    """The best excerpt for each side of a comparison, and further places."""
+    excerpts = list[Placed]()
+    for part, among, heading in found:
+        new = [one for one in among if not any(one.overlaps(other) for _, other, _ in excerpts)]
+        if new:
+            of_side = [new[0], *(brief(other) for other in pointers(new))]
+            excerpts += [(part, one, heading if is_sure else CLOSEST) for one in of_side]
+    return excerpts
+
+
 def _title(evidence: Evidence, heading: Section) -> Sentence | None:
     """A quote of a paper's title from a piece of evidence; None if it is not there."""
     start, end = title_span(evidence.paper, evidence.text)
@@ -650,11 +694,13 @@ def _covered(question: Question, evidence: Sequence[Evidence], matched: Sequence
 
 
 def _heading(question: Question, scored: Scored, evidence: Sequence[Evidence]) -> Section:
-    """The heading of an answer: passages are only the closest if they lack the value asked for, or a name of it."""
-    needs_value = bool(scored.excerpts) and question.type.kind in ("number", "date")
-    has_value = not needs_value or has_type(question, scored.excerpts[0].core_text)
-    is_sure = scored.confidence >= SURE and has_value and not missing_names(question, evidence)
-    return FROM_PAPERS if is_sure else CLOSEST
+    """The heading of an answer: passages are only the closest if they lack the value asked for, or a name of it, or say
+    of something what the question says not to be so ("Which courses do not use R?").
+    """
+    core = scored.excerpts[0].core_text if scored.excerpts else ""
+    has_value = not core or question.type.kind not in ("number", "date") or has_type(question, core)
+    is_sure = scored.confidence >= SURE and has_value and not affirms_denied(question.text, core)
+    return FROM_PAPERS if is_sure and not missing_names(question, evidence) else CLOSEST
 
 
 def missing_names(question: Question, evidence: Sequence[Evidence]) -> list[str]:

@@ -81,6 +81,12 @@ def denies(statement: str, source: str) -> bool:
     return _contradict(_plain(statement), _plain(source), _half_denials(_plain(statement)))
 
 
+def affirms_denied(denying: str, affirming: str) -> bool:
+    """Whether the second of two texts affirms what the first denies."""
+    denying, affirming = _plain(denying), _plain(affirming)
+    return _half_denials(affirming) <= _half_denials(denying) and _affirms_denied(denying, affirming)
+
+
 def _contradict(text: str, source: str, half_denials: set[str]) -> bool:
     """Whether one of two plain texts denies what the other affirms. half_denials: those around the first text."""
     source_half_denials = _half_denials(source)

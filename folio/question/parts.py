@@ -6,19 +6,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise, takewhile
 
-from folio.text import one_line, plain_words, sentence_spans, tokenize
+from folio.text import STOP_WORDS, one_line, plain_words, sentence_spans, tokenize
 
 MOST_PARTS = 6
 LONGEST_QUESTION = 80  # words; a longer text is a question with what comes before it
 _PREPOSITION = r"(?:about|at|by|during|for|from|in|into|of|on|through|to|under|with)"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)"
 _WH = r"(?:how|what|when|where|which|who|whom|whose|why)"
+_CONTRACTED = re.compile(r"\b(how|what|when|where|who|why)['’]?s\b", re.I)  # "whats"
 
 # The start of a second question: "... and how ...", "...; in which ...", "..., and does it ..."
 _NEXT_QUESTION = re.compile(
-    rf"(?:\s*[;?]\s*(?:and\s+)?|\s*,?\s+(?:and|but)\s+)(?=(?:{_PREPOSITION}\s+)?{_WH}\b)"
-    rf"|\s*\?\s*(?:and\s+)?(?={_AUXILIARY}\b)"
-    rf"|\s*[,;]\s+(?:and|but)\s+(?=(?:do|does|did|can|could|{_AUXILIARY}\s+(?:it|they|there))\s)",
+    rf"(?:\s*[;?]\s*(?:and\s+)?|\s*,?\s+(?:and|but)\s+)(?=(?:(?:{_PREPOSITION}|[a-z]+ly)\s+)?{_WH}\b)"
+    rf"|\s*[;?]\s*(?:and\s+)?(?={_AUXILIARY}\b)"
+    rf"|\s*,?\s+(?:and|but)\s+(?=(?:(?:do|does|did)\s+\w+|(?:can|could|{_AUXILIARY})\s+(?:it|they|there))\s)",
     re.I,
 )
 # A question after a comma, by its word order, and no relative clause: ", in which language is ..."
@@ -31,9 +32,10 @@ _LEAD = re.compile(rf"(?P<about>[^:;?]+):\s+(?=(?:{_PREPOSITION}\s+)?{_WH}\b)", 
 _PRONOUN = re.compile(
     rf"\b(?:which ones?|it|its|they|them|their|he|him|his|she|her|this|these|those|{_PREPOSITION} that)\b", re.I
 )
-# "which simulator was", and "which one" in a later question
+# "which simulator was", "how many notebooks are", and "which one" or "how many in" in a later question
 _ASKED_THING = re.compile(
-    rf"\b(?:which|what)\s+(?P<thing>(?!one)[\w-]+(?:(?:\s+[\w-]+){{0,2}}?(?=\s+{_AUXILIARY}\b))?)", re.I
+    rf"\b(?:which|what|how (?:many|much))\s+(?P<thing>(?!one)[\w-]+(?:(?:\s+[\w-]+){{0,2}}?(?=\s+{_AUXILIARY}\b))?)",
+    re.I,
 )
 # A question without a verb, and the next one with it: "How many courses and how many professors does it comprise"
 _FOR_NOUN = r"(?P<asked>how(?=\s+m)|which|what)(?:\s+(?:many|much))?"
@@ -44,19 +46,28 @@ _ASKS = re.compile(rf"\b{_WH}\b|^(?:{_AUXILIARY}|{_TELL})\b", re.I)
 _BEGINS_QUESTION = re.compile(rf"(?:{_PREPOSITION}\s+)?(?:{_WH}|{_AUXILIARY})\b", re.I)
 # Pronouns of a later question that mean the thing of the first; what a possessive may be of in its own question
 _REFERENCE = re.compile(r"\b(?:(?P<whose>its|their|his|her)(?=\s\w)|it|they|them|he|she|him)\b", re.I)
+_ONLY_ASKS = re.compile(rf"\b(?:{_WH}|{_AUXILIARY})(?:n['’]?t)?\b", re.I)
+_DEFINITE = re.compile(r"\bthe\s+(\w+)", re.I)
+_NAMED = re.compile(r"\b[A-Z0-9]")
+_ALL = re.compile(r"\b(?:each|both|either)\b(?=\W*$)", re.I)  # a question about several things, which is no further one
+_PLURAL = frozenset({"they", "them", "their"})
+_NO_CONTEXT = STOP_WORDS | {"many", "much"}  # words of a question that say nothing about what it is about
 _OWN_THING = re.compile(r"\b(?:do|does|did|can|could|will|would)\s+(?:(?:the|an?)\s+\w|\w+s\b|(?-i:[A-Z]))", re.I)
 # The thing of a first question, where its words show where that ends: a name; what ends with the question or before a
 # preposition ("How thick is the ice at the Konkordiaplatz"); what stands before a verb of one word ("What does the raft
 # carry"). "How does the system store data" does not show it.
 _ENDS = rf"$|[,;:?]|(?:{_PREPOSITION}|its|their|the|an?)\b"
 _SUBJECT = re.compile(
-    rf"\b(?i:is|are|was|were)\s+(?P<noun>(?:the|an?)\s+(?:(?!\w+ed\b)[\w-]+\s*){{1,3}}?)(?=$|[,;:?]|{_PREPOSITION}\b)"
+    rf"\b(?i:is|are|was|were)\s+(?P<noun>(?:the|an?)\s+(?:(?!\w+ed\b)[\w-]+\s*){{1,3}}?"
+    rf"(?:of\s+(?:(?!{_PREPOSITION}\b)[\w-]+\s*){{1,5}}?)?)(?=$|[,;:?]|(?!of\b){_PREPOSITION}\b)"
     rf"|\b(?i:{_AUXILIARY})\s+(?:(?:the|an?)\s+)?(?P<name>[A-Z][\w+-]*(?:\s+[A-Z][\w+-]*)*)"
     rf"|\b(?i:do|does|did)\s+(?P<doer>(?:the|an?)\s+[\w-]+|(?!(?:the|an?)\b)[\w-]+(?:\s+[\w-]+)??)\s+[\w-]+\s*(?={_ENDS})"
 )
 # A question of one word that asks for something by itself: "what is Paxos"
 _DEFINITION = re.compile(r"\b(?:what|who)\s+(?:is|are|was|were)\b", re.I)
-_WHICH_ONE = re.compile(r"\b(?P<which>which|what) ones?\b", re.I)
+_WHICH_ONE = re.compile(
+    rf"\b(?P<which>which|what) ones?\b|^(?P<many>how (?:many|much))(?=\s+(?!of\b){_PREPOSITION}\b)", re.I
+)
 
 # A repeated preposition: "of otters and of seals", "with ThermoState, and how with ParFlow"
 _REPEATED = re.compile(
@@ -124,7 +135,7 @@ def question_parts(question: str) -> tuple[str, ...]:
     >>> question_parts("What is the difference between Raft and Paxos in leader election?")
     ('Raft in leader election', 'Paxos in leader election')
     """
-    plain = one_line(question).strip(" ?")
+    plain = _whole_words(question).strip(" ?")
     rules = (_repeated, _questions, _compared, _compared_to, _joined)
     return next((parts for rule in rules if (parts := _several(rule(plain)))), ())
 
@@ -140,26 +151,34 @@ def last_question(text: str) -> str:
 
 def questions_in(question: str) -> tuple[str, ...]:
     """The several questions in one; () for a single question. A pronoun in a later one is left as it is."""
-    return _several(_questions(one_line(question)))
+    return _several(_questions(_whole_words(question)))
 
 
 def resolved(first: str, part: str) -> str:
-    """A later question of several with the thing of the first in place of its pronoun; "" if that is not known.
+    """A later question of several with the thing of the first in place of its pronoun; if that is not known, with the
+    words of the first.
 
     A possessive may be of a thing in its own question: "how does the disk write its log".
     """
     pronoun, match = _PRONOUN.search(part), _REFERENCE.search(part)
     of_lead = first.partition(", ")[0]
+    words = (word for word in plain_words(first) if word not in _NO_CONTEXT and len(word) > 1)
+    in_context = f"{part} ({' '.join(words)})"
+    known = plain_words(first)
+    is_of_first = any(noun.lower() in known for noun in _DEFINITE.findall(part)) and not _NAMED.search(part, 1)
+    if pronoun is None and (is_of_first or not _stands(part)):  # "how long does the course take", "in which language"
+        return in_context
     if pronoun is None or (of_lead != first and part.startswith(f"{of_lead}, ")):  # what both are about
         return part
-    if match is None or match.start() != pronoun.start():
-        return ""
-    if match["whose"] and _OWN_THING.search(part, 0, match.start()):
-        return part
     subject = _SUBJECT.search(first)
-    if subject is None:
-        return ""
+    if match and match["whose"] and match.start() == pronoun.start() and _OWN_THING.search(part, 0, match.start()):
+        return part
+    if match is None or match.start() != pronoun.start() or subject is None:
+        return in_context
     thing = (subject["name"] or subject["noun"] or subject["doer"]).strip()
+    head = thing.partition(" of ")[0]
+    if match.group().lower() in _PLURAL and not (subject["name"] or head.endswith("s")):
+        return in_context
     return f"{part[: match.start()]}{thing}{'’s' * bool(match['whose'])}{part[match.end() :]}"
 
 
@@ -184,6 +203,10 @@ def thing_in(part: str, things: Sequence[str]) -> str:
     return max((thing for thing in things if thing in part), key=len, default="")
 
 
+def _whole_words(question: str) -> str:
+    return _CONTRACTED.sub(r"\1 is", one_line(question))
+
+
 def _is_thing(text: str) -> bool:
     return not _NO_THING.match(text.strip())
 
@@ -194,31 +217,34 @@ def _several(parts: list[str]) -> tuple[str, ...]:
 
 
 def _questions(question: str) -> list[str]:
-    """The questions in one, the first with the verb of the next if it has none; [] if one has nothing to find."""
+    """The questions in one, the first with the verb of the next if it has none; [] if one asks for nothing."""
     if not _NEXT_QUESTION.search(question):
         return []
     lead = _LEAD.match(question)
     question = question[lead.end() :] if lead else question
     split = chain.from_iterable(_LISTED_QUESTION.split(part) for part in _NEXT_QUESTION.split(question))
     first, *others = (part.strip(" ,.;?!") for part in split)
+    if not all(tokenize(_ONLY_ASKS.sub("", part)) or re.fullmatch(_WH, part, re.I) for part in others):
+        return []  # "and which do not"
     if lead:
         first, *others = (f"{lead['about']}, {part}" for part in (first, *others))
     elif not _ASKS.search(first):  # what all the questions are about: "In the notes of Misra, which ..., and how ..."
         first, *others = (f"{first}, {part}" for part in others)
-    if thing := _ASKED_THING.search(first):
-        others = [_WHICH_ONE.sub(lambda one: f"{one['which']} {thing['thing']}", part) for part in others]
+    if asked := _ASKED_THING.search(first):
+        thing = asked["thing"]
+        others = [_WHICH_ONE.sub(lambda one: f"{one['which'] or one['many']} {thing}", part) for part in others]
     parts = [first, *others]
     for at, (part, following) in enumerate(pairwise(parts)):
         alone, verb = _NOUN_ALONE.fullmatch(part), _ITS_VERB.match(following)
         if alone and verb and alone["asked"].casefold() == verb["asked"].casefold():
             parts[at] = f"{part} {verb['verb']}"
-    return parts if all(map(_stands, parts)) else []
+    return parts if _stands(parts[0]) and not any(map(_ALL.search, parts)) else []
 
 
 def _stands(part: str) -> bool:
-    """Whether one of several questions has something to find."""
+    """Whether one of several questions has something to find by itself."""
     tokens = len(tokenize(part))
-    return tokens > 1 or (tokens == 1 and bool(_DEFINITION.search(part) or _PRONOUN.search(part)))
+    return tokens > 1 or (tokens == 1 and _DEFINITION.search(part) is not None)
 
 
 def _repeated(question: str) -> list[str]:

@@ -149,15 +149,12 @@ class Question:
     def questions(self) -> tuple[str, ...]:
         """The several questions in it, with the thing of the first in place of a pronoun; () for a single one."""
         first, *others = questions_in(self.text) or ("",)
-        each = (first, *(resolved(first, part) for part in others))
-        return each if first and all(each) else ()
+        return (first, *(resolved(first, part) for part in others)) if first else ()
 
     @cached_property
     def parts(self) -> tuple[Question, ...]:
         """The parts to search one by one; () for a question without parts."""
-        if self.questions or questions_in(self.text):
-            return tuple(map(Question, self.questions))
-        return tuple(map(Question, question_parts(self.text)))
+        return tuple(map(Question, self.questions or question_parts(self.text)))
 
     def thing_of(self, part: Question) -> str:
         """The thing that a part is about, of those that are compared; "" for none."""

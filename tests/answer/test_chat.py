@@ -186,7 +186,7 @@ def test_a_rewritten_follow_up_is_searched_and_never_shown(with_ollama: Start, o
         ([f"Paris is in France [1]. {IS_LONG} [2] Rome was built by wolves."], LENGTH, IS_LONG, 2, ""),
         (["Michelangelo painted the ceiling [1]. It was Michelangelo [1]."], SISTINE, REFUSAL, 2, ""),
         ([f"{IS_LONG} [1] The passages do not mention its colour."], "How long is the Aletsch glacier, and how blue?",
-         IS_LONG, 0, "The model found no evidence for part of the question."),
+         IS_LONG, 0, "Nothing was found about “how blue”. The model found no evidence for part of the question."),
     ],
 )  # fmt: skip
 def test_a_models_words_become_an_answer(

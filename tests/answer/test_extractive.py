@@ -81,6 +81,29 @@ def test_of_two_questions_the_one_without_an_answer_is_named(known_first: bool) 
     assert answerer.unanswered is None
 
 
+@pytest.mark.parametrize(
+    "second",
+    [
+        "what do they eat in Kamchatka",  # a name that the papers do not have
+        "which road leads there",  # its thing is not clear: asked with the words of the first question
+        "whats its whisky called",
+    ],
+)
+def test_a_second_question_is_not_filled_with_what_answers_the_first(second: str) -> None:
+    answerer = extractive()
+    asked_both = Question(f"how thick is the ice at the Konkordiaplatz, and {second}")
+    (found,) = answerer.sentences(asked_both, papers())
+    assert IS_THICK in found.text
+    assert answerer.unanswered == (asked_both.questions[1],)
+
+
+def test_what_a_question_denies_is_no_answer_to_it() -> None:
+    question = "Which courses on spatial analysis of glaciers in the Alps do not use R?"
+    said = "The course on spatial analysis of glaciers in the Alps {} R for its maps and tables."
+    for verb, heading in (("does not use", "From the papers"), ("will use", "Closest passages")):
+        assert {str(one.section) for one in asked(question, evidence_on(said.format(verb)))} == {heading}
+
+
 def test_a_name_that_no_evidence_has_leaves_only_the_closest_passages() -> None:
     said = evidence_on("The proof of Haskell Curry shows that types of programs are propositions of logic.")
     question = "What does the proof of {} Curry show about types of programs and propositions of logic?"
