@@ -464,7 +464,7 @@ class Chat:
         if not asked or (isinstance(about, FactsQuestion) and len(about.facts) >= len(asked)):
             return self._answer_about_library(turn), turn
         told = {text: self._answer_about_library(replace(turn, question=Question(text))) for text in asked}
-        known = {text: answer for text, answer in told.items() if answer and answer.sentences}
+        known = {text: answer for text, answer in told.items() if answer is not None}
         rest = [text for text in asked if text not in known]
         if not known or not rest:
             return self._answer_about_library(turn), turn
@@ -603,7 +603,7 @@ class Chat:
         count = gathered.left_out
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
-            *(told.notice for told in turn.known),
+            *(told.notice or told.remark for told in turn.known),
             self._gaps_notice(question, answer, len(known)),
             f"{left_out_hits} did not fit into the evidence. Raise CONTEXT_TOKENS to include more." if count else "",
             answerer.notice if shows_notice else "",

@@ -444,6 +444,26 @@ def test_questions_about_the_library_are_answered_by_papers(start: Start) -> Non
     assert start().ask("Which papers deal with trains?").answer.refused
 
 
+@pytest.mark.parametrize("rest", [LENGTH, "Which whisky is best for chess players?"])
+def test_what_the_library_knows_stands_beside_what_the_papers_say(start: Start, rest: str) -> None:
+    told: list[Sentence] = []
+    question = f"Which papers do not mention glaciers? {rest}"
+    answer = start().ask(question, told.append).answer
+    is_found = rest == LENGTH
+    assert answer.sentences == tuple(told)
+    assert answer.citations[0].paper.file == "otters.pdf"
+    assert {quote.paper.file for quote in answer.citations[1:]} == ({"glaciers.pdf"} if is_found else set())
+    assert "Nothing about “glaciers” was found in 1 of 2 papers" in answer.notice
+    assert (f"Nothing was found about “{rest[:-1]}”." in answer.notice) is not is_found
+    assert answer.standalone_question == question
+
+
+def test_a_remark_on_a_paper_stands_beside_what_the_papers_say(start: Start) -> None:
+    answer = start().ask(f"How many pages has On Sea Otters? {LENGTH}").answer
+    assert "“On Sea Otters” has 2 pages." in answer.notice
+    assert {quote.paper.file for quote in answer.citations} == {"glaciers.pdf"}
+
+
 def test_papers_are_listed_by_what_is_known_of_them_and_what_they_do_not_mention(start: Start) -> None:
     chat = start()
     without = chat.ask("Which papers do not mention glaciers?").answer
