@@ -69,24 +69,26 @@ TextOf = Callable[[Paper, int, int], str]
 class Examples:
     """Questions from different papers of a library, looked for in steps with a budget of time."""
 
-    def __init__(self, papers: Sequence[Paper], text_of: TextOf) -> None:
-        """papers: in the order in which they are tried."""
+    def __init__(self, papers: Sequence[Paper], text_of: TextOf, known: Sequence[Candidate] = ()) -> None:
+        """papers: in the order in which they are tried. known: those found before the library changed."""
         self._candidates = _in_turn(_named_first(papers)[:_MOST_PAPERS], text_of)
-        self._answered: list[str] = []
+        here = {paper.id for paper in papers}
+        self.answered = [candidate for candidate in known if candidate.paper in here]
         self.is_complete = False
 
     @property
     def questions(self) -> list[str]:
-        """Those found so far; none if they are fewer than LEAST_EXAMPLES."""
-        return self._answered if len(self._answered) >= LEAST_EXAMPLES else []
+        """Those found so far; none if they are fewer than LEAST_EXAMPLES and there may be more."""
+        questions = [candidate.question for candidate in self.answered]
+        return questions if self.is_complete or len(questions) >= LEAST_EXAMPLES else []
 
     def look(self, ask: Ask) -> None:
         """Look for more, for about BUDGET_S. Raises ModelError."""
         until = process_time() + BUDGET_S
         for candidate in self._candidates:
-            if _answers(ask(candidate.question), candidate):
-                self._answered.append(candidate.question)
-            self.is_complete = len(self._answered) == MOST_EXAMPLES
+            if candidate not in self.answered and _answers(ask(candidate.question), candidate):
+                self.answered.append(candidate)
+            self.is_complete = len(self.answered) >= MOST_EXAMPLES
             if self.is_complete or process_time() > until:
                 return
         self.is_complete = True

@@ -40,7 +40,9 @@ class Suggestions:
         with suppress(StoreMissing), self._lock, self._retrievers.acquire() as reader:
             stamp = reader.library.papers_stamp()
             if self._examples is None or self._examples[0] != stamp:
-                self._examples = (stamp, Examples(_shuffled(reader.library.papers(), stamp), _text_of(reader)))
+                known = self._examples[1].answered if self._examples else ()
+                papers = _shuffled(reader.library.papers(), stamp)
+                self._examples = (stamp, Examples(papers, _text_of(reader), known))  # others are being added
             found = self._examples[1]
             if not found.is_complete:
                 found.look(self._ask(reader))

@@ -105,11 +105,26 @@ def test_questions_without_a_sure_answer_are_left_out() -> None:
     assert examples.questions == [f"What is {name}?" for name in NAMES[2:]]
 
 
-def test_fewer_than_three_examples_are_none() -> None:
-    examples = Examples(PAPERS[:2], text_of)
+def test_few_papers_have_few_examples_and_keep_them_while_others_are_added() -> None:
+    examples = Examples(PAPERS[:1], text_of)
     while not examples.is_complete:
         examples.look(lambda question: answer(question, quoted=42))
-    assert examples.questions == []
+    assert examples.questions == [f"What is {NAMES[0]}?"]
+    asked: list[str] = []
+
+    def ask(question: str) -> Answer:
+        asked.append(question)
+        return answer(question, quoted=42)
+
+    more = Examples(PAPERS, text_of, examples.answered)
+    while not more.is_complete:
+        more.look(ask)
+    assert more.questions == [f"What is {name}?" for name in NAMES[:5]]
+    assert asked == more.questions[1:]  # what was found is not asked again
+    removed = Examples(PAPERS[1:2], text_of, examples.answered)
+    while not removed.is_complete:
+        removed.look(ask)
+    assert removed.questions == [f"What is {NAMES[1]}?"]
     refused = Examples(PAPERS, text_of)
     while not refused.is_complete:
         refused.look(lambda question: Answer(question, question, ()))

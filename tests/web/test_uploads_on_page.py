@@ -105,6 +105,23 @@ def test_files_survive_a_reload_of_the_tab(live: Live, show: Open, tmp_path: Pat
     expect(tab.find("#chosen")).to_contain_text("The Third")
 
 
+def test_a_paper_that_is_there_already_is_neither_added_nor_failed(live: Live, show: Open, tmp_path: Path) -> None:
+    tab = show(live)
+    first, _, third = three(tmp_path, pages=2)
+    choose(tab, first)
+    expect(bar(tab)).to_have_text("1 paper added")
+    again = first.with_name("copy.pdf")
+    again.write_bytes(first.read_bytes())
+    choose(tab, again, third)
+    expect(bar(tab)).to_have_text("1 paper added, 1 already in the library")
+    expect(line(tab, "copy.pdf")).to_contain_text("Already in the library as The First")
+    tab.find("#adding-close").click()
+    choose(tab, again)
+    expect(bar(tab)).to_have_text("1 already in the library")
+    expect(tab.find("#adding-again")).to_be_hidden()
+    assert titles(tab) == ["The First", "The Third"]
+
+
 def test_a_second_tab_shows_the_same_uploads(app: App, live: Live, show: Open, tmp_path: Path) -> None:
     tab = show(live)
     other = tab.context.new_page()

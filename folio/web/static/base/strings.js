@@ -485,6 +485,7 @@ export const TEXTS = Object.freeze({
   "uploads.unchanged": "Already in the library, unchanged: {name}.",
   "uploads.all": { one: "{count} paper added", other: "{count} papers added" },
   "uploads.some": { one: "{added} of {count} paper added", other: "{added} of {count} papers added" },
+  "uploads.here": "{count} already in the library",
   "uploads.failed": "{all}, {count} failed: {error}",
   "uploads.failed.several": "{all}, {count} failed. The list says why.",
   "uploads.away": "Folio is not responding. Files that it has are safe; the others are sent when it is back.",

@@ -202,9 +202,13 @@ function getShare(item) {
 /** @param {Item[]} items */
 function describe(items) {
   const failed = items.filter(({ state }) => state === "failed");
-  const added = items.filter(({ state }) => state === "added").length;
+  const done = items.filter((item) => isQueued(item) && item.state === "added");
+  const here = done.filter((item) => isQueued(item) && ["duplicate", "unchanged"].includes(item.status ?? "")).length;
+  const added = done.length - here;
+  const count = items.length - here;
   const some = wasActive || failed.length > 0;
-  const all = some ? t("uploads.some", { added, count: items.length }) : t("uploads.all", { count: added });
+  const fresh = some ? t("uploads.some", { added, count }) : t("uploads.all", { count: added });
+  const all = here ? [count ? fresh : "", t("uploads.here", { count: here })].filter(Boolean).join(", ") : fresh;
   const [error, ...others] = new Set(failed.map((item) => getError(item).error));
   if (others.length) return t("uploads.failed.several", { all, count: failed.length });
   return failed.length ? t("uploads.failed", { all, count: failed.length, error }) : all;
