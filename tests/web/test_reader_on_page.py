@@ -676,12 +676,12 @@ def test_a_note_on_a_page_on_an_area_and_on_the_paper(show: Show) -> None:
         "Ferns of the Valley, p. 3",
         "Ferns of the Valley, the whole paper",
     ]
-    tab.page.get_by_role("button", name="Ferns of the Valley, the whole paper").click()
+    tab.page.get_by_role("link", name="Ferns of the Valley, the whole paper").click()
     reader_shows(tab, 1)
     page_in(tab, 1).get_by_role("button", name="Note on “On this paper.”").click()
     expect(tab.page.get_by_label("Your note", exact=True)).to_have_value("On this paper.")
     tab.page.keyboard.press("Escape")
-    tab.page.get_by_role("button", name="Ferns of the Valley, an area of p. 3").click()
+    tab.page.get_by_role("link", name="Ferns of the Valley, an area of p. 3").click()
     reader_shows(tab, 3)
     expect(page_in(tab, 3).locator(".page-mark.area")).to_be_in_viewport()
     tab.page.get_by_role("button", name="Show as text").click()
