@@ -132,7 +132,7 @@ def assert_timeline(tab: Tab) -> None:
     expect(deep.locator("li p.step").nth(1)).to_contain_text(": 1 of at least 2 relevant passages")
     expect(deep.locator("summary", has_text=f"“otters at night {HOSTILE}”: 4 papers")).to_be_visible()
     deep.locator("summary", has_text="otters at night").click()
-    expect(deep.get_by_role("button", name=ON_MOSS, exact=True)).to_be_visible()
+    expect(deep.get_by_role("link", name=ON_MOSS, exact=True)).to_be_visible()
     low = deep.locator("summary", has_text="with a score below 5").first
     low.click()
     expect(deep.get_by_text("Score 2/10").first).to_be_visible()
