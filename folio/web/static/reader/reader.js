@@ -86,7 +86,7 @@ class Reader {
       getTurn: (page) => this.#getTurn(page),
       onZoom: () => {
         showZoom(this.bar.zoom, this.view.zoom);
-        this.#keepAddress();
+        this.#keepAddress(0);
       },
       getMarks: (text) => this.#getMarks(text),
       formatLead: (lead) => this.#formatLead(lead),
