@@ -697,9 +697,11 @@ def _heading(question: Question, scored: Scored, evidence: Sequence[Evidence]) -
     """The heading of an answer: passages are only the closest if they lack the value asked for, or a name of it, or say
     of something what the question says not to be so ("Which courses do not use R?").
     """
-    core = scored.excerpts[0].core_text if scored.excerpts else ""
-    has_value = not core or question.type.kind not in ("number", "date") or has_type(question, core)
-    is_sure = scored.confidence >= SURE and has_value and not affirms_denied(question.text, core)
+    best = scored.excerpts[0] if scored.excerpts else None
+    has_value = not best or question.type.kind not in ("number", "date") or has_type(question, best.core_text)
+    said = [best.text[start:end] for start, end in sentence_spans(best.text)] if best else []
+    denied = any(affirms_denied(question.text, sentence) for sentence in said)
+    is_sure = scored.confidence >= SURE and has_value and not denied
     return FROM_PAPERS if is_sure and not missing_names(question, evidence) else CLOSEST
 
 
