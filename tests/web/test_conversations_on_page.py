@@ -240,6 +240,22 @@ def test_a_stopped_answer_keeps_what_was_written(opened: Open, live: Live, gate:
     expect(turn.locator(".sentence")).to_have_count(2)
 
 
+def test_a_double_click_on_ask_stops_nothing_and_a_second_question_is_told_to_wait(
+    opened: Open, live: Live, gate: threading.Event
+) -> None:
+    tab = opened(live)
+    tab.question.fill(QUESTION)
+    tab.find("#send").dblclick(delay=20)
+    expect(tab.find(".turn .sentence").first).to_be_visible()
+    tab.question.fill(SLEEP)
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("#toast")).to_contain_text("Wait for the answer, or stop it.")
+    expect(tab.question).to_have_value(SLEEP)
+    gate.set()
+    expect(tab.find(".turn .actions")).to_have_count(1)
+    expect(tab.find(".turn .note")).to_have_count(0)
+
+
 def test_the_pages_of_an_answer_are_drawn_while_it_is_made(opened: Open, live: Live, gate: threading.Event) -> None:
     tab = opened(live)
     tab.question.fill(QUESTION)

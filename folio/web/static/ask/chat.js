@@ -192,6 +192,7 @@ export const getCurrentId = () => current.address || null;
 /** Asks a question, with the options and about the words that are chosen. Returns whether the box may be emptied. */
 /** @param {string} message @param {boolean} [isEverywhere] */
 function send(message, isEverywhere = false) {
+  if (current.running) showToast(t("ask.busy"));
   if (current.running || health.get()?.status === "empty") return false;
   if (current.loading) return sendOnceLoaded(message, isEverywhere);
   const question = { message, options: options.get(), selection: selection.get(), isEverywhere };
@@ -218,7 +219,7 @@ function sendOnceLoaded(message, isEverywhere) {
 /** Asks a question about the words that were selected in the reader; "": the person writes it. */
 /** @param {string} question */
 export function askAboutSelection(question) {
-  if (question && !send(question)) showToast(t("ask.busy"));
+  if (question) send(question);
 }
 
 // The start

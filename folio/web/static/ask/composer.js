@@ -28,7 +28,10 @@ export const box = el("textarea", {
 });
 const optionsButton = makeButton(
   "button quiet",
-  () => toggle(panel.hidden === true),
+  (event) => {
+    toggle(panel.hidden === true);
+    if (!panel.hidden && !event.detail) panel.querySelector("input")?.focus(); // by keyboard: it stands before the button
+  },
   makeIcon("options"),
   t("ask.options"),
 );
@@ -120,8 +123,13 @@ function resize() {
   box.style.setProperty("height", `${box.scrollHeight}px`);
 }
 
+// Milliseconds after which Stop can be clicked: the second click on Ask meets the button that has taken its place
+const STOP_AFTER_MS = 500;
+let asked = 0; // when Stop was shown
+
 /** Shows whether an answer is being made. @param {boolean} isRunning */
 export function showRunning(isRunning) {
+  if (isRunning && stop.hidden) asked = performance.now();
   send.hidden = isRunning;
   stop.hidden = !isRunning;
 }
@@ -178,7 +186,8 @@ export function setUpComposer(actions) {
   box.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey) submit(event);
   });
-  stop.onclick = () => {
+  stop.onclick = (event) => {
+    if (event.detail > 1 && performance.now() - asked < STOP_AFTER_MS) return;
     actions.stop();
     box.focus();
   };
