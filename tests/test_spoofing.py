@@ -228,7 +228,7 @@ def test_bibtex_is_one_entry(attack: str) -> None:
         assert [line.startswith("% ") for line in lines[: comments + 1]] == [True] * comments + [False]
         assert next(line for line in lines if "@" in line) == lines[comments]
         assert [line for line in lines if line.startswith("@")] == lines[comments : comments + 1]
-        names = ["note", "file"] if comments else ["author", "title", "year", "note", "file"]
+        names = ["file"] if comments else ["author", "title", "year", "file"]
         assert [line.split(" = ")[0].strip() for line in lines[comments + 1 : -1]] == names
         assert lines[-1] == "}"
         assert marks_in(entry) == []

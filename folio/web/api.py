@@ -237,6 +237,7 @@ def _question_routes(service: Service, answers: Answers) -> APIRouter:
         stopped, unless the question is `listed`."""
         place = await answers.start(question)
         result = asyncio.ensure_future(answers.result(*place))
+        result.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody may ask for it any more
         leave = partial(answers.abandon, *place) if not question.listed else lambda: None
         return await reply_unless_left(request, result, leave)
 

@@ -125,6 +125,8 @@ def fill(app: HashingApp) -> HashingApp:
         conversations.add(conversation, {**REPLY, "turn": 2}, ANSWER, None)
         conversations.mark(conversation, 2, "bad")
         conversations.pin(conversation, pinned=True)
+        asked = {"conversation": conversation, "turn": 3, "key": "a", "message": "And then?", "state": "running"}
+        assert conversations.ask(conversation, asked, "this server")
     with closing(app.open_library()) as library:
         paper = library.papers()[0]
         quotes = [quote_at(library, paper, 0, 20), quote_at(library, paper, 5, paper.length)]

@@ -375,8 +375,8 @@ def test_conversations_and_notes_about_a_paper_are_linked(show: Open) -> None:
     made = {"quotes": [{"paper": paper, "quote": quote}], "colour": "yellow", "text": "<b>mine</b>"}
     assert tab.context.request.post(f"{tab.url}/notes", data=made).ok
     tab.open(f"#paper/{paper}")
-    expect(section(tab, "Notes").get_by_role("link")).to_have_text("1 note")
-    expect(section(tab, "Notes").get_by_role("link")).to_have_attribute("href", f"#notes?paper={paper}")
+    expect(section(tab, "Notes").get_by_role("link", name="1 note")).to_have_text("1 note")
+    expect(section(tab, "Notes").get_by_role("link", name="1 note")).to_have_attribute("href", f"#notes?paper={paper}")
     section(tab, "Conversations that cite it").get_by_role("link").click()
     assert hash_of(tab) == conversation
     expect(tab.find("#view-paper")).to_be_hidden()
@@ -428,7 +428,7 @@ def test_a_paper_is_asked_and_removed_on_its_page(opened: Open, tmp_path: Path) 
         tab.page.go_back()
         expect(page.get_by_role("alert")).to_contain_text("This paper is not in the index.")
         tab.page.get_by_role("button", name="Undo").click()
-        tab.page.get_by_role("button", name="Try again").click()
+        tab.page.get_by_role("button", name="Bring back").click()
         expect(page.locator("h1")).to_have_text(ICE_TITLE)
         tab.expected("404")
         tab.page.goto("about:blank")

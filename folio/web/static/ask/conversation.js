@@ -178,7 +178,7 @@ export class Conversation {
       actions: {
         onRetry: (model) => this.#retry(turn, model),
         onDrop: () => {
-          keepInTab(`${UNSENT}${turn.key}`, null);
+          dropUnsent(turn);
           this.#show(this.turns.filter((each) => each !== turn));
           this.host.render(this);
         },
@@ -240,7 +240,12 @@ export class Conversation {
       if (api.isAbort(thrown)) return;
       turn.showError(api.toApiError(thrown));
       const { replaced, number } = turn;
-      if (replaced !== null && number === null) turn.offerReturn(() => this.host.showBranch(this, replaced));
+      if (replaced !== null && number === null) {
+        turn.offerReturn(() => {
+          dropUnsent(turn);
+          this.host.showBranch(this, replaced);
+        });
+      }
     } finally {
       this.running = null;
     }
@@ -349,6 +354,9 @@ export class Conversation {
     if (turn.number !== null) api.stopAnswer(this.id, turn.number).catch(showFailure);
   }
 }
+
+/** @param {Turn} turn */
+const dropUnsent = ({ key }) => keepInTab(`${UNSENT}${key}`, null);
 
 /** @param {Question} question */
 function buildRequest({ message, options: chosen, selection, isEverywhere = false }) {
