@@ -171,6 +171,23 @@ def drag(tab: Tab, start: dict[str, float], end: dict[str, float]) -> None:
     mouse.up()
 
 
+def test_a_selection_may_begin_and_end_in_the_gap_beside_a_word(show: Show) -> None:
+    tab = show("ferns.pdf", 1)
+    reader_shows(tab, 1)
+    words = page_in(tab, 1).locator(".word")
+    for first, last, before, after in ((12, 15, 1.5, -1), (14, 21, 1, 1), (23, 30, 2, 1.5)):
+        start, end = (words.nth(number).bounding_box() for number in (first, last))
+        assert start
+        assert end
+        tab.page.evaluate("getSelection().removeAllRanges()")  # selected words would be dragged
+        tab.page.mouse.move(start["x"] - before, start["y"] + start["height"] / 2)
+        tab.page.mouse.down()
+        tab.page.mouse.move(end["x"] + end["width"] + after, end["y"] + end["height"] / 2, steps=5)
+        tab.page.mouse.up()
+        said = "".join(tab.page.evaluate("getSelection().toString()").split())
+        assert said == "".join(words.nth(number).inner_text().strip() for number in range(first, last + 1))
+
+
 def toolbar(tab: Tab) -> Locator:
     return tab.page.get_by_role("toolbar", name="Selected words")
 

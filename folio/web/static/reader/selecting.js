@@ -62,10 +62,12 @@ export function steadySelection(root) {
   root.addEventListener("pointerdown", (event) => {
     if (event.pointerType !== "mouse" || !(event.target instanceof Element)) return;
     isSelecting = event.target.closest(".page-words") !== null;
+    root.classList.toggle("selecting", isSelecting); // links are in nobody's way
   });
   for (const name of ["pointerup", "pointercancel"]) {
     addEventListener(name, () => {
       isSelecting = false;
+      root.classList.remove("selecting");
       blank.remove();
     });
   }
