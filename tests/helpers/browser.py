@@ -132,6 +132,10 @@ class Tab:
             assert any(re.search(problem, noted) for noted in self.problems), (problem, self.problems)
         self._expected += problems
 
+    def tolerated(self, *problems: str) -> None:
+        """Ignores problems with these patterns from now on, which may occur or not."""
+        self._expected += problems
+
     def close(self) -> None:
         self.page.evaluate("0")  # all earlier events are delivered before this returns
         self.page.unroute_all(behavior="ignoreErrors")  # a handler may be waiting for a request that ends with the tab

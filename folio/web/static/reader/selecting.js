@@ -73,8 +73,8 @@ export function steadySelection(root) {
   }
   document.addEventListener("selectionchange", () => {
     const focus = isSelecting ? getSelection()?.focusNode : null;
-    const word = focus instanceof Text ? focus.parentElement : null;
-    if (!word?.classList.contains("word")) return;
+    const word = (focus instanceof Element ? focus : focus?.parentElement)?.closest(".word");
+    if (!word) return;
     const selection = getSelection();
     const isBackward = selection?.anchorNode && isBefore(word, selection.anchorNode);
     if (isBackward) word.before(blank);
