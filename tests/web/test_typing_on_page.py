@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -214,14 +215,14 @@ def test_forms_come_back_after_escape_a_reload_and_another_view(
         tab.page.goto("about:blank")
 
 
-def renaming(tab: Tab, name: Locator) -> str:
-    """What the field for the name of the first conversation has, which is opened if it is not. It may have been saved
-    when the page was left, and be listed a moment later."""
+def is_renamed_from(tab: Tab, name: Locator, value: str) -> bool:
+    """Opens the field for the name of the first conversation; whether it has this value. It may have been saved when
+    the page was left, and be listed a moment later."""
     if name.count():
         name.press("Escape")
     tab.find("#conversations li button").first.click()
     tab.page.get_by_role("button", name="Rename").click()
-    return name.input_value()
+    return name.input_value() == value
 
 
 def test_notes_and_names_come_back(live: Live, papers: dict[str, str], opened: Open) -> None:
@@ -269,8 +270,7 @@ def test_notes_and_names_come_back(live: Live, papers: dict[str, str], opened: O
     tab.open(f"#c/{conversation}")
     name = tab.page.get_by_role("textbox", name="Title of the conversation")
     for before in ("", "Glaciers", "Glaciers"):
-        value = before or QUESTION
-        until(lambda: renaming(tab, name) == value)
+        until(partial(is_renamed_from, tab, name, before or QUESTION))
         name.fill("Glaciers")
         if before:
             name.press("Escape")
