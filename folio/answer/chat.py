@@ -42,7 +42,7 @@ from folio.question import followup
 from folio.question.kind import QuestionKind
 from folio.question.language import foreign_words
 from folio.question.library import FactsQuestion, LibraryQuestion, WantedPapers
-from folio.question.parts import last_question, questions_in
+from folio.question.parts import last_question
 from folio.question.question import Question, asks_elsewhere
 from folio.search.filters import SectionFilter, Selection
 from folio.search.retriever import Retriever, SearchRequest, SearchResult
@@ -437,7 +437,7 @@ class Chat:
             missing = tuple(without_quote(question, quoted, self._retriever.term_weights))
             if len(missing) == len(question.parts) and not question.things:  # asked as one, and answered as one
                 missing = ()
-        as_asked = dict(zip(question.questions, questions_in(question.text), strict=True))
+        as_asked = dict(zip(question.questions, question.as_asked, strict=True))
         things = {part.text: question.thing_of(part) for part in question.parts}
         shown = (name_line(things.get(part) or f"“{as_asked.get(part, part)}”") for part in missing)
         return " ".join(f"Nothing was found about {part}." for part in shown)

@@ -52,7 +52,6 @@ from folio.papers.model import Paper
 from folio.protocols import PassageReader, TermWeights, TokenEmbedder
 from folio.question import followup
 from folio.question.kind import ASKING, gives_number
-from folio.question.parts import questions_in
 from folio.question.question import Question, Statement, asks_where
 from folio.search.builtin_reranker import Matches, evidence_coverage, matches
 from folio.text import STOP_WORDS, coverage, one_line, plain_words, sentence_spans, tokenize, without_accents
@@ -107,8 +106,6 @@ class Scored:
 
 
 Placed = tuple[Question, Excerpt, Section]  # an excerpt, the part of the question that it answers, and its heading
-
-
 Found = tuple[Question, list[Excerpt], Section]  # a part of a question, the excerpts for it, best first, their heading
 
 
@@ -275,26 +272,24 @@ class ExtractiveAnswerer:
         of the parts', because no passage has the words of all parts.
         """
         found, scores, unanswered = list[Found](), list[Scored](), list[str]()
-        as_asked = questions_in(question.text)
         for part in question.parts:
             own = found_for(part, evidence)
             scored = self._score(part, own)
             among = scored.excerpts
             is_enough = scored.is_enough or not question.questions
-            stands = not question.questions or part.text in as_asked  # else it has words of the first question
-            about = [one for one in among if self._is_about(question, part, one)]
+            stands = not question.questions or part.text in question.as_asked  # else it has words of the first one
             if not is_enough and missing_names(part, own):
                 among = []
             elif question.thing_of(part) or not is_enough:
-                among = about
-            if not among or not (stands or about):
+                among = [one for one in among if self._is_about(question, part, one)]
+            is_own = stands or not is_enough or any(self._is_about(question, part, one) for one in among)
+            if not (among and is_own):
                 unanswered.append(part.text)
-            if is_enough and among:
+            if not among:
+                continue
+            if is_enough:
                 scores.append(scored)
-            if among and (stands or about):
-                found.append((part, among, _heading(part, scored, own)))
-            elif among:
-                found.append((part, among[:1], CLOSEST))
+            found.append((part, among, _heading(part, scored, own)) if is_own else (part, among[:1], CLOSEST))
         if not scores:
             return None
         sure = mean(scored.confidence for scored in scores)

@@ -27,6 +27,7 @@ from folio.bibliography.entries import (
 from folio.bibliography.latex import brace_depths, to_text
 from folio.papers.identifiers import find_arxiv, find_doi
 from folio.papers.metadata import AND_OTHERS, MASTER, PHD, TECHNICAL, Metadata, PersonName
+from folio.papers.people import typed_names
 from folio.text import one_line
 
 _LONGEST_ENTRY = 10**6  # characters
@@ -223,7 +224,7 @@ def _further(kind: str, fields: Mapping[str, str], named_by: str, is_arxiv: bool
     """named_by: the field that names the venue."""
     used = {named_by, *(("howpublished",) if find_url(_verbatim(fields.get("howpublished", ""))) else ())}
     texts = {
-        name: further.typed_names(_names(value, _MOST_AUTHORS)) if name in further.PEOPLE else to_text(value)
+        name: typed_names(_names(value, _MOST_AUTHORS)) if name in further.PEOPLE else to_text(value)
         for name, value in fields.items()
     }
     date = _DATE.match(texts.get("date", ""))  # of BibLaTeX: "2014-06-19"

@@ -14,6 +14,7 @@ from folio.bibliography.entries import OF_AN_INSTITUTION, Entry, Problem, descri
 from folio.bibliography.latex import LONGEST
 from folio.papers.identifiers import find_arxiv, find_doi
 from folio.papers.metadata import AND_OTHERS, Metadata, PersonName
+from folio.papers.people import typed_names
 from folio.text import one_line
 
 _MARKUP = re.compile(r"</?(?:i|b|em|strong|sub|sup|sc|span)(?:\s[^<>]{0,200})?>", re.I)
@@ -114,7 +115,7 @@ def _describe(item: Mapping[str, Any]) -> Metadata:
 
 def _further(item: Mapping[str, Any]) -> further.Further:
     texts = {
-        name: further.typed_names(_names(value, _MOST_AUTHORS)) if isinstance(value, list) else _text(item, name)
+        name: typed_names(_names(value, _MOST_AUTHORS)) if isinstance(value, list) else _text(item, name)
         for name, value in islice(item.items(), _MOST_VARIABLES)
     }
     note = item.get("note")

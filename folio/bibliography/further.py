@@ -12,7 +12,7 @@ from typing import Any
 
 from folio.bibliography.entries import BIBTEX_TYPES, CSL_NAMES, FROM_CSL
 from folio.papers.metadata import PersonName
-from folio.papers.people import split_typed_name, typed_name
+from folio.papers.people import split_typed_name
 
 Further = tuple[tuple[str, str], ...]
 
@@ -78,10 +78,6 @@ def month_number(text: str) -> int:
     return MONTHS.index(start[:3]) + 1 if start[:3] in MONTHS else 0
 
 
-def typed_names(people: Iterable[PersonName]) -> str:
-    return "; ".join(map(typed_name, people))
-
-
 def people(text: str) -> list[PersonName]:
-    """The names in a text of typed_names."""
+    """The names in a text of people.typed_names."""
     return [split_typed_name(name) for name in re.split(r";\s*(?![^{]*\})", text) if name.strip()]

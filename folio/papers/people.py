@@ -73,6 +73,11 @@ def typed_name(person: PersonName) -> str:
     return f"{{{person.family}}}" if len(person.family.split()) > 1 else person.family
 
 
+def typed_names(people: Iterable[PersonName]) -> str:
+    """Names as people type them: "Otter, Ann; Seal, Bo"."""
+    return "; ".join(map(typed_name, people))
+
+
 def is_particle(word: str) -> bool:
     return word.replace("\u2019", "'").lower() in PARTICLES
 

@@ -160,26 +160,34 @@ def resolved(first: str, part: str) -> str:
 
     A possessive may be of a thing in its own question: "how does the disk write its log".
     """
-    pronoun, match = _PRONOUN.search(part), _REFERENCE.search(part)
+    pronoun = _PRONOUN.search(part)
+    if pronoun is None:
+        return _with_words_of(first, part) if _leans_on(first, part) else part
     of_lead = first.partition(", ")[0]
-    words = (word for word in plain_words(first) if word not in _NO_CONTEXT and len(word) > 1)
-    in_context = f"{part} ({' '.join(words)})"
-    known = plain_words(first)
-    is_of_first = any(noun.lower() in known for noun in _DEFINITE.findall(part)) and not _NAMED.search(part, 1)
-    if pronoun is None and (is_of_first or not _stands(part)):  # "how long does the course take", "in which language"
-        return in_context
-    if pronoun is None or (of_lead != first and part.startswith(f"{of_lead}, ")):  # what both are about
+    if of_lead != first and part.startswith(f"{of_lead}, "):  # what both are about
         return part
-    subject = _SUBJECT.search(first)
-    if match and match["whose"] and match.start() == pronoun.start() and _OWN_THING.search(part, 0, match.start()):
+    match, subject = _REFERENCE.match(part, pronoun.start()), _SUBJECT.search(first)
+    if match and match["whose"] and _OWN_THING.search(part, 0, match.start()):
         return part
-    if match is None or match.start() != pronoun.start() or subject is None:
-        return in_context
+    if match is None or subject is None:
+        return _with_words_of(first, part)
     thing = (subject["name"] or subject["noun"] or subject["doer"]).strip()
     head = thing.partition(" of ")[0]
     if match.group().lower() in _PLURAL and not (subject["name"] or head.endswith("s")):
-        return in_context
+        return _with_words_of(first, part)
     return f"{part[: match.start()]}{thing}{'’s' * bool(match['whose'])}{part[match.end() :]}"
+
+
+def _leans_on(first: str, part: str) -> bool:
+    """Whether a later question without a pronoun needs the first: "in which language", "who runs the course"."""
+    known = plain_words(first)
+    is_of_first = any(noun.lower() in known for noun in _DEFINITE.findall(part)) and not _NAMED.search(part, 1)
+    return is_of_first or not _stands(part)
+
+
+def _with_words_of(first: str, part: str) -> str:
+    words = (word for word in plain_words(first) if word not in _NO_CONTEXT and len(word) > 1)
+    return f"{part} ({' '.join(words)})"
 
 
 def compared_things(question: str) -> tuple[str, ...]:

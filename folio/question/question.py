@@ -146,9 +146,14 @@ class Question:
         return () if self.questions else compared_things(self.text)
 
     @cached_property
+    def as_asked(self) -> tuple[str, ...]:
+        """The several questions in it, in their own words; () for a single one."""
+        return questions_in(self.text)
+
+    @cached_property
     def questions(self) -> tuple[str, ...]:
         """The several questions in it, with the thing of the first in place of a pronoun; () for a single one."""
-        first, *others = questions_in(self.text) or ("",)
+        first, *others = self.as_asked or ("",)
         return (first, *(resolved(first, part) for part in others)) if first else ()
 
     @cached_property

@@ -48,7 +48,7 @@ MAX_TITLE_LENGTH = 80  # characters
 # Seconds for which a server says that it answers a question, and after which it says so again
 ANSWERING_S, RENEW_S = 9, 2
 _PINNED = "(SELECT count(*) FROM pins p WHERE p.conversation = c.id)"
-_RUNNING = "(SELECT max(a.place) FROM answering a WHERE a.conversation = {} AND a.until > :now)"
+_RUNNING = "(SELECT coalesce(max(a.place), 0) FROM answering a WHERE a.conversation = {} AND a.until > :now)"
 _SUMMARIES = f"""SELECT c.id, c.title, c.updated, count(*), {_PINNED}, max(t.id), {_RUNNING.format("c.id")}
     FROM conversations c JOIN turns t ON t.conversation = c.id {{}}
     GROUP BY c.id, c.title, c.updated ORDER BY 5 DESC, 6 DESC"""
@@ -547,9 +547,8 @@ def _not_deletable() -> StoreProtected:
 
 def _summary(id: object, title: object, updated: object, *numbers: object) -> Summary:
     texts = rows.string(id), rows.string(title), rows.string(updated)
-    *_, running = numbers
-    turns, pins, latest = map(rows.number, numbers[:-1])
-    return Summary(*texts, turns, pins > 0, latest, 0 if running is None else rows.number(running))
+    turns, pins, latest, running = map(rows.number, numbers)
+    return Summary(*texts, turns, pins > 0, latest, running)
 
 
 def _now(seconds: float = 0) -> str:

@@ -25,7 +25,7 @@ from folio.papers.identifiers import (
     DOI_START,
 )
 from folio.papers.metadata import Field, Metadata, PersonName
-from folio.papers.people import typed_name
+from folio.papers.people import typed_names
 from folio.text import one_line
 from folio.zotero import better_bibtex, database
 from folio.zotero.database import Tables
@@ -371,7 +371,7 @@ def _further(item: Item) -> tuple[tuple[str, str], ...]:
     pairs = {bibtex: text(fields.get(name, "")) for name, bibtex in reversed(_FURTHER.items())}
     for role in ("editor", "translator"):
         if _people(item.creators, role) != _authors(item.creators):  # a collection without authors has its editors
-            pairs[role] = "; ".join(map(typed_name, _people(item.creators, role)))
+            pairs[role] = typed_names(_people(item.creators, role))
     if date := _DATE.match(text(fields.get("date", ""))):
         pairs |= {"month": date[2].lstrip("0"), "day": date[3].lstrip("0")}
     return tuple((name, value) for name, value in pairs.items() if value)

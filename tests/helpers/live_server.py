@@ -89,6 +89,13 @@ class Live:
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=LIMIT_S, **HTTP_ONLY)
 
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON of the reply to a request, which must succeed; None without one."""
+        with self.client() as client:
+            reply = client.request(method, path, json=body)
+            assert reply.is_success, reply.text
+            return reply.json() if reply.content else None
+
 
 def builtin_app(folder: Path, papers: Path, **chosen: str) -> App:
     """The tool with its built-in models over the papers of a folder, all of them ingested; settings by name."""

@@ -23,6 +23,12 @@ STAYS = """(node) => new Promise((resolve) => {
 })"""
 
 
+def open_reader(tab: Tab, paper: str) -> None:
+    """Opens a paper beside what is shown."""
+    opens = "([module, paper]) => import(module).then((router) => router.openReading({ paper, page: 1 }))"
+    tab.page.evaluate(opens, [tab.module("base/router.js"), paper])
+
+
 def page_in(tab: Tab, page: int) -> Locator:
     """A page in the reader."""
     return tab.find(f'#reader .page[data-page="{page}"]')

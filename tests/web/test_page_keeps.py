@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Route, expect
@@ -13,13 +12,12 @@ from playwright.sync_api import Locator, Route, expect
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
-from tests.helpers.page import page_in, reader_shows
+from tests.helpers.page import open_reader, page_in, reader_shows
 
 pytestmark = pytest.mark.slow
 
 EDITED = "How thick is the ice of the Aletsch glacier?"
 QUESTION, OTTERS, GLACIER = "How long is the Aletsch glacier?", "On Sea Otters", "The Aletsch Glacier"
-OPEN_READER = "([module, paper]) => import(module).then((router) => router.openReading({ paper, page: 1 }))"
 Open = Callable[..., Tab]
 
 
@@ -36,19 +34,12 @@ def papers(live: Live) -> dict[str, str]:
         return {each["title"]: each["id"] for each in client.get("/papers").json()["papers"]}
 
 
-def send(live: Live, method: str, path: str, body: Any = None) -> Any:
-    with live.client() as client:
-        reply = client.request(method, path, json=body)
-        assert reply.is_success, reply.text
-        return reply.json() if reply.content else None
-
-
 def add_note(live: Live, paper: str, quote: str) -> str:
-    return str(send(live, "POST", "/notes", {"quotes": [{"paper": paper, "quote": quote}], "text": "Mine."})["id"])
+    return str(live.send("POST", "/notes", {"quotes": [{"paper": paper, "quote": quote}], "text": "Mine."})["id"])
 
 
 def texts(live: Live) -> list[str]:
-    return sorted(note["text"] for note in send(live, "GET", "/notes")["notes"])
+    return sorted(note["text"] for note in live.send("GET", "/notes")["notes"])
 
 
 def turns(tab: Tab) -> Locator:
@@ -68,7 +59,7 @@ def edit(tab: Tab, note: str, text: str) -> Locator:
 
 def test_an_answer_stays_when_the_reader_beside_it_is_closed(live: Live, papers: dict[str, str], opened: Open) -> None:
     tab = opened(live, WIDE, "#ask")
-    tab.page.evaluate(OPEN_READER, [tab.module("base/router.js"), papers[OTTERS]])
+    open_reader(tab, papers[OTTERS])
     reader_shows(tab, 1)
     tab.ask(QUESTION)
     tab.find(".reader-pages").focus()
@@ -103,17 +94,17 @@ def test_a_conversation_that_is_deleted_elsewhere_moves_no_other_view(live: Live
     tab.find(".views a[href='#library']").click()
     tab.find("#filter").fill("otter")
     expect(other.find("#conversations a")).to_have_count(1)  # the server has told of it
-    (conversation,) = send(live, "GET", "/conversations")["conversations"]
-    send(live, "DELETE", f"/conversations/{conversation['id']}")
+    (conversation,) = live.send("GET", "/conversations")["conversations"]
+    live.send("DELETE", f"/conversations/{conversation['id']}")
     expect(tab.find("#toast")).to_contain_text("deleted")
     expect(tab.find("#filter")).to_be_focused()
     expect(tab.find("#view-library")).to_be_visible()
 
 
 def test_back_counts_while_another_branch_is_being_loaded(live: Live, opened: Open) -> None:
-    first = send(live, "POST", "/chat", {"message": QUESTION})
+    first = live.send("POST", "/chat", {"message": QUESTION})
     conversation = first["conversation"]
-    send(live, "POST", "/chat", {"message": EDITED, "conversation": conversation, "replaces": first["turn"]})
+    live.send("POST", "/chat", {"message": EDITED, "conversation": conversation, "replaces": first["turn"]})
     tab = opened(live, WIDE, f"#c/{conversation}")
     expect(turns(tab)).to_have_text([EDITED])
     held: list[Route] = []
@@ -205,7 +196,7 @@ def test_a_note_is_typed_on_while_its_paper_is_tagged_elsewhere(
     note = add_note(live, papers[OTTERS], "Sea otters")
     tab = opened(live, WIDE, f"#paper/{papers[OTTERS]}")
     field = edit(tab, note, "They sleep.")
-    send(live, "PATCH", f"/papers/{papers[OTTERS]}", {"tags": ["fur"]})
+    live.send("PATCH", f"/papers/{papers[OTTERS]}", {"tags": ["fur"]})
     expect(tab.find("#view-paper .paper-head")).to_contain_text("fur")
     expect(field).to_be_focused()
     expect(field).to_have_value("They sleep.")
@@ -268,14 +259,14 @@ def test_a_title_that_was_changed_elsewhere_is_shown_after_an_edit(
     field = head.get_by_label("Title")
     field.fill("Being typed")
     with tab.page.expect_response(re.compile("/papers$")):
-        send(live, "PATCH", f"/papers/{papers[OTTERS]}", {"title": "Otters of the Sea"})
+        live.send("PATCH", f"/papers/{papers[OTTERS]}", {"title": "Otters of the Sea"})
     expect(field).to_have_value("Being typed")
     head.get_by_role("button", name="Cancel").click()
     expect(head.locator("h1")).to_have_text("Otters of the Sea")
 
 
 def test_the_focus_stays_while_papers_come_back(live: Live, papers: dict[str, str], opened: Open) -> None:
-    send(live, "POST", "/removed", {"papers": list(papers.values())})
+    live.send("POST", "/removed", {"papers": list(papers.values())})
     tab = opened(live, WIDE, "#library")
     removed = tab.find(".removed")
     removed.locator("summary").click()

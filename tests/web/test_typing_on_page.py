@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -14,13 +13,12 @@ from playwright.sync_api import Locator, expect
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app, until
-from tests.helpers.page import reader_shows, row, rows
+from tests.helpers.page import open_reader, reader_shows, row, rows
 
 pytestmark = pytest.mark.slow
 
 QUESTION, EDITED = "How long is the Aletsch glacier?", "How thick is the ice of the Aletsch glacier?"
 OTTERS, GLACIER = "On Sea Otters", "The Aletsch Glacier"
-OPEN_READER = "([module, paper]) => import(module).then((router) => router.openReading({ paper, page: 1 }))"
 Open = Callable[..., Tab]
 
 
@@ -31,16 +29,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield made
 
 
-def send(live: Live, method: str, path: str, body: Any = None) -> Any:
-    with live.client() as client:
-        reply = client.request(method, path, json=body)
-        assert reply.is_success, reply.text
-        return reply.json() if reply.content else None
-
-
 def ask(live: Live, question: str) -> str:
     """Asks a question; returns its conversation."""
-    return str(send(live, "POST", "/chat", {"message": question, "listed": True})["conversation"])
+    return str(live.send("POST", "/chat", {"message": question, "listed": True})["conversation"])
 
 
 # Input methods
@@ -81,7 +72,7 @@ def test_enter_that_confirms_a_word_of_an_input_method_sends_nothing(live: Live,
         expect(name).to_be_focused()
     tab.page.keyboard.press("Enter")
     expect(tab.find("#conversations .title").first).to_have_text("氷河")
-    listed = send(live, "GET", "/conversations")["conversations"]
+    listed = live.send("GET", "/conversations")["conversations"]
     assert (listed[0]["turns"], listed[0]["title"]) == (1, "氷河")
 
     tab.page.keyboard.press("Control+k")
@@ -120,7 +111,7 @@ def test_the_first_files_are_chosen_by_keyboard(tmp_path: Path, opened: Open) ->
 @pytest.fixture
 def papers(live: Live) -> dict[str, str]:
     """Title -> id."""
-    return {each["title"]: each["id"] for each in send(live, "GET", "/papers")["papers"]}
+    return {each["title"]: each["id"] for each in live.send("GET", "/papers")["papers"]}
 
 
 def test_each_conversation_has_a_question_of_its_own(live: Live, opened: Open) -> None:
@@ -154,7 +145,7 @@ def test_each_conversation_has_a_question_of_its_own(live: Live, opened: Open) -
     with tab.page.expect_response(re.compile("followups")):
         tab.open(f"#c/{second}")
     expect(tab.question).to_have_value("And the second?")
-    send(live, "DELETE", f"/conversations/{second}")
+    live.send("DELETE", f"/conversations/{second}")
     expect(tab.find("#toast")).to_contain_text("deleted")
     expect(tab.question).to_have_value("Something new")  # it was there before
 
@@ -164,7 +155,7 @@ def test_a_question_goes_on_in_a_new_conversation_when_its_own_is_deleted(live: 
     tab = opened(live, WIDE, f"#c/{conversation}")
     expect(tab.find(".turn .actions")).to_be_visible()
     tab.question.fill("And its")
-    send(live, "DELETE", f"/conversations/{conversation}")
+    live.send("DELETE", f"/conversations/{conversation}")
     expect(tab.find("#toast")).to_contain_text("deleted")
     tab.question.press_sequentially(" neighbours?")
     expect(tab.question).to_have_value("And its neighbours?")
@@ -227,7 +218,7 @@ def is_renamed_from(tab: Tab, name: Locator, value: str) -> bool:
 
 def test_notes_and_names_come_back(live: Live, papers: dict[str, str], opened: Open) -> None:
     quotes = [{"paper": papers[GLACIER], "quote": "23 kilometres"}]
-    note = send(live, "POST", "/notes", {"quotes": quotes, "text": "Mine."})["id"]
+    note = live.send("POST", "/notes", {"quotes": quotes, "text": "Mine."})["id"]
     tab = opened(live, WIDE, "#notes")
     item = tab.find(f".note-item[data-id='{note}']")
     item.get_by_role("button", name="Edit").click()
@@ -237,20 +228,20 @@ def test_notes_and_names_come_back(live: Live, papers: dict[str, str], opened: O
     tab.page.reload()
     expect(words).to_have_value("Mine, and more.")
     expect(item.get_by_role("radio", name="Green")).to_be_checked()
-    send(live, "PATCH", f"/notes/{note}", {"text": "Theirs."})
+    live.send("PATCH", f"/notes/{note}", {"text": "Theirs."})
     tab.page.reload()
     item.get_by_role("button", name="Save").click()
     expect(item).to_contain_text("Theirs.")  # of two who edit a note none loses words
     expect(words).to_have_value("Mine, and more.")
     tab.expected("409")
-    send(live, "DELETE", f"/notes/{note}")
+    live.send("DELETE", f"/notes/{note}")
     tab.page.reload()
     expect(words).to_have_value("Mine, and more.")
     item.get_by_role("button", name="Cancel").click()
     expect(tab.find(".note-item")).to_have_count(0)
 
     tab.open("#ask")
-    tab.page.evaluate(OPEN_READER, [tab.module("base/router.js"), papers[GLACIER]])
+    open_reader(tab, papers[GLACIER])
     reader_shows(tab, 1)
     tab.find(".reader-pages").focus()
     tab.page.keyboard.press("s")
@@ -264,7 +255,7 @@ def test_notes_and_names_come_back(live: Live, papers: dict[str, str], opened: O
     tab.page.reload()
     reader_shows(tab, 1)
     expect(tab.find(".note-card")).to_be_hidden()
-    assert [each["text"] for each in send(live, "GET", "/notes")["notes"]] == ["A new one"]
+    assert [each["text"] for each in live.send("GET", "/notes")["notes"]] == ["A new one"]
 
     conversation = ask(live, QUESTION)
     tab.open(f"#c/{conversation}")

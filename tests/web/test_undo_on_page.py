@@ -12,13 +12,12 @@ from playwright.sync_api import expect
 from tests.helpers.browser import WIDE, Tab
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import Live, builtin_app
-from tests.helpers.page import page_in, reader_shows, row, rows
+from tests.helpers.page import open_reader, page_in, reader_shows, row, rows
 
 pytestmark = pytest.mark.slow
 
 QUESTION = "How long is the Aletsch glacier?"
 OTTERS, GLACIER = "On Sea Otters", "The Aletsch Glacier"
-OPEN_READER = "([module, paper]) => import(module).then((router) => router.openReading({ paper, page: 1 }))"
 Open = Callable[..., Tab]
 
 
@@ -29,17 +28,10 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield made
 
 
-def send(live: Live, method: str, path: str, body: Any = None) -> Any:
-    with live.client() as client:
-        reply = client.request(method, path, json=body)
-        assert reply.is_success, reply.text
-        return reply.json() if reply.content else None
-
-
 def state(live: Live) -> list[Any]:
     """All that a person made."""
-    listed = [send(live, "GET", path) for path in ("/papers", "/notes", "/conversations")]
-    return [*listed, *(send(live, "GET", f"/conversations/{each['id']}") for each in listed[2]["conversations"])]
+    listed = [live.send("GET", path) for path in ("/papers", "/notes", "/conversations")]
+    return [*listed, *(live.send("GET", f"/conversations/{each['id']}") for each in listed[2]["conversations"])]
 
 
 def press_undo(tab: Tab, said: str) -> None:
@@ -49,8 +41,8 @@ def press_undo(tab: Tab, said: str) -> None:
 
 
 def test_a_conversation_and_its_name_come_back_in_every_tab(live: Live, opened: Open) -> None:
-    asked = send(live, "POST", "/chat", {"message": QUESTION, "listed": True})["conversation"]
-    send(live, "PATCH", f"/conversations/{asked}", {"pinned": True})
+    asked = live.send("POST", "/chat", {"message": QUESTION, "listed": True})["conversation"]
+    live.send("PATCH", f"/conversations/{asked}", {"pinned": True})
     before = state(live)
     tab = opened(live, WIDE, f"#c/{asked}")
     other = tab.context.new_page()
@@ -92,13 +84,13 @@ def test_a_conversation_and_its_name_come_back_in_every_tab(live: Live, opened: 
 
 
 def test_a_note_comes_back_in_the_reader_and_an_edit_is_undone(live: Live, opened: Open) -> None:
-    paper = next(each["id"] for each in send(live, "GET", "/papers")["papers"] if each["title"] == GLACIER)
+    paper = next(each["id"] for each in live.send("GET", "/papers")["papers"] if each["title"] == GLACIER)
     for quote, text in (("23 kilometres", "Mine."), ("largest glacier", "")):
         quotes = [{"paper": paper, "quote": quote}]
-        send(live, "POST", "/notes", {"quotes": quotes, "text": text, "colour": "pink"})
-    before = send(live, "GET", "/notes")
+        live.send("POST", "/notes", {"quotes": quotes, "text": text, "colour": "pink"})
+    before = live.send("GET", "/notes")
     tab = opened(live, WIDE, "#ask")
-    tab.page.evaluate(OPEN_READER, [tab.module("base/router.js"), paper])
+    open_reader(tab, paper)
     reader_shows(tab, 1)
     card = tab.find(".note-card")
     note = tab.page.get_by_role("button", name="Mine.")
@@ -113,7 +105,7 @@ def test_a_note_comes_back_in_the_reader_and_an_edit_is_undone(live: Live, opene
     expect(page_in(tab, 1).locator(".page-mark.green")).to_have_count(1)
     press_undo(tab, "Note changed.")
     expect(page_in(tab, 1).locator(".page-mark.green")).to_have_count(0)
-    assert send(live, "GET", "/notes") == before
+    assert live.send("GET", "/notes") == before
 
     tab.open("#notes")
     tab.find(".note-item").first.get_by_role("button", name=re.compile("^Delete")).click()
@@ -126,7 +118,7 @@ def test_a_note_comes_back_in_the_reader_and_an_edit_is_undone(live: Live, opene
     tab.page.keyboard.type("Undo")
     tab.page.keyboard.press("Enter")
     expect(tab.find(".note-item")).to_have_count(2)
-    assert send(live, "GET", "/notes") == before
+    assert live.send("GET", "/notes") == before
 
 
 def test_tags_and_fields_are_undone_and_what_was_changed_since_stays(live: Live, opened: Open) -> None:
@@ -155,9 +147,9 @@ def test_tags_and_fields_are_undone_and_what_was_changed_since_stays(live: Live,
     tab.page.get_by_role("dialog").get_by_label("Add tags").fill("furs")
     tab.page.keyboard.press("Enter")
     expect(tab.find("#toast")).to_contain_text("1 paper changed.")
-    paper = next(each["id"] for each in send(live, "GET", "/papers")["papers"] if each["title"] == OTTERS)
-    send(live, "PATCH", f"/papers/{paper}", {"tags": ["fur"]})
+    paper = next(each["id"] for each in live.send("GET", "/papers")["papers"] if each["title"] == OTTERS)
+    live.send("PATCH", f"/papers/{paper}", {"tags": ["fur"]})
     tab.page.keyboard.press("Control+z")
     expect(tab.find("#toast")).to_have_text("This paper was changed again since. It stays as it is now.")
     tab.expected("409")
-    assert send(live, "GET", f"/papers/{paper}")["tags"] == ["fur"]
+    assert live.send("GET", f"/papers/{paper}")["tags"] == ["fur"]

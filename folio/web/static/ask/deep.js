@@ -1,10 +1,10 @@
 // A deep search, live and afterwards: the papers, the scored passages, and each further search with its reason.
 
-import { el, formatPages, hideVisually, isolate, keepTogether } from "../base/dom.js";
+import { el, hideVisually, isolate, keepTogether } from "../base/dom.js";
 import { getTitle } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { joinLines, REWORDED_SIGN, shortenAtWord } from "../base/text.js";
-import { makePageLink, toTarget } from "../reader/reader.js";
+import { makeHitLink, makePageLink } from "../reader/reader.js";
 
 const RELEVANT = 5; // of 10: a passage with this score counts as evidence, as in folio/deep/types.py
 const LONGEST = 300; // characters of a query, a summary or a passage
@@ -164,7 +164,7 @@ class Passages {
 
 /** @param {Api.EvidenceEventJson} event @param {number} score */
 function renderPassage(event, score) {
-  const { relevance, summary, text, pages } = event;
+  const { relevance, summary, text } = event;
   const shown = relevance === null ? t("ask.deep.no_score") : `${relevance}/10`;
   const sign = [el("span", { "aria-hidden": "true" }, REWORDED_SIGN, " "), hideVisually(t("ask.deep.summary"))];
   const summed = summary
@@ -175,18 +175,7 @@ function renderPassage(event, score) {
     "li",
     { "data-score": score },
     el("span", { class: isGood ? "score good" : "score" }, hideVisually(t("ask.deep.score")), shown),
-    el(
-      "div",
-      {},
-      makePageLink(
-        toTarget(event),
-        { class: "source" },
-        isolate(getTitle(event)),
-        ", ",
-        keepTogether(formatPages(pages)),
-      ),
-      summed,
-    ),
+    el("div", {}, makeHitLink(event), summed),
   );
 }
 

@@ -1,11 +1,11 @@
 // What stands below the statements of an answer: its sources, the papers that a report cites, a refusal.
 
-import { el, formatPage, formatPages, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
+import { el, formatPage, isolate, keepTogether, makeButton, makeIcon } from "../base/dom.js";
 import { getTitle, library } from "../base/state.js";
 import { t } from "../base/strings.js";
 import { checkZoteroLink, joinLines, shorten } from "../base/text.js";
 import { renderNotice } from "../paper/notice.js";
-import { makePageLink, toTarget } from "../reader/reader.js";
+import { makeHitLink, makePageLink } from "../reader/reader.js";
 import { setOrigin } from "./origin.js";
 import { isRestricted, renderOnlyThese } from "./scope.js";
 import { describeFlagged, formatLegend, formatShort, formatStatement, groupByPage } from "./statement.js";
@@ -34,13 +34,7 @@ export function renderRefusal(reply, onAskAll) {
     return el(
       "li",
       {},
-      makePageLink(
-        toTarget(hit),
-        { class: "source" },
-        isolate(getTitle(hit)),
-        ", ",
-        keepTogether(formatPages(hit.pages)),
-      ),
+      makeHitLink(hit),
       hit.section ? renderFact(joinLines(hit.section)) : null,
       el("p", { class: "snippet" }, isolate(joinLines(hit.text))),
     );

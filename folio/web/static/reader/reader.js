@@ -2,7 +2,8 @@
 
 import * as api from "../base/api.js";
 import { followCard } from "../base/card.js";
-import { byId, confirmAction, copyText, el, isolate, makeButton, makeIcon, makeLink } from "../base/dom.js";
+import { byId, confirmAction, copyText, el, formatPages, isolate, keepTogether } from "../base/dom.js";
+import { makeButton, makeIcon, makeLink } from "../base/dom.js";
 import { recall, remember, showToast } from "../base/dom.js";
 import { onEvent } from "../base/events.js";
 import { showFailure } from "../base/failure.js";
@@ -11,7 +12,7 @@ import { formatPlace, parseLook } from "../base/place.js";
 import { closeReading, linkTo, openReading, place, setLook } from "../base/router.js";
 import { onScroll } from "../base/scrolling.js";
 import { renderMissing } from "../library/removed.js";
-import { library, selection } from "../base/state.js";
+import { getTitle, library, selection } from "../base/state.js";
 import { parts, t } from "../base/strings.js";
 import { checkZoteroLink, joinLines } from "../base/text.js";
 import { formatQuoted } from "./citing.js";
@@ -904,6 +905,10 @@ export function makePageLink(target, attributes, ...children) {
   const href = linkTo({ view: "paper", id: paper, reading });
   return makeLink(href, ({ currentTarget }) => openAt({ ...target, opener: currentTarget }), attributes, ...children);
 }
+
+/** A link that opens a passage. @param {Passage} hit */
+export const makeHitLink = (hit) =>
+  makePageLink(toTarget(hit), { class: "source" }, isolate(getTitle(hit)), ", ", keepTogether(formatPages(hit.pages)));
 
 /** The first page of a passage. It is marked on each of its pages: it may continue on the next one. */
 /** @param {Passage} hit @returns {Target} */

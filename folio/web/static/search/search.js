@@ -2,7 +2,7 @@
 
 import { showTags } from "../ask/options.js";
 import * as api from "../base/api.js";
-import { el, formatDuration, formatPages, isolate, keepTogether, makeButton } from "../base/dom.js";
+import { el, formatDuration, isolate, makeButton } from "../base/dom.js";
 import { renderMessage, renderProblem } from "../base/dom.js";
 import { WindowedList } from "../base/list.js";
 import { formatScope, parseOptions } from "../base/options.js";
@@ -11,7 +11,7 @@ import { buildFilter, getScope, getTitle, library, options, setOptions } from ".
 import { t } from "../base/strings.js";
 import { joinLines } from "../base/text.js";
 import { renderNotice } from "../paper/notice.js";
-import { makePageLink, toTarget } from "../reader/reader.js";
+import { makeHitLink } from "../reader/reader.js";
 import { buildMarkPattern, joinPassage, shortenPassage, splitMarks } from "./marks.js";
 
 const COUNTS = ["10", "20", "50"]; // passages that a person may ask for
@@ -183,13 +183,7 @@ class SearchView {
       "li",
       { class: "hit" },
       el("span", { class: "hit-number", "aria-hidden": "true" }, number.toLocaleString()),
-      makePageLink(
-        toTarget(hit),
-        { class: "source" },
-        isolate(getTitle(hit)),
-        ", ",
-        keepTogether(formatPages(hit.pages)),
-      ),
+      makeHitLink(hit),
       el("p", { class: "about" }, isolate(hit.file), section, ` · ${formatScores(hit)}`),
       hit.notice ? renderNotice(hit.notice) : null,
       el("p", { class: "passage" }, body),
