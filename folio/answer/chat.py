@@ -412,11 +412,12 @@ class Chat:
             return Reply(Answer(text, text, (), notice=str(unclear), style=self._style))
         return reply
 
-    def _gaps_notice(self, question: Question, answer: Answer, known: int) -> str:
+    def _gaps_notice(self, turn: Turn, answer: Answer, known: int) -> str:
         """What an answer leaves out: papers that were not read, or parts of the question; of a refusal, the nearest.
 
         known: how many sentences are the library's, to other questions.
         """
+        question = turn.question
         if question.asks_who_disagrees and self._answerer.quotes_only:
             return "" if any(each.section == FROM_PAPERS for each in answer.sentences) else NO_CONFLICT
         if question.about:
@@ -437,7 +438,7 @@ class Chat:
             missing = tuple(without_quote(question, quoted, self._retriever.term_weights))
             if len(missing) == len(question.parts) and not question.things:  # asked as one, and answered as one
                 missing = ()
-        as_asked = dict(zip(question.questions, question.as_asked, strict=True))
+        as_asked = {text: own for each in (turn.original, question) for text, own in each.own_words.items()}
         things = {part.text: question.thing_of(part) for part in question.parts}
         shown = (name_line(things.get(part) or f"“{as_asked.get(part, part)}”") for part in missing)
         return " ".join(f"Nothing was found about {part}." for part in shown)
@@ -465,10 +466,11 @@ class Chat:
             return self._answer_about_library(turn), turn
         told = {text: self._answer_about_library(replace(turn, question=Question(text))) for text in asked}
         known = {text: answer for text, answer in told.items() if answer is not None}
-        rest = [text for text in asked if text not in known]
-        if not known or not rest:
+        first, *others = [text for text in asked if text not in known] or ("",)
+        if not (known and first):
             return self._answer_about_library(turn), turn
-        left = replace(question, text="? ".join(rest))
+        # A pronoun in what follows means the thing of the first that is left.
+        left = replace(question, text="? ".join([first, *map(question.own_words.__getitem__, others)]))
         return None, replace(turn, question=left, known=tuple(known.values()))
 
     def _answer_about_library(self, turn: Turn) -> Answer | None:
@@ -604,7 +606,7 @@ class Chat:
         left_out_hits = "1 passage" if count == 1 else f"{count} passages"
         notices = (
             *(told.notice or told.remark for told in turn.known),
-            self._gaps_notice(question, answer, len(known)),
+            self._gaps_notice(turn, answer, len(known)),
             f"{left_out_hits} did not fit into the evidence. Raise CONTEXT_TOKENS to include more." if count else "",
             answerer.notice if shows_notice else "",
             self._unread_notice(turn, answer),

@@ -156,6 +156,11 @@ class Question:
         first, *others = self.as_asked or ("",)
         return (first, *(resolved(first, part) for part in others)) if first else ()
 
+    @property
+    def own_words(self) -> dict[str, str]:
+        """Each of its `questions` in its own words."""
+        return dict(zip(self.questions, self.as_asked, strict=True))
+
     @cached_property
     def parts(self) -> tuple[Question, ...]:
         """The parts to search one by one; () for a question without parts."""

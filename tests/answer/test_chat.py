@@ -458,6 +458,15 @@ def test_what_the_library_knows_stands_beside_what_the_papers_say(start: Start, 
     assert answer.standalone_question == question
 
 
+@pytest.mark.parametrize("last", ["who painted it in Kamchatka", "who painted this in Kamchatka"])
+def test_what_is_left_beside_the_library_is_named_in_its_own_words(start: Start, last: str) -> None:
+    known = "Which papers do not mention glaciers"
+    for question in (f"{known}, and {last}?", f"{known}, what length has the Aletsch glacier, and {last}?"):
+        answer = start().ask(question).answer
+        assert answer.citations[0].paper.file == "otters.pdf"
+        assert f"Nothing was found about “{last}”." in answer.notice
+
+
 def test_a_remark_on_a_paper_stands_beside_what_the_papers_say(start: Start) -> None:
     answer = start().ask(f"How many pages has On Sea Otters? {LENGTH}").answer
     assert "“On Sea Otters” has 2 pages." in answer.notice
