@@ -16,7 +16,6 @@ from folio.shown_text import counted, plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
-    from folio.papers.model import Paper
     from folio.store.library import Library
     from folio.store.note_places import PlacedNote
 
@@ -56,18 +55,11 @@ def _add_filter(parser: argparse.ArgumentParser) -> None:
 
 
 def _chosen(library: Library, arguments: argparse.Namespace, words: Sequence[str] = ()) -> list[PlacedNote]:
+    from folio.search.names import paper_in
     from folio.store.note_places import NoteFilter, listed
 
-    paper = _the_paper(library, arguments.paper).id if arguments.paper else ""
+    paper = paper_in(library, arguments.paper).id if arguments.paper else ""
     return listed(library, NoteFilter(paper, " ".join(words), arguments.colour), arguments.order)
-
-
-def _the_paper(library: Library, name: str) -> Paper:
-    """The paper with this name. Raises UsageError unless there is exactly one."""
-    from folio.search.names import aliases_in, file_names, the_paper
-
-    with library.reading():
-        return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -118,11 +110,12 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(app: App, arguments: argparse.Namespace) -> int:
+    from folio.search.names import paper_in
     from folio.store import notes
     from folio.store.note_places import placed, quote_of
 
     with closing(app.open_library()) as library:
-        paper = _the_paper(library, arguments.paper)
+        paper = paper_in(library, arguments.paper)
         quote = quote_of(library, paper, arguments.words, arguments.page)
         note = notes.add(library.database, [quote], colour=arguments.colour, text=arguments.text)
         added = placed(library, note.id)

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,17 +59,15 @@ def _list(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
     from folio.papers.lists import sort_papers
     from folio.schema.papers import paper_json
-    from folio.search.names import aliases_in
+    from folio.search.filters import fitting_papers
     from folio.store.indexes import require_format
-    from folio.store.works import cited_papers
 
     wanted = paper_filter(arguments, warnings=arguments.warnings, unsure=arguments.unsure)
     with closing(app.open_library()) as library, library.reading():
         every, added = library.papers(), library.added()
         if not every:
             require_format(library)
-        cited = partial(cited_papers, library.database)
-        fitting = wanted.matching(every, library.files(), cited, aliases_in(library))
+        fitting = fitting_papers(library, wanted)
     papers = sort_papers(fitting, arguments.sort)
     if arguments.by:
         print_counts(papers, arguments.by, as_json=arguments.json)
@@ -105,8 +102,10 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(app: App, arguments: argparse.Namespace) -> int:
+    from folio.search.names import paper_in
+
     with closing(app.open_library()) as library:
-        _show_paper(library, _the_paper(library, arguments.paper).id, as_json=arguments.json)
+        _show_paper(library, paper_in(library, arguments.paper).id, as_json=arguments.json)
     return 0
 
 
@@ -141,10 +140,11 @@ def _add_edit(parser: argparse.ArgumentParser) -> None:
 def _edit(app: App, arguments: argparse.Namespace) -> int:
     from folio.cli import show
     from folio.papers.edits import edited, key_in, parse_edits
+    from folio.search.names import paper_in
 
     edits = parse_edits(arguments.changes, arguments.reset)
     with closing(app.open_library()) as library:
-        before = _the_paper(library, arguments.paper)
+        before = paper_in(library, arguments.paper)
         library.require_free_key([before.id], key_in(edits))
         is_renamed = library.change_metadata(before.id, "person", lambda person: edited(person, edits))
         app.finish_edit(is_renamed=is_renamed)
@@ -156,14 +156,6 @@ def _edit(app: App, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _the_paper(library: Library, name: str) -> Paper:
-    """The paper with this name. Raises UsageError unless there is exactly one."""
-    from folio.search.names import aliases_in, file_names, the_paper
-
-    with library.reading():
-        return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
-
-
 def _add_remove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("papers", metavar="PAPER", nargs="*", help="as for show")
     now = "delete all files in papers/.removed now, not after a day"
@@ -171,6 +163,7 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
 
 
 def _remove(app: App, arguments: argparse.Namespace) -> int:
+    from folio.search.names import paper_in
     from folio.web.papers import PaperFiles
 
     if not arguments.papers and not arguments.now:
@@ -178,7 +171,7 @@ def _remove(app: App, arguments: argparse.Namespace) -> int:
     files = PaperFiles(app)
     if arguments.papers:
         with closing(app.open_library()) as library:
-            papers = [_the_paper(library, name).id for name in arguments.papers]
+            papers = [paper_in(library, name).id for name in arguments.papers]
         for removed in files.remove(*papers):
             place = f"its file is now {removed.kept_at}" if removed.kept_at else "its file stays where it is"
             output().print(f"{name_line(removed.file)}: removed from the index; {place}.", markup=False)

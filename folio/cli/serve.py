@@ -64,6 +64,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
     from urllib.parse import urlsplit
 
     from folio.system.network import is_loopback
+    from folio.system.threads import leave
     from folio.web import server
     from folio.web.guard import AccessRules
 
@@ -91,7 +92,7 @@ def _run(app: App, arguments: argparse.Namespace) -> int:
 
             server.serve(make_web(app, rules, online), listening, announce)
     except (KeyboardInterrupt, SystemExit):  # Ctrl-C and SIGTERM, the normal ways to stop
-        server.leave()
+        leave(server.FINISH_S)
     return 0
 
 

@@ -448,3 +448,9 @@ def select(library: Library, wanted: PaperFilter) -> Selection:
         return EVERYTHING
     cited = partial(cited_papers, library.database)
     return wanted.select(library.papers(), library.files(), cited, aliases_in(library))
+
+
+def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
+    """The papers that fit, in the order of the library. Raises NotKnown for a name that no paper has."""
+    cited = partial(cited_papers, library.database)
+    return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))

@@ -159,6 +159,12 @@ def the_paper(
     )
 
 
+def paper_in(library: Library, name: str) -> Paper:
+    """The paper of a library that a name means: see `the_paper`."""
+    with library.reading():
+        return the_paper(name, library.papers(), file_names(library.files()), aliases_in(library))
+
+
 def unknown_paper(name: str, papers: Sequence[Paper], files: Mapping[str, Sequence[str]]) -> NotKnown:
     """The error for a name without a paper."""
     known = {known for paper in papers for known in (*files.get(paper.id, [paper.file]), paper.title)}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock, RLock, Thread
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -52,6 +54,16 @@ def run_in_background(work: Callable[[], object]) -> None:
             work()
 
     Thread(target=quietly, daemon=False).start()
+
+
+def leave(within_s: float) -> None:
+    """End the program within these seconds, even if a thread still waits for a model that does not respond."""
+    end = monotonic() + within_s
+    threads = [thread for thread in threading.enumerate() if not thread.daemon and thread != threading.main_thread()]
+    for thread in threads:
+        thread.join(max(0.0, end - monotonic()))
+    if any(thread.is_alive() for thread in threads):
+        os._exit(0)  # safe: the store survives a power failure at any moment
 
 
 class Stopwatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,9 @@ from folio.bibliography.notes import markdown, word_document
 from folio.papers.model import Paper
 from folio.schema import notes as note_schema
 from folio.schema import web as schema
-from folio.schema.papers import SHA256, Sha256
+from folio.schema.invalid import what_is_wrong
+from folio.schema.papers import Sha256
+from folio.search.filters import fitting_papers
 from folio.store import works
 from folio.system.files import disk_full, is_full, is_protected, unusable
 from folio.web.answering import Answers
@@ -44,7 +46,7 @@ from folio.web.events import Broadcast, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
-from folio.web.papers import fitting_papers, library_citations, paper_citations, require_papers
+from folio.web.papers import library_citations, paper_citations, require_papers
 from folio.web.questions import Busy
 from folio.web.service import Service
 from folio.web.stream import (
@@ -847,7 +849,7 @@ def handle_errors(web: FastAPI) -> None:
     async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        happened, remedy = f"{place}: {_invalid(first)}.", "/docs describes every field."
+        happened, remedy = f"{place}: {what_is_wrong(first)}.", "/docs describes every field."
         return respond(422, schema.InvalidBody(error=happened, remedy=remedy, field=place))
 
     @web.exception_handler(HTTPException)
@@ -864,47 +866,6 @@ def handle_errors(web: FastAPI) -> None:
     @web.exception_handler(RequestCancelled)
     async def handle_cancelled(_: Request, error: RequestCancelled) -> Response:
         return Response(status_code=499)  # the client has left
-
-
-# Pattern of a field -> what is wrong with a value that does not match it
-PATTERNS = {
-    schema.NOT_BLANK: "must not be empty",
-    schema.YEARS_PATTERN: "is not a year or a range of years, such as 2014, 2010-2015, 2020- or -1999",
-    schema.KEY: "is not 16 letters, digits, - and _",
-    schema.CONVERSATION: "is not the id of a conversation",
-    SHA256: "is not the id of a paper",
-    schema.UPLOAD: "is not the id of an upload",
-    note_schema.NOTE: "is not the id of a note",
-}
-
-
-# Kind of an error of pydantic -> the same; the limits are those of the error's context
-_WRONG = {
-    "missing": "is missing",
-    "extra_forbidden": "is unknown",
-    "string_too_short": "must not be empty",
-    "string_too_long": "is longer than {max_length:,} characters",
-    "too_short": "has too few entries",
-    "too_long": "has more than {max_length:,} entries",
-    "greater_than_equal": "is less than {ge}",
-    "less_than_equal": "is more than {le}",
-    "literal_error": "is not {expected}",
-    "enum": "is not {expected}",
-}
-_OF_ANOTHER_KIND = {
-    "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text", "list": "a list",
-}  # fmt: skip
-
-
-def _invalid(error: Mapping[str, Any]) -> str:
-    """What is wrong with a field of a request, in words."""
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "string_pattern_mismatch":
-        return PATTERNS.get(context["pattern"], "has the wrong form")
-    if kind in _WRONG:
-        return _WRONG[kind].format(**context)
-    wanted = _OF_ANOTHER_KIND.get(kind.partition("_")[0])
-    return f"is not {wanted}" if wanted else "cannot be read"
 
 
 _HTTP = {

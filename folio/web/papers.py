@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from pathlib import Path, PurePath
 from secrets import token_hex
@@ -25,14 +24,13 @@ from folio.papers.model import Failure, Paper, SourceFile
 from folio.papers.work import Work
 from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
-from folio.search.filters import PaperFilter, SectionFilter
-from folio.search.names import aliases_in
+from folio.search.filters import PaperFilter, SectionFilter, fitting_papers
 from folio.search.pool import RetrieverPool
 from folio.services.keep import PaperFound, keep_papers, paper_marks
 from folio.store import indexes, readings, works
 from folio.store.library import Library
 from folio.store.readings import MovedFile, Removal
-from folio.store.works import KeptWork, cited_papers
+from folio.store.works import KeptWork
 from folio.system.files import REMOVED, discard, identity, no_device, no_space, replace, sha256_file, shortened, sync
 from folio.text import one_line, reason_of
 from folio.web.stream import StageProgress
@@ -545,12 +543,6 @@ def _ranked(retrievers: RetrieverPool, query: schema.PaperQuery) -> tuple[list[L
         added, opened = library.added(), readings.readings(library.database)
         notice = reader.retriever.notice or papers_notice(reader.retriever.papers_without_vector())
     return [found_paper_json(hit, added[hit.paper.id], opened.get(hit.paper.id)) for hit in hits], notice
-
-
-def fitting_papers(library: Library, wanted: PaperFilter) -> list[Paper]:
-    """The papers that fit, in the order of the library. Raises NotKnown for a name that no paper has."""
-    cited = partial(cited_papers, library.database)
-    return wanted.matching(library.papers(), library.files(), cited, aliases_in(library))
 
 
 def _filter(query: schema.PaperQuery) -> PaperFilter:

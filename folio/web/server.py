@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import signal
 import socket
-import threading
-import time
 from typing import TYPE_CHECKING, Any, cast
 
 from folio.errors import UsageError
@@ -91,13 +88,3 @@ def serve(web: ASGIApp, listening: socket.socket, announce: Callable[[], None]) 
     # An answer cut off by the shutdown is not an error worth logging.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
     server.run(sockets=[listening])
-
-
-def leave() -> None:
-    """Exit within FINISH_S seconds, even if a thread still waits for a model that does not respond."""
-    end = time.monotonic() + FINISH_S
-    threads = [thread for thread in threading.enumerate() if not thread.daemon and thread != threading.main_thread()]
-    for thread in threads:
-        thread.join(max(0.0, end - time.monotonic()))
-    if any(thread.is_alive() for thread in threads):
-        os._exit(0)  # safe: the store survives a power failure at any moment

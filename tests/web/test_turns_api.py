@@ -13,8 +13,8 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from folio.errors import NotKnown
+from folio.schema.invalid import PATTERNS
 from folio.schema.web import ChatRequest
-from folio.web.api import PATTERNS
 from folio.web.service import Service
 from tests.helpers.factories import small_papers
 from tests.helpers.live_server import builtin_app
