@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator, model_validator
@@ -343,12 +344,16 @@ def place_of_settings() -> str:
     return f"the environment or in {file}" if file else "the environment"
 
 
-def load_settings(notice: Callable[[str], None]) -> Settings:
+def load_settings(notice: Callable[[str], None], chosen: Mapping[str, object] = MappingProxyType({})) -> Settings:
     """The settings from the environment, then personal_file(), then the checkout's .env.
 
-    notice: gets a line about a .env in the current folder, which is not read, and about unknown names. Raises
-    SettingsError naming the first invalid setting, or a file that cannot be read or has a setting that it may not have.
+    chosen: settings by name, which come before all of these. notice: gets a line about a .env in the current folder,
+    which is not read, and about unknown names. Raises SettingsError naming the first invalid setting, or a file that
+    cannot be read or has a setting that it may not have.
     """
+    for name in chosen:
+        if name not in Settings.model_fields:
+            raise SettingsError(f"{name} is not a setting{_suggestion(name.upper())}")
     in_checkout = CHECKOUT / ".env" if CHECKOUT else None
     personal = personal_file()
     files = [file for file in (in_checkout, personal) if file and os.path.isfile(file)]  # the last one wins
@@ -359,7 +364,7 @@ def load_settings(notice: Callable[[str], None]) -> Settings:
         place = personal or "the environment"
         notice(f"The file .env in the current folder is not read. Your settings go into {place}.")
     try:
-        return Settings(_env_file=files)  # type: ignore[call-arg]
+        return Settings(_env_file=files, **chosen)  # type: ignore[call-arg, arg-type]
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"

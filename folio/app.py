@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from folio.answer_types import Style
+from folio.answer_types import Answer, Style
 from folio.errors import FIRST_INGEST, EmbedderAway, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
 from folio.ingest.store import LocalStore, Repaired, Store
 from folio.model_choice import ModelChoice, prefix_of
@@ -22,7 +23,7 @@ from folio.papers.model import Hit, Notice, Paper, Progress, SourceFile
 from folio.papers.versions import version_keys
 from folio.protocols import Embedder
 from folio.search.builtin_reranker import ReaderReranker
-from folio.search.filters import PaperFilter
+from folio.search.filters import PaperFilter, Selection
 from folio.search.retriever import Retriever
 from folio.services.addresses import InternetAccess
 from folio.shown_text import name_line
@@ -568,14 +569,40 @@ class App:
 
     def chat(self, library: Library, *, top_k: int, wanted: PaperFilter = EVERY_PAPER, style: Style = "plain") -> Chat:
         """A conversation with the papers. wanted: search only these. Raises UsageError if no paper or section fits."""
-        from folio.answer.chat import Chat, warm_up
+        from folio.answer.chat import warm_up
 
         warm_up()
         retriever = self.retriever(library)
-        chosen = retriever.select(wanted)
-        answerer = self.models.answerer(retriever)
+        chat = self.chat_over(retriever, top_k=top_k, chosen=retriever.select(wanted), style=style)
         self.models.announce()
-        return Chat(retriever, answerer, top_k=top_k, papers=chosen.papers, sections=chosen.sections, style=style)
+        return chat
+
+    def chat_over(
+        self,
+        retriever: Retriever,
+        *,
+        top_k: int | None,
+        chosen: Selection,
+        style: Style = "plain",
+        model: str | None = None,
+        check_cancelled: Callable[[], None] = lambda: None,
+        rerank: bool = True,
+        turns: Sequence[Answer] = (),
+    ) -> Chat:
+        """A conversation over a retriever. top_k: None for the setting. model, check_cancelled: see
+        ModelChoice.answerer, with the same errors. turns: of the conversation so far."""
+        from folio.answer.chat import Chat
+
+        return Chat(
+            retriever,
+            self.models.answerer(retriever, model=model, check_cancelled=check_cancelled),
+            top_k=top_k or self.top_k,
+            papers=chosen.papers,
+            sections=chosen.sections,
+            style=style,
+            rerank=rerank,
+            turns=turns,
+        )
 
     # For LangChain programs
 
@@ -608,18 +635,19 @@ class App:
         return store
 
 
-def from_environment(notice: Notice) -> App:
+def from_environment(notice: Notice, chosen: Mapping[str, object] = MappingProxyType({})) -> App:
     """The app with the current settings, offline, its store private to this user.
 
-    Gives a notice if Ollama runs on another computer. Raises UsageError if that is not allowed, and for a bad setting.
+    chosen: settings by name, in place of those of the environment. Gives a notice if Ollama runs on another computer.
+    Raises UsageError if that is not allowed, and for a bad setting.
     """
     go_offline()
     try:
-        app = App(load_settings(notice), notice)
+        app = App(load_settings(notice, chosen), notice)
     except SettingsError as error:
+        place = f"the call or {place_of_settings()}" if chosen else place_of_settings()
         raise UsageError(
-            f"A setting is invalid: {error}.",
-            f"Correct it in {place_of_settings()}; docs/settings.md explains it.",
+            f"A setting is invalid: {error}.", f"Correct it in {place}; docs/settings.md explains it."
         ) from error
     app.models.announce_remote()
     make_private(app.store_folder, app.record_file)

@@ -55,7 +55,8 @@ def imports() -> str:
             forbidden.setdefault(source.removeprefix("folio."), set()).update(names)
         for exception in contract.get("ignore_imports", ()):
             module, _, library = exception.partition(" -> ")
-            alone.append([f"`{library}`", f"`{module.replace('.', '/')}.py`"])
+            file = f"{module.replace('.', '/')}.py" if "." in module else f"{module}/__init__.py"
+            alone.append([f"`{library}`", f"`{file}`"])
     rows = []
     for place, layer in enumerate(layers[:-1]):
         below = [name for lower in layers[place + 1 : -1] for name in lower]

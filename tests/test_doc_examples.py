@@ -6,7 +6,8 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,29 @@ def test_an_example_runs(desk: CliRunner, capsys: pytest.CaptureFixture[str], li
     desk.capsys = capsys
     ran = run(desk, line)
     assert ran.code == 0, ran.out + ran.err
+
+
+@dataclass
+class Program:
+    """A block of Python, run as a command is."""
+
+    text: str
+
+    def main(self, arguments: Sequence[str]) -> int:
+        exec(compile(self.text, "example", "exec"), {})
+        return 0
+
+
+def test_ten_lines_of_python_ask_and_search(desk: CliRunner, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    first = next(re.finditer(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))[1]
+    assert len(first.splitlines()) <= 10
+    desk.capsys = capsys
+    ran = desk._here(Program(first), [])
+    said, *found = ran.out.splitlines()
+    assert "a leader is elected by a majority" in said
+    assert "In Search of an Understandable Consensus Algorithm 1 In Raft" in said
+    assert any("raft.pdf (1, 1) " in line for line in found)
 
 
 def test_what_is_not_run_is_still_shown() -> None:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from folio import __version__
 from folio.cli.command import Parser
+from folio.version import __version__
 
 # A command -> what it does. Each is a module of this package, imported when it runs.
 COMMANDS = {

@@ -19,7 +19,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import folio
 from folio.errors import PaperBusy, PaperError, PaperLimit, SlowDrawing
 from folio.ingest import chunking, cleaning
 from folio.ingest import queue as paper_vectors
@@ -37,6 +36,7 @@ from folio.protocols import Embedder
 from folio.store.fingerprint import Reading, fingerprint, reading_fingerprint
 from folio.store.library import Library
 from folio.system import workers
+from folio.version import __version__
 
 _MORE_PROBLEMS = "other problems"
 # Problems of pages that a later ingest may be able to read
@@ -245,7 +245,7 @@ def _failure_key(sha256: str, reading: Reading, limits: Limits) -> str:
 
 def _conditions(reading: Reading, limits: Limits) -> str:
     """A digest of the version, the settings and the OCR engine: they decide whether a file or page exceeds a limit."""
-    how = (folio.__version__, reading_fingerprint(reading), reading.ocr and _engine(), replace(limits, jobs=1))
+    how = (__version__, reading_fingerprint(reading), reading.ocr and _engine(), replace(limits, jobs=1))
     return hashlib.blake2b(repr(how).encode(), digest_size=8).hexdigest()
 
 

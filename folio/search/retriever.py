@@ -64,6 +64,8 @@ SURFACE_PASSAGES = 10
 TOPIC_PASSAGES, OFTEN, FEW_PAPERS = 64, 3, 6
 PAPERS_KEPT = 8  # whose passages are kept as tokens; a question names fewer
 AMONG_BEST = 8  # hits, most of which are of the paper that may define the asked term
+NOTHING_KNOWN = "None of these words is in your papers."
+NO_WORDS = "No passage has these words. These are the nearest in meaning."
 FREQUENT = 0.02  # share of the passages that use a function word of their language
 
 
@@ -211,6 +213,20 @@ class Retriever:
         reranked = self._reranked(passages, plan)
         selected = first_distinct(self._selected(reranked, plan), request.top_k)
         return SearchResult(tuple(selected), clock.laps, plan.ranked, self.notice)
+
+    def find_typed(self, words: str, top_k: int, within: Selection, *, rerank: bool = True) -> SearchResult:
+        """The passages for words that a person typed, with their spelling corrected; none if no word is known.
+
+        The notice says so, and whether no passage has the words. Raises as `find`.
+        """
+        spelt = self.respelled(words)
+        if not self.is_understood(spelt.question):
+            return SearchResult((), {}, {}, NOTHING_KNOWN)
+        question = Question(spelt.question, words if spelt.typed else "")
+        result = self.find(SearchRequest(question, top_k, within.papers, within.sections, rerank=rerank))
+        has_words = any(hit.lexical is not None for hit in result.hits)
+        no_words = "" if has_words or not result.hits else NO_WORDS
+        return replace(result, notice=" ".join(filter(None, [spelt.note, result.notice, no_words])))
 
     def search_papers(
         self,

@@ -26,12 +26,12 @@ import httpx
 from pyrate_limiter import InMemoryBucket, Rate, RateItem
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
-from folio import __version__
 from folio.errors import DiskFull, SourceError
 from folio.services.addresses import NAMES, PDF_RATE, RATES, Service, ServiceAddresses, host_of
 from folio.services.cache import Clock, Reply, ResponseCache, SystemClock
 from folio.system.files import unusable
 from folio.system.transport import PooledTransport
+from folio.version import __version__
 
 LARGEST_ANSWER = 32 * 2**20  # bytes
 _LONGEST_WAIT_S = 120.0  # a service that asks for a longer wait is not asked again

@@ -33,7 +33,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import folio
 from folio.errors import (
     ClusterError,
     FolioError,
@@ -56,6 +55,7 @@ from folio.system.files import temporary_folder
 from folio.system.network import go_offline
 from folio.system.workers import Finished, Woken
 from folio.text import one_line
+from folio.version import __version__
 
 # Workers that may crash on one paper before it fails; the first may have crashed for another reason.
 _TRIES = 3
@@ -113,7 +113,7 @@ class RayReader:
                 missing = re.search(r"No module named '([\w.]+)'", reason := one_line(str(error)))
                 raise ClusterError(
                     f"Ray has failed: {f'its workers lack the package {missing[1]}' if missing else reason[:200]}.",
-                    f"Every computer of a cluster needs Folio {folio.__version__} with requirements/ray.txt."
+                    f"Every computer of a cluster needs Folio {__version__} with requirements/ray.txt."
                     " Run the same command again; what was added is kept.",
                 ) from error
 
@@ -161,7 +161,7 @@ class RayReader:
             options: dict[str, Any] = {"address": self._reachable()} if self._address else self._own(stack)
             # Workers import Folio from its folder here. Without _client_job, they would search the current folder
             # first, which may contain files of other people.
-            root = str(Path(folio.__file__).parents[1])
+            root = str(Path(__file__).parents[2])
             config = ray.job_config.JobConfig(_client_job=True, _py_driver_sys_path=[root])
             stack.callback(ray.shutdown)
             try:
@@ -249,7 +249,7 @@ class Job:
     embedders: tuple[Callable[[], Embedder], ...]  # each makes that embedder, on a different server
     batch: int  # passages per call of the embedder
     scans: Path | None = None  # keeps the pages of scans, if this computer's processes do the work
-    version: str = folio.__version__  # of Folio, on the computer that sends the papers
+    version: str = __version__  # of Folio, on the computer that sends the papers
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
@@ -273,9 +273,9 @@ class PaperWorker:
     def read(self, file: SourceFile, content: bytes) -> EmbeddedPaper | FolioError:
         """A file's paper and vectors, or the error of the file or the embedder. content: the file's bytes."""
         try:
-            if folio.__version__ != self.job.version:
+            if __version__ != self.job.version:
                 raise UsageError(
-                    f"A worker of Ray has Folio {folio.__version__}, and this is {self.job.version}.",
+                    f"A worker of Ray has Folio {__version__}, and this is {self.job.version}.",
                     "Install the same version on every computer of the cluster.",
                 )
             return self._embedded(self._paper(file, content), retries=len(self.job.embedders) - 1)

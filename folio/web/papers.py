@@ -26,6 +26,7 @@ from folio.schema import web as schema
 from folio.schema.papers import ListedPaperJson, found_paper_json, listed_paper_json, papers_notice
 from folio.search.filters import PaperFilter, SectionFilter, fitting_papers
 from folio.search.pool import RetrieverPool
+from folio.search.retriever import NOTHING_KNOWN
 from folio.services.keep import PaperFound, keep_papers, paper_marks
 from folio.store import indexes, readings, works
 from folio.store.library import Library
@@ -38,7 +39,6 @@ from folio.web.stream import StageProgress
 _UPLOAD = ".upload-"
 # Seconds without a write after which an upload is stale: its process was killed. A local copy takes far less.
 STALE_S = 3600
-NOTHING_KNOWN = "None of these words is in your papers."
 # Seconds that removing a paper waits for the writer lock; ingesting another paper can hold it for minutes
 _LOCK_TIMEOUT_S = 2
 _MAX_NAME_BYTES = 200  # without the suffix; file systems allow 255

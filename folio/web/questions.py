@@ -17,8 +17,8 @@ from folio.answer_types import Answer, AnswerStopped, Checking, Selected, Thinki
 from folio.app import App
 from folio.errors import FolioError, ModelError, NotKnown, StoreError, UsageError
 from folio.model_choice import BUILTIN
-from folio.papers.model import Hit, Paper
-from folio.question.question import Question, asks_elsewhere
+from folio.papers.model import Paper
+from folio.question.question import asks_elsewhere
 from folio.schema import web as schema
 from folio.schema.answers import (
     AnswerJson,
@@ -33,14 +33,13 @@ from folio.schema.answers import (
 from folio.schema.papers import NoticeJson
 from folio.search.filters import PaperFilter, Selection, select
 from folio.search.pool import Reader, RetrieverPool
-from folio.search.retriever import SearchRequest
 from folio.store.conversations import ID_LENGTH, Conversations, Summary, Turn, branches, path_to
 from folio.store.database import storable
 from folio.store.library import Library
 from folio.store.note_places import span_now
 from folio.store.query_log import Feedback, LogEntry
 from folio.system.files import unusable
-from folio.web.papers import NOTHING_KNOWN, require_papers
+from folio.web.papers import require_papers
 from folio.web.stream import RequestCancelled, error_of
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_SELECTED_CHARACTERS = 20_000
-NO_WORDS = "No passage has these words. These are the nearest in meaning."
 # Suffix of the id of a conversation that a program began: it is listed from its second question on
 _ONCE = "-once"
 LOST = schema.AnswerErrorJson(error="Folio was stopped while it answered.", remedy="Ask again.")
@@ -99,21 +97,11 @@ class Questions:
         began = perf_counter()
         with self._retrievers.acquire() as reader:
             chosen = _select(reader.library, request)
-            spelt = reader.retriever.respelled(request.query)
-            hits, notice = tuple[Hit, ...](), NOTHING_KNOWN
-            if reader.retriever.is_understood(spelt.question):
-                question = Question(spelt.question, request.query if spelt.typed else "")
-                rerank = request.use_reranker
-                result = reader.retriever.find(
-                    SearchRequest(question, request.top_k, chosen.papers, chosen.sections, rerank=rerank)
-                )
-                hits, has_words = result.hits, any(hit.lexical is not None for hit in result.hits)
-                no_words = "" if has_words or not hits else NO_WORDS
-                notice = " ".join(filter(None, [spelt.note, result.notice, no_words]))
+            result = reader.retriever.find_typed(request.query, request.top_k, chosen, rerank=request.use_reranker)
             return schema.SearchReply(
                 query=request.query,
-                hits=list(map(HitJson.model_validate, hits)),
-                notice=notice,
+                hits=list(map(HitJson.model_validate, result.hits)),
+                notice=result.notice,
                 models=reader.retriever.models_in(rerank=request.use_reranker),
                 elapsed_ms=_milliseconds(began),
             )
@@ -265,16 +253,13 @@ class Questions:
     def _chat(
         self, reader: Reader, question: schema.ChatRequest, callbacks: AnswerCallbacks, turns: Sequence[Answer]
     ) -> Chat:
-        chosen = _select(reader.library, question)
-        return Chat(
+        return self._app.chat_over(
             reader.retriever,
-            self._app.models.answerer(
-                reader.retriever, model=question.model, check_cancelled=callbacks.check_cancelled
-            ),
-            top_k=question.top_k or self._app.top_k,
-            papers=chosen.papers,
-            sections=chosen.sections,
+            top_k=question.top_k,
+            chosen=_select(reader.library, question),
             style=question.style,
+            model=question.model,
+            check_cancelled=callbacks.check_cancelled,
             rerank=question.use_reranker,
             turns=turns,
         )
