@@ -87,6 +87,14 @@ class Settings(BaseSettings):
     MODELS_DIR: Path = DATA / "models"
     """Where `make models` puts the cross-encoders. Its subfolder `onnx/` caches the graphs built from model weights."""
 
+    # Folders that are kept in step
+    WATCH: str = ""
+    """Folders of PDFs that `serve.py` keeps the index in step with, separated as in PATH (`:`, on Windows `;`);
+    `zotero` stands for the Zotero library. `ingest.py --watch` does the same for the folders that it is given."""
+    WATCH_POLL_S: Annotated[float, Field(ge=0), Limited] = 0
+    """Seconds between two looks at a watched folder. 0: the system tells what changes, except in network folders, which
+    are looked through every three seconds or, if that takes long, less often."""
+
     # Several computers
     STORE: Literal["local", "postgres"] = "local"
     """`local` keeps the library in VECTORSTORE_DIR; `postgres` keeps it in PostgreSQL, where any number of computers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,7 +14,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from folio.answer_types import Answer, Style
-from folio.errors import FIRST_INGEST, EmbedderAway, OllamaError, StoreBusy, StoreMissing, UsageError, require_packages
+from folio.errors import (
+    FIRST_INGEST,
+    EmbedderAway,
+    OllamaError,
+    StoreBusy,
+    StoreError,
+    StoreMissing,
+    UsageError,
+    require_packages,
+)
 from folio.ingest.store import LocalStore, Repaired, Store
 from folio.model_choice import ModelChoice, prefix_of
 from folio.models.ollama import OllamaServer, is_local, server_url
@@ -43,10 +52,13 @@ if TYPE_CHECKING:
     from folio.ingest.pipeline import PaperReader
     from folio.ingest.removed import Emptied
     from folio.ingest.scanned_pages import ScannedPages
+    from folio.ingest.watch import Changes
     from folio.search.langchain import FolioRetriever
     from folio.shared.move import Moved
     from folio.store.conversations import Conversations
     from folio.store.query_log import QueryLog
+    from folio.zotero.library import ZoteroLibrary
+    from folio.zotero.sync import Described
 else:
     try:  # An installed Folio has config.py under this name: a top-level `config` there may be another program's.
         from folio._config import SettingsError, load_settings, place_of_settings
@@ -60,6 +72,15 @@ EVERY_PAPER = PaperFilter()
 _GLANCE_S = 2.0
 # Seconds that an edit of a title waits for another edit to finish
 EDIT_WAIT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What the library is kept in step with."""
+
+    folders: tuple[Path, ...]
+    zotero: bool  # the library that Zotero uses
+    poll_s: float  # seconds between looks; 0: notifications of the system, where it has them
 
 
 @dataclass(frozen=True)
@@ -95,6 +116,13 @@ class App:
     def record_file(self) -> Path:
         """The list of the store's contents for people: ingested.json."""
         return self.settings.INGESTED_JSON
+
+    @property
+    def watched(self) -> Watched:
+        """What the server keeps the library in step with."""
+        names = [name for name in self.settings.WATCH.split(os.pathsep) if name.strip()]
+        folders = tuple(Path(os.path.expanduser(name)) for name in names if name != "zotero")
+        return Watched(folders, "zotero" in names, self.settings.WATCH_POLL_S)
 
     @property
     def logs_questions(self) -> bool:
@@ -398,6 +426,50 @@ class App:
             if ids & {paper.id, paper.copy_of} or keys.intersection(version_keys(paper.metadata))
         ]
         return [paper for paper in versions if paper.flag and paper.flag.is_of_library]
+
+    def bring_in(self, changes: Changes, progress: IngestProgress, *, jobs: int | None) -> Iterator[Outcome]:
+        """Bring the store in step with folders that have changed; as `ingest`, and updates the indexes at the end. What
+        was moved is no longer gone when what is gone is removed. The caller holds the writer lock."""
+        from folio.ingest import discovery, pipeline
+
+        files, unreadable = discovery.hash_files(changes.files, progress)
+        yield from unreadable
+        with self.finishing():
+            if files:
+                with closing(self.ingest(files, progress, jobs=jobs, retry=frozenset())) as work:
+                    yield from work
+            if changes.removed and self.has_library():
+                with closing(self.open_library()) as library:
+                    yield from pipeline.remove(library, changes.removed, self._scans)
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Update the indexes to the library at the end, also after an error. The caller holds the writer lock."""
+        try:
+            yield
+        except BaseException:
+            with suppress(StoreError):  # the first error is the one to report; and whoever stops it does not wait
+                replace(self, patience_s=0).finish_ingest()
+            raise
+        self.finish_ingest()
+
+    def describe_from_zotero(self, zotero: ZoteroLibrary, files: Sequence[SourceFile]) -> Described:
+        """Store Zotero's metadata of these files. Raises StoreMismatch before anything changes. The caller holds the
+        writer lock."""
+        from folio.zotero import sync
+
+        with closing(self.open_library(create=True)) as library:
+            self.require_same_settings(library)
+            return sync.describe(library, zotero, files)
+
+    def remove_what_left_zotero(self, zotero: ZoteroLibrary) -> list[Outcome]:
+        """Remove the papers that are no longer in Zotero. The caller holds the writer lock."""
+        from folio.ingest.discovery import Outcome
+        from folio.zotero import sync
+
+        with closing(self.open_library()) as library:
+            removed = sync.remove(library, zotero, self.papers_folder)
+        return [Outcome(file, "pruned", notes=(reason,)) for file, reason in removed]
 
     def prune(self) -> list[Outcome]:
         """Drop the papers whose file is gone. The caller holds the writer lock."""

@@ -7,7 +7,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from folio.cli.command import Parser, run_command, up_to
 from folio.console import output, say
 from folio.errors import ClusterError, DiskFull, ModelError, OllamaError, StoreError, UsageError, command
-from folio.shown_text import name_line, plain, plain_line
+from folio.shown_text import counted, name_line, plain, plain_line
 
 if TYPE_CHECKING:
     from folio.app import App
@@ -49,6 +49,8 @@ def parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--collection", action="append", default=[], metavar="NAME", help=collection)
     tag = "with --zotero: only PDFs with this tag; repeatable"
     parser.add_argument("--tag", action="append", default=[], metavar="NAME", help=tag)
+    watch = "keep the index in step with these folders, and with --zotero, until Ctrl-C: what is new, changed or gone"
+    parser.add_argument("--watch", action="store_true", help=watch)
     whole = parser.add_mutually_exclusive_group()
     whole.add_argument("--rebuild", action="store_true", help="read everything again and replace the index")
     whole.add_argument("--verify", action="store_true", help="check that library and indexes agree; change nothing")
@@ -77,6 +79,8 @@ def run(app: App, arguments: argparse.Namespace) -> int:
         raise UsageError("--collection and --tag choose from a Zotero library.", "Add --zotero.")
     if checks and not app.has_library():
         app.open_library().close()  # without a store this fails, before the lock would create its folder
+    if arguments.watch:
+        return _watch(app, arguments)
     if arguments.verify:
         with _lock_if_possible(app):
             return _verify(app)
@@ -120,7 +124,7 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
             else app.ingest(files, progress, jobs=jobs, retry=retry, on_ray=on_ray)
         )
         try:
-            with _finishing(app), closing(work):
+            with app.finishing(), closing(work):
                 if zotero and not arguments.rebuild:  # a rebuild may have to repair the library first
                     zotero.describe(app, files)
                 for outcome in work:
@@ -156,6 +160,51 @@ def _ingest(app: App, arguments: argparse.Namespace) -> int:
     return code
 
 
+def _watch(app: App, arguments: argparse.Namespace) -> int:
+    """Keep the index in step until Ctrl-C or SIGTERM, the normal ways to stop."""
+    from folio.cli.show import IngestProgressBar
+    from folio.store import indexes
+    from folio.sync import Hooks, Sync, ZoteroChoice
+
+    if arguments.prune or arguments.rebuild or arguments.verify or arguments.repair or arguments.bib or arguments.on:
+        remedy = "Run --prune, --rebuild, --verify, --repair, --bib and --on by themselves."
+        raise UsageError("--watch keeps the index in step, and does nothing else.", remedy)
+    folders = arguments.paths or ([app.papers_folder] if arguments.zotero is None else [])
+    if unknown := [folder for folder in folders if not folder.exists() and not _is_known(app, folder)]:
+        raise UsageError(f"There is no file or folder {unknown[0]}.", "Check the path, or put PDFs into papers/.")
+    zotero = ZoteroChoice(arguments.zotero or None, arguments.collection, arguments.tag)
+    hooks = Hooks(
+        lambda: indexes.writing(app.store_folder),
+        IngestProgressBar,
+        lambda outcomes: _report_changes(app, outcomes, arguments.verbose),
+        jobs=arguments.jobs,
+    )
+    sync = Sync(app, folders, None if arguments.zotero is None else zotero, hooks, app.watched.poll_s)
+    where = ", ".join([*(plain_line(str(folder)) for folder in folders), *(["Zotero"] if not folders else [])])
+    try:
+        sync.run(lambda: say(f"In step with {where}. Ctrl-C stops it."), strict=True)
+    except (KeyboardInterrupt, SystemExit):
+        say("Stopped. What was read is kept.")
+    return 0
+
+
+def _is_known(app: App, folder: Path) -> bool:
+    """Whether the index has papers from a folder."""
+    return any(path.is_relative_to(os.path.abspath(folder)) for path in app.known_files())
+
+
+def _report_changes(app: App, outcomes: Sequence[Outcome], verbose: bool) -> None:
+    """Print what has become of files that changed."""
+    changed = [outcome for outcome in outcomes if outcome.status != "unchanged"]
+    for outcome in changed:
+        sizes = f"{counted(outcome.pages, 'page')}, {counted(outcome.chunks, 'passage')}" if outcome.chunks else ""
+        told = ". ".join(filter(None, [sizes, _note(outcome, verbose)]))
+        status = {"pruned": "removed", "duplicate": "linked"}.get(outcome.status, outcome.status)
+        line = f"{status}: {plain_line(outcome.file.name)}{f' ({plain(told)})' if told else ''}"
+        output().print(line, markup=False, highlight=False, style="red" if status == "failed" else "")
+    _report_versions(app, changed)
+
+
 def _report_missing(known: Mapping[Path, SourceFile]) -> None:
     """Print what --prune would do about papers none of whose files is there; those with another file stay."""
     from folio.ingest.discovery import is_gone
@@ -187,18 +236,6 @@ def _zotero(arguments: argparse.Namespace) -> ZoteroIngest | None:
     from folio.cli.ingest_sources import ZoteroIngest
 
     return ZoteroIngest(arguments.zotero or None, arguments.collection, arguments.tag)
-
-
-@contextmanager
-def _finishing(app: App) -> Iterator[None]:
-    """Update the indexes to the library at the end, also after an error."""
-    try:
-        yield
-    except BaseException:
-        with suppress(StoreError):  # the first error is the one to report; and whoever stops it does not wait
-            replace(app, patience_s=0).finish_ingest()
-        raise
-    app.finish_ingest()
 
 
 def _report(app: App, outcomes: Sequence[Outcome], seconds: float, verbose: bool) -> int:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folio.console import output, say
-from folio.errors import UsageError
 from folio.ingest.discovery import Outcome
-from folio.papers.lists import matches, unknown_names
-from folio.papers.metadata import Metadata
 from folio.papers.model import SourceFile
 from folio.shown_text import counted, name_line, plain_line
 from folio.zotero import sync
@@ -106,39 +103,21 @@ class ZoteroIngest:
 
     def __init__(self, data_folder: Path | None, collections: Sequence[str], tags: Sequence[str]) -> None:
         """data_folder: None finds it. Raises UsageError, also if there is nothing to read."""
-        self._zotero = read_library(find_data_folder(data_folder, Computer.this()))
-        self._collections, self._tags = collections, tags
-        known = [each.metadata for each in self._zotero.attachments]
-        # An empty library is more likely a mistake than a wish to remove everything.
-        if not known and not self._zotero.trashed:
-            others = f", only {counted(len(self._zotero.others), 'other file')}" if self._zotero.others else ""
-            happened = f"There are no PDFs in the Zotero library {self._zotero.folder}{others}."
-            raise UsageError(happened, "Name another after --zotero.")
-        if unknown := unknown_names(known, collections, tags):
-            raise UsageError(
-                f"No PDF in Zotero is in a collection or has a tag of this name: {', '.join(map(name_line, unknown))}.",
-                _names_that_exist(known, of_tags=not collections),
-            )
-        self.files = sync.selected(self._zotero, self._is_wanted)
-        self._missing = sync.missing(self._zotero, self._is_wanted)
-        self._others = sync.other_files(self._zotero, self._is_wanted)
-        self._mislabelled = sync.mislabelled(self._zotero, self._is_wanted)
+        self._chosen = sync.ZoteroSelection(read_library(find_data_folder(data_folder, Computer.this())), collections, tags)
+        zotero = self._zotero = self._chosen.zotero
+        self.files = self._chosen.files
+        self._missing = sync.missing(zotero, self._chosen.is_wanted)
+        self._others = sync.other_files(zotero, self._chosen.is_wanted)
+        self._mislabelled = sync.mislabelled(zotero, self._chosen.is_wanted)
         self._described = sync.Described()
-
-    def _is_wanted(self, metadata: Metadata) -> bool:
-        return matches(metadata, self._collections, self._tags)
 
     def describe(self, app: App, files: Sequence[SourceFile]) -> None:
         """Store Zotero's metadata of these files. Raises StoreMismatch before anything changes."""
-        with closing(app.open_library(create=True)) as library:
-            app.require_same_settings(library)
-            self._described = sync.describe(library, self._zotero, files)
+        self._described = app.describe_from_zotero(self._zotero, files)
 
     def remove(self, app: App) -> list[Outcome]:
         """Remove the papers that are no longer in Zotero."""
-        with closing(app.open_library()) as library:
-            removed = sync.remove(library, self._zotero, app.papers_folder)
-        return [Outcome(file, "pruned", notes=(reason,)) for file, reason in removed]
+        return app.remove_what_left_zotero(self._zotero)
 
     def report(self, *, verbose: bool) -> None:
         """Print a summary. verbose: name every file that is missing or not read."""
@@ -151,26 +130,14 @@ class ZoteroIngest:
             say(f"The citation keys of Better BibTeX were not read: {self._zotero.problem}")
         most = sys.maxsize if verbose else _NAMED
         if self._mislabelled:
-            named = _listed(self._mislabelled, most)
+            named = sync.listed(self._mislabelled, most)
             say(f"PDFs that Zotero does not call PDFs, read too: {len(self._mislabelled):,}, {named}.")
         if self._others:
-            kinds = [f"{counted(len(names), kind)}, {_listed(names, most)}" for kind, names in self._others.items()]
+            kinds = [f"{counted(len(names), kind)}, {sync.listed(names, most)}" for kind, names in self._others.items()]
             say(f"Files in Zotero that are no PDFs, and are not read: {'; '.join(kinds)}.")
         if self._missing:
-            named = _listed(self._missing, most, plain_line)
+            named = sync.listed(self._missing, most, plain_line)
             say(f"PDFs whose file is not on this computer: {len(self._missing):,}, {named}.")
         if described.shared:
-            named = _listed(described.shared, _NAMED)
+            named = sync.listed(described.shared, _NAMED)
             say(f"PDFs of several Zotero items, with the metadata of the first: {len(described.shared):,}, {named}.")
-
-
-def _listed(names: Sequence[str], most: int, as_line: Callable[[str], str] = name_line) -> str:
-    more = len(names) - most
-    return ", ".join(map(as_line, names[:most])) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _names_that_exist(known: Sequence[Metadata], *, of_tags: bool) -> str:
-    names = {name for metadata in known for name in (metadata.tags if of_tags else metadata.collections).value}
-    if not names:
-        return f"Leave the filter out: no PDF in Zotero has a {'tag' if of_tags else 'collection'}."
-    return f"{'Tags' if of_tags else 'Collections'} in Zotero: {_listed(sorted(names), 10)}."

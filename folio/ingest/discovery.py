@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,9 +66,13 @@ def _pdfs_in(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise UsageError(f"The folder {error.filename} cannot be searched: {error.strerror}.", "Check its permissions.")
 
-    paths: list[Path] = []
+    return sorted(path for _, paths in walk(folder, refuse) for path in paths)
+
+
+def walk(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[tuple[str, list[Path]]]:
+    """Each folder below `folder` and itself, with the PDFs in it. on_error: called for one that cannot be searched."""
     visited: set[str] = set()
-    for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+    for parent, folders, names in os.walk(folder, onerror=on_error, followlinks=True):
         visited.add(os.path.realpath(parent))
         folders[:] = [
             name
@@ -76,8 +80,7 @@ def _pdfs_in(folder: Path) -> list[Path]:
             if not name.startswith(".") and os.path.realpath(os.path.join(parent, name)) not in visited
         ]
         # Pipes, devices and broken links stay in: hashing reports them.
-        paths += filter(_is_wanted, (Path(parent, name) for name in names if not name.startswith(".")))
-    return sorted(paths)
+        yield parent, list(filter(_is_wanted, (Path(parent, name) for name in names if not name.startswith("."))))
 
 
 def _is_wanted(path: Path) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import time
 from collections import deque
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -254,12 +255,24 @@ def prune(library: Library, scans: ScannedPages = NOTHING_SCANNED) -> Iterator[O
     files = [*(failure.file for failure in library.failures()), *library.files()]
     for file in {file.path: file for file in files}.values():
         if is_gone(Path(file.path)):
-            library.drop(file.path)
-            if sha256 := file.sha256.partition(_CONDITIONS_MARK)[0]:
-                scans.forget(sha256)
-            yield Outcome(file, "pruned")
+            yield _drop(library, file, scans)
         elif not Path(file.path).parent.is_dir():
             yield Outcome(file, "unchanged", notes=("Kept, because its whole folder is missing.",))
+
+
+def remove(library: Library, paths: Collection[str], scans: ScannedPages = NOTHING_SCANNED) -> Iterator[Outcome]:
+    """Remove these files, and their papers, unless they are back."""
+    files = [*(failure.file for failure in library.failures()), *library.files()]
+    for file in {file.path: file for file in files if file.path in paths}.values():
+        if not os.path.lexists(file.path):
+            yield _drop(library, file, scans)
+
+
+def _drop(library: Library, file: SourceFile, scans: ScannedPages) -> Outcome:
+    library.drop(file.path)
+    if sha256 := file.sha256.partition(_CONDITIONS_MARK)[0]:
+        scans.forget(sha256)
+    return Outcome(file, "pruned")
 
 
 def record(library: Library, papers: Sequence[Paper]) -> list[dict[str, object]]:

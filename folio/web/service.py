@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import astuple
 from functools import partial
 from hashlib import sha256
@@ -26,6 +26,7 @@ from folio.store import citation_names, indexes
 from folio.store.conversations import Turn, branches, path_through, path_to
 from folio.store.readings import readings, record_reading
 from folio.store.works import publishers_bibtex
+from folio.sync import Hooks, Sync, ZoteroChoice
 from folio.system.threads import run_in_background
 from folio.web.about import PaperPages
 from folio.web.events import StoreWatch
@@ -34,12 +35,15 @@ from folio.web.fetcher import Online, PaperFetcher
 from folio.web.pages import CACHED_TEXTS, Cache, PageOfText, PageReader, PageView, find_words, page_text_json
 from folio.web.papers import PaperFiles, list_papers, removed_papers, require_page, require_papers
 from folio.web.questions import Questions, as_known_now, is_listed, papers_of_replies, unanswered_json
+from folio.web.stream import RequestCancelled, StageProgress
 from folio.web.suggestions import Suggestions
 from folio.web.undo import Undo
 from folio.web.uploads import UploadQueue
 
 T = TypeVar("T")
 _ALL = schema.PaperQuery()
+# Changed files that are read before others may write to the library
+_SYNCED_AT_ONCE = 20
 
 
 class Service:
@@ -61,6 +65,25 @@ class Service:
         self.suggestions = Suggestions(app, self._retrievers, self._conversations)
         self.paper_pages = PaperPages(app, self._conversations)
         self.undo = Undo()
+        self._sync = self._made_sync()
+
+    def _made_sync(self) -> Sync | None:
+        """What keeps the library in step with the folders that the settings name."""
+        watched = self._app.watched
+        if not watched.folders and not watched.zotero:
+            return None
+
+        def check_cancelled() -> None:
+            if sync.is_stopping:
+                raise RequestCancelled
+
+        def progress(_: int) -> AbstractContextManager[StageProgress]:
+            return nullcontext(StageProgress(lambda *_: None, check_cancelled))
+
+        hooks = Hooks(self.paper_files.writing, progress, lambda _: None, most=_SYNCED_AT_ONCE)
+        zotero = ZoteroChoice() if watched.zotero else None
+        sync = Sync(self._app, watched.folders, zotero, hooks, watched.poll_s)
+        return sync
 
     def start(self) -> None:
         """Start background threads: the queue of uploads, loading models, checking indexes, deleting stale uploads."""
@@ -71,6 +94,8 @@ class Service:
         run_in_background(self.paper_files.delete_stale_uploads)
         run_in_background(self.paper_files.delete_expired)
         self.uploads.start()
+        if self._sync is not None:
+            self._sync.start(RequestCancelled)
         warm_up()
         self._app.check_indexes_in_background()
         run_in_background(self.health)
@@ -80,6 +105,8 @@ class Service:
         run_in_background(self._pages.start)
 
     def close(self) -> None:
+        if self._sync is not None:
+            self._sync.stop()
         self.uploads.stop()
         self._pages.close()
         self._retrievers.close()

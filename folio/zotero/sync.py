@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from folio.errors import UsageError
+from folio.papers.lists import matches, unknown_names
 from folio.papers.metadata import NO_METADATA, Field, Metadata
 from folio.papers.model import Paper, SourceFile
+from folio.shown_text import counted, name_line
 from folio.store.library import Library
 from folio.zotero.files import RELATIVE
 from folio.zotero.library import PDF_TYPE, Attachment, ZoteroLibrary
@@ -23,6 +26,44 @@ class Described:
     new: int = 0  # papers with metadata from Zotero for the first time
     changed: int = 0
     shared: tuple[str, ...] = ()  # files of several items with different metadata
+
+
+class ZoteroSelection:
+    """The PDFs of a Zotero library in one of these collections and with one of these tags. `files`: the existing ones,
+    path -> the name shown to people."""
+
+    def __init__(self, zotero: ZoteroLibrary, collections: Sequence[str], tags: Sequence[str]) -> None:
+        """Raises UsageError if there is nothing to read."""
+        self.zotero = zotero
+        self._collections, self._tags = collections, tags
+        known = [each.metadata for each in zotero.attachments]
+        # An empty library is more likely a mistake than a wish to remove everything.
+        if not known and not zotero.trashed:
+            others = f", only {counted(len(zotero.others), 'other file')}" if zotero.others else ""
+            happened = f"There are no PDFs in the Zotero library {zotero.folder}{others}."
+            raise UsageError(happened, "Name another after --zotero.")
+        if unknown := unknown_names(known, collections, tags):
+            raise UsageError(
+                f"No PDF in Zotero is in a collection or has a tag of this name: {', '.join(map(name_line, unknown))}.",
+                _names_that_exist(known, of_tags=not collections),
+            )
+        self.files = selected(zotero, self.is_wanted)
+
+    def is_wanted(self, metadata: Metadata) -> bool:
+        return matches(metadata, self._collections, self._tags)
+
+
+def listed(names: Sequence[str], most: int, as_line: Callable[[str], str] = name_line) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(map(as_line, names[:most])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _names_that_exist(known: Sequence[Metadata], *, of_tags: bool) -> str:
+    names = {name for metadata in known for name in (metadata.tags if of_tags else metadata.collections).value}
+    if not names:
+        return f"Leave the filter out: no PDF in Zotero has a {'tag' if of_tags else 'collection'}."
+    return f"{'Tags' if of_tags else 'Collections'} in Zotero: {listed(sorted(names), 10)}."
 
 
 def selected(zotero: ZoteroLibrary, is_wanted: Callable[[Metadata], bool]) -> dict[Path, str]:
