@@ -42,7 +42,7 @@ from folio.search.filters import fitting_papers
 from folio.store import works
 from folio.system.files import disk_full, is_full, is_protected, unusable
 from folio.web.answering import Answers
-from folio.web.events import Broadcast, TooManyListeners
+from folio.web.events import Broadcast, TellsOfChanges, TooManyListeners
 from folio.web.fetcher import Online, PaperFetcher
 from folio.web.guard import ALIVE, AccessRules, RequestGuard
 from folio.web.notes import add_note, bibtex_of_notes, change_note, chosen_notes, list_notes, remove_note
@@ -142,6 +142,7 @@ def make_web(app: App, rules: AccessRules, online: Online | None = None) -> Fast
     ):
         web.include_router(routes)
     _add_page(web, service.prepare_pages)
+    web.add_middleware(TellsOfChanges, broadcast=broadcast)
     max_upload = app.limits(1).max_file_mb * 10**6
     limits = {"/papers": max_upload + _MAX_BODY, "/uploads": max_upload}
     web.add_middleware(

@@ -1,6 +1,7 @@
 """What changes in the store, as server-sent events for every page that is open.
 
-The store is looked at once a second while somebody listens: other servers and terminals change it too.
+The store is looked at once a second while somebody listens: other servers and terminals change it too. What this
+server was asked to change is looked for at once.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from folio.web.uploads import UploadQueue
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
@@ -163,6 +165,7 @@ class Broadcast:
         self._listeners: set[asyncio.Queue[Event]] = set()
         self._looking: asyncio.Task[None] | None = None
         self._has_begun = False  # whether the watch has had its first look
+        self._changed = asyncio.Event()
         self._slot = CapacityLimiter(1)
 
     def require_room(self) -> None:
@@ -189,6 +192,10 @@ class Broadcast:
         finally:
             self._listeners.discard(queue)
 
+    def look_soon(self) -> None:
+        """Look at the store now: else what comes and goes between two looks would be told to nobody."""
+        self._changed.set()
+
     async def close(self) -> None:
         """Stop looking."""
         if self._looking is not None:
@@ -203,7 +210,9 @@ class Broadcast:
             self._has_begun = True
             self._send(self._watch.hello())
             while self._listeners:
-                await asyncio.sleep(LOOK_S)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), LOOK_S)
+                self._changed.clear()
                 for event in await to_thread.run_sync(self._watch.look, limiter=self._slot):
                     self._send(event)
         finally:
@@ -216,3 +225,16 @@ class Broadcast:
             while lags and not queue.empty():
                 queue.get_nowait()
             queue.put_nowait(self._watch.hello() if lags else event)
+
+
+class TellsOfChanges:
+    """ASGI middleware: what a request may have changed is looked for at once."""
+
+    def __init__(self, web: ASGIApp, broadcast: Broadcast) -> None:
+        self._web = web
+        self._broadcast = broadcast
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._web(scope, receive, send)
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+            self._broadcast.look_soon()

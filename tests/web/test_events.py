@@ -113,6 +113,15 @@ def test_a_single_question_of_a_program_is_no_news(live: Live) -> None:
     assert [each["changed"] for each in of_kind(seen, "conversations")] == [[listed], [once]]
 
 
+def test_what_comes_and_goes_between_two_looks_is_told(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "LOOK_S", 3600.0)
+    with live.client() as client, listening(live.port) as seen:
+        conversation = ask(client, SLEEP, listed=True)["conversation"]
+        until(lambda: of_kind(seen, "conversations"))
+        client.delete(f"/conversations/{conversation}")
+        until(lambda: of_kind(seen, "conversations")[-1]["deleted"] == [conversation])
+
+
 def test_another_process_is_seen(live: Live, tmp_path: Path) -> None:
     with live.client() as client, listening(live.port) as seen:
         write_pdf(tmp_path / "papers" / "bees.pdf", ["Bees dance to tell where flowers are. They do it in the hive."])
