@@ -366,6 +366,9 @@ class UploadQueue:
             self._changes += 1
 
         def begin(placed: Placed) -> None:
+            # Only now: the file may have waited for another writer for long.
+            if sha256_file(content) != record.sha256:
+                raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
             with self._changing():
                 require_wanted()
                 self._save(current.id, record.model_copy(update={"tries": record.tries + 1, "placed": placed}))
@@ -383,8 +386,6 @@ class UploadQueue:
 
         content = self._content(current.id)
         check_cancelled()
-        if not content.is_file() or sha256_file(content) != record.sha256:
-            raise PaperError("The file was damaged on the disk of the server.", "Choose it again.")
         outcome = self._add(content, record.file, StageProgress(report, check_cancelled), begin)
         fields: dict[str, Any] = {"state": "added", "status": outcome.status, "notes": list(outcome.notes)}
         with suppress(FolioError):  # the paper may already have been removed
