@@ -190,7 +190,21 @@ class Tab:
 
     def focus_shows(self) -> bool:
         """Whether the focused element looks different from when it is not focused."""
-        clip = self.page.evaluate(
+        clip: dict[str, float] = {}
+        while clip != (now := self._box_of_focus()):  # until nothing has moved: the page may still be loading
+            clip = now
+            if clip["width"] <= 16 or clip["height"] <= 16:
+                return False  # not visible
+            focused = self.seen(**clip)
+            self.page.evaluate("() => { window.focused = document.activeElement; window.focused.blur(); }")
+            plain = self.seen(**clip)
+            self.page.evaluate("window.focused.focus({ preventScroll: true })")
+        changed = np.abs(focused.astype(int) - plain.astype(int)).max(axis=2) > 40
+        return int(changed.sum()) > 40
+
+    def _box_of_focus(self) -> dict[str, float]:
+        """The focused element and what is around it: x, y, width, height."""
+        box: dict[str, float] = self.page.evaluate(
             """() => {
               const focused = document.activeElement;
               const shown = focused.classList.contains("unseen") ? focused.closest("label") : focused;
@@ -201,14 +215,7 @@ class Tab:
               return { x: left, y: top, width, height: Math.min(innerHeight, bottom + 16) - top };
             }"""
         )
-        if clip["width"] <= 16 or clip["height"] <= 16:
-            return False  # not visible
-        focused = self.seen(**clip)
-        self.page.evaluate("() => { window.focused = document.activeElement; window.focused.blur(); }")
-        plain = self.seen(**clip)
-        self.page.evaluate("window.focused.focus({ preventScroll: true })")
-        changed = np.abs(focused.astype(int) - plain.astype(int)).max(axis=2) > 40
-        return int(changed.sum()) > 40
+        return box
 
     def scrolls_sideways(self) -> list[str]:
         """Elements that scroll sideways, and the page itself if it does.

@@ -19,7 +19,6 @@ from folio.app import App
 from folio.errors import StoreBusy
 from folio.model_choice import ModelChoice
 from folio.schema.web import ChatRequest
-from folio.store import conversations
 from folio.store.conversations import Conversations
 from folio.web import answering, server
 from folio.web.service import Service
@@ -314,17 +313,17 @@ def test_a_server_that_stops_leaves_its_question_to_be_asked_again(
         assert shown(client, left) == [(LENGTH, "answered")]
 
 
-def test_a_killed_server_leaves_its_question_to_be_asked_again(
-    app: App, live: Live, client: httpx.Client, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_server_leaves_its_question_to_be_asked_again(app: App, client: httpx.Client, gate: Gate) -> None:
     """As its store is then: campaign/asking.py kills real ones."""
-    monkeypatch.setattr(conversations, "ANSWERING_S", 1)
     with closing(Service(app)) as killed:
         asked = killed.questions.begin(ChatRequest(message=LENGTH, listed=True)).unanswered().model_dump()
     assert shown(client, asked) == [(LENGTH, "running")]
-    with client.stream("GET", path_of(asked, "events")) as response:  # it waits for the other server
-        kinds = [line.removeprefix("event: ") for line in response.iter_lines() if line.startswith("event: ")]
-    assert kinds == ["asked", "error"]
+    with client.stream("GET", path_of(asked, "events")) as response:
+        kinds = (line.removeprefix("event: ") for line in response.iter_lines() if line.startswith("event: "))
+        assert next(kinds) == "asked"  # it waits for the other server
+        with closing(app.open_library()) as library, library.database.transaction("user"):
+            library.database.execute("UPDATE answering SET until = ''")  # which has renewed nothing for long
+        assert list(kinds) == ["error"]
     assert shown(client, asked) == [(LENGTH, "failed")]
     assert listed(client) == [(LENGTH, 1, 0)]
     gate.open()
