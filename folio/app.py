@@ -47,6 +47,7 @@ from folio.system.network import PORT, go_offline
 if TYPE_CHECKING:
     from config import Settings, SettingsError, load_settings, place_of_settings
     from folio.answer.chat import Chat
+    from folio.drafts.claims import ClaimChecker
     from folio.ingest import pipeline
     from folio.ingest.discovery import IngestProgress, Outcome
     from folio.ingest.pipeline import PaperReader
@@ -675,6 +676,12 @@ class App:
             rerank=rerank,
             turns=turns,
         )
+
+    def claim_checker(self, library: Library) -> ClaimChecker:
+        """What checks sentences against the papers of a library. Raises StoreMissing if it has none, ModelError."""
+        from folio.drafts.claims import ClaimChecker
+
+        return ClaimChecker(library, self.retriever(library), self.models.verifier())
 
     # For LangChain programs
 

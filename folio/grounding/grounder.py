@@ -394,7 +394,7 @@ class Grounder:
         if not source.sentences:
             return Finding(statement, source, "left out", Fault("not found", "no evidence says this"))
         whole = [sentence for sentence in source.sentences if _is_whole(sentence, self.sentences)]
-        if verbatim := next((sentence for sentence in whole if _has(sentence.text, statement)), None):
+        if verbatim := next((sentence for sentence in whole if is_verbatim(sentence.text, statement)), None):
             return self._quote(statement, source, verbatim)
         if fault := next(faults(statement, source, self._known), None):
             return Finding(statement, source, "left out", fault)
@@ -568,7 +568,7 @@ def _lead(sentence: EvidenceSentence, among: Sequence[EvidenceSentence]) -> Evid
     return above[-1] if above and above[-1].text.endswith(":") else None
 
 
-def _has(sentence: str, statement: str) -> bool:
+def is_verbatim(sentence: str, statement: str) -> bool:
     """Whether a statement stands in a sentence word for word, whatever its typography."""
     words = _folded(statement)
     if len(words.split()) < LEAST_NEAR:

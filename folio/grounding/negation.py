@@ -31,6 +31,12 @@ _SAME_AS_NOT = re.compile(
     r"|\b(?:anything but|by no means|in no (?:way|sense|respect)|nowhere near)\b"
     r"|\bnot (?:at all|in the (?:least|slightest))\b"
 )
+# Words that deny what follows them, also those that put something else in its place
+NEGATION = re.compile(
+    rf"\b(?:{'|'.join(sorted(DENIALS))}|instead of|rather than|except(?: for)?|unlike|lack(?:s|ed|ing)?"
+    r"|avoid(?:s|ed|ing)?|prevent(?:s|ed|ing)?|exclud(?:e|es|ed|ing)|reject(?:s|ed|ing)?|other than|apart from"
+    r"|despite|regardless of)\b"
+)
 _CLAUSE = re.compile(
     r"(?<![,;:.!?()])[,;:.!?()]+(?=\s|$)|\s[–—-]\s|\b(?:but|whereas|while|although|though|however|because|since|and|or)\b"
 )
@@ -61,7 +67,7 @@ _DEGREES = _VERY | frozenset(
 # If a sentence has this share of a statement's other words, a different quality in it is an error and not a rewording:
 # of about 1,600 true statements, none has a different quality from 0.9 on, and four from 0.7 on.
 _SAME_FRAME = 0.9
-_Pole = tuple[int, bool]  # the number of a pair of opposites, and whether the word is on its second side
+Pole = tuple[int, bool]  # the number of a pair of opposites, and whether the word is on its second side
 
 
 def _stem(word: str) -> str:
@@ -69,21 +75,26 @@ def _stem(word: str) -> str:
 
 
 _VERY_TOKENS = frozenset(map(_stem, _VERY))
-_POLES: dict[str, set[_Pole]] = {}
+_POLES: dict[str, set[Pole]] = {}
 for _number, _pair in enumerate(_OPPOSITES.split(";")):
     for _side, _forms in enumerate(_pair.split("|")):
         for _form in _forms.split():
             _POLES.setdefault(_stem(_form), set()).add((_number, bool(_side)))
 
 
+def sides_of(stem: str) -> frozenset[Pole]:
+    """The sides of the pairs of opposites that a stem is on."""
+    return frozenset(_POLES.get(stem, ()))
+
+
 def denies(statement: str, source: str) -> bool:
     """Whether one of two texts denies what the other affirms."""
-    return _contradict(_plain(statement), _plain(source), _half_denials(_plain(statement)))
+    return _contradict(normalised(statement), normalised(source), _half_denials(normalised(statement)))
 
 
 def affirms_denied(denying: str, affirming: str) -> bool:
     """Whether the second of two texts affirms what the first denies."""
-    denying, affirming = _plain(denying), _plain(affirming)
+    denying, affirming = normalised(denying), normalised(affirming)
     return _half_denials(affirming) <= _half_denials(denying) and _affirms_denied(denying, affirming)
 
 
@@ -124,10 +135,10 @@ def is_denied(statement: str, sentences: Sequence[str]) -> bool:
 
     A "not" in the other sentences is ignored.
     """
-    plain = _plain(statement)
+    plain = normalised(statement)
     half_denials = _half_denials(plain)
     for clause in filter(tokens_of, _CLAUSE.split(plain)):
-        closest = [_plain(sentence) for sentence in _closest(clause, statement, sentences)]
+        closest = [normalised(sentence) for sentence in _closest(clause, statement, sentences)]
         if closest and all(_contradict(clause, sentence, half_denials) for sentence in closest):
             return True
     return False
@@ -186,7 +197,7 @@ def _graded(text: str) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=4096)
-def _plain(text: str) -> str:
+def normalised(text: str) -> str:
     """The text in lower case, with "not" for its other forms, without phrases that only look like a denial."""
     return _NO_DENIAL.sub(" ", _SAME_AS_NOT.sub(" not", one_line(text.casefold())))
 
@@ -205,10 +216,10 @@ def _denied(text: str) -> frozenset[frozenset[str]]:
 
 
 @lru_cache(maxsize=4096)
-def _poles(text: str) -> dict[_Pole, set[str]]:
+def _poles(text: str) -> dict[Pole, set[str]]:
     """The sides of pairs of opposites that a text has, each with the content words near it."""
     words = [_stem(word) for word in _WORD.findall(text.casefold())]
-    nearby_words: dict[_Pole, set[str]] = {}
+    nearby_words: dict[Pole, set[str]] = {}
     for place, word in enumerate(words):
         for pole in _POLES.get(word, ()):
             near = words[max(0, place - 4) : place] + words[place + 1 : place + 5]

@@ -1,0 +1,105 @@
+"""What a place of a paper says of a claim: every way in which a sentence of a draft may be wrong, and right ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from folio.drafts.judging import Judge, Judgement
+from tests.helpers.factories import evidence_on
+
+pytestmark = pytest.mark.fast
+
+OTTERS = (
+    "Sea otters eat 25 urchins a day. In captive mice, the diet was associated with a lower weight. Some otters"
+    " may sleep in rafts of kelp. Otters dive deeper than seals. The survey of 2014 counted 1,260 otters at"
+    " Amchitka and 310 seals at Adak. The authors of an earlier study found that pups learn from their mothers."
+    " Otters do not hibernate. The tool converts maps from vector to raster. Wilson et al. [4] showed that urchins"
+    " destroy kelp forests. Most otters use tools to open shells. The tagged otters gained 2.5 kg on average. We"
+    " trained a convolutional neural network (CNN) on 3,000 photographs. Kelp grows only if the water is cold."
+    " Urchins were introduced in the bay (Kenyon, 1969)."
+)
+
+
+def judged(claim: str, *texts: str) -> Judgement:
+    return Judge(evidence_on(*(texts or (OTTERS,)))).judge(claim)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "rule"),
+    [
+        # Another number, unit, year, owner of a number
+        ("Sea otters eat 35 urchins a day.", "number differs", "number"),
+        ("The tagged otters gained 2.5 g on average.", "number differs", "number"),
+        ("The survey of 2015 counted otters at Amchitka.", "number differs", "number"),
+        ("The survey of 2014 counted 310 otters at Amchitka.", "number differs", "count"),
+        ("Urchins were introduced in the bay in 1969.", "not found", "no number"),
+        # The opposite
+        ("Otters hibernate in winter.", "not found", "wording"),
+        ("Otters hibernate.", "contradicted", "negation"),
+        ("Sea otters do not eat 25 urchins a day.", "contradicted", "negation"),
+        ("The tagged otters lost 2.5 kg on average.", "contradicted", "opposite"),
+        ("The tool converts maps from raster to vector.", "contradicted", "roles"),
+        ("Seals dive deeper than otters.", "contradicted", "comparison"),
+        ("Otters dive less deep than seals.", "not found", "wording"),
+        # Something else in one place
+        ("Sea lions eat 25 urchins a day.", "not found", "wording"),
+        ("We trained a recurrent neural network on 3,000 photographs.", "not found", "wording"),
+        # More than the paper says
+        ("Otters sleep in rafts of kelp.", "not found", "hedge"),
+        ("All otters use tools to open shells.", "not found", "quantifier"),
+        ("Otters use tools to open shells.", "not found", "quantifier"),
+        ("Kelp grows if the water is cold.", "not found", "condition"),
+        ("In captive mice, the diet lowers the weight.", "not found", "causality"),
+        ("The diet was associated with a lower weight.", "not found", "scope"),
+        ("In captive women, the diet was associated with a lower weight.", "not found", "wording"),
+        # Another's finding
+        ("Urchins destroy kelp forests.", "not found", "attribution"),
+        ("Pups learn from their mothers.", "not found", "attribution"),
+        ("Urchins were introduced in the bay.", "not found", "attribution"),
+        # Nothing of the kind
+        ("The moon is made of green cheese.", "not found", "not found"),
+    ],
+)
+def test_a_wrong_claim_is_never_supported(claim: str, verdict: str, rule: str) -> None:
+    found = judged(claim)
+    assert found.fault is not None
+    assert (found.verdict, found.fault.rule) == (verdict, rule)
+
+
+@pytest.mark.parametrize(
+    ("claim", "place"),
+    [
+        ("Sea otters eat 25 urchins per day.", "Sea otters eat 25 urchins a day."),
+        ("Otters dive more deeply than seals do.", "Otters dive deeper than seals."),
+        ("Seals are outdived: otters dive deeper than seals.", ""),
+        ("The 2014 survey counted 1260 otters at Amchitka.", "The survey of 2014 counted"),
+        ("On average, tagged otters gained 2500 g.", "The tagged otters gained"),
+        ("Some otters may sleep in rafts made of kelp.", "Some otters may sleep"),
+        ("Most otters employ tools to open shells.", "Most otters use tools"),
+        ("A CNN was trained with 3000 photographs.", "We trained a convolutional"),
+        ("Maps are converted from vector to raster.", "The tool converts maps"),
+        ("Wilson et al. showed that urchins destroy kelp forests.", "Wilson et al. [4] showed"),
+        ("In mice the diet was correlated with a lower weight.", ""),
+    ],
+)
+def test_a_claim_in_other_words_is_supported(claim: str, place: str) -> None:
+    found = judged(claim)
+    if not place:  # in doubt, it is not found
+        assert found.verdict == "not found"
+        return
+    assert found.verdict == "supported", found.fault
+    assert found.sentences[0].text.startswith(place)
+
+
+def test_the_papers_own_words_are_quoted() -> None:
+    found = judged("the tool converts maps from vector to raster")
+    assert (found.verdict, [sentence.text for sentence in found.sentences]) == (
+        "quoted",
+        ["The tool converts maps from vector to raster."],
+    )
+
+
+def test_a_part_of_a_sentence_that_says_something_else_is_no_quote() -> None:
+    text = "It is not true that the glacier reaches the valley of the Rhone."
+    assert judged("The glacier reaches the valley of the Rhone.", text).verdict != "quoted"
+    assert judged("The glacier reaches the valley of the Rhone.", text).verdict != "supported"
